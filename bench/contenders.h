@@ -70,7 +70,7 @@ static inline bool run_strategy(const matrix *m, const char *strategy, budget b,
 
 static inline void shuffle(int32_t *order, int n, uint64_t seed, uint64_t stream) {
   for (int i = n - 1; i > 0; i--) {
-    int j = (int)laci_rng_below(seed, stream, (uint64_t)i, (uint64_t)i + 1);
+    int j = (int)laci_rng_integer_below(seed, stream, (uint64_t)i, (uint64_t)i + 1);
     int32_t other = order[i];
     order[i] = order[j];
     order[j] = other;

@@ -41,7 +41,8 @@ static void *need(size_t n, size_t size) {
 }
 
 static double gaussian(uint64_t stream, uint64_t at) {
-  const double u = laci_rng_unit(1, stream, 2 * at), v = laci_rng_unit(1, stream, 2 * at + 1);
+  const double u = laci_rng_unit_interval(1, stream, 2 * at),
+               v = laci_rng_unit_interval(1, stream, 2 * at + 1);
   return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v);
 }
 
@@ -123,7 +124,7 @@ static lac_status run_layer(const form *f, const laci_score *score, laci_pool *p
         "%.2f GB\n",
         f->rows, f->columns, laci_score_name(score), chosen, cpu_chosen, both - chosen,
         cpu_both - cpu_chosen, before / all, after / all,
-        (double)laci_fit_memory(&l.fit, score, laci_pool_threads(pool)) / 1e9);
+        (double)laci_fit_memory_bytes(&l.fit, score, laci_pool_threads(pool)) / 1e9);
     (void)fflush(stdout);
   }
   laci_free(none);

@@ -88,8 +88,8 @@ static void work_init(work *w, const laci_unfold *u) {
   w->k = need(count, sizeof *w->k);
   w->scratch = need(laci_gram_scratch_bytes(u, true), 1);
   for (size_t at = 0; at < n; at++) {
-    w->pruned[at] = (float)laci_rng_unit(1, 1, at);
-    w->dense[at] = (float)laci_rng_unit(1, 2, at);
+    w->pruned[at] = (float)laci_rng_unit_interval(1, 1, at);
+    w->dense[at] = (float)laci_rng_unit_interval(1, 2, at);
   }
 }
 

@@ -151,7 +151,8 @@ int main(int argc, char **argv) {
   }
   printf("%-39s", "kernel");
   for (int i = 0; i < N_LEVELS; i++) {
-    if (laci_cpu_limit_level(levels[i]) == levels[i]) printf(" %25s", laci_cpu_name(levels[i]));
+    if (laci_cpu_limit_level(levels[i]) == levels[i])
+      printf(" %25s", laci_cpu_level_name(levels[i]));
   }
   printf("\n");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -59,7 +59,7 @@ static laci_sparse_layout layout_of(kind k, const laci_sparse_size *s) {
   if (k <= HWC) return laci_sparse_layout_contiguous(format[k], s->channels, s->h, s->w);
   if (k != PC16P && s->h > 1) border = (laci_sparse_border){1, 1, 1, 1, 1, 1};
   if (k == PHASES) border.stride_h = border.stride_w = 2;
-  return laci_sparse_layout_of(format[k], s->channels, s->h, s->w, border);
+  return laci_sparse_padded_layout(format[k], s->channels, s->h, s->w, border);
 }
 
 /* ---- oneDNN ---- */
@@ -220,7 +220,7 @@ int main(int argc, char **argv) {
   (void)laci_openmp_set_threads(1);
   must(dnnl_engine_create(&engine, dnnl_cpu, 0), "dnnl_engine_create");
   printf("%s; one core; microseconds; GB/s count what is read and what is written\n",
-         laci_cpu_name(laci_cpu_level_in_force()));
+         laci_cpu_level_name(laci_cpu_level_in_force()));
   printf("%-46s %9s %7s %9s %6s %9s %9s %9s\n", "reorder", "ours", "GB/s", "memcpy", "ratio",
          "norm", "oneDNN", "zeros");
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) show(&rows[at], engine, &set);

@@ -404,7 +404,7 @@ static int read_options(int argc, char **argv, settings *set) {
 
 static int write_json(json_t *rows, const settings *set) {
   json_t *all = json_pack("{s:s, s:s, s:i, s:b, s:O}", "bench", "search", "cpu",
-                          laci_cpu_name(laci_cpu_level_in_force()), "threads", set->threads,
+                          laci_cpu_level_name(laci_cpu_level_in_force()), "threads", set->threads,
                           "quick", (int)set->quick, "rows", rows);
   int failed = json_dump_file(all, set->json, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
   if (failed) (void)fprintf(stderr, "search_bench: %s cannot be written\n", set->json);
@@ -419,7 +419,7 @@ int main(int argc, char **argv) {
   if (end) return end == 1 ? 0 : 2;
   if (laci_pool_create(set.threads, &pool, NULL)) return 1;
   set.threads = laci_pool_threads(pool);
-  printf("%s, %d thread%s\n", laci_cpu_name(laci_cpu_level_in_force()), set.threads,
+  printf("%s, %d thread%s\n", laci_cpu_level_name(laci_cpu_level_in_force()), set.threads,
          set.threads > 1 ? "s" : "");
   json_t *rows = json_array();
   for (int i = 0; i < N_CASES; i++) {

@@ -164,11 +164,11 @@ int main(int argc, char **argv) {
     return 2;
   }
   for (int at = 0; at < MOST_THREADS * WIDTH; at++) values[at] = (float)(at % 7) - 3;
-  lac_status st = laci_model_new("(bench)", &model, &err);
+  lac_status st = laci_model_create_empty("(bench)", &model, &err);
   if (!st) st = net_read("input x 1x16\ny = Relu(x)\noutput y", &model->graph, &err);
   if (!st) { /* any number of rows */
     laci_graph *graph = model->graph;
-    graph->values[graph->inputs[0]].type.shape.dims[0] = laci_graph_new_symbol(graph);
+    graph->values[graph->inputs[0]].type.shape.dims[0] = laci_graph_add_symbol(graph);
   }
   if (!st) failed = measure(model, threads, rounds);
   else fprintf(stderr, "session_bench: %s\n", err.text);

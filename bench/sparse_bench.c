@@ -61,9 +61,9 @@ static dnnl_engine_t engine;
 /* n floats, or what has as many bytes. */
 static void draw(uint64_t seed, size_t n, laci_sparse_values values, float *to) {
   for (size_t at = 0; at < n; at++) {
-    const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+    const float x = (float)laci_rng_unit_interval(seed, 0, at) - 0.5F;
     const uint32_t pair = laci_bf16_pair(x, 0.25F - x);
-    const uint32_t int8x4 = (uint32_t)laci_rng_below(seed, 0, at, UINT32_MAX);
+    const uint32_t int8x4 = (uint32_t)laci_rng_integer_below(seed, 0, at, UINT32_MAX);
     if (values == LACI_SPARSE_F32) to[at] = x;
     else memcpy(to + at, values == LACI_SPARSE_BF16 ? &pair : &int8x4, sizeof pair);
   }
@@ -190,7 +190,7 @@ static void make_code(sparse_layer *s, const settings *set) {
 static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
                        const laci_sparse_layouts *layouts, const float *dense) {
   lac_error err = {0};
-  if (!laci_winograd4_fits(g)) return;
+  if (!laci_winograd4_can_compute(g)) return;
   if (laci_winograd4_init(g, layouts, &s->tiles, &err)) die(err.text);
   s->weights = large_pages(laci_winograd4_weight_bytes(g), 1);
   laci_winograd4_transform_weights(&s->tiles, dense,
@@ -226,7 +226,7 @@ static void draw_mask(const layer *l, const settings *set, uint8_t *kept) {
         if (at == 0) left = set->n;
         const uint64_t place = (uint64_t)(in * taps + tap), rows = (uint64_t)(row / set->together);
         const bool is_kept =
-            (int64_t)laci_rng_below(1, rows, place, (uint64_t)(set->m - at)) < left;
+            (int64_t)laci_rng_integer_below(1, rows, place, (uint64_t)(set->m - at)) < left;
         kept[(row * l->in + in) * taps + tap] = is_kept;
         left -= is_kept;
       }
@@ -248,9 +248,9 @@ static bool may_be_unpadded(const layer *l, int64_t n, const settings *set) {
 }
 
 static laci_sparse_layout unpadded_chw(const laci_sparse_window *g) {
-  laci_sparse_border border = laci_sparse_border_of(g);
+  laci_sparse_border border = laci_sparse_needed_border(g);
   border.left = border.right = 0;
-  return laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
+  return laci_sparse_padded_layout(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set,
@@ -270,7 +270,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   lac_error err = {0};
   draw_mask(l, set, kept);
   for (int64_t at = 0; at < n_dense; at++) {
-    const float unit = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
+    const float unit = (float)laci_rng_unit_interval(2, 0, (uint64_t)at) - 0.5F;
     dense[at] = set->values == LACI_SPARSE_S8 ? rintf(254 * unit) : unit;
   }
   const laci_sparse_layouts layouts = {in, out, n_groups};
@@ -407,7 +407,7 @@ static void show(const layer *l, int64_t n, const settings *set) {
     const double operations =
         2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
     const double bytes =
-        (double)(laci_code_cache_size(s.cache) + laci_code_cache_data_size(s.cache));
+        (double)(laci_code_cache_code_bytes(s.cache) + laci_code_cache_data_bytes(s.cache));
     printf(" %6.0f %6.0f %6.1f %7.2f %7.1f", 1e-9 * operations / least[DIRECT],
            1e-9 * operations / least[GENERATED], bytes / (double)s.form.n_kept,
            1e3 * s.made_seconds, 1e9 * s.made_seconds / (double)s.form.n_kept);

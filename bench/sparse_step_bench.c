@@ -67,7 +67,7 @@ static void make_masks(bench *b) {
     if (!b->masks[s]) die("no memory");
     for (int64_t at = 0; at < n / 4; at++) {
       static const uint8_t patterns[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
-      const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)s, (uint64_t)at, 6)];
+      const uint8_t *two = patterns[laci_rng_integer_below(1, (uint64_t)s, (uint64_t)at, 6)];
       const int64_t first = at / taps * 4 * taps + at % taps;
       for (int k = 0; k < 2; k++) b->masks[s][first + two[k] * taps] = 1;
     }
@@ -105,7 +105,7 @@ static void make_batch(bench *b) {
   b->labels = laci_alloc((size_t)(g->batch * g->n_classes), sizeof *b->labels);
   if (!b->images || !b->labels) die("no memory");
   for (int64_t at = 0; at < pixels; at++) {
-    b->images[at] = (float)(2 * laci_rng_unit(1, 0, (uint64_t)at) - 1);
+    b->images[at] = (float)(2 * laci_rng_unit_interval(1, 0, (uint64_t)at) - 1);
   }
   for (int64_t n = 0; n < g->batch; n++) b->labels[n * g->n_classes + n % g->n_classes] = 1;
 }
@@ -148,7 +148,7 @@ static void run_micro_batches(bench *b, const options *o) {
     qsort(seconds[side], (size_t)o->rounds, sizeof **seconds, by_size);
     (void)printf("%-6s %9.1f ms  (median %.1f)  planned %.0f MB, %d sparse steps\n", names[side],
                  1e3 * seconds[side][0], 1e3 * seconds[side][o->rounds / 2],
-                 (double)laci_trainer_memory(b->sides[side]) / 1048576,
+                 (double)laci_trainer_count_memory_bytes(b->sides[side]) / 1048576,
                  laci_engine_sparse_step_count(laci_trainer_engine(b->sides[side])));
   }
   (void)printf("ratio %.3f  (medians %.3f)\n", seconds[DENSE][0] / seconds[SPARSE][0],
@@ -184,7 +184,7 @@ static void profile(bench *b, const options *o, int side) {
   int n_kinds = 0;
   if (!now || !least) die("no memory");
   memset(kinds, 0, sizeof kinds);
-  laci_trainer_time_steps(b->sides[side], now);
+  laci_trainer_record_step_times(b->sides[side], now);
   for (int round = 0; round < o->rounds; round++) {
     (void)take_step(b, side, &update);
     least_update = fmin(least_update, update);
@@ -192,7 +192,7 @@ static void profile(bench *b, const options *o, int side) {
       if (round == 0 || now[at] < least[at]) least[at] = now[at];
     }
   }
-  laci_trainer_time_steps(b->sides[side], NULL);
+  laci_trainer_record_step_times(b->sides[side], NULL);
   for (size_t at = 0; at < n_steps; at++) {
     char name[160];
     const laci_engine_step info = laci_engine_step_info(engine, at);

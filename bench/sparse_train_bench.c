@@ -48,7 +48,7 @@ static double cpu_seconds(void) {
 static float *draw(size_t n, uint64_t seed, bool pairs) {
   float *to = large_pages(n, sizeof *to);
   for (size_t at = 0; at < n; at++) {
-    const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+    const float x = (float)laci_rng_unit_interval(seed, 0, at) - 0.5F;
     const uint32_t pair = laci_bf16_pair(x, 0.25F - x);
     if (pairs) memcpy(to + at, &pair, sizeof pair);
     else to[at] = x;
@@ -146,7 +146,7 @@ static uint8_t *mask_of(const layer *l, bool transposed) {
   for (int64_t row = 0; row < l->out; row++) {
     for (int64_t block = 0; block < l->in / 4 * taps; block++) {
       const int64_t tap = block % taps;
-      const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)row, (uint64_t)block, 6)];
+      const uint8_t *two = patterns[laci_rng_integer_below(1, (uint64_t)row, (uint64_t)block, 6)];
       for (int at = 0; at < 2; at++) {
         const int64_t channel = block / taps * 4 + two[at];
         if (transposed) kept[(channel * l->out + row) * taps + taps - 1 - tap] = 1;
@@ -179,7 +179,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     const int64_t places = laci_sparse_layout_channels(channels[end], values);
     const laci_sparse_size size = {places, l->size, l->size, n};
     const laci_memory_format format = bf16 ? LACI_FORMAT_HWC : LACI_FORMAT_CHW16C;
-    ends[end] = laci_sparse_layout_of(LACI_FORMAT_HWC16N, places, l->size, l->size, border);
+    ends[end] = laci_sparse_padded_layout(LACI_FORMAT_HWC16N, places, l->size, l->size, border);
     s->values[end] = draw((size_t)(ends[end].n_floats * n / LANES), 5, bf16);
     s->dense[end] = draw((size_t)(places * l->size * l->size * n), 5, bf16);
     s->reorder[end] = (laci_sparse_reorder){

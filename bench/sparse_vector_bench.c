@@ -168,7 +168,7 @@ static void make_copy(matrices *m, int copy, float *floats) {
   laci_sparse_rows *w = &m->sparse[copy];
   memset(floats, 0, (size_t)n * sizeof *floats);
   for (int64_t at = 0; at < n; at += 4) {
-    const uint64_t random = laci_rng_below(1, (uint64_t)copy, (uint64_t)at, 1 << 20);
+    const uint64_t random = laci_rng_integer_below(1, (uint64_t)copy, (uint64_t)at, 1 << 20);
     const int64_t first = (int64_t)(random % 4),
                   second = (first + 1 + (int64_t)(random / 4 % 3)) % 4;
     floats[at + first] = (float)(random / 16 % 100 + 1);
@@ -181,7 +181,7 @@ static void make_copy(matrices *m, int copy, float *floats) {
   w->chunk_at = large_pages((size_t)laci_sparse_rows_n_chunks(w) + 1, sizeof *w->chunk_at);
   w->row_sum = large_pages((size_t)m->rows, sizeof *w->row_sum);
   laci_sparse_rows_count_kept(w, &all);
-  w->bytes = large_pages(laci_sparse_rows_place_chunks(w), 1);
+  w->bytes = large_pages(laci_sparse_rows_set_chunk_offsets(w), 1);
   laci_sparse_rows_fill_chunks(w, &all);
 }
 
@@ -197,7 +197,7 @@ static void matrices_init(matrices *m, int shape, laci_sparse_values values, boo
   m->scale = large_pages((size_t)m->rows, sizeof *m->scale);
   for (int64_t row = 0; row < m->rows; row++) m->scale[row] = 1;
   for (int64_t k = 0; k < m->columns; k++) {
-    const uint8_t x = (uint8_t)laci_rng_below(2, 0, (uint64_t)k, 256);
+    const uint8_t x = (uint8_t)laci_rng_integer_below(2, 0, (uint64_t)k, 256);
     if (values == LACI_SPARSE_S8) ((uint8_t *)m->x)[k] = x;
     else ((float *)m->x)[k] = x;
   }

@@ -51,7 +51,7 @@ static lac_status make_batch(worker *w) {
   w->labels = laci_alloc((size_t)(g->batch * g->n_classes), sizeof *w->labels);
   if (!w->images || !w->labels) return LAC_NO_MEMORY;
   for (int64_t at = 0; at < pixels; at++) {
-    w->images[at] = (float)(2 * laci_rng_unit(1, 0, (uint64_t)at) - 1);
+    w->images[at] = (float)(2 * laci_rng_unit_interval(1, 0, (uint64_t)at) - 1);
   }
   for (int64_t n = 0; n < g->batch; n++) w->labels[n * g->n_classes + n % g->n_classes] = 1;
   return LAC_OK;
@@ -83,7 +83,7 @@ static lac_status start(worker *w, char **argv, bool remat, lac_error *err) {
       "{\"version\": \"lacuna\", \"plan_s\": %.4f, \"first_s\": %.4f, \"planned_mb\": %.1f, "
       "\"loss\": %.5f}\n",
       planned - begin, laci_clock_seconds() - planned,
-      (double)laci_trainer_memory(w->trainer) / 1048576, (double)loss);
+      (double)laci_trainer_count_memory_bytes(w->trainer) / 1048576, (double)loss);
   return LAC_OK;
 }
 
@@ -135,9 +135,9 @@ static lac_status measure_steps(worker *w, int n, double *least, double *update,
   *update = INFINITY;
   for (int run = 0; run < n && !st; run++) {
     float loss;
-    laci_trainer_time_steps(w->trainer, now);
+    laci_trainer_record_step_times(w->trainer, now);
     st = laci_trainer_run_batch(w->trainer, w->images, w->labels, &loss, NULL, err);
-    laci_trainer_time_steps(w->trainer, NULL);
+    laci_trainer_record_step_times(w->trainer, NULL);
     double from = laci_clock_seconds();
     if (!st) st = laci_trainer_update(w->trainer, 1e-3, err);
     *update = fmin(*update, laci_clock_seconds() - from);

@@ -83,7 +83,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
 }
 
 /* Returns the index in words_table for this option and verb, or -1. */
-static int find_words_of_verb(const option_row *option, verb_id verb) {
+static int find_help_row_of_verb(const option_row *option, verb_id verb) {
   for (int i = 0; i < N_WORDS; i++) {
     bool same = strcmp(words_table[i].name, option->name) == 0;
     if (same && (words_table[i].verbs >> verb & 1)) return i;
@@ -91,17 +91,17 @@ static int find_words_of_verb(const option_row *option, verb_id verb) {
   return -1;
 }
 
-const char *option_help(const option_row *option, verb_id verb) {
-  int words = find_words_of_verb(option, verb);
+const char *option_help_text(const option_row *option, verb_id verb) {
+  int words = find_help_row_of_verb(option, verb);
   return words < 0 ? option->help : words_table[words].help;
 }
 
-const char *option_argument(const option_row *option, verb_id verb) {
-  int words = find_words_of_verb(option, verb);
+const char *option_value_placeholder(const option_row *option, verb_id verb) {
+  int words = find_help_row_of_verb(option, verb);
   return words < 0 ? option->argument : words_table[words].argument;
 }
 
-const char *text_with_dashes(const char *name) {
+const char *option_name_with_dashes(const char *name) {
   static _Thread_local char texts[4][LONGEST_NAME];
   static _Thread_local unsigned round;
   char *text = texts[round++ % 4];
@@ -111,12 +111,12 @@ const char *text_with_dashes(const char *name) {
   return text;
 }
 
-size_t option_prefix_length(const char *word) {
+size_t count_option_prefix(const char *word) {
   size_t n = strspn(word, "-");
   return strncmp(word + n, "no-", 3) == 0 ? n + 3 : n;
 }
 
-static bool same_name(const char *name, const char *typed, size_t n_typed) {
+static bool is_same_option_name(const char *name, const char *typed, size_t n_typed) {
   if (strlen(name) != n_typed) return false;
   for (size_t i = 0; i < n_typed; i++) {
     if (name[i] != (typed[i] == '-' ? '_' : typed[i])) return false;
@@ -127,20 +127,21 @@ static bool same_name(const char *name, const char *typed, size_t n_typed) {
 /* Other names of options, which their help tells. */
 static const char *const aliases[][2] = {{"data_dir", "data"}, {"dataset", "data"}};
 
-static const option_row *option_by_name(verb_id verb, const char *typed, size_t n_typed) {
+static const option_row *find_option_by_name(verb_id verb, const char *typed, size_t n_typed) {
   for (size_t k = 0; k < sizeof aliases / sizeof aliases[0]; k++) {
-    if (!same_name(aliases[k][0], typed, n_typed)) continue;
+    if (!is_same_option_name(aliases[k][0], typed, n_typed)) continue;
     typed = aliases[k][1];
     n_typed = strlen(typed);
   }
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
-    if ((option->verbs >> verb & 1) && same_name(option->name, typed, n_typed)) return option;
+    if ((option->verbs >> verb & 1) && is_same_option_name(option->name, typed, n_typed))
+      return option;
   }
   return NULL;
 }
 
-static const option_row *option_by_letter(verb_id verb, char letter) {
+static const option_row *find_option_by_letter(verb_id verb, char letter) {
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
     if ((option->verbs >> verb & 1) && option->letter == letter) return option;
@@ -177,11 +178,11 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
   if (!is_whole && most == UINT64_MAX) { /* the code that uses the value checks its limits */
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer without sign or unit",
-                     text_with_dashes(option->name), value);
+                     option_name_with_dashes(option->name), value);
   }
   if (!is_whole || errno || *number > most) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer from 0 to %llu",
-                     text_with_dashes(option->name), value, (unsigned long long)most);
+                     option_name_with_dashes(option->name), value, (unsigned long long)most);
   }
   return LAC_OK;
 }
@@ -193,7 +194,7 @@ static lac_status parse_seconds(const option_row *option, const char *value, dou
   if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || *end ||
       !(*seconds <= MOST_SECONDS)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted seconds, 0 to %d, such as 2.5",
-                     text_with_dashes(option->name), value, MOST_SECONDS);
+                     option_name_with_dashes(option->name), value, MOST_SECONDS);
   }
   return LAC_OK;
 }
@@ -205,12 +206,12 @@ static lac_status parse_real_number(const option_row *option, const char *value,
   if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || end == value || *end ||
       !isfinite(*number)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a number from 0 on, such as 0.1",
-                     text_with_dashes(option->name), value);
+                     option_name_with_dashes(option->name), value);
   }
   return LAC_OK;
 }
 
-static lac_status list_add(text_list *list, const char *value, lac_error *err) {
+static lac_status append_to_list(text_list *list, const char *value, lac_error *err) {
   const char **items =
       laci_resize(list->items, (size_t)list->n, (size_t)list->n + 1, sizeof *items);
   if (!items) return laci_fail_memory(err, "the command line");
@@ -236,10 +237,10 @@ static lac_status store_value(arguments *args, const option_row *option, const c
     case OPTION_CHOICE:
       if (!is_choice(option->argument, value)) {
         return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted %s",
-                         text_with_dashes(option->name), value, option->argument);
+                         option_name_with_dashes(option->name), value, option->argument);
       }
       break;
-    case OPTION_LIST: return list_add(field, value, err);
+    case OPTION_LIST: return append_to_list(field, value, err);
     case OPTION_NUMBER: return parse_number(option, value, UINT64_MAX, field, err);
     case OPTION_PLACES:
       st = parse_number(option, value, MOST_PLACES, &number, err);
@@ -252,11 +253,12 @@ static lac_status store_value(arguments *args, const option_row *option, const c
       if (laci_size_parse(value, field)) return LAC_OK;
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        "--%s %s: wanted a size in bytes, such as 800M or 16G",
-                       text_with_dashes(option->name), value);
+                       option_name_with_dashes(option->name), value);
   }
   if (!value[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
-                     text_with_dashes(option->name), option_argument(option, args->verb));
+                     option_name_with_dashes(option->name),
+                     option_value_placeholder(option, args->verb));
   }
   *(const char **)field = value;
   return LAC_OK;
@@ -269,24 +271,24 @@ lac_status arguments_store(arguments *args, const option_row *option, const char
 }
 
 /* Extracts the option's name from a word: "--effort" from "--effort=best", "-x" from "-xVALUE". */
-static void copy_name(const char *word, char name[LONGEST_NAME]) {
+static void copy_option_name(const char *word, char name[LONGEST_NAME]) {
   snprintf(name, LONGEST_NAME, "%.*s", (int)strcspn(word, "="), word);
 }
 
 /* Returns the verb's option of this name, or the switch for a name with --no-; NULL: there is none.
  */
-static const option_row *option_by_word(verb_id verb, const char *name) {
-  if (name[1] != '-') return name[1] && !name[2] ? option_by_letter(verb, name[1]) : NULL;
-  const option_row *option = option_by_name(verb, name + 2, strlen(name + 2));
-  if (option || strlen(name) < 5 || !same_name("__no_", name, 5)) return option;
-  option = option_by_name(verb, name + 5, strlen(name + 5));
+static const option_row *find_option_or_switch(verb_id verb, const char *name) {
+  if (name[1] != '-') return name[1] && !name[2] ? find_option_by_letter(verb, name[1]) : NULL;
+  const option_row *option = find_option_by_name(verb, name + 2, strlen(name + 2));
+  if (option || strlen(name) < 5 || !is_same_option_name("__no_", name, 5)) return option;
+  option = find_option_by_name(verb, name + 5, strlen(name + 5));
   return option && option->kind == OPTION_SWITCH ? option : NULL;
 }
 
 const option_row *option_find(verb_id verb, const char *word) {
   char name[LONGEST_NAME];
-  copy_name(word, name);
-  return option_by_word(verb, name);
+  copy_option_name(word, name);
+  return find_option_or_switch(verb, name);
 }
 
 /* Lists the verbs that have an option of this name: "train, finetune"; empty: none. */
@@ -294,7 +296,7 @@ static void list_verbs_with_option(const char *name, char text[256]) {
   size_t used = 0;
   text[0] = 0;
   for (int verb = 0; verb < VERB_COUNT && used < 200; verb++) {
-    const option_row *option = option_by_word(verb, name);
+    const option_row *option = find_option_or_switch(verb, name);
     if (!option || !option_is_shown(option, verb)) continue;
     used +=
         (size_t)snprintf(text + used, 256 - used, "%s%s", used ? ", " : "", verb_table[verb].name);
@@ -303,7 +305,7 @@ static void list_verbs_with_option(const char *name, char text[256]) {
 
 /* Returns the verb's option most like the name, in any form; never one that destroys data, which
  * should not be suggested. */
-static const char *nearest_option(verb_id verb, const char *name) {
+static const char *find_nearest_option(verb_id verb, const char *name) {
   static _Thread_local char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
   const char *candidates[sizeof names / sizeof names[0]];
   int n = 0;
@@ -312,28 +314,30 @@ static const char *nearest_option(verb_id verb, const char *name) {
     if (!option_is_shown(option, verb) || strcmp(option->name, "force") == 0) continue;
     const char *const forms[] = {"--", "--no-"};
     for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
-      snprintf(names[n], sizeof names[n], "%s%s", forms[form], text_with_dashes(option->name));
+      snprintf(names[n], sizeof names[n], "%s%s", forms[form],
+               option_name_with_dashes(option->name));
       candidates[n] = names[n];
       n++;
     }
   }
-  const char *dashed = text_with_dashes(name);
-  return laci_nearest_text(dashed, option_prefix_length(dashed), candidates, n);
+  const char *dashed = option_name_with_dashes(name);
+  return laci_find_nearest_text(dashed, count_option_prefix(dashed), candidates, n);
 }
 
 static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
   char name[LONGEST_NAME], others[256];
   const char *of = verb_table[verb].name;
-  copy_name(word, name);
+  copy_option_name(word, name);
   list_verbs_with_option(name, others);
-  const option_row *valued = strlen(name) > 5 && same_name("__no_", name, 5)
-                                 ? option_by_name(verb, name + 5, strlen(name + 5))
+  const option_row *valued = strlen(name) > 5 && is_same_option_name("__no_", name, 5)
+                                 ? find_option_by_name(verb, name + 5, strlen(name + 5))
                                  : NULL;
   if (valued) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s takes a value, %s, and has no --no- form",
-                     name, text_with_dashes(valued->name), option_argument(valued, verb));
+                     name, option_name_with_dashes(valued->name),
+                     option_value_placeholder(valued, verb));
   }
-  const char *nearest = nearest_option(verb, name);
+  const char *nearest = find_nearest_option(verb, name);
   if (others[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no option of %s, but of %s%s%s%s", name, of,
                      others, nearest ? "; did you mean " : "", nearest ? nearest : "",
@@ -355,14 +359,14 @@ typedef struct cursor {
 
 /* Takes the next word as the option's value, even if it begins with a dash. But if it is an option
  * of the verb, the value was forgotten, and the call fails. */
-static lac_status take_value(cursor *at, const option_row *option, verb_id verb, const char **value,
-                             lac_error *err) {
+static lac_status take_option_value(cursor *at, const option_row *option, verb_id verb,
+                                    const char **value, lac_error *err) {
   const char *word = at->next < at->argc ? at->argv[at->next] : NULL;
   bool is_option = word && word[0] == '-' && word[1] == '-' && word[2] &&
-                   option_by_name(verb, word + 2, strcspn(word + 2, "="));
+                   find_option_by_name(verb, word + 2, strcspn(word + 2, "="));
   if (!word || is_option) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is missing%s%s%s",
-                     text_with_dashes(option->name), option_argument(option, verb),
+                     option_name_with_dashes(option->name), option_value_placeholder(option, verb),
                      word ? " before " : "", word ? word : "",
                      word ? " (--NAME=VALUE takes any)" : "");
   }
@@ -371,14 +375,14 @@ static lac_status take_value(cursor *at, const option_row *option, verb_id verb,
 }
 
 /* Parses a long option: --name, --name=value, --name value or --no-name. */
-static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_error *err) {
+static lac_status parse_long_option(cursor *at, const char *word, arguments *args, lac_error *err) {
   const char *name = word + 2;
   size_t n_name = strcspn(name, "=");
   const char *value = name[n_name] ? name + n_name + 1 : NULL;
-  const option_row *option = option_by_name(args->verb, name, n_name);
+  const option_row *option = find_option_by_name(args->verb, name, n_name);
   const char *plain = "yes";
   if (!option && n_name > 3 && memcmp(name, "no", 2) == 0 && (name[2] == '-' || name[2] == '_')) {
-    option = option_by_name(args->verb, name + 3, n_name - 3);
+    option = find_option_by_name(args->verb, name + 3, n_name - 3);
     if (option && (option_takes_value(option) || option->kind == OPTION_FLAG)) option = NULL;
     plain = "no";
   }
@@ -387,23 +391,24 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
     return arguments_store(args, option, plain, err);
   }
-  lac_status st = value ? LAC_OK : take_value(at, option, args->verb, &value, err);
+  lac_status st = value ? LAC_OK : take_option_value(at, option, args->verb, &value, err);
   return st ? st : arguments_store(args, option, value, err);
 }
 
 /* Refuses "-output", which would mean -o with the value "utput": a dash was forgotten. */
 static lac_status check_forgotten_dash(const char *word, const arguments *args, lac_error *err) {
-  const option_row *option = option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
+  const option_row *option = find_option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
   if (!option || !word[2]) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s, did you mean --%s?", word,
-                   verb_table[args->verb].name, text_with_dashes(option->name));
+                   verb_table[args->verb].name, option_name_with_dashes(option->name));
 }
 
 /* Parses short options: -q, -vv, -qv, -o FILE, -oFILE or -o=FILE. */
-static lac_status parse_letters(cursor *at, const char *word, arguments *args, lac_error *err) {
+static lac_status parse_short_options(cursor *at, const char *word, arguments *args,
+                                      lac_error *err) {
   lac_status st = check_forgotten_dash(word, args, err);
   for (const char *letter = word + 1; !st && *letter; letter++) {
-    const option_row *option = option_by_letter(args->verb, *letter);
+    const option_row *option = find_option_by_letter(args->verb, *letter);
     if (!option) {
       const char one[] = {'-', *letter, 0};
       bool is_ascii = (unsigned char)*letter < 0x80;
@@ -416,7 +421,7 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
     const char *value = letter + 1;
     const bool is_set = *value == '='; /* -o=FILE, as --output=FILE */
     if (is_set) value++;
-    if (!*value && !is_set) st = take_value(at, option, args->verb, &value, err);
+    if (!*value && !is_set) st = take_option_value(at, option, args->verb, &value, err);
     return st ? st : arguments_store(args, option, value, err);
   }
   return st;
@@ -425,7 +430,7 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
 /* ---- Parsing operands and the verb ---- */
 
 /* Returns a hint on what a surplus word was probably meant for. */
-static const char *surplus_hint(const arguments *args) {
+static const char *find_hint_for_surplus_word(const arguments *args) {
   switch (args->verb) {
     case VERB_prune:
     case VERB_permute:
@@ -440,9 +445,9 @@ static const char *surplus_hint(const arguments *args) {
   }
 }
 
-static lac_status fail_surplus(const arguments *args, const char *word, lac_error *err) {
+static lac_status fail_surplus_operand(const arguments *args, const char *word, lac_error *err) {
   const verb_row *row = &verb_table[args->verb];
-  const char *hint = surplus_hint(args);
+  const char *hint = find_hint_for_surplus_word(args);
   if (args->verb == VERB_train) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s: one argument too many: train begins with fresh weights (finetune MODEL "
@@ -475,7 +480,7 @@ static lac_status parse_operand(const char *word, arguments *args, const char **
   return LAC_OK;
 }
 
-static bool is_verb(const char *word, verb_id *verb) {
+static bool find_verb_named(const char *word, verb_id *verb) {
   for (int i = 0; i < VERB_COUNT; i++) {
     if (strcmp(word, verb_table[i].name) != 0) continue;
     *verb = i;
@@ -484,11 +489,11 @@ static bool is_verb(const char *word, verb_id *verb) {
   return false;
 }
 
-lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
+lac_status verb_find_by_name(const char *word, verb_id *verb, lac_error *err) {
   const char *names[VERB_COUNT];
-  if (is_verb(word, verb)) return LAC_OK;
+  if (find_verb_named(word, verb)) return LAC_OK;
   for (int i = 0; i < VERB_COUNT; i++) names[i] = verb_table[i].name;
-  const char *nearest = laci_nearest_text(word, option_prefix_length(word), names, VERB_COUNT);
+  const char *nearest = laci_find_nearest_text(word, count_option_prefix(word), names, VERB_COUNT);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb, did you mean %s?", word, nearest);
   }
@@ -502,16 +507,16 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
   const char *word = argv[1];
   if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) word = "version";
   if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";
-  if (is_verb(word, verb)) return LAC_OK;
+  if (find_verb_named(word, verb)) return LAC_OK;
   verb_id later = VERB_COUNT;
-  for (int i = 2; i < argc && later == VERB_COUNT; i++) (void)is_verb(argv[i], &later);
+  for (int i = 2; i < argc && later == VERB_COUNT; i++) (void)find_verb_named(argv[i], &later);
   if (later != VERB_COUNT && later != VERB_help) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s: the verb comes first; wanted lacuna %s [options] %s", word,
                      verb_table[later].name, verb_table[later].operands);
   }
   static const char *const switches[] = {"--version", "--help"};
-  const char *nearest = laci_nearest_text(word, option_prefix_length(word), switches, 2);
+  const char *nearest = laci_find_nearest_text(word, count_option_prefix(word), switches, 2);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a verb is wanted, or did you mean %s?", word,
                      nearest);
@@ -522,10 +527,10 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
                      " (see lacuna help)",
                      word);
   }
-  return verb_find(word, verb, err);
+  return verb_find_by_name(word, verb, err);
 }
 
-static lac_status set_initial_values(arguments *args, lac_error *err) {
+static lac_status store_initial_values(arguments *args, lac_error *err) {
   for (int i = 0; i < n_options; i++) {
     if (!option_table[i].initial) continue;
     lac_status st = store_value(args, &option_table[i], option_table[i].initial, err);
@@ -539,21 +544,21 @@ lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *er
   cursor at = {.argc = argc, .next = 2, .argv = argv};
   const char *surplus = NULL;
   bool only_operands = false;
-  lac_status st = set_initial_values(args, err);
+  lac_status st = store_initial_values(args, err);
   if (st) return st;
   if (argc < 2) return laci_fail(err, LAC_BAD_ARGUMENT, "a verb is missing (see lacuna help)");
   st = parse_verb(argc, argv, &args->verb, err);
   while (!st && at.next < argc) {
     const char *word = argv[at.next++];
     if (args->verb == VERB_run && !option_find(VERB_run, word))
-      st = list_add(&args->rest, word, err);
+      st = append_to_list(&args->rest, word, err);
     else if (only_operands || word[0] != '-' || !word[1])
       st = parse_operand(word, args, &surplus, err);
     else if (strcmp(word, "--") == 0) only_operands = true;
-    else if (word[1] == '-') st = parse_long(&at, word, args, err);
-    else st = parse_letters(&at, word, args, err);
+    else if (word[1] == '-') st = parse_long_option(&at, word, args, err);
+    else st = parse_short_options(&at, word, args, err);
   }
-  if (!st && surplus) st = fail_surplus(args, surplus, err);
+  if (!st && surplus) st = fail_surplus_operand(args, surplus, err);
   return st;
 }
 

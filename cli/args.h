@@ -92,7 +92,7 @@ typedef struct example_row {
 
 typedef struct option_row {
   option_kind kind;
-  const char *name; /* with _ for -, see text_with_dashes; for OPTION_HEAD the title */
+  const char *name; /* with _ for -, see option_name_with_dashes; for OPTION_HEAD the title */
   char letter;      /* 0: none */
   const char *argument, *initial;
   unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */
@@ -123,7 +123,7 @@ LAC_MUST_CHECK lac_status arguments_store(arguments *args, const option_row *opt
 
 /** Finds the verb of this name. Fails LAC_BAD_ARGUMENT; the text suggests a similar verb, if there
  * is one. */
-LAC_MUST_CHECK lac_status verb_find(const char *word, verb_id *verb, lac_error *err);
+LAC_MUST_CHECK lac_status verb_find_by_name(const char *word, verb_id *verb, lac_error *err);
 
 /** Do help, manual and completions show this option under this verb? */
 bool option_is_shown(const option_row *option, verb_id verb);
@@ -139,14 +139,14 @@ bool option_takes_value(const option_row *option);
 
 /** Returns the option's help text under this verb, and in *value the placeholder for its value
  * (NULL: it takes none). */
-const char *option_help(const option_row *option, verb_id verb);
-const char *option_argument(const option_row *option, verb_id verb);
+const char *option_help_text(const option_row *option, verb_id verb);
+const char *option_value_placeholder(const option_row *option, verb_id verb);
 
 /** Returns the name as typed on the command line, with - for _. The text stays valid for three more
  * calls in the same thread. */
-const char *text_with_dashes(const char *name);
+const char *option_name_with_dashes(const char *name);
 /** Returns the length of the prefix of a typed word that is not part of the option's name: dashes,
  * and "no-". */
-size_t option_prefix_length(const char *word);
+size_t count_option_prefix(const char *word);
 
 #endif

@@ -53,7 +53,7 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   }
   options->shapes = made;
   options->n_shapes = shapes->n;
-  options->run = run_options_of(args);
+  options->run = run_options_from_arguments(args);
   options->runs = (int)args->runs;
   options->seconds = args->time;
   options->seed = args->seed;
@@ -62,16 +62,16 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
 
 /* ---- Printing ---- */
 
-static double ratio(double over, double under) { return under > 0 ? over / under : 0; }
+static double divide_or_zero(double over, double under) { return under > 0 ? over / under : 0; }
 
 /* Fills the columns that exist only with two plans: the time in the dense plan, and its ratio to
  * the time in the plan with sparse kernels. */
-static void add_dense_cells(text_table *table, const lac_bench_result *r, double seconds,
-                            double dense) {
+static void add_dense_time_cells(text_table *table, const lac_bench_result *r, double seconds,
+                                 double dense) {
   if (!r->has_sparse) return;
   if (dense > 0) table_add_cell(table, "%.4f", 1e3 * dense);
   else table_add_cell(table, "-");
-  if (dense > 0 && seconds > 0) table_add_cell(table, "%.2f", ratio(dense, seconds));
+  if (dense > 0 && seconds > 0) table_add_cell(table, "%.2f", divide_or_zero(dense, seconds));
   else table_add_cell(table, "-");
 }
 
@@ -79,27 +79,27 @@ static void add_dense_cells(text_table *table, const lac_bench_result *r, double
  * share of the peak; memory traffic. */
 static void add_rate_cells(text_table *table, const lac_bench_result *r,
                            const lac_bench_layer *sum) {
-  double seconds = sum->seconds, rate = ratio((double)sum->flops, seconds);
+  double seconds = sum->seconds, rate = divide_or_zero((double)sum->flops, seconds);
   int64_t flops = sum->flops, bytes = sum->bytes_read + sum->bytes_written;
   table_add_cell(table, "%.4f", 1e3 * seconds);
-  add_dense_cells(table, r, seconds, sum->dense_seconds);
-  table_add_cell(table, "%.1f%%", PERCENT * ratio(seconds, r->step_seconds));
+  add_dense_time_cells(table, r, seconds, sum->dense_seconds);
+  table_add_cell(table, "%.1f%%", PERCENT * divide_or_zero(seconds, r->step_seconds));
   if (flops > 0) {
     table_add_cell(table, "%.1f", 1e-9 * rate);
-    table_add_cell(table, "%.0f%%", PERCENT * ratio(rate, r->peak_flops));
+    table_add_cell(table, "%.0f%%", PERCENT * divide_or_zero(rate, r->peak_flops));
   } else {
     table_add_cell(table, "-");
     table_add_cell(table, "-");
   }
   table_add_cell(table, "%.2f", 1e-6 * (double)bytes);
-  table_add_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
+  table_add_cell(table, "%.1f", 1e-9 * divide_or_zero((double)bytes, seconds));
 }
 
-static void add_dense_only_row(text_table *table, const lac_bench_result *r) {
+static void add_dense_plan_row(text_table *table, const lac_bench_result *r) {
   enum { BEFORE = 3 }; /* columns before the time */
   table_add_cell(table, "(in the dense plan only)");
   for (int column = 0; column < BEFORE; column++) table_add_cell(table, "-");
-  add_dense_cells(table, r, 0, r->dense_rest_seconds);
+  add_dense_time_cells(table, r, 0, r->dense_rest_seconds);
   for (int column = BEFORE + 3; column < table->n_columns; column++) table_add_cell(table, "-");
 }
 
@@ -116,7 +116,7 @@ static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
     table_add_cell(&table, "%s", layer->kernel);
     add_rate_cells(&table, r, layer);
   }
-  if (r->dense_rest_seconds > 0) add_dense_only_row(&table, r);
+  if (r->dense_rest_seconds > 0) add_dense_plan_row(&table, r);
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
   return st;
@@ -144,9 +144,9 @@ static lac_status print_operators(const lac_bench_result *r, lac_error *err) {
   return st;
 }
 
-static void print_time(const lac_bench_result *r, const char *plan, const lac_bench_time *time,
-                       const char *more) {
-  double images = ratio((double)r->batch, time->median);
+static void print_plan_time(const lac_bench_result *r, const char *plan, const lac_bench_time *time,
+                            const char *more) {
+  double images = divide_or_zero((double)r->batch, time->median);
   terminal_print_sentence(stdout, "%s: fastest %.3f ms, median %.3f ms, %.*f images a second%s",
                           plan, 1e3 * time->min, 1e3 * time->median, images < 100 ? 2 : 0, images,
                           more);
@@ -156,8 +156,9 @@ static void print_sparse_time(const lac_bench_result *r) {
   if (r->has_sparse) {
     char more[128];
     snprintf(more, sizeof more, ", %.2f times as many; %d layer%s by sparse kernels",
-             ratio(r->dense.median, r->sparse.median), r->n_sparse, laci_plural(r->n_sparse));
-    print_time(r, "sparse", &r->sparse, more);
+             divide_or_zero(r->dense.median, r->sparse.median), r->n_sparse,
+             laci_plural(r->n_sparse));
+    print_plan_time(r, "sparse", &r->sparse, more);
   } else if (r->n_holding > 0) {
     terminal_print_sentence(stdout, "sparse: %d layer%s %d:%d, and dense kernels run them all",
                             r->n_holding, r->n_holding == 1 ? " holds" : "s hold", r->pattern_n,
@@ -167,7 +168,7 @@ static void print_sparse_time(const lac_bench_result *r) {
   }
 }
 
-static void print_plain_steps(const lac_bench_result *r) {
+static void print_steps_by_plain_engine(const lac_bench_result *r) {
   int n_plain = 0;
   double seconds = 0;
   for (int at = 0; at < r->n_layers; at++) {
@@ -176,14 +177,15 @@ static void print_plain_steps(const lac_bench_result *r) {
   }
   terminal_print_sentence(stdout, "plain: %d of %d step%s no fast form, %.1f%% of the time",
                           n_plain, r->n_layers, r->n_layers == 1 ? " has" : "s have",
-                          PERCENT * ratio(seconds, r->step_seconds));
+                          PERCENT * divide_or_zero(seconds, r->step_seconds));
 }
 
-static void print_exact_nodes(const lac_bench_result *r) {
+static void print_nodes_run_exactly(const lac_bench_result *r) {
   if (r->n_exact == 0) return;
   terminal_print_sentence(stdout, "exact: %d of %d node%s, %.1f%% of the time; %s", r->n_exact,
                           r->n_nodes, laci_plural(r->n_nodes),
-                          PERCENT * ratio(r->exact_seconds, r->step_seconds), r->exact_reason);
+                          PERCENT * divide_or_zero(r->exact_seconds, r->step_seconds),
+                          r->exact_reason);
 }
 
 /* Prints which layers run in micro-batches: on a part of the batch at a time, so that its values
@@ -204,7 +206,7 @@ static void print_micro_batches(const lac_bench_result *r) {
 }
 
 /* Prints time and memory of planning; for the dense plan, too, if there are two. */
-static void print_plan(const lac_bench_result *r) {
+static void print_planning_cost(const lac_bench_result *r) {
   char seconds[64] = "", memory[128] = "";
   if (r->has_sparse) {
     snprintf(seconds, sizeof seconds, " (the dense plan: %.1f)", 1e3 * r->dense_plan_seconds);
@@ -227,16 +229,16 @@ static void print_summary(const lac_bench_result *r) {
   terminal_print_sentence(stdout, "%s%s, %s, %d thread%s, %d run%s", batch, fixed,
                           lac_dtype_name(r->dtype), r->threads, laci_plural(r->threads), r->runs,
                           laci_plural(r->runs));
-  print_time(r, "dense", &r->dense, "");
+  print_plan_time(r, "dense", &r->dense, "");
   print_sparse_time(r);
-  print_plain_steps(r);
-  print_exact_nodes(r);
+  print_steps_by_plain_engine(r);
+  print_nodes_run_exactly(r);
   print_micro_batches(r);
   terminal_print_sentence(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
       1e-9 * r->peak_flops, r->threads, laci_plural(r->threads), r->peak_kernel,
       1e-9 * r->read_bytes);
-  print_plan(r);
+  print_planning_cost(r);
 }
 
 static lac_status print_result(const lac_bench_result *r, lac_error *err) {
@@ -258,7 +260,7 @@ static lac_status write_page(outputs *plan, const lac_bench_result *result, lac_
   char *text = NULL;
   if (!plan->files[OUTPUT_PAGE].path) return LAC_OK;
   lac_status st = lac_bench_json(result, &text, err);
-  if (!st) st = page_inspect(model, result->pattern_n, result->pattern_m, &layers, err);
+  if (!st) st = page_inspect_model(model, result->pattern_n, result->pattern_m, &layers, err);
   if (!st) st = outputs_write_page(plan, text, model, layers, err);
   lac_report_destroy(layers);
   lac_text_free(text);
@@ -269,7 +271,7 @@ static lac_status write_and_print(outputs *plan, const lac_bench_result *result,
   const char *plot = plan->files[OUTPUT_PLOT].path;
   const char *roofline = plan->files[OUTPUT_ROOFLINE].path;
   char *text = NULL;
-  outputs_begin(plan);
+  outputs_begin_file_set(plan);
   lac_status st = plot ? lac_bench_plot(result, plot, plan->force, NULL, err) : LAC_OK;
   if (!st && roofline) st = lac_bench_roofline(result, roofline, plan->force, err);
   if (!st && plan->files[OUTPUT_JSON].path) st = lac_bench_json(result, &text, err);
@@ -287,12 +289,12 @@ static void warn_if_sparse_is_slower(const arguments *args, const lac_bench_resu
   const bool timed = strcmp(args->tune, "off") != 0;
   laci_log(
       LAC_LOG_WARNING, "the plan with sparse kernels takes %.2f times as long as the dense one%s",
-      ratio(r->sparse.median, r->dense.median),
+      divide_or_zero(r->sparse.median, r->dense.median),
       timed ? "" : "; --tune quick times both for each layer, and eval and infer take it, too");
 }
 
 /* Warns if kernels were chosen by the costs of the most similar known processor, without timing. */
-static void warn_of_unknown_costs(const arguments *args, const lac_bench_result *r) {
+static void warn_if_costs_unknown(const arguments *args, const lac_bench_result *r) {
   if (r->costs_known || strcmp(args->tune, "off") != 0 || !args->sparse_kernels) return;
   if (!r->has_sparse && r->n_holding == 0) return;
   laci_log(LAC_LOG_WARNING,
@@ -323,7 +325,7 @@ static exit_code measure_costs(const arguments *args, lac_error *err) {
   outputs plan = {0};
   char *text = NULL;
   lac_status st = check_no_other_options(args, err);
-  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = outputs_plan_and_check(args, &plan, err);
   if (!st) {
     log_line(
         "measuring what layers cost on one thread; it takes some minutes in which nothing else "
@@ -331,11 +333,11 @@ static exit_code measure_costs(const arguments *args, lac_error *err) {
     st = lac_bench_measure_costs(NULL, &text, err);
   }
   if (!st) {
-    outputs_begin(&plan);
+    outputs_begin_file_set(&plan);
     st = outputs_write_costs(&plan, text, err);
   }
   lac_text_free(text);
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   return exit_code_of_status(st);
 }
@@ -354,17 +356,17 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   laci_arena arena = {0};
   outputs plan = {0};
   lac_status st = read_options(args, &arena, &options, err);
-  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = outputs_plan_and_check(args, &plan, err);
   double begin = laci_clock_seconds();
   if (!st) st = input_load_model(args, args->operand, &model, err);
   options.load_seconds = laci_clock_seconds() - begin;
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = outputs_check_against_model(&plan, model, args->operand, err);
   if (!st) st = lac_bench(model, &options, &result, err);
   if (!st) st = write_and_print(&plan, result, err);
   if (!st) warn_if_sparse_is_slower(args, result);
-  if (!st) warn_of_unknown_costs(args, result);
+  if (!st) warn_if_costs_unknown(args, result);
   if (!st) st = write_page(&plan, result, model, err); /* the page shows the warnings, too */
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);
   lac_model_destroy(model);

@@ -16,7 +16,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
                                const lac_report *report, lac_error *err) {
   lac_status st = layers_print_sparsity(report, stdout, err);
   for (int i = 0; !st && args->show && i < report->n_layers; i++) {
-    st = mask_print(model, report, &report->layers[i], args->show, stdout, err);
+    st = mask_print_groups(model, report, &report->layers[i], args->show, stdout, err);
   }
   if (st) return st;
   layers_print_folded(args, report, stdout);
@@ -25,12 +25,13 @@ static lac_status print_result(const arguments *args, const lac_model *model,
   if (args->against) layers_print_permuted(report, stdout);
   else layers_print_permutable(report, stdout);
   st = targets_print(report, stdout, err);
-  if (!st) predicted_print(report, stdout);
+  if (!st) prediction_print(report, stdout);
   return st;
 }
 
 /* Returns EXIT_DONE if the weights of every eligible layer are N:M sparse with the pattern. */
-static exit_code judge_pattern(const arguments *args, const lac_report *report, lac_error *err) {
+static exit_code check_pattern_of_layers(const arguments *args, const lac_report *report,
+                                         lac_error *err) {
   int n_missing = 0, n_eligible = 0;
   const char *first = NULL;
   for (int i = 0; i < report->n_layers; i++) {
@@ -53,27 +54,28 @@ static bool has_storable_layer_without_pattern(const lac_report *report) {
   return false;
 }
 
-/* Does judge_pattern for the network as prune would see it: computed weights are folded into stored
- * tensors first, since such a weight should hold the pattern, too. */
-static exit_code judge_folded_model(const arguments *args, lac_model *model,
-                                    const lac_options *options, lac_error *err) {
+/* Does check_pattern_of_layers for the network as prune would see it: computed weights are folded
+ * into stored tensors first, since such a weight should hold the pattern, too. */
+static exit_code check_pattern_after_folding(const arguments *args, lac_model *model,
+                                             const lac_options *options, lac_error *err) {
   lac_report *report = NULL;
   exit_code code = EXIT_DONE;
   lac_status st = lac_model_fold(model, LAC_FOLD_ALONE, args->max_memory, NULL, NULL, err);
   if (!st) st = lac_check(model, NULL, options, &report, err);
-  if (!st) code = judge_pattern(args, report, err);
+  if (!st) code = check_pattern_of_layers(args, report, err);
   lac_report_destroy(report);
   return st ? exit_code_of_status(st) : code;
 }
 
 /* Returns the result of the check: EXIT_DONE if every eligible layer holds the pattern, and every
  * target runs every pruned layer as sparse. Changes the model by folding weights. */
-static exit_code judge_report(const arguments *args, lac_model *model, const lac_options *options,
-                              const lac_report *report, lac_error *err) {
-  if (!targets_accept_all(args->operand, report, err)) return EXIT_FAILED;
+static exit_code check_pattern_and_targets(const arguments *args, lac_model *model,
+                                           const lac_options *options, const lac_report *report,
+                                           lac_error *err) {
+  if (!targets_are_all_accepted(args->operand, report, err)) return EXIT_FAILED;
   if (args->fold && has_storable_layer_without_pattern(report))
-    return judge_folded_model(args, model, options, err);
-  return judge_pattern(args, report, err);
+    return check_pattern_after_folding(args, model, options, err);
+  return check_pattern_of_layers(args, report, err);
 }
 
 exit_code verb_check(const arguments *args, lac_error *err) {
@@ -82,13 +84,13 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   lac_options options;
   outputs plan = {0};
   exit_code code = EXIT_DONE;
-  lac_status st = input_read_options(args, &options, err);
-  if (!st) st = outputs_plan(args, &plan, err);
+  lac_status st = input_read_prune_options(args, &options, err);
+  if (!st) st = outputs_plan_and_check(args, &plan, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = outputs_check_against_model(&plan, model, args->operand, err);
   if (!st && args->against) {
     st = input_load_model(args, args->against, &original, err);
-    if (!st) st = outputs_guard(&plan, original, args->against, err);
+    if (!st) st = outputs_check_against_model(&plan, original, args->against, err);
     if (!st && args->fold) st = lac_model_fold_like(original, model, args->max_memory, NULL, err);
   }
   if (!st) {
@@ -98,9 +100,9 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   /* the report is written whether or not the check passes */
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
-  if (!st) code = judge_report(args, model, &options, report, err);
+  if (!st) code = check_pattern_and_targets(args, model, &options, report, err);
   lac_report_destroy(report);
   lac_model_destroy(original);
   lac_model_destroy(model);

@@ -119,7 +119,7 @@ static lac_status print_result(const lac_compare_result *r, lac_error *err) {
 
 static lac_status write_page(outputs *plan, const char *json, lac_model *model, lac_error *err) {
   lac_report *layers = NULL;
-  lac_status st = page_inspect(model, 2, 4, &layers, err);
+  lac_status st = page_inspect_model(model, 2, 4, &layers, err);
   if (!st) st = outputs_write_page(plan, json, model, layers, err);
   lac_report_destroy(layers);
   return st;
@@ -129,7 +129,7 @@ static lac_status write_files(outputs *plan, const lac_compare_result *result, l
                               lac_error *err) {
   const char *plot = plan->files[OUTPUT_PLOT].path;
   char *text = NULL;
-  outputs_begin(plan);
+  outputs_begin_file_set(plan);
   lac_status st = plot ? lac_compare_plot(result, plot, plan->force, err) : LAC_OK;
   if (!st && (plan->files[OUTPUT_JSON].path || plan->files[OUTPUT_PAGE].path))
     st = lac_compare_json(result, &text, err);
@@ -146,15 +146,15 @@ exit_code verb_compare(const arguments *args, lac_error *err) {
   laci_arena arena = {0};
   outputs plan = {0};
   lac_status st = read_options(args, &arena, &options, err);
-  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = outputs_plan_and_check(args, &plan, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = outputs_check_against_model(&plan, model, args->operand, err);
   if (!st && args->second) st = input_load_model(args, args->second, &other, err);
-  if (!st && other) st = outputs_guard(&plan, other, args->second, err);
+  if (!st && other) st = outputs_check_against_model(&plan, other, args->second, err);
   if (!st) st = lac_compare(model, other, &options, &result, err);
   if (!st) st = write_files(&plan, result, model, err);
   if (!st && !plan.uses_stdout) st = print_result(result, err);
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_compare_result_destroy(result);
   lac_model_destroy(other);

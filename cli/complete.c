@@ -11,7 +11,7 @@
 #include "config.h"
 
 /* Returns the ending that the verb's result has. */
-static const char *find_ending(const arguments *args) {
+static const char *find_ending_of_result(const arguments *args) {
   switch (args->verb) {
     case VERB_pack: return args->ort ? "-packed.onnx" : ".lacuna";
     case VERB_unpack: return ".onnx";
@@ -21,7 +21,7 @@ static const char *find_ending(const arguments *args) {
 }
 
 /* Returns the length of the name without an ending that networks and packs have. */
-static size_t length_of_stem(const char *name) {
+static size_t count_stem_characters(const char *name) {
   static const char *const endings[] = {".onnx", ".lacuna", ".lac"};
   const size_t n = strlen(name);
   for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
@@ -32,11 +32,11 @@ static size_t length_of_stem(const char *name) {
 }
 
 /* Sets args->output of pack, unpack and plot if it was not given and MODEL is a file. */
-static lac_status set_default_name(arguments *args, lac_error *err) {
-  const char *ending = find_ending(args);
+static lac_status set_default_output(arguments *args, lac_error *err) {
+  const char *ending = find_ending_of_result(args);
   const bool has_file = args->operand && strcmp(args->operand, "-") != 0;
   if (args->output || !ending || !has_file || args->help || args->print_config) return LAC_OK;
-  const size_t stem = length_of_stem(args->operand), size = stem + strlen(ending) + 1;
+  const size_t stem = count_stem_characters(args->operand), size = stem + strlen(ending) + 1;
   args->named = laci_alloc(size, 1);
   if (!args->named) return laci_fail_memory(err, "the result's name");
   (void)snprintf(args->named, size, "%.*s%s", (int)stem, args->operand, ending);
@@ -44,11 +44,11 @@ static lac_status set_default_name(arguments *args, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status arguments_complete(arguments *args, const char *script, lac_error *err) {
+lac_status arguments_complete_from_files(arguments *args, const char *script, lac_error *err) {
   lac_status st = LAC_OK;
   if (args->config && script)
     return laci_fail(err, LAC_BAD_ARGUMENT, "--config and --like: one of them");
-  if (args->config && !args->help) st = config_apply(args, err);
+  if (args->config && !args->help) st = config_apply_file(args, err);
   if (!st) st = arguments_check_operands(args, err);
-  return st ? st : set_default_name(args, err);
+  return st ? st : set_default_output(args, err);
 }

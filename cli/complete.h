@@ -7,7 +7,8 @@
 #include "args.h"
 
 /** Completes the arguments that arguments_parse read; script: of --like, NULL: none. Fails as
- * config_apply does, and LAC_BAD_ARGUMENT for a missing operand, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status arguments_complete(arguments *args, const char *script, lac_error *err);
+ * config_apply_file does, and LAC_BAD_ARGUMENT for a missing operand, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status arguments_complete_from_files(arguments *args, const char *script,
+                                                        lac_error *err);
 
 #endif

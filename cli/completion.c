@@ -16,7 +16,7 @@ static bool has_choices(const option_row *option) {
 
 /* Returns choice number `at` of an option whose choices the library lists; NULL: there are not so
  * many. */
-static const char *find_listed_choice(const option_row *option, int at) {
+static const char *find_choice_of_library(const option_row *option, int at) {
   int n = 0;
   if (strcmp(option->name, "engine") == 0) return lac_engine_name(at);
   const char *const *names = lac_network_names(&n);
@@ -27,8 +27,8 @@ static const char *find_listed_choice(const option_row *option, int at) {
  * choices. */
 static void print_choices(FILE *out, const option_row *option) {
   const bool listed = option->kind != OPTION_CHOICE;
-  for (int i = 0; listed && find_listed_choice(option, i); i++) {
-    fprintf(out, "%s%s", i ? " " : "", find_listed_choice(option, i));
+  for (int i = 0; listed && find_choice_of_library(option, i); i++) {
+    fprintf(out, "%s%s", i ? " " : "", find_choice_of_library(option, i));
   }
   for (const char *at = listed ? "" : option->argument; *at;) {
     const int length = (int)strcspn(at, "|");
@@ -50,17 +50,18 @@ static void print_quoted(FILE *out, const char *text, const char *special) {
 }
 
 /* Prints --name, and --no-name for a switch; each followed by a space. */
-static void print_forms(FILE *out, const option_row *option) {
+static void print_option_spellings(FILE *out, const option_row *option) {
   if (option->letter) fprintf(out, "-%c ", option->letter);
-  fprintf(out, "--%s ", text_with_dashes(option->name));
-  if (option->kind == OPTION_SWITCH) fprintf(out, "--no-%s ", text_with_dashes(option->name));
+  fprintf(out, "--%s ", option_name_with_dashes(option->name));
+  if (option->kind == OPTION_SWITCH)
+    fprintf(out, "--no-%s ", option_name_with_dashes(option->name));
 }
 
 static void print_verb_names(FILE *out) {
   for (int i = 0; i < VERB_COUNT; i++) fprintf(out, "%s%s", i ? " " : "", verb_table[i].name);
 }
 
-static void print_bash(FILE *out) {
+static void print_bash_completion(FILE *out) {
   fprintf(out,
           "# bash completion for lacuna\n"
           "_lacuna() {\n"
@@ -76,7 +77,7 @@ static void print_bash(FILE *out) {
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
     if (!has_choices(option) || !option->help[0]) continue;
-    fprintf(out, "    --%s) COMPREPLY=($(compgen -W \"", text_with_dashes(option->name));
+    fprintf(out, "    --%s) COMPREPLY=($(compgen -W \"", option_name_with_dashes(option->name));
     print_choices(out, option);
     fprintf(out, "\" -- \"$now\")); return ;;\n");
   }
@@ -87,7 +88,7 @@ static void print_bash(FILE *out) {
     if (verb == VERB_help) continue;
     fprintf(out, "    %s) options=\"", verb_table[verb].name);
     for (int i = 0; i < n_options; i++) {
-      if (option_is_shown(&option_table[i], verb)) print_forms(out, &option_table[i]);
+      if (option_is_shown(&option_table[i], verb)) print_option_spellings(out, &option_table[i]);
     }
     fprintf(out, "\" ;;\n");
   }
@@ -109,11 +110,11 @@ static void print_zsh_option(FILE *out, const option_row *option, verb_id verb) 
     fprintf(out, " \\\n        '%s",
             option->kind == OPTION_LIST || option->kind == OPTION_COUNT ? "*" : "");
     if (form == 0) fprintf(out, "-%c", option->letter);
-    else fprintf(out, "--%s%s", form == 2 ? "no-" : "", text_with_dashes(option->name));
+    else fprintf(out, "--%s%s", form == 2 ? "no-" : "", option_name_with_dashes(option->name));
     bool has_value = option->argument != NULL;
     fprintf(out, "%s[", has_value && form ? "=" : "");
     if (form == 2) fputs("not: ", out);
-    print_quoted(out, option_help(option, verb), "[]:\\");
+    print_quoted(out, option_help_text(option, verb), "[]:\\");
     fputc(']', out);
     if (option->kind == OPTION_FILE) fputs(":file:_files", out);
     else if (has_choices(option))
@@ -123,7 +124,7 @@ static void print_zsh_option(FILE *out, const option_row *option, verb_id verb) 
   }
 }
 
-static void print_zsh(FILE *out) {
+static void print_zsh_completion(FILE *out) {
   fprintf(out,
           "#compdef lacuna\n"
           "_lacuna() {\n"
@@ -156,7 +157,7 @@ static void print_zsh(FILE *out) {
   fprintf(out, "  esac\n}\n_lacuna \"$@\"\n");
 }
 
-static void print_fish(FILE *out) {
+static void print_fish_completion(FILE *out) {
   fprintf(out, "# fish completion for lacuna\n");
   for (int verb = 0; verb < VERB_COUNT; verb++) {
     fprintf(out, "complete -c lacuna -n __fish_use_subcommand -f -a %s -d '",
@@ -169,14 +170,14 @@ static void print_fish(FILE *out) {
       if (!option_is_shown(option, verb)) continue;
       for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
         fprintf(out, "complete -c lacuna -n '__fish_seen_subcommand_from %s' -l %s%s",
-                verb_table[verb].name, form ? "no-" : "", text_with_dashes(option->name));
+                verb_table[verb].name, form ? "no-" : "", option_name_with_dashes(option->name));
         if (option->letter && !form) fprintf(out, " -s %c", option->letter);
         if (option->kind == OPTION_FILE) fprintf(out, " -r -F");
         else if (has_choices(option))
           fprintf(out, " -x -a '"), print_choices(out, option), fputc('\'', out);
         else if (option->argument) fprintf(out, " -x");
         fprintf(out, " -d '%s", form ? "not: " : "");
-        print_quoted(out, option_help(option, verb), "\\");
+        print_quoted(out, option_help_text(option, verb), "\\");
         fprintf(out, "'\n");
       }
     }
@@ -184,7 +185,7 @@ static void print_fish(FILE *out) {
 }
 
 void completion_print(FILE *out, const char *shell) {
-  if (strcmp(shell, "zsh") == 0) print_zsh(out);
-  else if (strcmp(shell, "fish") == 0) print_fish(out);
-  else print_bash(out);
+  if (strcmp(shell, "zsh") == 0) print_zsh_completion(out);
+  else if (strcmp(shell, "fish") == 0) print_fish_completion(out);
+  else print_bash_completion(out);
 }

@@ -31,7 +31,7 @@ static const char *const alternatives[][3] = {{"epochs", "steps"},
 enum { N_ALTERNATIVES = sizeof alternatives / sizeof alternatives[0] };
 
 /* Options that say how the command line is read, and so cannot be in a file. */
-static bool is_of_line(const option_row *option) {
+static bool is_command_line_only(const option_row *option) {
   static const char *const names[] = {"config", "print_config", "like",
                                       "help",   "man",          "completion"};
   for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
@@ -40,7 +40,7 @@ static bool is_of_line(const option_row *option) {
   return false;
 }
 
-static bool is_given(const arguments *args, const option_row *option) {
+static bool is_option_given(const arguments *args, const option_row *option) {
   return *(const bool *)((const char *)args + option->given);
 }
 
@@ -48,7 +48,7 @@ static const option_row *find_option(verb_id verb, const char *key) {
   char word[128];
   if (snprintf(word, sizeof word, "--%s", key) >= (int)sizeof word || strchr(key, '=')) return NULL;
   const option_row *option = option_find(verb, word);
-  return option && option_prefix_length(word) == 2 + (strncmp(option->name, "no_", 3) ? 0 : 3)
+  return option && count_option_prefix(word) == 2 + (strncmp(option->name, "no_", 3) ? 0 : 3)
              ? option
              : NULL;
 }
@@ -56,56 +56,58 @@ static const option_row *find_option(verb_id verb, const char *key) {
 /* Does the command line give this option, or one that excludes it? `line`: the arguments before the
  * file was read. */
 static bool is_overridden(const arguments *line, const option_row *option) {
-  if (is_given(line, option)) return true;
+  if (is_option_given(line, option)) return true;
   for (int k = 0; k < N_ALTERNATIVES; k++) {
     bool is_in = false, is_other_given = false;
     for (int at = 0; at < 3 && alternatives[k][at]; at++) {
       const option_row *other = find_option(line->verb, alternatives[k][at]);
       is_in |= other == option;
-      is_other_given |= other && is_given(line, other);
+      is_other_given |= other && is_option_given(line, other);
     }
     if (is_in && is_other_given) return true;
   }
   return false;
 }
 
-static lac_status fail_unknown(const tree *t, const tree_node *node, verb_id verb, lac_error *err) {
-  const char *names[256], *dashed = text_with_dashes(node->key);
+static lac_status fail_unknown_key(const tree *t, const tree_node *node, verb_id verb,
+                                   lac_error *err) {
+  const char *names[256], *dashed = option_name_with_dashes(node->key);
   const bool is_no = strncmp(dashed, "no-", 3) == 0;
   int n = 0;
   const option_row *positive = is_no ? find_option(verb, dashed + 3) : NULL;
   if (positive && positive->kind == OPTION_SWITCH) {
     return tree_fail(t, node->line, LAC_BAD_ARGUMENT, err, "%s: wanted \"%s: false\"", node->key,
-                     text_with_dashes(positive->name));
+                     option_name_with_dashes(positive->name));
   }
   for (int k = 0; k < n_options && n < 256; k++) {
     const option_row *option = &option_table[k];
-    if (option_is_shown(option, verb) && !is_of_line(option) && strcmp(option->name, "force") != 0)
+    if (option_is_shown(option, verb) && !is_command_line_only(option) &&
+        strcmp(option->name, "force") != 0)
       names[n++] = option->name;
   }
   char key[128];
   (void)snprintf(key, sizeof key, "%s", node->key);
   for (char *at = key; *at; at++) *at = *at == '-' ? '_' : *at;
-  const char *nearest = laci_nearest_text(key, 0, names, n);
+  const char *nearest = laci_find_nearest_text(key, 0, names, n);
   return tree_fail(t, node->line, LAC_BAD_ARGUMENT, err, "%s: unknown option of %s%s%s%s",
                    node->key, verb_table[verb].name, nearest ? ", did you mean " : "",
-                   nearest ? text_with_dashes(nearest) : "", nearest ? "?" : "");
+                   nearest ? option_name_with_dashes(nearest) : "", nearest ? "?" : "");
 }
 
-static const char *found(const tree_node *node) {
+static const char *describe_found_value(const tree_node *node) {
   static const char *const words[] = {"nothing", "", "", "a list", "a map"};
   return node->kind == TREE_BOOLEAN || node->kind == TREE_TEXT ? node->text : words[node->kind];
 }
 
-static lac_status fail_type(const tree *t, const tree_node *node, const tree_node *value,
-                            const char *wanted, lac_error *err) {
+static lac_status fail_wrong_type(const tree *t, const tree_node *node, const tree_node *value,
+                                  const char *wanted, lac_error *err) {
   return tree_fail(t, value->line, LAC_BAD_ARGUMENT, err, "%s: %s; wanted %s", node->key,
-                   found(value), wanted);
+                   describe_found_value(value), wanted);
 }
 
 /* Stores one text; the failure gets the file's name and line, and the option without dashes. */
-static lac_status store(const tree *t, const tree_node *node, const option_row *option,
-                        const char *text, arguments *args, lac_error *err) {
+static lac_status store_text(const tree *t, const tree_node *node, const option_row *option,
+                             const char *text, arguments *args, lac_error *err) {
   lac_error why = {0};
   lac_status st = arguments_store(args, option, text, &why);
   if (!st) return LAC_OK;
@@ -116,11 +118,11 @@ static lac_status store(const tree *t, const tree_node *node, const option_row *
 static lac_status store_list(const tree *t, const tree_node *node, const option_row *option,
                              arguments *args, lac_error *err) {
   lac_status st = LAC_OK;
-  if (node->kind == TREE_TEXT) return store(t, node, option, node->text, args, err);
-  if (node->kind != TREE_LIST) return fail_type(t, node, node, "a list", err);
+  if (node->kind == TREE_TEXT) return store_text(t, node, option, node->text, args, err);
+  if (node->kind != TREE_LIST) return fail_wrong_type(t, node, node, "a list", err);
   for (const tree_node *item = node->first; item && !st; item = item->next) {
-    if (item->kind != TREE_TEXT) st = fail_type(t, node, item, "a list of texts", err);
-    else st = store(t, item, option, item->text, args, err);
+    if (item->kind != TREE_TEXT) st = fail_wrong_type(t, node, item, "a list of texts", err);
+    else st = store_text(t, item, option, item->text, args, err);
   }
   return st;
 }
@@ -132,14 +134,14 @@ static lac_status store_option(const tree *t, const tree_node *node, const optio
   switch (option->kind) {
     case OPTION_SWITCH:
     case OPTION_FLAG:
-      if (node->kind != TREE_BOOLEAN) return fail_type(t, node, node, "true or false", err);
+      if (node->kind != TREE_BOOLEAN) return fail_wrong_type(t, node, node, "true or false", err);
       if (option->kind == OPTION_FLAG && !node->yes) return LAC_OK;
-      return store(t, node, option, node->yes ? "yes" : "no", args, err);
+      return store_text(t, node, option, node->yes ? "yes" : "no", args, err);
     case OPTION_COUNT:
       if (node->kind != TREE_TEXT || !isdigit((unsigned char)node->text[0]) || node->text[1])
-        return fail_type(t, node, node, "an integer from 0 to 9", err);
+        return fail_wrong_type(t, node, node, "an integer from 0 to 9", err);
       for (int k = atoi(node->text); k > 0; k--) {
-        lac_status st = store(t, node, option, "yes", args, err);
+        lac_status st = store_text(t, node, option, "yes", args, err);
         if (st) return st;
       }
       return LAC_OK;
@@ -148,18 +150,18 @@ static lac_status store_option(const tree *t, const tree_node *node, const optio
   }
   /* YAML reads a plain `off` as a boolean */
   const bool is_word = node->kind == TREE_BOOLEAN && option->kind == OPTION_CHOICE;
-  if (node->kind == TREE_TEXT || is_word) return store(t, node, option, node->text, args, err);
-  (void)snprintf(wanted, sizeof wanted, "%s%s", option_argument(option, args->verb),
+  if (node->kind == TREE_TEXT || is_word) return store_text(t, node, option, node->text, args, err);
+  (void)snprintf(wanted, sizeof wanted, "%s%s", option_value_placeholder(option, args->verb),
                  node->kind == TREE_BOOLEAN ? ", in quotes where it is this word" : "");
-  return fail_type(t, node, node, wanted, err);
+  return fail_wrong_type(t, node, node, wanted, err);
 }
 
-static lac_status check_verb(const tree *t, const tree_node *node, const arguments *args,
-                             lac_error *err) {
+static lac_status check_verb_of_file(const tree *t, const tree_node *node, const arguments *args,
+                                     lac_error *err) {
   const char *name = verb_table[args->verb].name;
   if (node->kind == TREE_TEXT && strcmp(node->text, name) == 0) return LAC_OK;
   return tree_fail(t, node->line, LAC_BAD_ARGUMENT, err, "verb: %s; but the command line says %s",
-                   found(node), name);
+                   describe_found_value(node), name);
 }
 
 /* Takes from the file those operands that the command line did not give. */
@@ -171,7 +173,7 @@ static lac_status store_operands(const tree *t, const tree_node *node, arguments
   const tree_node *item = node->kind == TREE_LIST ? node->first : node;
   for (; item; item = node->kind == TREE_LIST ? item->next : NULL) {
     if (item->kind != TREE_TEXT || !item->text[0])
-      return fail_type(t, node, item, "a list of names", err);
+      return fail_wrong_type(t, node, item, "a list of names", err);
     if (n == most) {
       return tree_fail(t, item->line, LAC_BAD_ARGUMENT, err, "operands: %s is one too many for %s",
                        item->text, verb_table[args->verb].name);
@@ -184,17 +186,17 @@ static lac_status store_operands(const tree *t, const tree_node *node, arguments
   return LAC_OK;
 }
 
-static lac_status apply_node(const tree *t, const tree_node *node, const arguments *line,
-                             arguments *args, lac_error *err) {
-  if (strcmp(node->key, "verb") == 0) return check_verb(t, node, args, err);
+static lac_status apply_config_node(const tree *t, const tree_node *node, const arguments *line,
+                                    arguments *args, lac_error *err) {
+  if (strcmp(node->key, "verb") == 0) return check_verb_of_file(t, node, args, err);
   if (node->kind == TREE_NULL) return LAC_OK;
   if (strcmp(node->key, "operands") == 0) return store_operands(t, node, args, err);
   const option_row *option = find_option(args->verb, node->key);
-  if (!option) return fail_unknown(t, node, args->verb, err);
-  if (is_of_line(option)) {
+  if (!option) return fail_unknown_key(t, node, args->verb, err);
+  if (is_command_line_only(option)) {
     return tree_fail(t, node->line, LAC_BAD_ARGUMENT, err,
                      "%s: wanted on the command line, as --%s", node->key,
-                     text_with_dashes(option->name));
+                     option_name_with_dashes(option->name));
   }
   if (is_overridden(line, option)) return LAC_OK;
   for (const tree_node *before = t->root->first; before != node; before = before->next) {
@@ -207,14 +209,14 @@ static lac_status apply_node(const tree *t, const tree_node *node, const argumen
   return store_option(t, node, option, args, err);
 }
 
-lac_status config_apply(arguments *args, lac_error *err) {
+lac_status config_apply_file(arguments *args, lac_error *err) {
   const arguments line = *args; /* what the command line gave */
   tree *t = laci_alloc(1, sizeof *t);
   if (!t) return laci_fail_memory(err, args->config);
   args->tree = t;
-  lac_status st = tree_read(args->config, t, err);
+  lac_status st = tree_read_file(args->config, t, err);
   for (const tree_node *node = st ? NULL : t->root->first; node && !st; node = node->next) {
-    st = apply_node(t, node, &line, args, err);
+    st = apply_config_node(t, node, &line, args, err);
   }
   return st;
 }
@@ -222,7 +224,7 @@ lac_status config_apply(arguments *args, lac_error *err) {
 /* ---- Writing ---- */
 
 /* Would YAML read this word as itself, without quotes? */
-static bool is_plain(const char *text) {
+static bool is_plain_yaml_word(const char *text) {
   static const char letters[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
   static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"};
@@ -234,7 +236,7 @@ static bool is_plain(const char *text) {
 }
 
 static void print_text(FILE *out, const char *text) {
-  if (is_plain(text)) {
+  if (is_plain_yaml_word(text)) {
     fputs(text, out);
     return;
   }
@@ -286,8 +288,9 @@ static void print_value(FILE *out, const arguments *args, const option_row *opti
 
 static void print_option(FILE *out, const arguments *args, const option_row *option) {
   const bool has_value =
-      is_given(args, option) || (option->initial && option->kind != OPTION_COUNT);
-  fprintf(out, "%s%s:", is_given(args, option) ? "" : "# ", text_with_dashes(option->name));
+      is_option_given(args, option) || (option->initial && option->kind != OPTION_COUNT);
+  fprintf(out, "%s%s:", is_option_given(args, option) ? "" : "# ",
+          option_name_with_dashes(option->name));
   if (has_value) {
     fputc(' ', out);
     print_value(out, args, option);
@@ -312,7 +315,7 @@ static void print_options(const arguments *args, FILE *out) {
   for (int k = 0; k < n_options; k++) {
     const option_row *option = &option_table[k];
     if (option->kind == OPTION_HEAD) group = option->name;
-    if (!option_is_shown(option, args->verb) || is_of_line(option)) continue;
+    if (!option_is_shown(option, args->verb) || is_command_line_only(option)) continue;
     if (group) fprintf(out, "\n# %s\n", group);
     group = NULL;
     print_option(out, args, option);
@@ -320,7 +323,7 @@ static void print_options(const arguments *args, FILE *out) {
 }
 
 /* Makes the settings of a training as a text: what its recipe and options mean together. */
-static lac_status make_settings(const arguments *args, char **text, lac_error *err) {
+static lac_status format_training_settings(const arguments *args, char **text, lac_error *err) {
   arguments shown = *args;
   train_options options;
   size_t size = 0;
@@ -329,14 +332,14 @@ static lac_status make_settings(const arguments *args, char **text, lac_error *e
   if (st) return st;
   FILE *lines = open_memstream(text, &size);
   if (!lines) return laci_fail_memory(err, "the settings");
-  st = train_options_print(&options, NULL, lines, err);
+  st = train_options_print_recipe(&options, NULL, lines, err);
   return fclose(lines) && !st ? laci_fail_memory(err, "the settings") : st;
 }
 
-lac_status config_print(const arguments *args, FILE *out, lac_error *err) {
+lac_status config_print_yaml(const arguments *args, FILE *out, lac_error *err) {
   const bool trains = args->verb == VERB_train || args->verb == VERB_finetune;
   char *settings = NULL, *rest = NULL;
-  lac_status st = trains ? make_settings(args, &settings, err) : LAC_OK;
+  lac_status st = trains ? format_training_settings(args, &settings, err) : LAC_OK;
   if (!st) print_options(args, out);
   if (!st && settings) {
     fputs("\n# The settings that follow from these:\n", out);

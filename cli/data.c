@@ -32,7 +32,7 @@ static lac_status read_options(const arguments *args, lac_imagenet_options *opti
   return st;
 }
 
-static void print_part(const char *name, const lac_imagenet_part *part) {
+static void print_part_counts(const char *name, const lac_imagenet_part *part) {
   char broken[64] = "";
   if (!part->shards) return;
   if (part->broken) {
@@ -49,8 +49,8 @@ static exit_code convert_imagenet(const arguments *args, lac_error *err) {
   lac_status st = read_options(args, &options, err);
   if (!st) st = lac_imagenet_convert(args->second, args->output, &options, &result, err);
   if (st) return exit_code_of_status(st);
-  print_part("train", &result.train);
-  print_part("validation", &result.validation);
+  print_part_counts("train", &result.train);
+  print_part_counts("validation", &result.validation);
   if (result.train.broken + result.validation.broken > 0) {
     terminal_print_sentence(stdout, "%s/broken.txt: which were left out, and why", args->output);
   }

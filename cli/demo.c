@@ -77,15 +77,15 @@ typedef struct demo {
 
 /* ---- Steps of the pipeline ---- */
 
-static lac_status write_images(const demo *d, lac_error *err) {
+static lac_status write_digit_images(const demo *d, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = output_folder_path(&d->out, IMAGES, path, err);
+  lac_status st = output_folder_work_path(&d->out, IMAGES, path, err);
   if (st) return st;
   return laci_file_write(path, demo_images, (size_t)(demo_images_end - demo_images), false, err);
 }
 
 /* Returns the options that training and fine-tuning have in common. */
-static lac_train_options training_options(const demo *d, const char *folder) {
+static lac_train_options make_training_options(const demo *d, const char *folder) {
   lac_train_options o = lac_train_options_default();
   o.run.threads = TRAINING_THREADS;
   o.seed = d->args->seed;
@@ -104,14 +104,14 @@ static lac_status save_curves(const demo *d, const char *folder, const char *nam
   int n = snprintf(from, sizeof from, "%s/curves.svg", folder);
   if (n < 0 || (size_t)n >= sizeof from)
     return laci_fail(err, LAC_IO, "%s: the name is too long", folder);
-  lac_status st = output_folder_path(&d->out, name, to, err);
+  lac_status st = output_folder_work_path(&d->out, name, to, err);
   if (!st && rename(from, to) != 0) st = laci_fail(err, LAC_IO, "%s: %s", to, strerror(errno));
   return st;
 }
 
 static lac_status save_model(const demo *d, lac_model *model, const char *name, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = output_folder_path(&d->out, name, path, err);
+  lac_status st = output_folder_work_path(&d->out, name, path, err);
   return st ? st : lac_model_save(model, path, false, err);
 }
 
@@ -130,8 +130,8 @@ static lac_status train_network(demo *d, lac_error *err) {
   lac_train_result result = LAC_SIZED(lac_train_result);
   lac_network_options network = {
       .size = sizeof(lac_network_options), .name = "digits", .seed = d->args->seed};
-  lac_status st = output_folder_path(&d->out, "training", folder, err);
-  lac_train_options o = training_options(d, folder);
+  lac_status st = output_folder_work_path(&d->out, "training", folder, err);
+  lac_train_options o = make_training_options(d, folder);
   o.epochs = TRAINING_EPOCHS;
   if (!st) st = lac_network_create(&network, &model, err);
   if (!st) st = lac_train(model, d->out.work, NULL, &o, &result, err);
@@ -144,7 +144,7 @@ static lac_status train_network(demo *d, lac_error *err) {
 
 static lac_status load_model(const demo *d, const char *name, lac_model **model, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = output_folder_path(&d->out, name, path, err);
+  lac_status st = output_folder_work_path(&d->out, name, path, err);
   return st ? st : lac_model_load(path, NULL, model, err);
 }
 
@@ -153,7 +153,7 @@ static void add_score(attempt *a, int64_t step, double top1) {
   a->scores[a->n_scores++] = (lac_recovery_score){step, top1};
 }
 
-static void on_event(const lac_train_event *event, void *context) {
+static void record_train_event(const lac_train_event *event, void *context) {
   attempt *a = context;
   a->steps = event->steps;
   if (event->kind == LAC_TRAIN_EVALUATED) add_score(a, event->step, event->top1);
@@ -164,12 +164,12 @@ static lac_status fine_tune(const demo *d, attempt *a, const char *name, lac_err
   char folder[PATH_MAX];
   lac_mask *mask = NULL;
   lac_train_result result = LAC_SIZED(lac_train_result);
-  lac_status st = output_folder_path(&d->out, name, folder, err);
-  lac_train_options o = training_options(d, folder);
+  lac_status st = output_folder_work_path(&d->out, name, folder, err);
+  lac_train_options o = make_training_options(d, folder);
   o.epochs = TUNING_EPOCHS;
   o.rate = TUNING_RATE;
   o.dense_top1 = d->dense.top1;
-  o.listener = on_event;
+  o.listener = record_train_event;
   o.context = a;
   add_score(a, 0, a->pruned.top1);
   if (!st) st = lac_mask_from_model(a->model, &d->pruning, &mask, err);
@@ -193,7 +193,7 @@ static void attempt_clear(attempt *a) {
   *a = (attempt){.model = NULL};
 }
 
-static lac_calibration calibration_options(const demo *d) {
+static lac_calibration make_calibration_options(const demo *d) {
   lac_calibration c = lac_calibration_default();
   c.data = d->out.work;
   c.samples = SAMPLES;
@@ -204,7 +204,7 @@ static lac_calibration calibration_options(const demo *d) {
  * since wrong statistics cause most of the loss. */
 static lac_status prune_by_magnitude(demo *d, lac_error *err) {
   lac_options how = d->pruning;
-  lac_calibration c = calibration_options(d);
+  lac_calibration c = make_calibration_options(d);
   attempt again = {.model = NULL};
   how.permute = false;
   lac_status st = prune_network(d, &how, &d->magnitude, err);
@@ -240,7 +240,7 @@ static lac_status prune_without_data(demo *d, lac_error *err) {
 
 /* Prunes with masks and weights fitted to samples, once per seed on different samples. */
 static lac_status prune_calibrated(demo *d, lac_error *err) {
-  lac_calibration c = calibration_options(d);
+  lac_calibration c = make_calibration_options(d);
   lac_options how = d->pruning;
   how.calibration = &c;
   lac_status st = LAC_OK;
@@ -263,10 +263,10 @@ static lac_status prune_calibrated(demo *d, lac_error *err) {
 
 /* Computes the confidence interval of the top-1 accuracy, in percent, from the scores of the test
  * images. */
-static void confidence_interval(const lac_eval_result *r, double ends[2]) {
+static void compute_confidence_interval(const lac_eval_result *r, double ends[2]) {
   int64_t right = (int64_t)llround(r->top1 * (double)r->images / 100);
-  ends[0] = 100 * laci_binomial_lower(right, r->images, DOUBT);
-  ends[1] = 100 * laci_binomial_upper(right, r->images, DOUBT);
+  ends[0] = 100 * laci_binomial_lower_bound(right, r->images, DOUBT);
+  ends[1] = 100 * laci_binomial_upper_bound(right, r->images, DOUBT);
 }
 
 /* Draws the recovery of top-1 of both methods (dense, pruned, fine-tuned) in one diagram, whose
@@ -274,7 +274,7 @@ static void confidence_interval(const lac_eval_result *r, double ends[2]) {
 static lac_status draw_recovery(const demo *d, lac_error *err) {
   char path[PATH_MAX], data[160];
   double ends[2];
-  confidence_interval(&d->dense, ends);
+  compute_confidence_interval(&d->dense, ends);
   (void)snprintf(
       data, sizeof data,
       "top-1 of 360 digits that were not learned; 95 %% interval of the dense network's: "
@@ -290,14 +290,14 @@ static lac_status draw_recovery(const demo *d, lac_error *err) {
                            .steps_per_epoch = (double)d->calibrated.steps / TUNING_EPOCHS,
                            .runs = runs,
                            .n_runs = 2};
-  lac_status st = output_folder_path(&d->out, TUNING_CURVES, path, err);
+  lac_status st = output_folder_work_path(&d->out, TUNING_CURVES, path, err);
   return st ? st : lac_recovery_plot(&recovery, path, false, err);
 }
 
-static lac_status run_steps(demo *d, lac_error *err) {
+static lac_status run_demo_steps(demo *d, lac_error *err) {
   char drawing[PATH_MAX];
-  lac_status st = output_folder_path(&d->out, DRAWING, drawing, err);
-  if (!st) st = write_images(d, err);
+  lac_status st = output_folder_work_path(&d->out, DRAWING, drawing, err);
+  if (!st) st = write_digit_images(d, err);
   if (st) return st;
   log_line("a small residual network learns handwritten digits: %d epochs", TRAINING_EPOCHS);
   st = train_network(d, err);
@@ -322,7 +322,7 @@ static lac_status run_steps(demo *d, lac_error *err) {
 /* ---- Results ---- */
 
 /* Reads the written network as any other program would, checks every layer, and runs it. */
-static lac_status print_check(const demo *d, lac_error *err) {
+static lac_status check_and_print_result(const demo *d, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_eval_result found = {.size = sizeof(lac_eval_result), .images = 0};
@@ -330,7 +330,7 @@ static lac_status print_check(const demo *d, lac_error *err) {
   if (!st) st = lac_check(model, NULL, &d->pruning, &report, err);
   if (!st) st = layers_print_sparsity(report, stdout, err);
   if (!st) {
-    layers_print_figures(d->calibrated.report, stdout);
+    layers_print_kept_magnitude(d->calibrated.report, stdout);
     layers_print_pruned(report, stdout);
     layers_print_permuted(d->calibrated.report, stdout);
     if (report->summary.pruned < report->summary.eligible) {
@@ -346,13 +346,13 @@ static lac_status print_check(const demo *d, lac_error *err) {
   return st;
 }
 
-static void print_row(const char *name, const lac_eval_result *r) {
+static void print_accuracy_row(const char *name, const lac_eval_result *r) {
   double ends[2];
-  confidence_interval(r, ends);
+  compute_confidence_interval(r, ends);
   printf("%-42s%6.2f%%  %6.2f-%.2f%%  %7.4f\n", name, r->top1, ends[0], ends[1], r->loss);
 }
 
-static void loss_range(const lac_eval_result of[SEEDS], double *least, double *most) {
+static void find_loss_range(const lac_eval_result of[SEEDS], double *least, double *most) {
   *least = *most = of[0].loss;
   for (int k = 1; k < SEEDS; k++) {
     *least = fmin(*least, of[k].loss);
@@ -361,10 +361,10 @@ static void loss_range(const lac_eval_result of[SEEDS], double *least, double *m
 }
 
 /* Prints top-1 of the first seed, and the range of the loss over all seeds. */
-static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
+static void print_accuracy_of_seeds(const char *name, const lac_eval_result of[SEEDS]) {
   double ends[2], least, most;
-  confidence_interval(&of[0], ends);
-  loss_range(of, &least, &most);
+  compute_confidence_interval(&of[0], ends);
+  find_loss_range(of, &least, &most);
   printf("%-42s%6.2f%%  %6.2f-%.2f%%  %7.4f (%.4f-%.4f)\n", name, of[0].top1, ends[0], ends[1],
          of[0].loss, least, most);
 }
@@ -372,16 +372,16 @@ static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
 /* Is the confidence interval of a's top-1 completely below that of b? */
 static bool is_accuracy_below(const lac_eval_result *a, const lac_eval_result *b) {
   double of_a[2], of_b[2];
-  confidence_interval(a, of_a);
-  confidence_interval(b, of_b);
+  compute_confidence_interval(a, of_a);
+  compute_confidence_interval(b, of_b);
   return of_a[1] < of_b[0];
 }
 
 /* Prints which differences the figures prove, and which they do not. */
 static void print_differences(const demo *d) {
   double least[2], most[2];
-  loss_range(d->in_order, &least[0], &most[0]);
-  loss_range(d->permuted, &least[1], &most[1]);
+  find_loss_range(d->in_order, &least[0], &most[0]);
+  find_loss_range(d->permuted, &least[1], &most[1]);
   printf("\n%" PRId64 " images: top-1 differs by chance within these 95 %% intervals.\n",
          d->dense.images);
   printf("By magnitude, top-1 falls by %s.\n", is_accuracy_below(&d->magnitude.pruned, &d->dense)
@@ -401,14 +401,14 @@ static void print_accuracies(const demo *d) {
   printf(
       "\nnetwork                                    top-1    95 %% interval     loss (%d seeds)\n",
       SEEDS);
-  print_row("dense", &d->dense);
-  print_row("2:4 by magnitude, as pruned", &d->magnitude.pruned);
-  print_row("  its statistics estimated again", &d->again);
-  print_row("  trained on", &d->magnitude.tuned);
-  print_row("2:4 without data, on synthetic images", &d->drawn);
-  print_seeds("2:4 calibrated, channels in their order", d->in_order);
-  print_seeds("2:4 calibrated, channels permuted", d->permuted);
-  print_row("  trained on", &d->calibrated.tuned);
+  print_accuracy_row("dense", &d->dense);
+  print_accuracy_row("2:4 by magnitude, as pruned", &d->magnitude.pruned);
+  print_accuracy_row("  its statistics estimated again", &d->again);
+  print_accuracy_row("  trained on", &d->magnitude.tuned);
+  print_accuracy_row("2:4 without data, on synthetic images", &d->drawn);
+  print_accuracy_of_seeds("2:4 calibrated, channels in their order", d->in_order);
+  print_accuracy_of_seeds("2:4 calibrated, channels permuted", d->permuted);
+  print_accuracy_row("  trained on", &d->calibrated.tuned);
   print_differences(d);
 }
 
@@ -425,12 +425,12 @@ static void print_files(const demo *d) {
 /* Flushes standard output, and then moves the files into place: if printing failed, there are no
  * files. */
 static lac_status print_and_place_files(demo *d, lac_error *err) {
-  lac_status st = print_check(d, err);
+  lac_status st = check_and_print_result(d, err);
   if (st) return st;
   print_accuracies(d);
   print_files(d);
   st = outputs_flush(err);
-  return st ? st : output_folder_place(&d->out, err);
+  return st ? st : output_folder_move_files(&d->out, err);
 }
 
 exit_code verb_demo(const arguments *args, lac_error *err) {
@@ -440,7 +440,7 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   d.pruning.seed = args->seed;
   lac_status st = output_folder_open(&d.out, args->operand ? args->operand : "lacuna-demo", files,
                                      (int)(sizeof files / sizeof files[0]), args->force, err);
-  if (!st) st = run_steps(&d, err);
+  if (!st) st = run_demo_steps(&d, err);
   if (!st) st = print_and_place_files(&d, err);
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
   if (!st) log_line("%.1f s", laci_clock_seconds() - begin);

@@ -27,7 +27,7 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   if (!st) st = input_check_number("limit", args->limit, 0, INT64_MAX, err);
   if (!st && args->mean) st = input_parse_colour("mean", args->mean, options->mean, err);
   if (!st && args->std) st = input_parse_colour("std", args->std, options->std, err);
-  options->run = run_options_of(args);
+  options->run = run_options_from_arguments(args);
   options->batch = (int)batch_size;
   options->limit = (int64_t)args->limit;
   options->resize = (int)args->resize;
@@ -50,20 +50,20 @@ static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: --predictions and --json name the same file",
                      args->json);
   }
-  return outputs_plan(&named, plan, err);
+  return outputs_plan_and_check(&named, plan, err);
 }
 
 static lac_status write_page(outputs *plan, const char *json, lac_model *model, lac_error *err) {
   const lac_options usual = lac_options_default();
   lac_report *layers = NULL;
-  lac_status st = page_inspect(model, usual.n, usual.m, &layers, err);
+  lac_status st = page_inspect_model(model, usual.n, usual.m, &layers, err);
   if (!st) st = outputs_write_page(plan, json, model, layers, err);
   lac_report_destroy(layers);
   return st;
 }
 
-static lac_status report(outputs *plan, lac_model *model, const lac_eval_result *result,
-                         lac_error *err) {
+static lac_status print_and_write_result(outputs *plan, lac_model *model,
+                                         const lac_eval_result *result, lac_error *err) {
   char *text = NULL;
   bool wanted = plan->files[OUTPUT_JSON].path || plan->files[OUTPUT_PAGE].path;
   lac_status st = wanted ? lac_eval_json(model, result, &text, err) : LAC_OK;
@@ -85,17 +85,17 @@ exit_code verb_eval(const arguments *args, lac_error *err) {
   outputs plan = {0};
   lac_status st = read_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
-  if (!st) st = outputs_guard_data(&plan, args, err);
+  if (!st) st = outputs_check_against_data(&plan, args, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = outputs_check_against_model(&plan, model, args->operand, err);
   if (!st) {
-    outputs_begin(&plan);
+    outputs_begin_file_set(&plan);
     st = lac_eval(model, args->data, &options, &result, err);
   }
-  if (!st) st = report(&plan, model, &result, err);
-  st = outputs_finish(&plan, st, err);
+  if (!st) st = print_and_write_result(&plan, model, &result, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) {
-    log_rate(result.images_per_second, result.n_sparse);
+    log_images_per_second(result.images_per_second, result.n_sparse);
     outputs_log(&plan);
   }
   lac_model_destroy(model);

@@ -12,12 +12,12 @@
 #include "base/plural.h"
 #include "table.h"
 
-bool export_reads_model(const arguments *args) {
+bool export_is_from_existing_model(const arguments *args) {
   return args->verb == VERB_train && args->sparse && args->export_dir;
 }
 
-static lac_status path_in(const char *dir, const char *inside, char path[PATH_MAX],
-                          lac_error *err) {
+static lac_status join_export_path(const char *dir, const char *inside, char path[PATH_MAX],
+                                   lac_error *err) {
   const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
   int n = snprintf(path, PATH_MAX, "%s%s%smodel.onnx", dir, slash, inside);
   if (n >= 0 && n < PATH_MAX) return LAC_OK;
@@ -25,11 +25,12 @@ static lac_status path_in(const char *dir, const char *inside, char path[PATH_MA
 }
 
 lac_status export_target_path(const arguments *args, char path[PATH_MAX], lac_error *err) {
-  return path_in(args->export_dir, export_reads_model(args) ? "sparse/" : "", path, err);
+  return join_export_path(args->export_dir, export_is_from_existing_model(args) ? "sparse/" : "",
+                          path, err);
 }
 
 lac_status export_source_path(const arguments *args, char path[PATH_MAX], lac_error *err) {
-  lac_status st = path_in(args->export_dir, "", path, err);
+  lac_status st = join_export_path(args->export_dir, "", path, err);
   if (st || access(path, F_OK) == 0) return st;
   return laci_fail(err, LAC_NOT_FOUND,
                    "%s: it is not there; train without --sparse writes it, and --sparse then "
@@ -37,13 +38,13 @@ lac_status export_source_path(const arguments *args, char path[PATH_MAX], lac_er
                    path);
 }
 
-static bool same_shape(const lac_tensor *a, const lac_tensor *b) {
+static bool has_same_shape(const lac_tensor *a, const lac_tensor *b) {
   return a->rank == b->rank && a->dtype == b->dtype &&
          memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
 }
 
-static lac_status compare_tensors(const char *path, const char *arch, const lac_model *fresh,
-                                  const lac_model *found, lac_error *err) {
+static lac_status check_same_tensors(const char *path, const char *arch, const lac_model *fresh,
+                                     const lac_model *found, lac_error *err) {
   int n = lac_model_tensor_count(fresh), n_found = lac_model_tensor_count(found);
   char text[2][TABLE_SHAPE_BYTES];
   lac_tensor wanted = LAC_SIZED(lac_tensor), tensor = LAC_SIZED(lac_tensor);
@@ -54,7 +55,7 @@ static lac_status compare_tensors(const char *path, const char *arch, const lac_
       return laci_fail(err, LAC_BAD_SHAPE, "%s: it is no %s for these data: it has no %s", path,
                        arch, wanted.name);
     }
-    if (same_shape(&wanted, &tensor)) continue;
+    if (has_same_shape(&wanted, &tensor)) continue;
     return laci_fail(
         err, LAC_BAD_SHAPE, "%s: it is no %s for these data: its %s is %s %s, wanted %s %s", path,
         arch, wanted.name, lac_dtype_name(tensor.dtype),
@@ -66,22 +67,22 @@ static lac_status compare_tensors(const char *path, const char *arch, const lac_
                    n_found, n);
 }
 
-lac_status export_load(const char *path, const char *arch, const lac_model *fresh,
-                       lac_model **model, lac_error *err) {
+lac_status export_load_matching_model(const char *path, const char *arch, const lac_model *fresh,
+                                      lac_model **model, lac_error *err) {
   *model = NULL;
   lac_status st = lac_model_load(path, NULL, model, err);
-  return st ? st : compare_tensors(path, arch, fresh, *model, err);
+  return st ? st : check_same_tensors(path, arch, fresh, *model, err);
 }
 
-static bool is_masked(const lac_mask *mask, const char *name) {
+static bool is_tensor_masked(const lac_mask *mask, const char *name) {
   for (int k = 0; k < lac_mask_count(mask); k++) {
     if (strcmp(lac_mask_name(mask, k), name) == 0) return true;
   }
   return false;
 }
 
-lac_status export_check(const lac_model *model, const lac_mask *mask, const lac_options *options,
-                        lac_report **report, lac_error *err) {
+lac_status export_check_masks(const lac_model *model, const lac_mask *mask,
+                              const lac_options *options, lac_report **report, lac_error *err) {
   lac_status st = lac_check(model, NULL, options, report, err);
   const char *first = NULL;
   int n_dense = 0, n_eligible = 0;
@@ -89,7 +90,7 @@ lac_status export_check(const lac_model *model, const lac_mask *mask, const lac_
     const lac_layer *layer = &(*report)->layers[k];
     n_eligible += layer->eligible;
     if (!layer->eligible || layer->holds_pattern) continue;
-    if (is_masked(mask, layer->weight)) {
+    if (is_tensor_masked(mask, layer->weight)) {
       st = laci_fail(err, LAC_BAD_VALUE, "%s: it was pruned, but does not hold %s after training",
                      layer->name, (*report)->pattern);
     }

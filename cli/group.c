@@ -14,7 +14,7 @@
 enum { HEAD_START_S = 2 };
 
 /* Do all processes run this verb together? The other verbs are short, or measure this machine. */
-static bool is_run_by_all(const arguments *args) {
+static bool is_verb_run_by_all_processes(const arguments *args) {
   if (args->help || args->print_config) return false;
   switch (args->verb) {
     case VERB_prune: return true;
@@ -25,11 +25,13 @@ static bool is_run_by_all(const arguments *args) {
   }
 }
 
-bool group_is_idle(const arguments *args) {
-  return !is_run_by_all(args) && lac_process_group_launched_rank() > 0;
+bool group_has_no_work_here(const arguments *args) {
+  return !is_verb_run_by_all_processes(args) && lac_process_group_launched_rank() > 0;
 }
 
-bool group_is_first(const arguments *args) { return lac_process_group_rank(args->group) == 0; }
+bool group_is_first_process(const arguments *args) {
+  return lac_process_group_rank(args->group) == 0;
+}
 
 int group_size(const arguments *args) { return lac_process_group_size(args->group); }
 
@@ -41,36 +43,37 @@ static lac_status silence_stdout(lac_error *err) {
   return done ? LAC_OK : laci_fail(err, LAC_IO, "/dev/null: it cannot be written to");
 }
 
-lac_status group_open(arguments *args, lac_status st, lac_error *err) {
+lac_status group_join(arguments *args, lac_status st, lac_error *err) {
   lac_process_group_options options = lac_process_group_options_default();
   lac_error other = {0};
-  if (!is_run_by_all(args)) return st;
+  if (!is_verb_run_by_all_processes(args)) return st;
   if (!st && !(args->timeout > 0))
     st =
         laci_fail(err, LAC_BAD_ARGUMENT, "--timeout %g: wanted more than 0 seconds", args->timeout);
   if (!st) options.timeout_seconds = args->timeout;
   lac_status opened = lac_process_group_open(&options, &args->group, st ? &other : err);
   if (opened) return st ? st : opened;
-  if (!st && !group_is_first(args)) st = silence_stdout(err);
-  return group_agree(args, st, err);
+  if (!st && !group_is_first_process(args)) st = silence_stdout(err);
+  return group_agree_on_status(args, st, err);
 }
 
-lac_status group_agree(const arguments *args, lac_status st, lac_error *err) {
+lac_status group_agree_on_status(const arguments *args, lac_status st, lac_error *err) {
   if (st && lac_process_group_agreed(args->group)) return st;
   return lac_process_group_agree(args->group, st, err);
 }
 
-lac_status group_agree_without_timeout(const arguments *args, lac_status st, lac_error *err) {
+lac_status group_agree_on_status_without_timeout(const arguments *args, lac_status st,
+                                                 lac_error *err) {
   static const double VERY_LONG_S = 1e9;
   if (!args->group) return st;
   lac_status set = lac_process_group_set_timeout(args->group, VERY_LONG_S, st ? NULL : err);
-  st = group_agree(args, st ? st : set, err);
+  st = group_agree_on_status(args, st ? st : set, err);
   set = lac_process_group_set_timeout(args->group, args->timeout, st ? NULL : err);
   return st ? st : set;
 }
 
-bool group_prints_failure(const arguments *args, lac_error *err) {
-  int rank = is_run_by_all(args) ? lac_process_group_launched_rank() : 0;
+bool group_should_print_failure(const arguments *args, lac_error *err) {
+  int rank = is_verb_run_by_all_processes(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
   /* if joining failed, it usually failed in all processes, and process 0 reports first */

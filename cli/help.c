@@ -13,17 +13,17 @@ enum { WIDTH = 80, HELP_COLUMN = 32, NARROW = 64, NARROW_COLUMN = 8, EXAMPLE_IND
 /* Returns the width of help texts, which are for people: 80 columns, or fewer on a narrower
  * terminal. */
 static int help_columns(FILE *out) {
-  int columns = terminal_real_columns(out);
+  int columns = terminal_columns_ignoring_wide(out);
   return columns && columns < WIDTH ? columns : WIDTH;
 }
 
 static void print_wrapped(FILE *out, const char *text) {
-  text_wrap(out, text, help_columns(out), 0, 0);
+  text_print_wrapped(out, text, help_columns(out), 0, 0);
 }
 
 /* Prints a long list of values below the option's name, with line breaks only after |. Ends the
  * line. */
-static void print_values(FILE *out, const char *values, int columns) {
+static void print_choices_wrapped(FILE *out, const char *values, int columns) {
   int column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
   for (size_t n; *values; values += n) {
     n = strcspn(values, "|") + (strchr(values, '|') != NULL);
@@ -35,15 +35,16 @@ static void print_values(FILE *out, const char *values, int columns) {
 }
 
 /* Prints the option and its value, and then spaces up to text_column. */
-static void print_names(FILE *out, const option_row *option, verb_id verb, int text_column) {
+static void print_option_and_value(FILE *out, const option_row *option, verb_id verb,
+                                   int text_column) {
   bool is_on = option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0;
-  const char *argument = option_argument(option, verb);
+  const char *argument = option_value_placeholder(option, verb);
   char letter[] = {'-', option->letter, ',', ' ', 0};
   int columns = help_columns(out);
   int column = fprintf(out, "  %s--%s%s", option->letter ? letter : "    ", is_on ? "[no-]" : "",
-                       text_with_dashes(option->name));
+                       option_name_with_dashes(option->name));
   if (argument && column + 1 + (int)strlen(argument) > columns) {
-    print_values(out, argument, columns);
+    print_choices_wrapped(out, argument, columns);
     column = 0;
   } else if (argument) {
     column += fprintf(out, " %s", argument);
@@ -56,11 +57,11 @@ static void print_option(FILE *out, const option_row *option, verb_id verb) {
   int columns = help_columns(out), text_column = columns < NARROW ? NARROW_COLUMN : HELP_COLUMN;
   bool has_default = option->initial && strcmp(option->initial, "no") != 0;
   char text[512];
-  print_names(out, option, verb, text_column);
-  snprintf(text, sizeof text, "%s%s%s%s", option_help(option, verb),
+  print_option_and_value(out, option, verb, text_column);
+  snprintf(text, sizeof text, "%s%s%s%s", option_help_text(option, verb),
            has_default ? " (default " : "", has_default ? option->initial : "",
            has_default ? ")" : "");
-  text_wrap(out, text, columns, text_column, text_column);
+  text_print_wrapped(out, text, columns, text_column, text_column);
 }
 
 /* Prints the examples of the verb, each with its meaning. */
@@ -71,13 +72,13 @@ static void print_examples(FILE *out, verb_id verb) {
     const example_row *example = &example_table[i];
     if (example->verb != verb) continue;
     fprintf(out, "  ");
-    text_wrap(out, example->command, columns, 2, EXAMPLE_INDENT + 2);
+    text_print_wrapped(out, example->command, columns, 2, EXAMPLE_INDENT + 2);
     fprintf(out, "%*s", EXAMPLE_INDENT, "");
-    text_wrap(out, example->meaning, columns, EXAMPLE_INDENT, EXAMPLE_INDENT);
+    text_print_wrapped(out, example->meaning, columns, EXAMPLE_INDENT, EXAMPLE_INDENT);
   }
 }
 
-static void print_program(FILE *out) {
+static void print_program_help(FILE *out) {
   char title[128];
   snprintf(title, sizeof title, "lacuna %s: N:M structured sparsity for trained neural networks",
            lac_version());
@@ -85,7 +86,7 @@ static void print_program(FILE *out) {
   fprintf(out, "\nusage: lacuna VERB [options] MODEL\n\n");
   for (int i = 0; i < VERB_COUNT; i++) {
     fprintf(out, "  %-9s ", verb_table[i].name);
-    text_wrap(out, verb_table[i].summary, help_columns(out), 12, 12);
+    text_print_wrapped(out, verb_table[i].summary, help_columns(out), 12, 12);
   }
   fprintf(out, "\n");
   print_wrapped(out,
@@ -96,14 +97,14 @@ static void print_program(FILE *out) {
 
 void help_print(FILE *out, verb_id verb) {
   if (verb == VERB_COUNT) {
-    print_program(out);
+    print_program_help(out);
     return;
   }
   const verb_row *row = &verb_table[verb];
   char usage[128];
   snprintf(usage, sizeof usage, "usage: lacuna %s [options]%s%s", row->name,
            row->operands[0] ? " " : "", row->operands);
-  text_wrap(out, usage, help_columns(out), 0, EXAMPLE_INDENT);
+  text_print_wrapped(out, usage, help_columns(out), 0, EXAMPLE_INDENT);
   fputc('\n', out);
   print_wrapped(out, row->description);
   options_print(out, verb, "\n%s:\n", print_option);
@@ -116,7 +117,7 @@ void help_print(FILE *out, verb_id verb) {
 
 exit_code verb_help(const arguments *args, lac_error *err) {
   verb_id topic = VERB_COUNT;
-  lac_status st = args->operand ? verb_find(args->operand, &topic, err) : LAC_OK;
+  lac_status st = args->operand ? verb_find_by_name(args->operand, &topic, err) : LAC_OK;
   if (st) return exit_code_of_status(st);
   if (args->completion) completion_print(stdout, args->completion);
   else if (args->man) manual_print(stdout, topic);

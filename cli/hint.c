@@ -47,17 +47,18 @@ static const char *const words[] = {
 
 /* Returns the length of the file's name at the begin of an error text; the name ends before ": ".
  */
-static int file_length(const char *text) {
+static int find_file_name_length(const char *text) {
   const char *end = strstr(text, ": not an ONNX model");
   return end ? (int)(end - text) : 0;
 }
 
-void hint_print(const lac_error *err, FILE *out) {
+void hint_print_options(const lac_error *err, FILE *out) {
   if ((unsigned)err->hint >= LAC_HINT_COUNT) return;
   const char *text = words[err->hint], *hole = strchr(text, '%');
   if (!hole) {
     fputs(text, out);
     return;
   }
-  fprintf(out, "%.*s%.*s%s", (int)(hole - text), text, file_length(err->text), err->text, hole + 1);
+  fprintf(out, "%.*s%.*s%s", (int)(hole - text), text, find_file_name_length(err->text), err->text,
+          hole + 1);
 }

@@ -10,6 +10,6 @@
 
 /** Prints, after the text of a failure on the same line, which options would help; prints nothing
  * if none would. */
-void hint_print(const lac_error *err, FILE *out);
+void hint_print_options(const lac_error *err, FILE *out);
 
 #endif

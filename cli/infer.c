@@ -35,7 +35,7 @@ static lac_status parse_input(request *r, const char *text, lac_infer_input *inp
   return input->name ? LAC_OK : laci_fail_memory(err, "the command line");
 }
 
-static lac_status parse_request(const arguments *args, request *r, lac_error *err) {
+static lac_status parse_inputs_and_outputs(const arguments *args, request *r, lac_error *err) {
   const text_list *inputs = &args->input, *shapes = &args->input_shape;
   lac_status st = LAC_OK;
   if (!args->output) {
@@ -54,7 +54,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
     st = input_parse_shape(shapes->items[at], &r->arena, &r->shapes[at], err);
   }
   r->options = lac_infer_options_default();
-  r->options.run = run_options_of(args);
+  r->options.run = run_options_from_arguments(args);
   r->options.shapes = r->shapes;
   r->options.n_shapes = shapes->n;
   r->options.force = args->force;
@@ -98,7 +98,7 @@ static const char *ml_dtypes_name(lac_dtype dtype) {
 }
 
 /* Logs how to read outputs of types that NumPy does not have: the reader must name the type. */
-static void log_types(const lac_infer_result *result) {
+static void log_types_unknown_to_numpy(const lac_infer_result *result) {
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];
     const char *type = ml_dtypes_name(output->dtype);
@@ -110,7 +110,8 @@ static void log_types(const lac_infer_result *result) {
 
 static void log_speed(const lac_infer_result *result) {
   log_line("ran in %.3f s", result->seconds);
-  if (result->seconds > 0) log_rate((double)result->batch / result->seconds, result->n_sparse);
+  if (result->seconds > 0)
+    log_images_per_second((double)result->batch / result->seconds, result->n_sparse);
 }
 
 exit_code verb_infer(const arguments *args, lac_error *err) {
@@ -118,15 +119,15 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_infer_result *result = NULL;
   request r = {0};
   outputs plan = {0}; /* the library names the files */
-  lac_status st = parse_request(args, &r, err);
+  lac_status st = parse_inputs_and_outputs(args, &r, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) {
-    outputs_begin(&plan);
+    outputs_begin_file_set(&plan);
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);
   }
-  if (!st) log_types(result);
+  if (!st) log_types_unknown_to_numpy(result);
   if (!st) st = print_outputs(result, err);
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) log_speed(result);
   lac_infer_result_destroy(result);
   lac_model_destroy(model);

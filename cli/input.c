@@ -37,15 +37,15 @@ static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err
  * since launchers connect standard input to process 0 only. */
 static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size_t *size_bytes,
                                     lac_error *err) {
-  bool reads = group_is_first(args);
+  bool reads = group_is_first_process(args);
   *bytes = NULL;
   lac_status st = reads ? read_stdin(bytes, size_bytes, err) : LAC_OK;
   if (!args->group) return st;
-  st = group_agree_without_timeout(args, st, err);
+  st = group_agree_on_status_without_timeout(args, st, err);
   if (!st) st = lac_process_group_broadcast(args->group, size_bytes, sizeof *size_bytes, err);
   if (st) return st;
   if (!reads) *bytes = laci_alloc(*size_bytes, 1);
-  st = group_agree(args, *bytes ? LAC_OK : laci_fail_memory(err, "standard input"), err);
+  st = group_agree_on_status(args, *bytes ? LAC_OK : laci_fail_memory(err, "standard input"), err);
   return st ? st : lac_process_group_broadcast(args->group, *bytes, *size_bytes, err);
 }
 
@@ -156,7 +156,7 @@ static lac_status read_pattern(const arguments *args, lac_options *options, lac_
   return LAC_OK;
 }
 
-lac_status input_read_options(const arguments *args, lac_options *options, lac_error *err) {
+lac_status input_read_prune_options(const arguments *args, lac_options *options, lac_error *err) {
   *options = lac_options_default();
   options->permute = args->permute;
   options->padding = args->padding;

@@ -25,8 +25,8 @@ LAC_MUST_CHECK lac_status input_parse_pattern(const char *text, int *n, int *m, 
 
 /** Fills the library's options from the command line's, with views of args. Fails LAC_BAD_ARGUMENT
  * for a malformed pattern, or a score that the verb does not know. */
-LAC_MUST_CHECK lac_status input_read_options(const arguments *args, lac_options *options,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status input_read_prune_options(const arguments *args, lac_options *options,
+                                                   lac_error *err);
 
 /** Parses "R,G,B", the value of option --name. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status input_parse_colour(const char *name, const char *text, float colour[3],

@@ -23,7 +23,7 @@ static void add_names_cell(text_table *table, const char *const *names, int n) {
   else table_add_cell(table, "%s, %s and %d more", names[0], names[1], n - SHOWN);
 }
 
-static bool same_names(const char *const *a, int n_a, const char *const *b, int n_b) {
+static bool has_same_names(const char *const *a, int n_a, const char *const *b, int n_b) {
   bool same = n_a == n_b;
   for (int i = 0; i < n_a && same; i++) same = strcmp(a[i], b[i]) == 0;
   return same;
@@ -31,11 +31,11 @@ static bool same_names(const char *const *a, int n_a, const char *const *b, int 
 
 /* Are the two groups of channels equal except for their index? A grouped convolution has one group
  * of channels per convolution group. */
-static bool is_alike(const lac_group *a, const lac_group *b) {
+static bool has_same_channels(const lac_group *a, const lac_group *b) {
   return a->channels == b->channels && a->frozen == b->frozen &&
          strcmp(a->cause ? a->cause : "", b->cause ? b->cause : "") == 0 &&
-         same_names(a->producers, a->n_producers, b->producers, b->n_producers) &&
-         same_names(a->consumers, a->n_consumers, b->consumers, b->n_consumers);
+         has_same_names(a->producers, a->n_producers, b->producers, b->n_producers) &&
+         has_same_names(a->consumers, a->n_consumers, b->consumers, b->n_consumers);
 }
 
 static lac_status print_groups(const lac_report *report, lac_error *err) {
@@ -43,7 +43,8 @@ static lac_status print_groups(const lac_report *report, lac_error *err) {
   table_begin(&table, ">group|>channels|~producers|~consumers|+");
   for (int i = 0, next; i < report->n_groups; i = next) {
     const lac_group *group = &report->groups[i];
-    for (next = i + 1; next < report->n_groups && is_alike(group, &report->groups[next]);) next++;
+    for (next = i + 1; next < report->n_groups && has_same_channels(group, &report->groups[next]);)
+      next++;
     if (next - i > 1) table_add_cell(&table, "%d-%d", group->id, report->groups[next - 1].id);
     else table_add_cell(&table, "%d", group->id);
     if (next - i > 1) table_add_cell(&table, "%d each", group->channels);
@@ -59,7 +60,7 @@ static lac_status print_groups(const lac_report *report, lac_error *err) {
 }
 
 static lac_status print_result(const arguments *args, const lac_report *report, lac_error *err) {
-  lac_status st = layers_print_free(report, stdout, err);
+  lac_status st = layers_print_movable(report, stdout, err);
   if (st) return st;
   fputc('\n', stdout);
   st = print_groups(report, err);
@@ -95,7 +96,7 @@ static lac_status print_slow_nodes(const lac_report *report, lac_error *err) {
 }
 
 /* Prints what would be planned. */
-static lac_status print_plan(const lac_report *report, lac_error *err) {
+static lac_status print_execution_plan(const lac_report *report, lac_error *err) {
   const lac_plan_facts *plan = report->plan;
   const bool slow = plan->n_fast + plan->n_no_step < plan->n_nodes;
   lac_status st = slow ? print_slow_nodes(report, err) : LAC_OK;
@@ -122,7 +123,7 @@ static lac_status print_cause_of_node(const arguments *args, const lac_options *
   char *text = NULL;
   lac_status st = lac_inspect_why(model, options, args->why, &text, err);
   if (!st && terminal_columns(stdout) == TERMINAL_NO_LIMIT) fputs(text, stdout);
-  else if (!st) text_wrap(stdout, text, terminal_columns(stdout), 0, 0);
+  else if (!st) text_print_wrapped(stdout, text, terminal_columns(stdout), 0, 0);
   lac_text_free(text);
   return st;
 }
@@ -136,7 +137,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   outputs plan = {0};
   lac_status st = outputs_plan_and_load(args, &options, &plan, &model, err);
   if (args->plan) {
-    engine.run = run_options_of(args);
+    engine.run = run_options_from_arguments(args);
     options.plan = &engine;
   }
   if (!st && (args->json || !args->why)) {
@@ -145,10 +146,10 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   }
   if (!st && !plan.uses_stdout) {
     st = args->why    ? print_cause_of_node(args, &options, model, err)
-         : args->plan ? print_plan(report, err)
+         : args->plan ? print_execution_plan(report, err)
                       : print_result(args, report, err);
   }
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);

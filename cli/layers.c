@@ -12,7 +12,7 @@
 #include "table.h"
 #include "terminal.h"
 
-static const char *axes_text(bool k, bool c) {
+static const char *name_of_axes(bool k, bool c) {
   if (k) return c ? "[K,C]" : "[K]";
   return c ? "[C]" : "";
 }
@@ -21,7 +21,7 @@ static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
 /* Fills two cells with the errors of a layer's outputs: with the mask alone, and with the weights
  * that were written. */
-static void error_cells(text_table *table, const lac_layer *layer) {
+static void add_error_cells(text_table *table, const lac_layer *layer) {
   const double errors[] = {layer->error_before, layer->error_after};
   for (int k = 0; k < 2; k++) {
     if (layer->calibrated) table_add_cell(table, "%.3f%%", 100 * errors[k]);
@@ -41,13 +41,13 @@ static lac_status print_layers(const lac_report *report, bool is_free, FILE *out
     const lac_layer *layer = &report->layers[i];
     table_add_cell(&table, "%s", layer->name);
     table_add_cell(&table, "%s",
-                   is_free ? axes_text(layer->permutable_k, layer->permutable_c)
-                           : axes_text(layer->permuted_k, layer->permuted_c));
+                   is_free ? name_of_axes(layer->permutable_k, layer->permutable_c)
+                           : name_of_axes(layer->permuted_k, layer->permuted_c));
     table_add_shape_cell(&table, layer->rank, layer->shape);
     if (layer->eligible && layer->total > 0)
       table_add_cell(&table, "%.2f%%", 100 * layer->kept / layer->total);
     else table_add_cell(&table, "%s", "");
-    if (calibrated) error_cells(&table, layer);
+    if (calibrated) add_error_cells(&table, layer);
     table_add_cell(&table, "%s", text_or_empty(layer->reason));
   }
   lac_status st = table_print(&table, out, err);
@@ -59,19 +59,19 @@ lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
   return print_layers(report, false, out, err);
 }
 
-lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err) {
+lac_status layers_print_movable(const lac_report *report, FILE *out, lac_error *err) {
   return print_layers(report, true, out, err);
 }
 
 /* Returns the text of the column "structure" for a layer that is not pruned to the pattern. */
-static const char *structure_of(const lac_layer *layer) {
+static const char *name_of_structure(const lac_layer *layer) {
   if (layer->computed) return "computed";
   if (!layer->measured) return "not known";
   if (layer->n_zeros == 0) return "dense";
   return layer->n_zeros == layer->n_elements ? "all zero" : "unstructured";
 }
 
-static void figure_cells(text_table *table, const lac_layer *layer) {
+static void add_sparsity_cells(text_table *table, const lac_layer *layer) {
   if (!layer->measured) {
     table_add_cell(table, "%s", "");
     table_add_cell(table, "%s", "");
@@ -93,8 +93,8 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
     if (layer->pruned)
       table_add_cell(&table, "%s%s", report->pattern,
                      layer->holds_pattern_both ? " both ways" : "");
-    else table_add_cell(&table, "%s", structure_of(layer));
-    figure_cells(&table, layer);
+    else table_add_cell(&table, "%s", name_of_structure(layer));
+    add_sparsity_cells(&table, layer);
     table_add_cell(&table, "%s", text_or_empty(layer->reason));
   }
   lac_status st = table_print(&table, out, err);
@@ -127,7 +127,7 @@ void layers_print_verification(const lac_summary *summary, FILE *out) {
   if (summary->verification_text) terminal_print_sentence(out, "%s", summary->verification_text);
 }
 
-static const char *score_text(const lac_calibration_result *c, char text[40]) {
+static const char *format_score(const lac_calibration_result *c, char text[40]) {
   (void)snprintf(text, 40, "%s%s", c->score, c->solved ? ", solved" : "");
   return text;
 }
@@ -147,7 +147,7 @@ static void print_refinement(const lac_calibration_result *c, FILE *out) {
 }
 
 /* Prints the limit of the loss (max_drop), and the loss that was measured. */
-static void print_drop(const lac_calibration_result *c, FILE *out) {
+static void print_loss_limit(const lac_calibration_result *c, FILE *out) {
   if (!c->drop_measure) return;
   const bool is_top1 = strcmp(c->drop_measure, "top1") == 0;
   const char *what = is_top1                                     ? "top-1 falls by"
@@ -170,7 +170,7 @@ typedef struct agreement {
 
 /* Writes the share of equal predictions with its lower bound for other samples. Few samples give a
  * weak bound, and samples used for the fit give none. */
-static void agreement_text(const agreement *a, char text[128]) {
+static void format_agreement(const agreement *a, char text[128]) {
   const int64_t n = (int64_t)(a->percent / 100 * (double)a->answers + 0.5);
   text[0] = 0;
   if (a->answers < 1) return;
@@ -198,18 +198,18 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
                             c->kept_dense == 1 ? " is" : "s are");
   if (c->outputs_reason) {
     terminal_print_sentence(out, "calibrated (%s); outputs were not compared: %s",
-                            score_text(c, text), c->outputs_reason);
+                            format_score(c, text), c->outputs_reason);
     return;
   }
-  agreement_text(&(agreement){c->answers, c->held_back, c->agreement, c->agreement_least}, agree);
+  format_agreement(&(agreement){c->answers, c->held_back, c->agreement, c->agreement_least}, agree);
   if (c->error_fitted > 0) {
-    terminal_print_sentence(out, "calibrated (%s): outputs differ by %.3f%%", score_text(c, text),
+    terminal_print_sentence(out, "calibrated (%s): outputs differ by %.3f%%", format_score(c, text),
                             100 * c->error_fitted);
     print_refinement(c, out);
     (void)snprintf(text, sizeof text, "as written");
   } else {
     char score[40];
-    (void)snprintf(text, sizeof text, "calibrated (%s)", score_text(c, score));
+    (void)snprintf(text, sizeof text, "calibrated (%s)", format_score(c, score));
   }
   const int64_t n = c->held_back > 0 ? c->held_back : c->samples;
   terminal_print_sentence(out, "%s: outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s", text,
@@ -221,7 +221,7 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   if (c->labelled > 0)
     terminal_print_sentence(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned,
                             c->top1_dense);
-  print_drop(c, out);
+  print_loss_limit(c, out);
 }
 
 void layers_print_quantized(const lac_report *report, FILE *out) {
@@ -229,7 +229,7 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
   char agree[128];
   if (!q) return;
   int64_t n = q->held_back > 0 ? q->held_back : q->samples;
-  agreement_text(&(agreement){q->answers, q->held_back, q->agreement, q->agreement_least}, agree);
+  format_agreement(&(agreement){q->answers, q->held_back, q->agreement, q->agreement_least}, agree);
   terminal_print_sentence(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s",
                           q->format, q->activations, q->range, q->n_quantized, q->n_layers,
                           laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values));
@@ -259,7 +259,7 @@ static bool is_prunable_if_folded(const lac_layer *layer) {
 
 /* Prints which option would fold the weights that are still computed. If none would, the layers'
  * reasons explain why. */
-static void print_storable(const arguments *args, const lac_report *report, FILE *out) {
+static void print_fold_option(const arguments *args, const lac_report *report, FILE *out) {
   const bool left = args->given.fold && !args->fold, checks = args->verb == VERB_check;
   int n = 0;
   for (int i = 0; i < report->n_layers; i++)
@@ -280,12 +280,12 @@ void layers_print_folded(const arguments *args, const lac_report *report, FILE *
         n == 1 ? " is" : "s are",
         n == 1 ? "and becomes one stored tensor" : "and each becomes one stored tensor",
         n == 1 ? "it" : "them");
-  print_storable(args, report, out);
+  print_fold_option(args, report, out);
 }
 
 /* Writes "5 groups searched", or "an order applied to 5 groups" if the order was read from a file.
  */
-static void groups_text(const lac_report *report, char text[64]) {
+static void format_group_count(const lac_report *report, char text[64]) {
   const int n = report->summary.groups;
   bool searched = n == 0;
   for (int g = 0; g < report->n_groups && !searched; g++)
@@ -294,12 +294,12 @@ static void groups_text(const lac_report *report, char text[64]) {
   else (void)snprintf(text, 64, "an order applied to %d group%s", n, laci_plural(n));
 }
 
-void layers_print_figures(const lac_report *report, FILE *out) {
+void layers_print_kept_magnitude(const lac_report *report, FILE *out) {
   const lac_summary *summary = &report->summary;
   const bool is_2d = report->mask && strcmp(report->mask, "1d") != 0;
   double total = 0;
   char groups[64];
-  groups_text(report, groups);
+  format_group_count(report, groups);
   for (int i = 0; i < report->n_layers; i++) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }

@@ -13,7 +13,7 @@
 LAC_MUST_CHECK lac_status layers_print(const lac_report *report, FILE *out, lac_error *err);
 
 /** Prints the table of inspect: as layers_print, but with what may be permuted. */
-LAC_MUST_CHECK lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err);
+LAC_MUST_CHECK lac_status layers_print_movable(const lac_report *report, FILE *out, lac_error *err);
 
 /** Prints the table of check: layer, operator, shape, structure, share of zeros, non-zeros of all
  * elements, remark. */
@@ -38,6 +38,6 @@ void layers_print_verification(const lac_summary *summary, FILE *out);
 /** Prints how many weights were folded, and which option folds more; nothing if neither applies. */
 void layers_print_folded(const arguments *args, const lac_report *report, FILE *out);
 /** Prints one line on the kept magnitude and one on the verification. */
-void layers_print_figures(const lac_report *report, FILE *out);
+void layers_print_kept_magnitude(const lac_report *report, FILE *out);
 
 #endif

@@ -30,7 +30,7 @@ enum { N_ROWS = sizeof rows / sizeof rows[0], LONGEST = 64 };
 
 /* ---- Finding options of the script ---- */
 
-static bool is_same_option(const char *a, const char *b, size_t n) {
+static bool is_same_option_name(const char *a, const char *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
     char x = a[i] == '_' ? '-' : a[i], y = b[i] == '_' ? '-' : b[i];
     if (x != y) return false;
@@ -40,29 +40,29 @@ static bool is_same_option(const char *a, const char *b, size_t n) {
 
 /* Returns the script's row of the translation table whose words include `word` (n bytes); NULL:
  * there is none. */
-static const row *find_row(const char *script, const char *word, size_t n) {
+static const row *find_translation(const char *script, const char *word, size_t n) {
   for (int k = 0; k < N_ROWS; k++) {
     if (strcmp(rows[k].script, script) != 0) continue;
     for (const char *at = rows[k].words; *at;
          at += strcspn(at, "|") + (at[strcspn(at, "|")] == '|')) {
-      if (strcspn(at, "|") == n && is_same_option(at, word, n)) return &rows[k];
+      if (strcspn(at, "|") == n && is_same_option_name(at, word, n)) return &rows[k];
     }
   }
   return NULL;
 }
 
 /* Returns the row of a flag whose name follows "--no": "--noname". */
-static const row *find_negated(const char *script, const char *word, size_t n) {
+static const row *find_negated_flag(const char *script, const char *word, size_t n) {
   char name[LONGEST];
   if (n > sizeof name - 1 || n < 5) return NULL;
   (void)snprintf(name, sizeof name, "--%.*s", (int)(n - 4), word + 4);
-  const row *r = find_row(script, name, strlen(name));
+  const row *r = find_translation(script, name, strlen(name));
   return r && r->kind == BOOL ? r : NULL;
 }
 
 /* Returns the option most like a mistyped word, among the script's options and those of the verb;
  * never --force. */
-static const char *nearest_option(const like *l, const char *word) {
+static const char *find_nearest_option(const like *l, const char *word) {
   static char names[2 * N_ROWS + 256][LONGEST];
   const char *candidates[2 * N_ROWS + 256];
   int n = 0;
@@ -76,10 +76,10 @@ static const char *nearest_option(const like *l, const char *word) {
   for (int k = 0; k < n_options && n < 2 * N_ROWS + 256; k++) {
     bool destroys = strcmp(option_table[k].name, "force") == 0; /* it should not be suggested */
     if (!option_is_shown(&option_table[k], l->verb) || destroys) continue;
-    (void)snprintf(names[n++], LONGEST, "--%s", text_with_dashes(option_table[k].name));
+    (void)snprintf(names[n++], LONGEST, "--%s", option_name_with_dashes(option_table[k].name));
   }
   for (int k = 0; k < n; k++) candidates[k] = names[k];
-  return laci_nearest_text(word, option_prefix_length(word), candidates, n);
+  return laci_find_nearest_text(word, count_option_prefix(word), candidates, n);
 }
 
 /* ---- Translating the words of the command line ---- */
@@ -92,17 +92,17 @@ typedef struct cursor {
 static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
 
 /* Returns the next word of the command line and moves past it, if it can be a value; else NULL. */
-static char *take_value(cursor *at) {
+static char *take_next_value(cursor *at) {
   if (at->next >= at->argc || is_option(at->argv[at->next])) return NULL;
   return at->argv[at->next++];
 }
 
 /* Takes the next word as an optional value if it looks like a file's name: "--ONNX net.onnx data"
  * has a value, "--ONNX data" has none. */
-static char *take_file(cursor *at) {
+static char *take_optional_file(cursor *at) {
   const char *word = at->next < at->argc ? at->argv[at->next] : "";
   const char *dot = strrchr(word, '.');
-  return dot && dot[1] && !strchr(dot, '/') ? take_value(at) : NULL;
+  return dot && dot[1] && !strchr(dot, '/') ? take_next_value(at) : NULL;
 }
 
 static const char *const yes[] = {"true", "True", "1", "yes", "t", NULL};
@@ -111,15 +111,15 @@ static const char *const no[] = {"false", "False", "0", "no", "f", NULL};
 /* Applies --name, --name=true, --name=false or --noname of a flag, as absl's parser does. */
 static lac_status apply_flag(like *l, const row *r, const char *typed, const char *value,
                              lac_error *err) {
-  if (!value || like_is_one_of(value, yes)) return like_set_option(l, r->to, NULL, typed, err);
-  if (!like_is_one_of(value, no))
+  if (!value || like_is_in_list(value, yes)) return like_set_option(l, r->to, NULL, typed, err);
+  if (!like_is_in_list(value, no))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted true or false", typed, value);
-  like_drop_item(l, r->to);
+  like_remove_item(l, r->to);
   return LAC_OK;
 }
 
-static lac_status apply_row(like *l, const row *r, const char *typed, const char *value, cursor *at,
-                            lac_error *err) {
+static lac_status apply_translation(like *l, const row *r, const char *typed, const char *value,
+                                    cursor *at, lac_error *err) {
   bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
   bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
   if (r->kind == NONE) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s", typed, r->text);
@@ -127,20 +127,20 @@ static lac_status apply_row(like *l, const row *r, const char *typed, const char
   if (value && !wants && !may) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", typed);
   }
-  if (!value && wants) value = take_value(at);
-  if (!value && r->kind == MAYBE) value = take_file(at);
-  if (!value && r->kind == IDLE_MAYBE) value = take_value(at);
+  if (!value && wants) value = take_next_value(at);
+  if (!value && r->kind == MAYBE) value = take_optional_file(at);
+  if (!value && r->kind == IDLE_MAYBE) value = take_next_value(at);
   if (wants && (!value || !value[0])) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its value is missing", typed);
   }
   if (r->to) return like_set_option(l, r->to, value, typed, err);
-  if (r->kind == IDLE_MAYBE && value && like_is_one_of(value, no)) return LAC_OK;
+  if (r->kind == IDLE_MAYBE && value && like_is_in_list(value, no)) return LAC_OK;
   return like_add_note(l, typed, r->text, err);
 }
 
 /* Copies an option of this command, with its value, to the result. */
-static lac_status apply_own_option(like *l, const option_row *option, char *word, cursor *at,
-                                   lac_error *err) {
+static lac_status copy_own_option(like *l, const option_row *option, char *word, cursor *at,
+                                  lac_error *err) {
   if (l->n_others + 2 > LIKE_MOST_WORDS)
     return laci_fail(err, LAC_BAD_ARGUMENT, "too many options");
   l->others[l->n_others++] = word;
@@ -149,27 +149,27 @@ static lac_status apply_own_option(like *l, const option_row *option, char *word
   return LAC_OK;
 }
 
-static lac_status apply_word(like *l, cursor *at, lac_error *err) {
+static lac_status translate_word(like *l, cursor *at, lac_error *err) {
   char *word = at->argv[at->next++];
   size_t n = strcspn(word, "=");
   if (!is_option(word)) return like_add_operand(l, word, err);
-  const row *r = find_row(l->script, word, n);
+  const row *r = find_translation(l->script, word, n);
   if (r) {
     const char *typed;
     lac_status st = like_format_text(l, &typed, err, "%.*s", (int)n, word);
-    return st ? st : apply_row(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
+    return st ? st : apply_translation(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
-  r = word[1] != '-' ? find_row(l->script, word, 2) : NULL; /* -b256 */
+  r = word[1] != '-' ? find_translation(l->script, word, 2) : NULL; /* -b256 */
   if (r && r->kind == VALUE) {
     const char *typed;
     lac_status st = like_format_text(l, &typed, err, "%.2s", word);
-    return st ? st : apply_row(l, r, typed, word + 2, at, err);
+    return st ? st : apply_translation(l, r, typed, word + 2, at, err);
   }
-  r = strncmp(word, "--no", 4) == 0 ? find_negated(l->script, word, n) : NULL;
+  r = strncmp(word, "--no", 4) == 0 ? find_negated_flag(l->script, word, n) : NULL;
   if (r) return apply_flag(l, r, word, "false", err);
   const option_row *ours = option_find(l->verb, word);
-  if (ours) return apply_own_option(l, ours, word, at, err);
-  const char *near = nearest_option(l, word);
+  if (ours) return copy_own_option(l, ours, word, at, err);
+  const char *near = find_nearest_option(l, word);
   return laci_fail(err, LAC_BAD_ARGUMENT, "%.*s: unknown option of --like %s%s%s%s", (int)n, word,
                    l->script, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
@@ -178,7 +178,7 @@ static lac_status apply_word(like *l, cursor *at, lac_error *err) {
 
 /* Returns the value of --like, from the word *first on, and the words [*first, *first + *n_words)
  * that --like and its value take; NULL: --like was not given. */
-static const char *find_script(int argc, char **argv, int *first, int *n_words) {
+static const char *find_like_option(int argc, char **argv, int *first, int *n_words) {
   for (int k = *first; k < argc && strcmp(argv[k], "--") != 0; k++) {
     *first = k;
     *n_words = 1;
@@ -189,21 +189,21 @@ static const char *find_script(int argc, char **argv, int *first, int *n_words) 
   return NULL;
 }
 
-static void add_word(like *l, char *word) { l->argv[l->argc++] = word; }
+static void append_word(like *l, char *word) { l->argv[l->argc++] = word; }
 
-static lac_status add_item(like *l, const like_item *item, lac_error *err) {
+static lac_status append_item_words(like *l, const like_item *item, lac_error *err) {
   const char *made;
   lac_status st = like_format_text(l, &made, err, "--%s", item->name);
   if (st) return st;
-  add_word(l, l->texts[l->n_texts - 1]);
+  append_word(l, l->texts[l->n_texts - 1]);
   if (!item->value) return LAC_OK;
   st = like_format_text(l, &made, err, "%s", item->value);
-  if (!st) add_word(l, l->texts[l->n_texts - 1]);
+  if (!st) append_word(l, l->texts[l->n_texts - 1]);
   return st;
 }
 
 /* Writes the translated command line, with the most important words first. */
-static lac_status write_words(like *l, char **argv, lac_error *err) {
+static lac_status write_translated_line(like *l, char **argv, lac_error *err) {
   static const char *const order[] = {"arch",       "recipe", "data", "dtype",
                                       "batch-size", "epochs", "steps"};
   enum { N_FIRST = sizeof order / sizeof order[0] };
@@ -211,24 +211,24 @@ static lac_status write_words(like *l, char **argv, lac_error *err) {
   const char *verb;
   lac_status st = like_format_text(l, &verb, err, "%s", verb_table[l->verb].name);
   if (st) return st;
-  add_word(l, argv[0]);
-  add_word(l, l->texts[l->n_texts - 1]);
-  for (int k = 0; k < l->n_operands; k++) add_word(l, l->operands[k]);
+  append_word(l, argv[0]);
+  append_word(l, l->texts[l->n_texts - 1]);
+  for (int k = 0; k < l->n_operands; k++) append_word(l, l->operands[k]);
   for (int pass = 0; pass <= N_FIRST; pass++) {
     for (int k = 0; k < l->n_items && !st; k++) {
       if (written[k] || l->items[k].name[0] == '*') continue;
       if (pass < N_FIRST && strcmp(l->items[k].name, order[pass]) != 0) continue;
       written[k] = true;
-      st = add_item(l, &l->items[k], err);
+      st = append_item_words(l, &l->items[k], err);
     }
   }
-  for (int k = 0; k < l->n_others; k++) add_word(l, l->others[k]);
+  for (int k = 0; k < l->n_others; k++) append_word(l, l->others[k]);
   return st;
 }
 
 /* Is the first word the verb of a script, or --like itself? *first is then the first word after the
  * verb. */
-static bool is_translated(int argc, char **argv, bool *has_verb, verb_id *verb, int *first) {
+static bool has_like_option(int argc, char **argv, bool *has_verb, verb_id *verb, int *first) {
   if (argc < 2) return false;
   *has_verb = strcmp(argv[1], "--like") != 0 && strncmp(argv[1], "--like=", 7) != 0;
   *first = *has_verb ? 2 : 1;
@@ -244,7 +244,7 @@ static lac_status translate_words(like *l, cursor at, int first, int n_words, la
   lac_status st = LAC_OK;
   while (!st && at.next < at.argc) {
     if (at.next == first) at.next += n_words;
-    else st = apply_word(l, &at, err);
+    else st = translate_word(l, &at, err);
   }
   return st;
 }
@@ -253,16 +253,16 @@ lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
   int first = 0, n_words = 0;
   bool has_verb = false;
   *l = (like){0};
-  if (!is_translated(argc, argv, &has_verb, &l->verb, &first)) return LAC_OK;
+  if (!has_like_option(argc, argv, &has_verb, &l->verb, &first)) return LAC_OK;
   const cursor at = {.argc = argc, .next = first, .argv = argv};
-  l->script = find_script(argc, argv, &first, &n_words);
+  l->script = find_like_option(argc, argv, &first, &n_words);
   if (!l->script) return LAC_OK;
   lac_status st = like_check_script(l->script, has_verb, &l->verb, err);
   if (st) l->script = NULL;
   if (!st && argc > LIKE_MOST_WORDS) st = laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
   if (!st) st = translate_words(l, at, first, n_words, err);
-  if (!st && !like_has_own_option(l, "help")) st = like_complete(l, err);
-  return st ? st : write_words(l, argv, err);
+  if (!st && !like_has_own_option(l, "help")) st = like_complete_script(l, err);
+  return st ? st : write_translated_line(l, argv, err);
 }
 
 void like_clear(like *l) {
@@ -273,7 +273,7 @@ void like_clear(like *l) {
 /* ---- Help and messages ---- */
 
 /* Writes how an option of the script is used: "-e, --epochs VALUE". */
-static void write_usage(const row *r, char text[128]) {
+static void format_option_usage(const row *r, char text[128]) {
   const bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
   const bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
   size_t n = 0;
@@ -294,7 +294,7 @@ void like_print_help(const like *l, FILE *out) {
     const row *r = &rows[k];
     char usage[128];
     if (strcmp(r->script, l->script) != 0) continue;
-    write_usage(r, usage);
+    format_option_usage(r, usage);
     fprintf(out, "  %-38s ", usage);
     if (r->kind == NONE) fprintf(out, "refused: %s\n", r->text);
     else if (r->to && r->to[0] != '*') fprintf(out, "--%s\n", r->to);
@@ -305,7 +305,7 @@ void like_print_help(const like *l, FILE *out) {
 }
 
 /* Writes a word, quoted for a shell if necessary; returns its length. */
-static size_t write_quoted(const char *word, char *text, size_t capacity) {
+static size_t quote_for_shell(const char *word, char *text, size_t capacity) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
   bool is_plain = word[0] && !word[strspn(word, plain)];
@@ -322,17 +322,17 @@ static size_t write_quoted(const char *word, char *text, size_t capacity) {
 
 void like_print_quoted(const char *word, FILE *out) {
   char text[4096];
-  (void)write_quoted(word, text, sizeof text);
+  (void)quote_for_shell(word, text, sizeof text);
   fputs(text, out);
 }
 
-void like_log(const like *l) {
+void like_log_translation(const like *l) {
   char text[4096];
   size_t n = 0;
   if (!l->script || like_has_own_option(l, "help")) return;
   for (int k = 1; k < l->argc && n + 64 < sizeof text; k++) {
     text[n++] = ' ';
-    n += write_quoted(l->argv[k], text + n, sizeof text - n);
+    n += quote_for_shell(l->argv[k], text + n, sizeof text - n);
   }
   text[n] = 0;
   log_line("lacuna%s", text);

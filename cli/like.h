@@ -16,7 +16,7 @@ enum { LIKE_MOST = 64, LIKE_MOST_WORDS = 512, LIKE_MOST_TEXTS = LIKE_MOST_WORDS 
 /** An option of this command with its value. */
 typedef struct like_item {
   const char *name;  /* "batch-size"; with a leading *: not an option of this command, evaluated by
-                        like_complete */
+                        like_complete_script */
   const char *value; /* NULL: it takes none */
   const char
       *typed; /* the option as the user typed it; NULL: the item is a default of the script */
@@ -55,7 +55,7 @@ void like_print_help(const like *l, FILE *out);
 void like_print_quoted(const char *word, FILE *out);
 
 /** Logs the translated command, and the words that were accepted but have no effect. */
-void like_log(const like *l);
+void like_log_translation(const like *l);
 
 /** Replaces the name of an option in the error's text by the script's option that the user typed.
  */

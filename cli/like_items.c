@@ -58,7 +58,7 @@ lac_status like_add_note(like *l, const char *typed, const char *text, lac_error
   return LAC_OK;
 }
 
-void like_drop_item(like *l, const char *name) {
+void like_remove_item(like *l, const char *name) {
   like_item *item = like_find_item(l, name);
   if (item) *item = l->items[--l->n_items];
 }
@@ -66,7 +66,7 @@ void like_drop_item(like *l, const char *name) {
 bool like_has_own_option(const like *l, const char *name) {
   for (int k = 0; k < l->n_others; k++) {
     const option_row *option = option_find(l->verb, l->others[k]);
-    if (option && strcmp(text_with_dashes(option->name), name) == 0) return true;
+    if (option && strcmp(option_name_with_dashes(option->name), name) == 0) return true;
   }
   return false;
 }
@@ -99,14 +99,14 @@ lac_status like_read_count(like *l, const char *name, uint64_t *count, lac_error
 
 /* ---- Choosing the network ---- */
 
-bool like_is_one_of(const char *text, const char *const *list) {
+bool like_is_in_list(const char *text, const char *const *list) {
   for (; *list; list++) {
     if (strcmp(*list, text) == 0) return true;
   }
   return false;
 }
 
-lac_status like_set_network(like *l, bool resnext, lac_error *err) {
+lac_status like_set_network_or_model(like *l, bool resnext, lac_error *err) {
   static const char *const sizes[] = {"18", "34", "50", "101", "152", NULL};
   static const char *const resnext_sizes[] = {"50", "101", NULL};
   const char *size = like_item_value(l, "*size", resnext ? "101" : "50"), *name;
@@ -116,7 +116,7 @@ lac_status like_set_network(like *l, bool resnext, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: MODEL says which network is trained",
                      given->typed);
   }
-  if (!like_is_one_of(size, resnext ? resnext_sizes : sizes)) {
+  if (!like_is_in_list(size, resnext ? resnext_sizes : sizes)) {
     return like_fail_value(l, "*size", resnext ? "50 or 101 of ResNeXt" : "18, 34, 50, 101 or 152",
                            err);
   }

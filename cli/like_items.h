@@ -24,7 +24,7 @@ LAC_MUST_CHECK lac_status like_add_note(like *l, const char *typed, const char *
 like_item *like_find_item(like *l, const char *name);
 /** Returns the item's value, or `usual` where there is no item or it has no value. */
 const char *like_item_value(like *l, const char *name, const char *usual);
-void like_drop_item(like *l, const char *name);
+void like_remove_item(like *l, const char *name);
 /** Was it given, in the words of the script or as an option of this command? */
 bool like_is_option_given(like *l, const char *name);
 /** Sets an option that was not given. */
@@ -40,9 +40,9 @@ lac_status like_fail_value(like *l, const char *name, const char *wanted, lac_er
 /** Reads the option's value, an integer >= 1. */
 LAC_MUST_CHECK lac_status like_read_count(like *l, const char *name, uint64_t *count,
                                           lac_error *err);
-bool like_is_one_of(const char *text, const char *const *list);
+bool like_is_in_list(const char *text, const char *const *list);
 
 /** Sets the network: `train` needs --arch, `finetune` needs a MODEL. */
-LAC_MUST_CHECK lac_status like_set_network(like *l, bool resnext, lac_error *err);
+LAC_MUST_CHECK lac_status like_set_network_or_model(like *l, bool resnext, lac_error *err);
 
 #endif

@@ -12,18 +12,18 @@
 
 /* ---- What both scripts of the model runner share ---- */
 
-static lac_status set_type(like *l, lac_error *err) {
+static lac_status set_dtype_option(like *l, lac_error *err) {
   static const char *const types[] = {"fp32", "f32", "float32", "bf16", NULL};
   const char *type = like_item_value(l, "dtype", NULL);
   if (!type) return LAC_OK;
-  if (!like_is_one_of(type, types)) return like_fail_value(l, "dtype", "fp32 or bf16", err);
+  if (!like_is_in_list(type, types)) return like_fail_value(l, "dtype", "fp32 or bf16", err);
   return strcmp(type, "float32") == 0 ? like_set_option(l, "dtype", "fp32", "--dtype", err)
                                       : LAC_OK;
 }
 
 /* Sets the folders of the network and of the checkpoints: both are model_dir. keeps: checkpoints
  * are written. */
-static lac_status set_folders(like *l, bool keeps, lac_error *err) {
+static lac_status set_checkpoint_and_export_folders(like *l, bool keeps, lac_error *err) {
   const like_item *given = like_find_item(l, "*model-dir");
   const like_item folder = given ? *given : (like_item){.value = "run"};
   lac_status st = LAC_OK;
@@ -35,7 +35,7 @@ static lac_status set_folders(like *l, bool keeps, lac_error *err) {
 }
 
 /* Translates --clean: an earlier run in the folder is removed. */
-static lac_status set_clean(like *l, lac_error *err) {
+static lac_status set_force_if_clean(like *l, lac_error *err) {
   return like_find_item(l, "*clean") ? like_set_default(l, "force", NULL, err) : LAC_OK;
 }
 
@@ -43,38 +43,38 @@ static lac_status set_clean(like *l, lac_error *err) {
 
 /* Translates export_dir, which is a folder, or a boolean: the network then goes to the folder of
  * checkpoints. */
-static lac_status set_export(like *l, lac_error *err) {
+static lac_status set_export_folder(like *l, lac_error *err) {
   static const char *const words[] = {"True", "true", "1", "False", "false", "0", NULL};
   const like_item *given = like_find_item(l, "*export");
-  if (!given || like_is_one_of(given->value, words)) return LAC_OK;
+  if (!given || like_is_in_list(given->value, words)) return LAC_OK;
   return like_set_option(l, "export-dir", given->value, given->typed, err);
 }
 
-static lac_status check_version(like *l, lac_error *err) {
+static lac_status check_resnet_version(like *l, lac_error *err) {
   const char *version = like_item_value(l, "*version", "1");
   if (strcmp(version, "1") == 0) return LAC_OK;
   return like_fail_value(l, "*version", "1, whose networks are those of --resnet_size", err);
 }
 
-lac_status like_complete_estimator(like *l, lac_error *err) {
+lac_status like_complete_resnet_estimator(like *l, lac_error *err) {
   const bool lars = like_find_item(l, "*lars");
-  lac_status st = set_type(l, err);
-  if (!st) st = check_version(l, err);
-  if (!st && !like_is_option_given(l, "arch")) st = like_set_network(l, false, err);
+  lac_status st = set_dtype_option(l, err);
+  if (!st) st = check_resnet_version(l, err);
+  if (!st && !like_is_option_given(l, "arch")) st = like_set_network_or_model(l, false, err);
   if (!st && (lars || l->verb == VERB_train))
     st = like_set_default(l, "recipe", lars ? "resnet-lars" : "resnet-sgd", err);
   if (!st && like_find_item(l, "*cold")) st = like_set_default(l, "warmup-epochs", "0", err);
   if (!st && !like_is_option_given(l, "steps")) st = like_set_default(l, "epochs", "1", err);
-  if (!st) st = set_clean(l, err);
-  if (!st) st = set_export(l, err);
-  return st ? st : set_folders(l, true, err);
+  if (!st) st = set_force_if_clean(l, err);
+  if (!st) st = set_export_folder(l, err);
+  return st ? st : set_checkpoint_and_export_folders(l, true, err);
 }
 
 /* ---- resnet_keras ---- */
 
 /* Sets the number of steps from train_steps, which limits the steps of one epoch: the run has
  * `epochs` times as many. */
-static lac_status set_steps(like *l, lac_error *err) {
+static lac_status set_training_steps(like *l, lac_error *err) {
   uint64_t steps;
   const like_item *item = like_find_item(l, "*train-steps");
   if (!item || like_has_own_option(l, "steps")) return LAC_OK;
@@ -84,12 +84,12 @@ static lac_status set_steps(like *l, lac_error *err) {
   if (st) return st;
   st = like_format_text(l, &text, err, "%.0f", (double)steps * (epochs > 1 ? epochs : 1));
   if (!st) st = like_set_option(l, "steps", text, typed, err);
-  like_drop_item(l, "epochs");
+  like_remove_item(l, "epochs");
   return st;
 }
 
 /* Sets the recipe of the optimizer, and the schedule where it is not the recipe's. */
-static lac_status set_optimizer(like *l, lac_error *err) {
+static lac_status set_recipe_and_schedule(like *l, lac_error *err) {
   const char *optimizer = like_item_value(l, "*optimizer", "SGD");
   const bool lars = strcmp(optimizer, "LARS") == 0;
   const char *schedule = like_item_value(l, "*schedule", lars ? "polynomial" : "piecewise");
@@ -97,7 +97,7 @@ static lac_status set_optimizer(like *l, lac_error *err) {
   if (!lars && strcmp(optimizer, "SGD") != 0)
     return like_fail_value(l, "*optimizer", "SGD or LARS", err);
   static const char *const schedules[] = {"piecewise", "polynomial", "constant", NULL};
-  if (!like_is_one_of(schedule, schedules))
+  if (!like_is_in_list(schedule, schedules))
     return like_fail_value(l, "*schedule", "piecewise, polynomial or constant", err);
   if (lars || l->verb == VERB_train)
     st = like_set_default(l, "recipe", lars ? "resnet-lars" : "resnet-sgd", err);
@@ -108,7 +108,7 @@ static lac_status set_optimizer(like *l, lac_error *err) {
 
 /* Sets the learning rate from base_learning_rate. The polynomial schedule takes it as it is; the
  * constant one scales it from a batch of 256 to the batch size; the piecewise one ignores it. */
-static lac_status set_rate(like *l, lac_error *err) {
+static lac_status set_learning_rate(like *l, lac_error *err) {
   const like_item *item = like_find_item(l, "*rate");
   if (!item) return LAC_OK;
   const char *typed = item->typed, *value = item->value, *text;
@@ -125,62 +125,63 @@ static lac_status set_rate(like *l, lac_error *err) {
   return st ? st : like_set_option(l, "lr", text, typed, err);
 }
 
-lac_status like_complete_keras(like *l, lac_error *err) {
+lac_status like_complete_resnet_keras(like *l, lac_error *err) {
   const bool keeps = like_find_item(l, "*checkpoint") || like_find_item(l, "*events") ||
                      like_is_option_given(l, "recover");
-  lac_status st = set_type(l, err);
-  if (!st && !like_is_option_given(l, "arch")) st = like_set_network(l, false, err);
-  if (!st) st = set_optimizer(l, err);
-  if (!st) st = set_rate(l, err);
-  if (!st) st = set_steps(l, err);
+  lac_status st = set_dtype_option(l, err);
+  if (!st && !like_is_option_given(l, "arch")) st = like_set_network_or_model(l, false, err);
+  if (!st) st = set_recipe_and_schedule(l, err);
+  if (!st) st = set_learning_rate(l, err);
+  if (!st) st = set_training_steps(l, err);
   if (!st && !like_is_option_given(l, "steps")) st = like_set_default(l, "epochs", "1", err);
-  if (!st) st = set_clean(l, err);
-  return st ? st : set_folders(l, keeps, err);
+  if (!st) st = set_force_if_clean(l, err);
+  return st ? st : set_checkpoint_and_export_folders(l, keeps, err);
 }
 
 /* ---- demo_resnet_hvd ---- */
 
 /* Sets an option to the value of an environment variable; if that is unset or empty, to `usual`,
  * unless that is NULL. */
-static lac_status set_by_variable(like *l, const char *option, const char *value, const char *usual,
-                                  lac_error *err) {
+static lac_status set_option_from_variable(like *l, const char *option, const char *value,
+                                           const char *usual, lac_error *err) {
   const char *text = value && value[0] ? value : usual;
   return text ? like_set_default(l, option, text, err) : LAC_OK;
 }
 
-static bool is_yes(const char *value, bool usual) {
+static bool is_true_value(const char *value, bool usual) {
   return value && value[0] ? strcmp(value, "1") == 0 || strcmp(value, "true") == 0 : usual;
 }
 
-lac_status like_complete_hvd(like *l, lac_error *err) {
+lac_status like_complete_demo_resnet_hvd(like *l, lac_error *err) {
   const bool resnext = like_find_item(l, "*resnext");
   const char *size = getenv("RESNET_SIZE"), *steps = getenv("TRAIN_STEPS");
   const char *workers = getenv("NUM_WORKERS_PER_HLS"), *data = getenv("IMAGENET_DIR"), *note;
-  const bool lars = is_yes(getenv("USE_LARS_OPTIMIZER"), !resnext);
+  const bool lars = is_true_value(getenv("USE_LARS_OPTIMIZER"), !resnext);
   const bool has_steps = steps && steps[0] && strcmp(steps, "-1") != 0;
   const char *usual = resnext ? "101" : "50";
   lac_status st = LAC_OK;
   if (!data && !like_is_option_given(l, "data") && !like_is_only_printed(l))
     st = laci_fail(err, LAC_BAD_ARGUMENT, "IMAGENET_DIR is not set: the folder of images");
   if (!st && size && size[0]) st = like_set_option(l, "*size", size, "RESNET_SIZE", err);
-  if (!st && !like_is_option_given(l, "arch")) st = like_set_network(l, resnext, err);
+  if (!st && !like_is_option_given(l, "arch")) st = like_set_network_or_model(l, resnext, err);
   if (!st && (lars || l->verb == VERB_train))
     st = like_set_default(l, "recipe",
                           lars      ? "resnet-lars"
                           : resnext ? "resnext"
                                     : "resnet-sgd",
                           err);
-  if (!st) st = set_by_variable(l, "data", data, NULL, err);
+  if (!st) st = set_option_from_variable(l, "data", data, NULL, err);
   if (!st) st = like_set_default(l, "dtype", "bf16", err);
-  if (!st) st = set_by_variable(l, "batch-size", getenv("BATCH_SIZE"), "256", err);
+  if (!st) st = set_option_from_variable(l, "batch-size", getenv("BATCH_SIZE"), "256", err);
   if (!st && has_steps) st = like_set_default(l, "steps", steps, err);
   if (!st && !like_is_option_given(l, "steps"))
-    st = set_by_variable(l, "epochs", getenv("TRAIN_EPOCHS"), "40", err);
+    st = set_option_from_variable(l, "epochs", getenv("TRAIN_EPOCHS"), "40", err);
   if (!st) st = like_set_default(l, "display-steps", "100", err);
   if (!st) st = like_set_default(l, "checkpoint-steps", "5005", err);
-  if (!st) st = set_by_variable(l, "epochs-between-evals", workers, "8", err);
-  if (!st) st = set_by_variable(l, "stop-threshold", getenv("STOP_THRESHOLD"), NULL, err);
-  if (!st && is_yes(getenv("NO_EVAL"), false)) st = like_set_default(l, "no-eval", NULL, err);
+  if (!st) st = set_option_from_variable(l, "epochs-between-evals", workers, "8", err);
+  if (!st) st = set_option_from_variable(l, "stop-threshold", getenv("STOP_THRESHOLD"), NULL, err);
+  if (!st && is_true_value(getenv("NO_EVAL"), false))
+    st = like_set_default(l, "no-eval", NULL, err);
   if (!st)
     st = like_format_text(l, &note, err, "%s%s", resnext ? "resnext" : "resnet",
                           size && size[0] ? size : usual);

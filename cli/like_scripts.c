@@ -29,13 +29,14 @@ static lac_status set_eval_limit(like *l, lac_error *err) {
   return st ? st : like_set_option(l, "eval-limit", images, typed, err);
 }
 
-static lac_status set_demo_type(like *l, lac_error *err) {
+static lac_status set_demo_dtype(like *l, lac_error *err) {
   static const char *const types[] = {"fp32", "bf16", NULL};
   const char *type = like_item_value(l, "dtype", NULL);
   if (!type && !like_is_only_printed(l)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "-d is missing: -d fp32 or -d bf16");
   }
-  if (type && !like_is_one_of(type, types)) return like_fail_value(l, "dtype", "fp32 or bf16", err);
+  if (type && !like_is_in_list(type, types))
+    return like_fail_value(l, "dtype", "fp32 or bf16", err);
   bool bf16 = type && strcmp(type, "bf16") == 0;
   return like_set_default(l, "batch-size", bf16 ? "256" : "128", err);
 }
@@ -46,7 +47,7 @@ static lac_status set_training_length(like *l, lac_error *err) {
   if (!like_is_option_given(l, "steps")) return like_set_default(l, "epochs", "1", err);
   if (!epochs) return LAC_OK;
   lac_status st = like_add_note(l, epochs->typed, "the number of steps counts", err);
-  like_drop_item(l, "epochs");
+  like_remove_item(l, "epochs");
   return st;
 }
 
@@ -62,15 +63,15 @@ static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
       st = like_format_text(l, &note, err, "the network will be %s/model.onnx", folder.value);
     if (!st) st = like_add_note(l, folder.typed ? folder.typed : "no -m", note, err);
   }
-  if (!keeps) like_drop_item(l, "model-dir");
+  if (!keeps) like_remove_item(l, "model-dir");
   else if (!st) st = like_set_option(l, "model-dir", folder.value, folder.typed, err);
   return st;
 }
 
-static lac_status complete_demo(like *l, bool keeps, lac_error *err) {
+static lac_status complete_demo_options(like *l, bool keeps, lac_error *err) {
   bool resnext = like_find_item(l, "*resnext"), lars = like_find_item(l, "*lars");
-  lac_status st = set_demo_type(l, err);
-  if (!st) st = like_set_network(l, resnext, err);
+  lac_status st = set_demo_dtype(l, err);
+  if (!st) st = like_set_network_or_model(l, resnext, err);
   if (!st && (lars || l->verb == VERB_train)) {
     st = like_set_default(l, "recipe",
                           lars      ? "resnet-lars"
@@ -85,32 +86,32 @@ static lac_status complete_demo(like *l, bool keeps, lac_error *err) {
 }
 
 static lac_status complete_demo_resnet(like *l, lac_error *err) {
-  return complete_demo(l, true, err);
+  return complete_demo_options(l, true, err);
 }
 
 static lac_status complete_demo_keras_resnet(like *l, lac_error *err) {
-  return complete_demo(l, like_find_item(l, "*checkpoint") || like_is_option_given(l, "recover"),
-                       err);
+  return complete_demo_options(
+      l, like_find_item(l, "*checkpoint") || like_is_option_given(l, "recover"), err);
 }
 
 /* ---- resnet_ctl ---- */
 
 /* Translates the script's option for the precision. */
-static lac_status set_precision(like *l, lac_error *err) {
+static lac_status set_dtype_from_precision(like *l, lac_error *err) {
   static const char *const full[] = {"fp32", "tf32", NULL}, *const half[] = {"fp16", "amp", NULL};
   const char *precision = like_item_value(l, "*precision", NULL);
   if (!precision) return LAC_OK;
   const char *typed = like_find_item(l, "*precision")->typed;
-  if (like_is_one_of(precision, full)) return like_set_option(l, "dtype", "fp32", typed, err);
+  if (like_is_in_list(precision, full)) return like_set_option(l, "dtype", "fp32", typed, err);
   if (strcmp(precision, "bf16") == 0) return like_set_option(l, "dtype", "bf16", typed, err);
-  if (!like_is_one_of(precision, half))
+  if (!like_is_in_list(precision, half))
     return like_fail_value(l, "*precision", "fp32, amp, fp16 or bf16", err);
   lac_status st =
       like_add_note(l, typed, "half precision is bf16 here, which needs no scaled loss", err);
   return st ? st : like_set_option(l, "dtype", "bf16", typed, err);
 }
 
-static lac_status set_iterations(like *l, lac_error *err) {
+static lac_status set_epochs_or_steps(like *l, lac_error *err) {
   const char *unit = like_item_value(l, "*unit", "epoch"),
              *n = like_item_value(l, "*iterations", "90");
   const like_item *given = like_find_item(l, "*iterations");
@@ -130,16 +131,16 @@ static lac_status complete_resnet_ctl(like *l, lac_error *err) {
   if (!is_placed) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--export_dir DIR is missing: where the network goes");
   }
-  lac_status st = like_set_network(l, false, err);
-  if (!st) st = set_precision(l, err);
-  if (!st) st = set_iterations(l, err);
+  lac_status st = like_set_network_or_model(l, false, err);
+  if (!st) st = set_dtype_from_precision(l, err);
+  if (!st) st = set_epochs_or_steps(l, err);
   return st ? st : like_set_default(l, "display-steps", "10", err);
 }
 
 /* ---- resnet_training_main ---- */
 
 /* Sets the script's schedule: the rate is divided by ten every 30 epochs. */
-static lac_status set_stages(like *l, lac_error *err) {
+static lac_status set_rate_stages(like *l, lac_error *err) {
   double epochs = strtod(like_item_value(l, "epochs", "90"), NULL);
   char text[64] = "";
   size_t used = 0;
@@ -166,7 +167,7 @@ static lac_status set_pretrained(like *l, lac_error *err) {
 }
 
 /* Translates --ONNX: the output is the file given, or else is named after the network. */
-static lac_status set_onnx(like *l, lac_error *err) {
+static lac_status set_onnx_output(like *l, lac_error *err) {
   const like_item *item = like_find_item(l, "*onnx");
   const char *name = item ? item->value : NULL, *typed = item ? item->typed : NULL;
   if (like_is_option_given(l, "output") || like_is_option_given(l, "export-dir")) return LAC_OK;
@@ -175,7 +176,7 @@ static lac_status set_onnx(like *l, lac_error *err) {
   return st ? st : like_set_option(l, "output", name, typed, err);
 }
 
-static lac_status set_resumed(like *l, lac_error *err) {
+static lac_status set_resume_and_evaluate(like *l, lac_error *err) {
   const like_item *resume = like_find_item(l, "*resume"), *evaluate;
   lac_status st = LAC_OK;
   if (resume) {
@@ -199,12 +200,12 @@ static lac_status set_resumed(like *l, lac_error *err) {
                      "a file",
                      evaluate->typed);
   }
-  like_drop_item(l, "output");
+  like_remove_item(l, "output");
   return like_set_option(l, "eval-only", NULL, evaluate->typed, err);
 }
 
 /* Takes the folder of images: the first operand of train, the second of finetune. */
-static lac_status use_data_folder(like *l, lac_error *err) {
+static lac_status move_operand_to_data_folder(like *l, lac_error *err) {
   int first = verb_table[l->verb].most;
   if (l->n_operands <= first || like_is_option_given(l, "data")) return LAC_OK;
   const char *folder = l->operands[first];
@@ -218,7 +219,7 @@ static lac_status complete_resnet_training_main(like *l, lac_error *err) {
     const char *name, *value;
   } usual[] = {{"recipe", "resnet-sgd"}, {"batch-size", "256"},    {"lr", "0.1"},
                {"warmup-epochs", "0"},   {"label-smoothing", "0"}, {"display-steps", "10"}};
-  lac_status st = use_data_folder(l, err);
+  lac_status st = move_operand_to_data_folder(l, err);
   if (!st && !like_is_option_given(l, "data") && !like_is_only_printed(l)) {
     st = laci_fail(err, LAC_BAD_ARGUMENT,
                    "DIR is missing: the folder of images, train and val in it");
@@ -228,10 +229,10 @@ static lac_status complete_resnet_training_main(like *l, lac_error *err) {
     st = like_set_default(l, usual[k].name, usual[k].value, err);
   }
   if (!st && !like_is_option_given(l, "steps")) st = like_set_default(l, "epochs", "90", err);
-  if (!st) st = set_stages(l, err);
+  if (!st) st = set_rate_stages(l, err);
   if (!st) st = set_pretrained(l, err);
-  if (!st) st = set_onnx(l, err);
-  return st ? st : set_resumed(l, err);
+  if (!st) st = set_onnx_output(l, err);
+  return st ? st : set_resume_and_evaluate(l, err);
 }
 
 /* ---- All scripts ---- */
@@ -243,17 +244,17 @@ static const struct {
   const char *variables; /* of the environment; NULL: none */
 } scripts[] = {{"demo_resnet", VERB_train, complete_demo_resnet, NULL},
                {"demo_keras_resnet", VERB_train, complete_demo_keras_resnet, NULL},
-               {"demo_resnet_hvd", VERB_train, like_complete_hvd,
+               {"demo_resnet_hvd", VERB_train, like_complete_demo_resnet_hvd,
                 "RESNET_SIZE, IMAGENET_DIR, BATCH_SIZE, TRAIN_EPOCHS, TRAIN_STEPS, NO_EVAL, "
                 "STOP_THRESHOLD, USE_LARS_OPTIMIZER, NUM_WORKERS_PER_HLS"},
-               {"resnet_estimator", VERB_train, like_complete_estimator, NULL},
-               {"resnet_keras", VERB_train, like_complete_keras, NULL},
+               {"resnet_estimator", VERB_train, like_complete_resnet_estimator, NULL},
+               {"resnet_keras", VERB_train, like_complete_resnet_keras, NULL},
                {"resnet_ctl", VERB_train, complete_resnet_ctl, NULL},
                {"resnet_training_main", VERB_train, complete_resnet_training_main, NULL},
-               {"preprocess_imagenet", VERB_data, like_complete_preprocess, NULL},
+               {"preprocess_imagenet", VERB_data, like_complete_preprocess_imagenet, NULL},
                {"MN_check", VERB_check, like_complete_mn_check, NULL},
-               {"trt_accuracy", VERB_eval, like_complete_accuracy, NULL},
-               {"tftrt_infer", VERB_bench, like_complete_tftrt, "TF_TRT_SPARSE_MODE"}};
+               {"trt_accuracy", VERB_eval, like_complete_trt_accuracy, NULL},
+               {"tftrt_infer", VERB_bench, like_complete_tftrt_infer, "TF_TRT_SPARSE_MODE"}};
 enum { N_SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 /* Returns the script's index, or N_SCRIPTS. */
@@ -284,7 +285,7 @@ lac_status like_check_script(const char *script, bool has_verb, verb_id *verb, l
   return laci_fail(err, LAC_BAD_ARGUMENT, "--like %s: wanted %s", script, names);
 }
 
-lac_status like_complete(like *l, lac_error *err) {
+lac_status like_complete_script(like *l, lac_error *err) {
   const int k = find_script(l->script);
   return k < N_SCRIPTS ? scripts[k].complete(l, err) : LAC_OK;
 }

@@ -13,19 +13,19 @@ LAC_MUST_CHECK lac_status like_check_script(const char *script, bool has_verb, v
 
 /** After all words were read: sets defaults, and options that depend on several others. Fails
  * LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status like_complete(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_script(like *l, lac_error *err);
 
 /** Prints the environment variables that the script reads, if there are any. */
 void like_print_variables(const char *script, FILE *out);
 
-/** Parts of like_complete: for trainings that another program starts (like_runners.c), and for
- * scripts that train nothing (like_tools.c). */
-LAC_MUST_CHECK lac_status like_complete_estimator(like *l, lac_error *err);
-LAC_MUST_CHECK lac_status like_complete_keras(like *l, lac_error *err);
-LAC_MUST_CHECK lac_status like_complete_hvd(like *l, lac_error *err);
-LAC_MUST_CHECK lac_status like_complete_preprocess(like *l, lac_error *err);
+/** Parts of like_complete_script: for trainings that another program starts (like_runners.c), and
+ * for scripts that train nothing (like_tools.c). */
+LAC_MUST_CHECK lac_status like_complete_resnet_estimator(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_resnet_keras(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_demo_resnet_hvd(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_preprocess_imagenet(like *l, lac_error *err);
 LAC_MUST_CHECK lac_status like_complete_mn_check(like *l, lac_error *err);
-LAC_MUST_CHECK lac_status like_complete_accuracy(like *l, lac_error *err);
-LAC_MUST_CHECK lac_status like_complete_tftrt(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_trt_accuracy(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_tftrt_infer(like *l, lac_error *err);
 
 #endif

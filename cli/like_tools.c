@@ -14,7 +14,7 @@ static bool has_ending(const char *name, const char *ending) {
 
 /* Makes the network that an option names an operand. Refuses formats of other programs; the text
  * says what to give instead. */
-static lac_status use_network(like *l, const char *name, lac_error *err) {
+static lac_status set_network_operand(like *l, const char *name, lac_error *err) {
   const like_item *item = like_find_item(l, name);
   if (!item) return LAC_OK;
   if (has_ending(item->value, ".pth") || has_ending(item->value, ".pt")) {
@@ -31,14 +31,14 @@ static lac_status use_network(like *l, const char *name, lac_error *err) {
 }
 
 /* Checks that a network was given, by an option or as a word. */
-static lac_status check_network(like *l, const char *wanted, lac_error *err) {
+static lac_status check_network_given(like *l, const char *wanted, lac_error *err) {
   if (l->n_operands || like_is_only_printed(l)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing: the network, an ONNX file", wanted);
 }
 
 /* ---- preprocess_imagenet ---- */
 
-lac_status like_complete_preprocess(like *l, lac_error *err) {
+lac_status like_complete_preprocess_imagenet(like *l, lac_error *err) {
   const char *raw = like_item_value(l, "*raw", NULL);
   if (!raw && !l->n_operands) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -58,16 +58,16 @@ lac_status like_complete_preprocess(like *l, lac_error *err) {
 /* ---- MN_check ---- */
 
 lac_status like_complete_mn_check(like *l, lac_error *err) {
-  lac_status st = use_network(l, "*network", err);
-  if (!st) st = check_network(l, "--pthFile FILE", err);
+  lac_status st = set_network_operand(l, "*network", err);
+  if (!st) st = check_network_given(l, "--pthFile FILE", err);
   return st ? st : like_set_default(l, "show", "2", err);
 }
 
 /* ---- trt_accuracy ---- */
 
-lac_status like_complete_accuracy(like *l, lac_error *err) {
-  lac_status st = use_network(l, "*network", err);
-  if (!st) st = check_network(l, "--onnxFile FILE", err);
+lac_status like_complete_trt_accuracy(like *l, lac_error *err) {
+  lac_status st = set_network_operand(l, "*network", err);
+  if (!st) st = check_network_given(l, "--onnxFile FILE", err);
   if (!st && !like_is_option_given(l, "data") && !like_is_only_printed(l))
     st = laci_fail(err, LAC_BAD_ARGUMENT, "--img_path DIR is missing: the images");
   return st;
@@ -75,7 +75,7 @@ lac_status like_complete_accuracy(like *l, lac_error *err) {
 
 /* ---- tftrt_infer ---- */
 
-static lac_status set_precision(like *l, lac_error *err) {
+static lac_status set_dtype_from_precision(like *l, lac_error *err) {
   const char *precision = like_item_value(l, "*precision", NULL);
   if (!precision) return LAC_OK;
   const char *typed = like_find_item(l, "*precision")->typed;
@@ -87,11 +87,11 @@ static lac_status set_precision(like *l, lac_error *err) {
   return st ? st : like_set_option(l, "dtype", "bf16", typed, err);
 }
 
-lac_status like_complete_tftrt(like *l, lac_error *err) {
+lac_status like_complete_tftrt_infer(like *l, lac_error *err) {
   const char *mode = getenv("TF_TRT_SPARSE_MODE");
   const bool dense = like_find_item(l, "*native") || (mode && strcmp(mode, "0") == 0);
-  lac_status st = use_network(l, "*network", err);
-  if (!st) st = check_network(l, "MODEL", err);
-  if (!st) st = set_precision(l, err);
+  lac_status st = set_network_operand(l, "*network", err);
+  if (!st) st = check_network_given(l, "MODEL", err);
+  if (!st) st = set_dtype_from_precision(l, err);
   return st || !dense ? st : like_set_default(l, "no-sparse-kernels", NULL, err);
 }

@@ -20,7 +20,7 @@ exit_code verb_archs(const arguments *args, lac_error *err) {
     table_add_cell(&table, "%s", names[k]);
     table_add_cell(&table, "%s", is_digits ? "8 x 8, grey" : is_cifar ? "32 x 32" : "224 x 224");
     table_add_cell(&table, "%s", is_digits || is_cifar ? "10" : "1000");
-    table_add_cell(&table, "%s", train_recipe_of(names[k]));
+    table_add_cell(&table, "%s", train_find_recipe(names[k]));
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
@@ -28,14 +28,14 @@ exit_code verb_archs(const arguments *args, lac_error *err) {
 }
 
 /* Returns the value of a recipe's setting; empty: it has none. */
-static const char *find_value(const lac_train_setting *rows, int n, const char *name) {
+static const char *find_setting_value(const lac_train_setting *rows, int n, const char *name) {
   for (int k = 0; k < n; k++) {
     if (strcmp(rows[k].name, name) == 0) return rows[k].value;
   }
   return "";
 }
 
-static lac_status add_recipe(text_table *table, const char *name, lac_error *err) {
+static lac_status add_recipe_row(text_table *table, const char *name, lac_error *err) {
   static const char *const columns[] = {"optimizer", "rate", "schedule", "epochs"};
   lac_train_setting rows[LAC_TRAIN_MOST_SETTINGS];
   lac_train_options options = lac_train_options_default();
@@ -45,7 +45,7 @@ static lac_status add_recipe(text_table *table, const char *name, lac_error *err
   if (st) return st;
   table_add_cell(table, "%s", name);
   for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
-    const char *value = find_value(rows, n, columns[k]);
+    const char *value = find_setting_value(rows, n, columns[k]);
     table_add_cell(table, "%.*s", (int)strcspn(value, ",:"), value);
   }
   return LAC_OK;
@@ -53,7 +53,7 @@ static lac_status add_recipe(text_table *table, const char *name, lac_error *err
 
 exit_code verb_recipes(const arguments *args, lac_error *err) {
   (void)args;
-  const char *names = option_argument(option_find(VERB_train, "--recipe"), VERB_train);
+  const char *names = option_value_placeholder(option_find(VERB_train, "--recipe"), VERB_train);
   text_table table = {0};
   lac_status st = LAC_OK;
   table_begin(&table, "recipe|optimizer|rate|schedule|epochs");
@@ -61,7 +61,7 @@ exit_code verb_recipes(const arguments *args, lac_error *err) {
     char name[64];
     const size_t n = strcspn(at, "|");
     (void)snprintf(name, sizeof name, "%.*s", (int)n, at);
-    st = add_recipe(&table, name, err);
+    st = add_recipe_row(&table, name, err);
     at += n + (at[n] == '|');
   }
   if (!st) st = table_print(&table, stdout, err);

@@ -34,21 +34,21 @@ static struct {
   double begun_s, begun_share; /* the time when the job was first heard of, and what was done */
 } display = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void wipe_bar(void) {
+static void erase_bar(void) {
   if (display.bar[0]) fputs("\r\033[K", stderr);
 }
 
-static void write_line(lac_log_level level, const char *line, void *context) {
+static void print_log_line(lac_log_level level, const char *line, void *context) {
   (void)context;
   if (level == LAC_LOG_WARNING) page_keep_warning(line);
   if (display.quiet) return;
   static const char *const marks[] = {"error: ", "warning: ", "", "  ", "    "};
   pthread_mutex_lock(&display.lock);
-  wipe_bar();
+  erase_bar();
   const char *mark = (unsigned)level < sizeof marks / sizeof marks[0] ? marks[level] : "";
   int columns = terminal_columns(stderr), indent = (int)strlen(mark) + INDENT;
   fputs(mark, stderr);
-  if (columns) text_wrap(stderr, line, columns, (int)strlen(mark), indent);
+  if (columns) text_print_wrapped(stderr, line, columns, (int)strlen(mark), indent);
   else fprintf(stderr, "%s\n", line);
   fputs(display.bar, stderr);
   fflush(stderr);
@@ -72,16 +72,16 @@ static void describe_rest(double now, double share, char *text, size_t size) {
  * may wrap. On a narrow terminal the note is left out, and then the bar gets shorter. */
 static void draw_bar(double share, const char *rest) {
   char full[BAR_WIDTH + 1] = {0}, name[sizeof display.job + 4], percent[8];
-  int available = terminal_real_columns(stderr) - 1, n_percent, n_bar;
+  int available = terminal_columns_ignoring_wide(stderr) - 1, n_percent, n_bar;
   n_percent =
-      snprintf(percent, sizeof percent, " %3d%%", (int)laci_int_within(100 * share, 0, 100));
+      snprintf(percent, sizeof percent, " %3d%%", (int)laci_clamp_to_range(100 * share, 0, 100));
   text_shorten(display.job, NAME_WIDTH, name);
-  available -= text_cells(name) + n_percent;
-  bool with_rest = available - text_cells(rest) >= SHORTEST_BAR + BAR_FRAME;
-  n_bar = available - (with_rest ? text_cells(rest) : 0) - BAR_FRAME;
+  available -= text_count_cells(name) + n_percent;
+  bool with_rest = available - text_count_cells(rest) >= SHORTEST_BAR + BAR_FRAME;
+  n_bar = available - (with_rest ? text_count_cells(rest) : 0) - BAR_FRAME;
   if (n_bar > BAR_WIDTH) n_bar = BAR_WIDTH;
-  for (int i = 0; i < n_bar; i++) full[i] = i < laci_int_from_f(share * n_bar) ? '#' : '.';
-  wipe_bar();
+  for (int i = 0; i < n_bar; i++) full[i] = i < laci_clamp_to_int64(share * n_bar) ? '#' : '.';
+  erase_bar();
   snprintf(display.bar, sizeof display.bar, "%s [%s]%s%s", name, full, percent,
            with_rest ? rest : "");
   fputs(display.bar, stderr);
@@ -102,37 +102,37 @@ static void show_progress(const char *what, int64_t done, int64_t total, void *c
     display.begun_share = share;
   }
   if (done >= total) {
-    wipe_bar();
+    erase_bar();
     display.bar[0] = display.job[0] = display.note[0] = 0;
   } else if (now - display.shown_s >= (display.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
     display.shown_s = now;
     describe_rest(now, share, rest, sizeof rest);
     if (display.is_terminal) draw_bar(share, rest);
-    else fprintf(stderr, "%s: %d%%%s\n", what, (int)laci_int_within(100 * share, 0, 100), rest);
+    else fprintf(stderr, "%s: %d%%%s\n", what, (int)laci_clamp_to_range(100 * share, 0, 100), rest);
   }
   fflush(stderr);
   pthread_mutex_unlock(&display.lock);
 }
 
-void log_begin(const arguments *args) {
+void log_begin_printing(const arguments *args) {
   static const lac_log_level levels[] = {LAC_LOG_WARNING, LAC_LOG_INFO, LAC_LOG_DEBUG,
                                          LAC_LOG_TRACE};
   int level = args->verbose + (args->verb != VERB_demo); /* the demo logs its steps itself, so the
                                                             library is one level quieter there */
-  display.quiet = args->quiet || !group_is_first(args);
+  display.quiet = args->quiet || !group_is_first_process(args);
   const char *terminal = getenv("TERM");
   display.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-  if (display.quiet && args->html) lac_log_set(LAC_LOG_WARNING, write_line, NULL);
+  if (display.quiet && args->html) lac_log_set(LAC_LOG_WARNING, print_log_line, NULL);
   if (display.quiet) return;
-  lac_log_set(levels[level < 3 ? level : 3], write_line, NULL);
+  lac_log_set(levels[level < 3 ? level : 3], print_log_line, NULL);
   lac_progress_set(show_progress, NULL);
 }
 
-void log_end(void) {
+void log_end_printing(void) {
   lac_progress_set(NULL, NULL);
   lac_log_set(LAC_LOG_ERROR, NULL, NULL);
   pthread_mutex_lock(&display.lock);
-  wipe_bar();
+  erase_bar();
   display.bar[0] = 0;
   fflush(stderr);
   pthread_mutex_unlock(&display.lock);
@@ -145,10 +145,10 @@ void log_line(const char *format, ...) {
   va_start(values, format);
   vsnprintf(line, sizeof line, format, values);
   va_end(values);
-  write_line(LAC_LOG_INFO, line, NULL);
+  print_log_line(LAC_LOG_INFO, line, NULL);
 }
 
-void log_rate(double images_per_second, int n_sparse) {
+void log_images_per_second(double images_per_second, int n_sparse) {
   char sparse[64] = "";
   if (n_sparse > 0)
     snprintf(sparse, sizeof sparse, ", %d layer%s by sparse kernels", n_sparse,
@@ -156,7 +156,7 @@ void log_rate(double images_per_second, int n_sparse) {
   log_line("%.*f images a second%s", images_per_second < 100 ? 1 : 0, images_per_second, sparse);
 }
 
-void log_note(const char *format, ...) {
+void log_set_progress_note(const char *format, ...) {
   char note[sizeof display.note];
   va_list values;
   va_start(values, format);

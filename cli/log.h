@@ -7,18 +7,18 @@
 
 /** Starts to print the library's log, at the level of -q and -v. Progress is a bar in the last line
  * of a terminal; elsewhere a plain line every few seconds. */
-void log_begin(const arguments *args);
+void log_begin_printing(const arguments *args);
 
 /** Removes the progress bar and stops logging. */
-void log_end(void);
+void log_end_printing(void);
 
 /** Logs a line of the command, at the level LAC_LOG_INFO. */
 void log_line(const char *format, ...) LAC_PRINTF(1, 2);
 
 /** Logs how fast a network ran, and how many of its layers used sparse kernels. */
-void log_rate(double images_per_second, int n_sparse);
+void log_images_per_second(double images_per_second, int n_sparse);
 
 /** Sets the text after the progress bar, such as ", 100 images/s", until the job ends. */
-void log_note(const char *format, ...) LAC_PRINTF(1, 2);
+void log_set_progress_note(const char *format, ...) LAC_PRINTF(1, 2);
 
 #endif

@@ -49,7 +49,7 @@ static bool is_repeated_signal(int signal) {
   return signal == SIGHUP || now.tv_sec - first_interrupt.tv_sec <= 1;
 }
 
-static void on_interrupt(int signal) {
+static void handle_interrupt_signal(int signal) {
   if (is_repeated_signal(signal)) return;
   if (n_interrupts == 0) (void)clock_gettime(CLOCK_MONOTONIC, &first_interrupt);
   n_interrupts = n_interrupts + 1;
@@ -57,9 +57,8 @@ static void on_interrupt(int signal) {
     lac_interrupt(true);
     return;
   }
-  if (laci_file_sets_are_being_placed())
-    return; /* everything is done except for renaming the files */
-  laci_temporaries_remove();
+  if (laci_file_set_is_placing()) return; /* everything is done except for renaming the files */
+  laci_temporary_remove_registered();
   _exit(STATUS_OF_SIGNAL + signal);
 }
 
@@ -74,14 +73,14 @@ static void open_standard_descriptors(void) {
 }
 
 /* Handles SIGPIPE: the write that caused it fails, and the program tidies up and ends. */
-static void on_broken_pipe(int signal) {
+static void handle_broken_pipe_signal(int signal) {
   (void)signal;
   n_broken_pipes = 1;
 }
 
 /* Ends the program silently by SIGPIPE, as other programs end if the reader of their standard
  * output has closed the pipe. */
-static void end_by_sigpipe(void) {
+static void end_process_by_sigpipe(void) {
   (void)signal(SIGPIPE, SIG_DFL);
   (void)raise(SIGPIPE);
 }
@@ -90,11 +89,11 @@ static void end_by_sigpipe(void) {
  * ignored. SIGXFSZ is ignored: exceeding the limit of file sizes makes a write fail, after which
  * the program can tidy up. */
 static void set_signal_handlers(void) {
-  (void)signal(SIGINT, on_interrupt);
-  (void)signal(SIGTERM, on_interrupt);
-  if (signal(SIGHUP, on_interrupt) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN);
+  (void)signal(SIGINT, handle_interrupt_signal);
+  (void)signal(SIGTERM, handle_interrupt_signal);
+  if (signal(SIGHUP, handle_interrupt_signal) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN);
   (void)signal(SIGXFSZ, SIG_IGN);
-  if (signal(SIGPIPE, on_broken_pipe) == SIG_IGN) (void)signal(SIGPIPE, SIG_IGN);
+  if (signal(SIGPIPE, handle_broken_pipe_signal) == SIG_IGN) (void)signal(SIGPIPE, SIG_IGN);
 }
 
 exit_code exit_code_of_status(lac_status status) {
@@ -119,8 +118,8 @@ static exit_code run_verb(arguments *args, lac_error *err) {
     help_print(stdout, args->verb);
     return EXIT_DONE;
   }
-  if (args->print_config) return exit_code_of_status(config_print(args, stdout, err));
-  lac_status st = run_options_load_engine(args, err);
+  if (args->print_config) return exit_code_of_status(config_print_yaml(args, stdout, err));
+  lac_status st = run_options_load_engine_plugin(args, err);
   return st ? exit_code_of_status(st) : verbs[args->verb](args, err);
 }
 
@@ -129,7 +128,7 @@ static exit_code run_verb(arguments *args, lac_error *err) {
 static void print_failure(lac_error *err) {
   text_make_printable(err->text);
   fprintf(stderr, "lacuna: %s", err->text);
-  hint_print(err, stderr);
+  hint_print_options(err, stderr);
   fputc('\n', stderr);
 }
 
@@ -142,7 +141,7 @@ static lac_status parse_arguments(int argc, char **argv, like *words, arguments 
   if (st) return st;
   st = words->script ? arguments_parse(words->argc, words->argv, args, err)
                      : arguments_parse(argc, argv, args, err);
-  return st ? st : arguments_complete(args, words->script, err);
+  return st ? st : arguments_complete_from_files(args, words->script, err);
 }
 
 int main(int argc, char **argv) {
@@ -150,34 +149,34 @@ int main(int argc, char **argv) {
   arguments args;
   static like words; /* static because it is large */
   open_standard_descriptors();
-  spin_count_set(argv);
+  spin_count_set_by_restart(argv);
   set_signal_handlers();
   page_keep_command(argc, argv);
   lac_status st = parse_arguments(argc, argv, &words, &args, &err);
-  if (group_is_idle(&args)) {
+  if (group_has_no_work_here(&args)) {
     arguments_clear(&args);
     like_clear(&words);
     return EXIT_DONE;
   }
-  exit_code code = exit_code_of_status(group_open(&args, st, &err));
-  terminal_begin(args.wide);
+  exit_code code = exit_code_of_status(group_join(&args, st, &err));
+  terminal_init(args.wide);
   if (code == EXIT_DONE) {
     ends_by_itself =
         args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;
-    log_begin(&args);
-    like_log(&words);
+    log_begin_printing(&args);
+    like_log_translation(&words);
     if (args.help && words.script) like_print_help(&words, stdout);
     else code = run_verb(&args, &err);
-    log_end();
+    log_end_printing();
   }
   if (code == EXIT_DONE) code = exit_code_of_status(outputs_flush(&err));
   bool lost_reader = code != EXIT_DONE && n_broken_pipes && ferror(stdout);
-  if (code != EXIT_DONE && !lost_reader && group_prints_failure(&args, &err)) {
+  if (code != EXIT_DONE && !lost_reader && group_should_print_failure(&args, &err)) {
     like_rename_error(&words, &err);
     print_failure(&err);
   }
   group_close(&args, code == EXIT_DONE ? LAC_OK : err.status);
-  if (lost_reader) end_by_sigpipe();
+  if (lost_reader) end_process_by_sigpipe();
   arguments_clear(&args);
   like_clear(&words);
   return (int)code;

@@ -8,7 +8,7 @@
 
 /* Prints text as roff: - becomes a minus sign that can be copied, a backslash is escaped, a blank
  * line starts a paragraph, and no line begins with a control character. */
-static void print_roff(FILE *out, const char *text) {
+static void print_escaped_roff(FILE *out, const char *text) {
   if (*text == '.' || *text == '\'') fputs("\\&", out);
   for (; *text; text++) {
     if (*text == '\\') fputs("\\e", out);
@@ -20,29 +20,29 @@ static void print_roff(FILE *out, const char *text) {
 
 static void print_section(FILE *out, const char *title, const char *text) {
   fprintf(out, ".SH %s\n", title);
-  print_roff(out, text);
+  print_escaped_roff(out, text);
   fputc('\n', out);
 }
 
 static void print_option(FILE *out, const option_row *option, verb_id verb) {
-  const char *argument = option_argument(option, verb);
+  const char *argument = option_value_placeholder(option, verb);
   fprintf(out, ".TP\n");
   if (option->letter) fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
   fprintf(out, "\\fB\\-\\-");
   if (option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0)
     fprintf(out, "\\fR[\\fBno\\-\\fR]\\fB");
-  print_roff(out, text_with_dashes(option->name));
+  print_escaped_roff(out, option_name_with_dashes(option->name));
   fprintf(out, "\\fR");
   if (argument) {
     fprintf(out, " \\fI");
-    print_roff(out, argument);
+    print_escaped_roff(out, argument);
     fprintf(out, "\\fR");
   }
   fputc('\n', out);
-  print_roff(out, option_help(option, verb));
+  print_escaped_roff(out, option_help_text(option, verb));
   if (option->initial && strcmp(option->initial, "no") != 0) {
     fprintf(out, " (default ");
-    print_roff(out, option->initial);
+    print_escaped_roff(out, option->initial);
     fputc(')', out);
   }
   fprintf(out, ".\n");
@@ -54,14 +54,14 @@ static void print_examples(FILE *out, verb_id verb) {
     const example_row *example = &example_table[i];
     if (example->verb != verb) continue;
     fprintf(out, ".TP\n\\fB");
-    print_roff(out, example->command);
+    print_escaped_roff(out, example->command);
     fprintf(out, "\\fR\n");
-    print_roff(out, example->meaning);
+    print_escaped_roff(out, example->meaning);
     fprintf(out, ".\n");
   }
 }
 
-static void print_endings(FILE *out) {
+static void print_exit_status_and_environment(FILE *out) {
   print_section(out, "EXIT STATUS", "0 done; 1 failed, or a check did not hold; 2 misuse.");
   print_section(out, "ENVIRONMENT",
                 "LAC_CPU=scalar|avx2|avx512 caps the instruction sets that are used; LAC_SPARSE=0 "
@@ -70,7 +70,7 @@ static void print_endings(FILE *out) {
                 "wrote.");
 }
 
-static void print_program(FILE *out) {
+static void print_program_manual(FILE *out) {
   fprintf(out, ".TH LACUNA 1 \"\" \"lacuna %s\" \"Lacuna Manual\"\n", lac_version());
   print_section(out, "NAME", "lacuna - N:M structured sparsity for trained neural networks");
   fprintf(out, ".SH SYNOPSIS\n.B lacuna\n.I VERB\n[options]\n.I MODEL\n");
@@ -87,32 +87,33 @@ static void print_program(FILE *out) {
   fprintf(out, ".SH VERBS\n");
   for (int i = 0; i < VERB_COUNT; i++) {
     fprintf(out, ".TP\n\\fBlacuna\\-%s\\fR(1)\n", verb_table[i].name);
-    print_roff(out, verb_table[i].summary);
+    print_escaped_roff(out, verb_table[i].summary);
     fputc('\n', out);
   }
-  print_endings(out);
+  print_exit_status_and_environment(out);
 }
 
 void manual_print(FILE *out, verb_id verb) {
   if (verb == VERB_COUNT) {
-    print_program(out);
+    print_program_manual(out);
     return;
   }
   const verb_row *row = &verb_table[verb];
   fprintf(out, ".TH LACUNA\\-%s 1 \"\" \"lacuna %s\" \"Lacuna Manual\"\n.SH NAME\nlacuna\\-%s \\- ",
           row->name, lac_version(), row->name);
-  print_roff(out, row->summary);
+  print_escaped_roff(out, row->summary);
   fprintf(out, "\n.SH SYNOPSIS\n.B lacuna %s\n[options]\n", row->name);
   if (row->operands[0]) fprintf(out, ".I %s\n", row->operands);
   print_section(out, "DESCRIPTION", row->description);
   fprintf(out, ".SH OPTIONS\n");
   options_print(out, verb, ".SS %s\n", print_option);
   fprintf(out, ".PP\n");
-  print_roff(out,
-             "A value may follow after a space or =, _ in names is -, every switch has a --no- "
-             "form, and -- ends the "
-             "options.\n");
+  print_escaped_roff(
+      out,
+      "A value may follow after a space or =, _ in names is -, every switch has a --no- "
+      "form, and -- ends the "
+      "options.\n");
   print_examples(out, verb);
-  print_endings(out);
+  print_exit_status_and_environment(out);
   fprintf(out, ".SH SEE ALSO\n\\fBlacuna\\fR(1)\n");
 }

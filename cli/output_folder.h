@@ -27,12 +27,12 @@ LAC_MUST_CHECK lac_status output_folder_open(output_folder *b, const char *folde
                                              lac_error *err);
 
 /** Writes the path of a file in the work folder. Fails LAC_IO if it is too long. */
-LAC_MUST_CHECK lac_status output_folder_path(const output_folder *b, const char *name,
-                                             char path[PATH_MAX], lac_error *err);
+LAC_MUST_CHECK lac_status output_folder_work_path(const output_folder *b, const char *name,
+                                                  char path[PATH_MAX], lac_error *err);
 
 /** Moves all files from the work folder into place. On failure none is moved, and existing files
  * are unchanged. Fails LAC_EXISTS if a name was taken in the meantime, LAC_IO. */
-LAC_MUST_CHECK lac_status output_folder_place(output_folder *b, lac_error *err);
+LAC_MUST_CHECK lac_status output_folder_move_files(output_folder *b, lac_error *err);
 
 /** Removes the work folder, and the folder too if nothing was placed in it. st: the status so far;
  * after a failure, paths of the work folder in the error's text are replaced by the final paths. */

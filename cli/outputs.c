@@ -28,7 +28,7 @@ static const char *const option_names[OUTPUT_COUNT] = {
     "output",           "export-dir", "plot",          "roofline", "curve",
     "save-permutation", "trace",      "measure-costs", "html",     "json"};
 
-static const char *option_name(const arguments *args, output_role role) {
+static const char *option_name_of_output(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
 }
 
@@ -37,18 +37,18 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static bool is_drawing(output_role role) {
+static bool is_drawing_role(output_role role) {
   return role == OUTPUT_PLOT || role == OUTPUT_ROOFLINE || role == OUTPUT_CURVE;
 }
 
-static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
+static bool is_standard_output(const char *path) { return path && strcmp(path, "-") == 0; }
 
 static lac_status fail_errno(lac_error *err, const char *path) {
   return laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
 }
 
 /* Fills file->real: the resolved folder of the path, followed by the path's last part. */
-static lac_status resolve_path(output_file *file, lac_error *err) {
+static lac_status resolve_output_path(output_file *file, lac_error *err) {
   char folder[PATH_MAX], last[PATH_MAX], resolved[PATH_MAX];
   struct stat found;
   if (strlen(file->path) >= sizeof folder)
@@ -73,14 +73,14 @@ static lac_status resolve_path(output_file *file, lac_error *err) {
 
 /* Resolves the path of OUTPUT_EXPORT. Its folder may be missing, but the parent of that folder must
  * exist. */
-static lac_status resolve_export(outputs *plan, lac_error *err) {
+static lac_status resolve_export_path(outputs *plan, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};
   char path[PATH_MAX];
   struct stat link;
   strcpy(path, file->path);
   folder.path = dirname(path);
-  if (access(folder.path, F_OK) == 0 || errno != ENOENT) return resolve_path(file, err);
-  lac_status st = resolve_path(&folder, err);
+  if (access(folder.path, F_OK) == 0 || errno != ENOENT) return resolve_output_path(file, err);
+  lac_status st = resolve_output_path(&folder, err);
   if (st) return st;
   if (lstat(folder.real, &link) == 0)
     return laci_fail(err, LAC_IO, "%s: its folder is a link that leads nowhere", file->path);
@@ -97,7 +97,7 @@ static bool is_same_file(const struct stat *found, const char *input) {
   return input && stat(input, &it) == 0 && found->st_dev == it.st_dev && found->st_ino == it.st_ino;
 }
 
-static lac_status fail_input(const output_file *file, lac_error *err) {
+static lac_status fail_output_is_input(const output_file *file, lac_error *err) {
   return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
 }
 
@@ -108,7 +108,7 @@ static lac_status check_file_is_free(const output_file *file, const arguments *a
   if (stat(file->path, &found) != 0) return errno == ENOENT ? LAC_OK : fail_errno(err, file->path);
   const char *const inputs[] = {args->operand, args->against, args->apply, args->invert};
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
-    if (is_same_file(&found, inputs[i])) return fail_input(file, err);
+    if (is_same_file(&found, inputs[i])) return fail_output_is_input(file, err);
   }
   if (!S_ISREG(found.st_mode))
     return laci_fail(err, LAC_EXISTS, "%s: it exists and is no regular file", file->path);
@@ -128,26 +128,27 @@ static lac_status check_drawing_ending(const char *path, output_role role, lac_e
                    n > 1 ? ", .pdf, .png or .dot" : "");
 }
 
-static lac_status plan_file(outputs *plan, output_role role, const arguments *args,
-                            lac_error *err) {
+static lac_status plan_and_check_file(outputs *plan, output_role role, const arguments *args,
+                                      lac_error *err) {
   output_file *file = &plan->files[role];
   if (!file->path) return LAC_OK;
-  if (is_stdout(file->path)) {
-    if (is_drawing(role) || role == OUTPUT_PERMUTATION || role == OUTPUT_PAGE ||
+  if (is_standard_output(file->path)) {
+    if (is_drawing_role(role) || role == OUTPUT_PERMUTATION || role == OUTPUT_PAGE ||
         plan->uses_stdout) {
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        plan->uses_stdout ? "--%s -: standard output is taken already"
                                          : "--%s -: this goes to a file only",
-                       option_name(args, role));
+                       option_name_of_output(args, role));
     }
     plan->uses_stdout = true;
     return LAC_OK;
   }
-  if (is_drawing(role)) {
+  if (is_drawing_role(role)) {
     lac_status st = check_drawing_ending(file->path, role, err);
     if (st) return st;
   }
-  lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve_path(file, err);
+  lac_status st =
+      role == OUTPUT_EXPORT ? resolve_export_path(plan, err) : resolve_output_path(file, err);
   if (!st) st = check_file_is_free(file, args, err);
   for (int other = 0; !st && other < (int)role; other++) {
     if (strcmp(plan->files[other].real, file->real) == 0) {
@@ -169,12 +170,12 @@ static lac_status check_no_output_is_folder(const outputs *plan, const char *fol
   return LAC_OK;
 }
 
-lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
+lac_status outputs_plan_and_check(const arguments *args, outputs *plan, lac_error *err) {
   memset(plan, 0, sizeof *plan);
   plan->force = args->force;
   plan->all_nodes = args->all_nodes;
   plan->details = args->details;
-  if (!group_is_first(args)) return LAC_OK; /* this process writes nothing */
+  if (!group_is_first_process(args)) return LAC_OK; /* this process writes nothing */
   if (args->verb == VERB_plot) {
     plan->files[OUTPUT_PLOT].path = args->output;
   } else {
@@ -200,14 +201,15 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
     st = export_target_path(args, plan->export_path, err);
     plan->files[OUTPUT_EXPORT].path = plan->export_path;
   }
-  for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
+  for (int role = 0; !st && role < OUTPUT_COUNT; role++)
+    st = plan_and_check_file(plan, role, args, err);
   return st ? st : check_no_output_is_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
 }
 
 /* Would saving the model as `out` write an external data file named `real`? Data files of OUT.onnx
  * are called OUT.data, OUT.1.data ..., or keep the names that they had in the input's folder if OUT
  * is in another folder. */
-static bool is_data_name(const char *out, const char *real, const lac_model *model) {
+static bool is_external_data_name(const char *out, const char *real, const lac_model *model) {
   size_t n_folder = (size_t)(base_name(out) - out);
   if (strncmp(out, real, n_folder) != 0 || strchr(real + n_folder, '/')) return false;
   const char *name = real + n_folder, *ending = strrchr(out + n_folder, '.');
@@ -224,8 +226,9 @@ static bool is_data_name(const char *out, const char *real, const lac_model *mod
 /* Checks early that the names which lac_model_save will give external data files are free: the
  * original names if the output is in another folder and they are free there, else names derived
  * from the model's. */
-static lac_status check_data_names_free(const outputs *plan, const output_file *out,
-                                        const lac_model *model, const char *input, lac_error *err) {
+static lac_status check_external_data_names_free(const outputs *plan, const output_file *out,
+                                                 const lac_model *model, const char *input,
+                                                 lac_error *err) {
   char copy[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
   const char *base = base_name(out->real), *dot = strrchr(base, '.'), *name;
   int n_folder = (int)(base - out->real);
@@ -255,8 +258,8 @@ static lac_status check_data_names_free(const outputs *plan, const output_file *
 
 /* Refuses two models with external data in one folder, where their data files might get the same
  * names. */
-static lac_status check_separate_folders(const outputs *plan, const lac_model *model,
-                                         lac_error *err) {
+static lac_status check_models_in_separate_folders(const outputs *plan, const lac_model *model,
+                                                   lac_error *err) {
   const output_file *a = &plan->files[OUTPUT_MODEL], *b = &plan->files[OUTPUT_EXPORT];
   size_t n = (size_t)(base_name(a->real) - a->real);
   bool same_folder = a->real[0] && b->real[0] && n == (size_t)(base_name(b->real) - b->real) &&
@@ -267,31 +270,32 @@ static lac_status check_separate_folders(const outputs *plan, const lac_model *m
                    a->path, b->path);
 }
 
-lac_status outputs_guard(const outputs *plan, const lac_model *model, const char *input,
-                         lac_error *err) {
-  if (is_stdout(plan->files[OUTPUT_MODEL].path) && lac_model_data_file(model, 0)) {
+lac_status outputs_check_against_model(const outputs *plan, const lac_model *model,
+                                       const char *input, lac_error *err) {
+  if (is_standard_output(plan->files[OUTPUT_MODEL].path) && lac_model_data_file(model, 0)) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "standard output: the model has external data, which needs a file of its own");
   }
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     if (!file->real[0]) continue;
-    if (lac_model_reads(model, file->real)) return fail_input(file, err);
+    if (lac_model_reads(model, file->real)) return fail_output_is_input(file, err);
     for (int other = OUTPUT_MODEL; other <= OUTPUT_EXPORT; other++) {
       const output_file *out = &plan->files[other];
-      if (other == role || !out->real[0] || !is_data_name(out->real, file->real, model)) continue;
+      if (other == role || !out->real[0] || !is_external_data_name(out->real, file->real, model))
+        continue;
       return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of %s", file->path,
                        out->path);
     }
   }
-  lac_status st = check_separate_folders(plan, model, err);
+  lac_status st = check_models_in_separate_folders(plan, model, err);
   for (int role = OUTPUT_MODEL; !st && role <= OUTPUT_EXPORT; role++) {
-    st = check_data_names_free(plan, &plan->files[role], model, input, err);
+    st = check_external_data_names_free(plan, &plan->files[role], model, input, err);
   }
   return st;
 }
 
-lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {
+lac_status outputs_check_against_data(const outputs *plan, const arguments *args, lac_error *err) {
   char data[PATH_MAX], target[PATH_MAX];
   struct stat found;
   const char *input = args->data ? args->data : args->calibration;
@@ -311,20 +315,22 @@ lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_er
   return LAC_OK;
 }
 
-lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_error *err) {
+lac_status outputs_check_against_run_folder(const outputs *plan, const char *model_dir,
+                                            lac_error *err) {
   char folder[PATH_MAX];
   output_file made = {.path = model_dir};
   if (!model_dir) return LAC_OK;
   /* a folder that does not exist contains no outputs, except for the exported network, whose name
    * differs from the run's files; other problems are reported when the folder is created */
   if (!realpath(model_dir, folder))
-    return resolve_path(&made, NULL) ? LAC_OK
-                                     : check_no_output_is_folder(plan, made.real, "model-dir", err);
+    return resolve_output_path(&made, NULL)
+               ? LAC_OK
+               : check_no_output_is_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
-    bool taken = file->real[0] && laci_run_may_write_file(folder, file->real);
+    bool taken = file->real[0] && laci_run_may_write_path(folder, file->real);
     taken |=
-        plan->folder[0] && role == OUTPUT_EXPORT && laci_run_may_write_file(folder, plan->folder);
+        plan->folder[0] && role == OUTPUT_EXPORT && laci_run_may_write_path(folder, plan->folder);
     if (!taken) continue;
     return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
                      file->path, model_dir);
@@ -337,7 +343,7 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
 
 /* ---- Writing ---- */
 
-void outputs_begin(outputs *plan) {
+void outputs_begin_file_set(outputs *plan) {
   laci_file_set_begin(&plan->set);
   plan->begun = true;
 }
@@ -345,13 +351,13 @@ void outputs_begin(outputs *plan) {
 lac_status outputs_write_json(outputs *plan, const char *text, lac_error *err) {
   const char *path = plan->files[OUTPUT_JSON].path;
   if (!path) return LAC_OK;
-  if (!is_stdout(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
+  if (!is_standard_output(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
   return fputs(text, stdout) == EOF ? fail_errno(err, "standard output") : LAC_OK;
 }
 
 lac_status outputs_write_costs(outputs *plan, const char *text, lac_error *err) {
   const char *path = plan->files[OUTPUT_COSTS].path;
-  if (!is_stdout(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
+  if (!is_standard_output(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
   return fputs(text, stdout) == EOF ? fail_errno(err, "standard output") : LAC_OK;
 }
 
@@ -364,7 +370,7 @@ static lac_status write_report(outputs *plan, const lac_report *report, lac_erro
   return st;
 }
 
-void outputs_keep_event(outputs *plan, const lac_train_event *event) {
+void outputs_add_event_to_page(outputs *plan, const lac_train_event *event) {
   if (plan->files[OUTPUT_PAGE].path) page_log_add(&plan->log, event);
 }
 
@@ -373,7 +379,7 @@ lac_status outputs_write_page(outputs *plan, const char *report, const lac_model
   const char *path = plan->files[OUTPUT_PAGE].path;
   char *log = NULL;
   if (!path) return LAC_OK;
-  lac_status st = page_log_text(plan->log, &log, err);
+  lac_status st = page_log_to_json(plan->log, &log, err);
   const lac_page page = {.report = report, .log = log, .model = model, .layers = layers};
   if (!st) st = page_write(&page, path, plan->force, err);
   laci_free(log);
@@ -387,7 +393,7 @@ static lac_status write_to_stdout(const void *bytes, size_t size_bytes, void *co
   return fail_errno(err, "standard output");
 }
 
-static lac_status export_model(outputs *plan, lac_model *model, lac_error *err) {
+static lac_status save_exported_model(outputs *plan, lac_model *model, lac_error *err) {
   const char *path = plan->files[OUTPUT_EXPORT].path;
   if (!path) return LAC_OK;
   lac_status st = plan->folder[0] ? laci_file_set_make_folder(plan->folder, err) : LAC_OK;
@@ -399,7 +405,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   const char *plot = plan->files[OUTPUT_PLOT].path, *out = plan->files[OUTPUT_MODEL].path;
   const char *permutation = plan->files[OUTPUT_PERMUTATION].path;
   const char *trace = plan->files[OUTPUT_TRACE].path, *curve = plan->files[OUTPUT_CURVE].path;
-  outputs_begin(plan);
+  outputs_begin_file_set(plan);
   plan->has_data = lac_model_data_file(model, 0) != NULL;
   lac_status st = LAC_OK;
   lac_plot_options drawing = lac_plot_options_default();
@@ -412,12 +418,12 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   if (!st && trace) {
     st = laci_file_write(trace, plan->trace, strlen(plan->trace), plan->force, err);
   }
-  if (!st) st = export_model(plan, model, err);
-  if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
+  if (!st) st = save_exported_model(plan, model, err);
+  if (!st && out && !is_standard_output(out)) st = lac_model_save(model, out, plan->force, err);
   if (!st) st = outputs_write_page(plan, plan->json, model, report, err);
   if (!st) st = write_report(plan, report, err);
   /* standard output is written last, since bytes written there cannot be removed after a failure */
-  if (!st && is_stdout(out)) st = lac_model_stream(model, write_to_stdout, NULL, err);
+  if (!st && is_standard_output(out)) st = lac_model_stream(model, write_to_stdout, NULL, err);
   return st;
 }
 
@@ -430,7 +436,7 @@ lac_status outputs_flush(lac_error *err) {
   return fail_errno(err, "standard output");
 }
 
-lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err) {
+lac_status outputs_rename_or_remove(outputs *plan, lac_status st, lac_error *err) {
   if (!st) st = outputs_flush(err);
   if (plan->begun) st = laci_file_set_end(&plan->set, st, err);
   plan->begun = false;
@@ -450,10 +456,10 @@ void outputs_log(const outputs *plan) {
 
 lac_status outputs_plan_and_load(const arguments *args, lac_options *options, outputs *plan,
                                  lac_model **model, lac_error *err) {
-  lac_status st = input_read_options(args, options, err);
-  if (!st) st = outputs_plan(args, plan, err);
+  lac_status st = input_read_prune_options(args, options, err);
+  if (!st) st = outputs_plan_and_check(args, plan, err);
   if (!st) st = input_load_model(args, args->operand, model, err);
   if (!st && args->calibration && !input_calibration_is_synthetic(args))
-    st = outputs_guard_data(plan, args, err);
-  return st ? st : outputs_guard(plan, *model, args->operand, err);
+    st = outputs_check_against_data(plan, args, err);
+  return st ? st : outputs_check_against_model(plan, *model, args->operand, err);
 }

@@ -4,9 +4,10 @@
  * standard output included, the files are renamed (base/file_set.h). Every verb that writes files
  * calls
  *
- *     outputs_plan, outputs_guard; the work; outputs_begin or outputs_write; print; outputs_finish
+ *     outputs_plan_and_check, outputs_check_against_model; the work; outputs_begin_file_set or
+ * outputs_write; print; outputs_rename_or_remove
  *
- * and it calls outputs_finish in any case, with the status so far. */
+ * and it calls outputs_rename_or_remove in any case, with the status so far. */
 #ifndef CLI_OUTPUTS_H
 #define CLI_OUTPUTS_H
 
@@ -49,7 +50,7 @@ typedef struct outputs {
   struct page_log *log;       /* lines of a training, for --html; NULL: none */
   char export_path[PATH_MAX]; /* memory of OUTPUT_EXPORT's path */
   char folder[PATH_MAX];      /* folder of OUTPUT_EXPORT if it has to be created; else empty */
-  laci_file_set set;          /* the files that outputs_finish renames */
+  laci_file_set set;          /* the files that outputs_rename_or_remove renames */
   bool begun;
   bool all_nodes, details; /* of the drawing: --all-nodes, --details */
 } outputs;
@@ -57,33 +58,34 @@ typedef struct outputs {
 /** Fills plan from args and checks it: folders exist, names are free (unless --force), no output is
  * an input, and no two outputs are the same. Writes nothing. Fails LAC_EXISTS, LAC_IO,
  * LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err);
+LAC_MUST_CHECK lac_status outputs_plan_and_check(const arguments *args, outputs *plan,
+                                                 lac_error *err);
 
 /** Checks the outputs against the loaded model: none is a file that the model was read from
  * (external data included), or has the name of an external data file that will be written. input:
  * the model's path. Call it before the long work. */
-LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *model,
-                                        const char *input, lac_error *err);
+LAC_MUST_CHECK lac_status outputs_check_against_model(const outputs *plan, const lac_model *model,
+                                                      const char *input, lac_error *err);
 
-/** The first steps of a verb with one model: makes the library's options, calls outputs_plan, loads
- * the model, calls outputs_guard. */
+/** The first steps of a verb with one model: makes the library's options, calls
+ * outputs_plan_and_check, loads the model, calls outputs_check_against_model. */
 LAC_MUST_CHECK lac_status outputs_plan_and_load(const arguments *args, lac_options *options,
                                                 outputs *plan, lac_model **model, lac_error *err);
 
 /** Checks that no output would replace a file of --data or --calibration, or the list of classes.
  * Fails LAC_NOT_FOUND, too, if these inputs do not exist. */
-LAC_MUST_CHECK lac_status outputs_guard_data(const outputs *plan, const arguments *args,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status outputs_check_against_data(const outputs *plan, const arguments *args,
+                                                     lac_error *err);
 
 /** Checks that no output has the name of a file that the training run itself writes in its folder
  * (NULL: none). */
-LAC_MUST_CHECK lac_status outputs_guard_run(const outputs *plan, const char *model_dir,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status outputs_check_against_run_folder(const outputs *plan,
+                                                           const char *model_dir, lac_error *err);
 
-/** From now on all files that the library writes keep temporary names until outputs_finish. For
- * verbs whose files the library writes itself; outputs_write calls it, too. plan may be
- * zero-initialized. */
-void outputs_begin(outputs *plan);
+/** From now on all files that the library writes keep temporary names until
+ * outputs_rename_or_remove. For verbs whose files the library writes itself; outputs_write calls
+ * it, too. plan may be zero-initialized. */
+void outputs_begin_file_set(outputs *plan);
 
 /** Writes all outputs of the plan, from the model and report that the library made. */
 LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
@@ -96,7 +98,7 @@ typedef struct lac_train_event lac_train_event;
 
 /** Keeps a step that is displayed, or an evaluation, for the curves of --html, if that was
  * given. */
-void outputs_keep_event(outputs *plan, const lac_train_event *event);
+void outputs_add_event_to_page(outputs *plan, const lac_train_event *event);
 
 /** Writes the page of --html, if that was given: of `report` as JSON (NULL: of layers), with the
  * layers of the model. layers may be NULL. */
@@ -113,7 +115,7 @@ LAC_MUST_CHECK lac_status outputs_flush(lac_error *err);
 /** The last step, after everything was printed to standard output. st: the verb's status so far. If
  * it is LAC_OK and standard output could be written, renames the files; else removes them, and
  * existing files are unchanged. Returns st, or the failure of this step. */
-LAC_MUST_CHECK lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err);
+LAC_MUST_CHECK lac_status outputs_rename_or_remove(outputs *plan, lac_status st, lac_error *err);
 
 /** Logs the names of the written files: "saved OUT, OUT.svg". */
 void outputs_log(const outputs *plan);

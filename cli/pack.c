@@ -21,7 +21,7 @@ static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *
   if (strcmp(args->output, "-") == 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--output -: this goes to a file only");
   }
-  return outputs_plan(args, plan, err);
+  return outputs_plan_and_check(args, plan, err);
 }
 
 /* ---- pack ---- */
@@ -60,8 +60,8 @@ static lac_status print_result(const arguments *args, const lac_pack_report *rep
   return LAC_OK;
 }
 
-static lac_status report_pack(const arguments *args, outputs *plan, const lac_pack_report *report,
-                              lac_error *err) {
+static lac_status print_and_write_report(const arguments *args, outputs *plan,
+                                         const lac_pack_report *report, lac_error *err) {
   char *text = NULL;
   lac_status st = plan->files[OUTPUT_JSON].path ? lac_pack_report_json(report, &text, err) : LAC_OK;
   if (!st && text) st = outputs_write_json(plan, text, err);
@@ -75,17 +75,17 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   lac_pack_report *report = NULL;
   lac_options options;
   outputs plan = {0};
-  lac_status st = input_read_options(args, &options, err);
+  lac_status st = input_read_prune_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = outputs_check_against_model(&plan, model, args->operand, err);
   if (!st) {
-    outputs_begin(&plan);
+    outputs_begin_file_set(&plan);
     st = args->ort ? lac_pack_save_context(model, args->output, &options, plan.force, &report, err)
                    : lac_pack_save(model, args->output, &options, plan.force, &report, err);
   }
-  if (!st) st = report_pack(args, &plan, report, err);
-  st = outputs_finish(&plan, st, err);
+  if (!st) st = print_and_write_report(args, &plan, report, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_pack_report_destroy(report);
   lac_model_destroy(model);
@@ -98,10 +98,10 @@ exit_code verb_unpack(const arguments *args, lac_error *err) {
   outputs plan = {0};
   lac_status st = plan_outputs(args, &plan, err);
   if (!st) {
-    outputs_begin(&plan);
+    outputs_begin_file_set(&plan);
     st = lac_pack_restore(args->operand, args->output, plan.force, NULL, err);
   }
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   return exit_code_of_status(st);
 }

@@ -20,33 +20,33 @@ static struct {
 } kept;
 
 /* Appends to the command; what does not fit is left out. */
-static void add(const char *bytes, size_t n) {
+static void append_to_command(const char *bytes, size_t n) {
   size_t used = strlen(kept.command);
   if (used + n < sizeof kept.command) memcpy(kept.command + used, bytes, n);
 }
 
 /* Appends a word as a shell reads it. */
-static void add_word(const char *word) {
+static void append_shell_word(const char *word) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "-_./:=,+@%";
   if (*word && word[strspn(word, plain)] == '\0') {
-    add(word, strlen(word));
+    append_to_command(word, strlen(word));
     return;
   }
-  add("'", 1);
+  append_to_command("'", 1);
   for (; *word; word++) {
-    if (*word == '\'') add("'\\''", 4);
-    else add(word, 1);
+    if (*word == '\'') append_to_command("'\\''", 4);
+    else append_to_command(word, 1);
   }
-  add("'", 1);
+  append_to_command("'", 1);
 }
 
 void page_keep_command(int argc, char **argv) {
-  add("lacuna", strlen("lacuna"));
+  append_to_command("lacuna", strlen("lacuna"));
   for (int at = 1; at < argc; at++) {
-    add(" ", 1);
-    add_word(argv[at]);
+    append_to_command(" ", 1);
+    append_shell_word(argv[at]);
   }
 }
 
@@ -59,7 +59,7 @@ void page_keep_warning(const char *text) {
   kept.warnings[kept.n_warnings++] = copy;
 }
 
-static void forget_warnings(void) {
+static void free_warnings(void) {
   for (int at = 0; at < kept.n_warnings; at++) laci_free(kept.warnings[at]);
   kept.n_warnings = 0;
 }
@@ -94,7 +94,7 @@ void page_log_add(page_log **log, const lac_train_event *event) {
   laci_json_append(w, to->lines, line);
 }
 
-lac_status page_log_text(page_log *log, char **text, lac_error *err) {
+lac_status page_log_to_json(page_log *log, char **text, lac_error *err) {
   *text = NULL;
   if (!log) return LAC_OK;
   laci_json_writer w = {.whole = log->writer.whole};
@@ -117,11 +117,11 @@ lac_status page_write(const lac_page *page, const char *path, bool force, lac_er
   whole.warnings = (const char *const *)kept.warnings;
   whole.n_warnings = kept.n_warnings;
   lac_status st = lac_page_write(&whole, path, force, NULL, err);
-  forget_warnings();
+  free_warnings();
   return st;
 }
 
-lac_status page_inspect(lac_model *model, int n, int m, lac_report **report, lac_error *err) {
+lac_status page_inspect_model(lac_model *model, int n, int m, lac_report **report, lac_error *err) {
   lac_options options = lac_options_default();
   lac_error why = {0};
   options.n = n;

@@ -25,7 +25,7 @@ typedef struct page_log page_log;
 void page_log_add(page_log **log, const lac_train_event *event);
 /** Returns the lines so far as a JSON array, which the caller frees with laci_free; NULL for a log
  * of NULL. Fails LAC_NO_MEMORY, also where a line was lost. */
-LAC_MUST_CHECK lac_status page_log_text(page_log *log, char **text, lac_error *err);
+LAC_MUST_CHECK lac_status page_log_to_json(page_log *log, char **text, lac_error *err);
 void page_log_destroy(page_log *log);
 
 /** Writes the page, with the command and the warnings so far. page: all other fields. Fails as
@@ -36,7 +36,7 @@ LAC_MUST_CHECK lac_status page_write(const lac_page *page, const char *path, boo
 /** Inspects the model, for the drawing and the layers of a page whose verb makes no report of
  * layers. Where that fails the page is without them, and a warning says why: *report is NULL then.
  * pattern: "2:4"; the caller destroys *report. Fails LAC_INTERRUPTED and LAC_NO_MEMORY alone. */
-LAC_MUST_CHECK lac_status page_inspect(lac_model *model, int n, int m, lac_report **report,
-                                       lac_error *err);
+LAC_MUST_CHECK lac_status page_inspect_model(lac_model *model, int n, int m, lac_report **report,
+                                             lac_error *err);
 
 #endif

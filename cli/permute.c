@@ -16,5 +16,5 @@ exit_code verb_permute(const arguments *args, lac_error *err) {
     return exit_code_of_status(
         laci_fail(err, LAC_BAD_ARGUMENT, "--apply and --invert: only one of them can be done"));
   }
-  return pipeline_run(args, search_or_apply_orders, err);
+  return pipeline_run_verb(args, search_or_apply_orders, err);
 }

@@ -11,6 +11,6 @@
 typedef lac_status pipeline_step(const arguments *args, const lac_options *options,
                                  lac_model *model, lac_report **report, lac_error *err);
 
-exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *err);
+exit_code pipeline_run_verb(const arguments *args, pipeline_step *step, lac_error *err);
 
 #endif

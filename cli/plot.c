@@ -11,7 +11,7 @@ exit_code verb_plot(const arguments *args, lac_error *err) {
   lac_status st = outputs_plan_and_load(args, &options, &plan, &model, err);
   if (!st) st = lac_inspect(model, &options, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);

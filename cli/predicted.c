@@ -8,7 +8,7 @@
 
 enum { TEXT = 1024 };
 
-static void print_time(const lac_prediction *p, FILE *out) {
+static void print_predicted_time(const lac_prediction *p, FILE *out) {
   const double times = p->dense_seconds / p->pruned_seconds;
   const char *sizes = p->assumed_sizes ? ", sizes assumed" : "";
   if (p->costs_known)
@@ -24,7 +24,7 @@ static void print_time(const lac_prediction *p, FILE *out) {
                             p->threads, laci_plural(p->threads), sizes, times);
 }
 
-static void print_layers(const lac_prediction *p, FILE *out) {
+static void print_layer_counts(const lac_prediction *p, FILE *out) {
   char text[TEXT];
   const int n = p->n_sparse + p->n_dense;
   size_t used = (size_t)snprintf(text, sizeof text, "%d of %d pruned layer%s will run as sparse",
@@ -35,7 +35,7 @@ static void print_layers(const lac_prediction *p, FILE *out) {
   terminal_print_sentence(out, "%s", text);
 }
 
-void predicted_print(const lac_report *report, FILE *out) {
+void prediction_print(const lac_report *report, FILE *out) {
   const lac_prediction *p = report->prediction;
   if (!p) return;
   if (p->multiplications > 0)
@@ -46,6 +46,6 @@ void predicted_print(const lac_report *report, FILE *out) {
                             p->refusal ? p->refusal : "the plan has no steps");
     return;
   }
-  print_time(p, out);
-  print_layers(p, out);
+  print_predicted_time(p, out);
+  print_layer_counts(p, out);
 }

@@ -9,6 +9,6 @@
 
 /** Prints the share of multiplications that are pruned, the predicted time dense and pruned, and
  * how many layers run as sparse; nothing where nothing was predicted. */
-void predicted_print(const lac_report *report, FILE *out);
+void prediction_print(const lac_report *report, FILE *out);
 
 #endif

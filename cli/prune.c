@@ -20,7 +20,7 @@ enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 typedef enum plan { NEVER, ON_DATA, ON_BOTH, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
 /* Returns the name of a given option that needs calibration; NULL: there is none. */
-static const char *option_for_calibration(const arguments *args) {
+static const char *find_option_that_needs_calibration(const arguments *args) {
   const struct {
     const char *name;
     bool given;
@@ -45,14 +45,14 @@ static const char *option_for_calibration(const arguments *args) {
 }
 
 /* Was a score given that needs no inputs of the network, such as --score magnitude? */
-static bool score_is_plain(const arguments *args) {
+static bool is_score_without_samples(const arguments *args) {
   return args->score && !input_score_needs_samples(args->score);
 }
 
 /* Chooses how to calibrate. If no option says so, an option that needs calibration makes it
  * necessary; without one it is done where it helps. */
-static lac_status choose_plan(const arguments *args, plan *how, lac_error *err) {
-  const char *wants = option_for_calibration(args);
+static lac_status choose_calibration_plan(const arguments *args, plan *how, lac_error *err) {
+  const char *wants = find_option_that_needs_calibration(args);
   *how = NEVER;
   if (args->calibration && args->no_calibration) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--calibration %s and --no-calibration: wanted one",
@@ -68,16 +68,16 @@ static lac_status choose_plan(const arguments *args, plan *how, lac_error *err) 
                                                 : ON_DATA;
   } else if (args->no_calibration && wants) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --calibration DATA", wants);
-  } else if (!args->no_calibration && (wants || !score_is_plain(args))) {
+  } else if (!args->no_calibration && (wants || !is_score_without_samples(args))) {
     *how = wants || args->score ? ON_SYNTHETIC : ON_SYNTHETIC_IF_BETTER;
   }
   return LAC_OK;
 }
 
-static lac_status read_calibration(const arguments *args, lac_calibration *c, plan *how,
-                                   lac_error *err) {
+static lac_status read_calibration_options(const arguments *args, lac_calibration *c, plan *how,
+                                           lac_error *err) {
   *c = lac_calibration_default();
-  lac_status st = choose_plan(args, how, err);
+  lac_status st = choose_calibration_plan(args, how, err);
   if (!st)
     st = input_check_number("calibration-samples", args->calibration_samples, 1, INT32_MAX, err);
   if (!st)
@@ -109,7 +109,8 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, pl
   return st;
 }
 
-static lac_status read_quantization(const arguments *args, lac_quantization *q, lac_error *err) {
+static lac_status read_quantization_options(const arguments *args, lac_quantization *q,
+                                            lac_error *err) {
   const char *lone = args->given.quantize_range         ? "quantize-range"
                      : args->given.quantize_activations ? "quantize-activations"
                                                         : NULL;
@@ -121,7 +122,7 @@ static lac_status read_quantization(const arguments *args, lac_quantization *q, 
 }
 
 /* Logs on what the network was calibrated because no data were given. */
-static void log_default(const arguments *args, const lac_report *report) {
+static void log_choice_without_data(const arguments *args, const lac_report *report) {
   const lac_calibration_result *c = report->calibration;
   if (args->calibration || !c || !c->synthetic) return;
   log_line("no data given: calibrated on %.*s; --no-calibration prunes by magnitude",
@@ -134,12 +135,12 @@ static lac_status prune_model(const arguments *args, const lac_options *options,
   lac_quantization quantization;
   lac_options how = *options;
   plan chosen;
-  lac_status st = read_calibration(args, &calibration, &chosen, err);
-  if (!st) st = read_quantization(args, &quantization, err);
+  lac_status st = read_calibration_options(args, &calibration, &chosen, err);
+  if (!st) st = read_quantization_options(args, &quantization, err);
   if (chosen != NEVER) how.calibration = &calibration;
   if (args->quantize) how.quantization = &quantization;
   if (!st) st = lac_prune(model, &how, report, err);
-  if (!st) log_default(args, *report);
+  if (!st) log_choice_without_data(args, *report);
   return st;
 }
 
@@ -148,7 +149,7 @@ exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_quantization ignored;
   plan chosen;
   lac_status st =
-      read_calibration(args, &checked, &chosen, err); /* checked before the model is read */
-  if (!st) st = read_quantization(args, &ignored, err);
-  return st ? exit_code_of_status(st) : pipeline_run(args, prune_model, err);
+      read_calibration_options(args, &checked, &chosen, err); /* checked before the model is read */
+  if (!st) st = read_quantization_options(args, &ignored, err);
+  return st ? exit_code_of_status(st) : pipeline_run_verb(args, prune_model, err);
 }

@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "lacuna/engine.h"
 
-static lac_tuning tuning_of(const arguments *args) {
+static lac_tuning find_tuning(const arguments *args) {
   if (strcmp(args->tune, "full") == 0) return LAC_TUNING_FULL;
   return strcmp(args->tune, "quick") == 0 ? LAC_TUNING_QUICK : LAC_TUNING_OFF;
 }
 
 /* Returns the path of the file with timings: $XDG_CACHE_HOME/lacuna/timings.json, or the same below
  * ~/.cache; NULL: there is no home folder. */
-static const char *find_timings(void) {
+static const char *find_timings_path(void) {
   static char path[PATH_MAX];
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   /* relative paths must be ignored, says the XDG specification */
@@ -31,16 +31,16 @@ static const char *find_timings(void) {
 }
 
 /* Is it a plug-in's file, and no engine's name? */
-static bool is_file(const char *text) {
+static bool is_plugin_file_name(const char *text) {
   const size_t n = strlen(text);
   return strchr(text, '/') || (n > 3 && strcmp(text + n - 3, ".so") == 0);
 }
 
-lac_status run_options_load_engine(arguments *args, lac_error *err) {
+lac_status run_options_load_engine_plugin(arguments *args, lac_error *err) {
   char known[256] = "";
   size_t used = 0;
   if (!args->engine) return LAC_OK;
-  if (is_file(args->engine)) return lac_engine_load(args->engine, &args->engine, err);
+  if (is_plugin_file_name(args->engine)) return lac_engine_load(args->engine, &args->engine, err);
   for (int at = 0; lac_engine_name(at); at++) {
     if (strcmp(lac_engine_name(at), args->engine) == 0) return LAC_OK;
     int n = snprintf(known + used, sizeof known - used, "%s, ", lac_engine_name(at));
@@ -51,7 +51,7 @@ lac_status run_options_load_engine(arguments *args, lac_error *err) {
                    args->engine, known);
 }
 
-lac_run_options run_options_of(const arguments *args) {
+lac_run_options run_options_from_arguments(const arguments *args) {
   return (lac_run_options){
       .threads = args->threads,
       .dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32,
@@ -59,6 +59,6 @@ lac_run_options run_options_of(const arguments *args) {
       .engine = args->engine,
       .dense_only = !args->sparse_kernels,
       .careful = args->careful,
-      .tuning = tuning_of(args),
-      .timings = find_timings()};
+      .tuning = find_tuning(args),
+      .timings = find_timings_path()};
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void spin_count_set(char **argv) {
+void spin_count_set_by_restart(char **argv) {
   char self[PATH_MAX];
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
   ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -5,6 +5,6 @@
 
 /** Executes the program again, once, with a low spin count in its environment. Returns if the user
  * has set a spin count, or if the program cannot be executed again. */
-void spin_count_set(char **argv);
+void spin_count_set_by_restart(char **argv);
 
 #endif

@@ -81,13 +81,13 @@ void table_add_shape_cell(text_table *table, int rank, const int64_t *shape) {
 
 static void measure_columns(const text_table *table, layout *l) {
   for (size_t i = 0; i < table->n_cells; i++) {
-    int cells = text_cells(table->cells[i]), *width = &l->width[i % (size_t)table->n_columns];
+    int cells = text_count_cells(table->cells[i]), *width = &l->width[i % (size_t)table->n_columns];
     if (cells > *width) *width = cells;
   }
 }
 
 /* Returns the cells that columns [begin, end) take in one line; an empty remark takes none. */
-static int sum_of_widths(const layout *l, int begin, int end) {
+static int count_cells_of_line(const layout *l, int begin, int end) {
   int sum = begin < end ? l->width[begin] : 0;
   for (int column = begin + 1; column < end; column++) {
     if (l->width[column]) sum += GAP + l->width[column];
@@ -100,7 +100,7 @@ static int sum_of_widths(const layout *l, int begin, int end) {
 static bool shrink_columns(const text_table *table, layout *l, int begin, int end, int available,
                            int shortest) {
   layout tried = *l;
-  while (sum_of_widths(&tried, begin, end) > available) {
+  while (count_cells_of_line(&tried, begin, end) > available) {
     int widest = -1;
     for (int column = begin; column < end; column++) {
       bool may = table->kinds[column] == COLUMN_NAME && tried.width[column] > shortest;
@@ -129,7 +129,7 @@ static void wrap_columns(const text_table *table, layout *l) {
   }
 }
 
-static layout lay_out(const text_table *table, int columns) {
+static layout choose_layout(const text_table *table, int columns) {
   layout l = {.columns = columns, .n_neighbours = table->n_columns};
   measure_columns(table, &l);
   if (columns == TERMINAL_NO_LIMIT) return l;
@@ -142,7 +142,7 @@ static layout lay_out(const text_table *table, int columns) {
 
 /* ---- Printing ---- */
 
-static bool is_empty(const char *const *cells, const layout *l, int begin, int end) {
+static bool is_line_empty(const char *const *cells, const layout *l, int begin, int end) {
   for (int column = begin; column < end; column++) {
     if (cells[column][0]) return false;
   }
@@ -159,7 +159,7 @@ static lac_status print_line(const text_table *table, const layout *l, const cha
     int width = l->width[column];
     text_shorten(cells[column], width, text);
     bool to_right = table->kinds[column] == COLUMN_NUMBER;
-    int gap = width - text_cells(text);
+    int gap = width - text_count_cells(text);
     if (to_right) owed += gap;
     if (text[0]) {
       fprintf(out, "%*s%s", owed, "", text);
@@ -177,18 +177,18 @@ static lac_status print_row(const text_table *table, const layout *l, const char
   lac_status st = LAC_OK;
   for (int begin = 0, end; !st && begin < l->n_neighbours; begin = end) {
     for (end = begin + 1; end < l->n_neighbours && l->line[end] == l->line[begin];) end++;
-    if (!is_empty(cells, l, begin, end)) st = print_line(table, l, cells, begin, end, out);
+    if (!is_line_empty(cells, l, begin, end)) st = print_line(table, l, cells, begin, end, out);
   }
   if (!st && l->n_neighbours < table->n_columns && cells[l->n_neighbours][0]) {
     fprintf(out, "%*s", INDENT, "");
-    text_wrap(out, cells[l->n_neighbours], l->columns, INDENT, INDENT);
+    text_print_wrapped(out, cells[l->n_neighbours], l->columns, INDENT, INDENT);
   }
   return st;
 }
 
 lac_status table_print(const text_table *table, FILE *out, lac_error *err) {
   if (table->out_of_memory) return laci_fail_memory(err, "a table");
-  const layout l = lay_out(table, terminal_columns(out));
+  const layout l = choose_layout(table, terminal_columns(out));
   lac_status st = LAC_OK;
   for (size_t at = 0; !st && at < table->n_cells; at += (size_t)table->n_columns) {
     st = print_row(table, &l, table->cells + at, out);

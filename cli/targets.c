@@ -7,7 +7,7 @@
 #include "table.h"
 #include "terminal.h"
 
-static const char *answer_text(const lac_target_layer *layer) {
+static const char *text_of_answer(const lac_target_layer *layer) {
   switch (layer->answer) {
     case LAC_TARGET_TAKEN: return layer->pays == LAC_TARGET_PAYS_NOT ? "yes, small" : "yes";
     case LAC_TARGET_REFUSED: return "no";
@@ -29,7 +29,7 @@ static void add_remark_cell(text_table *table, const lac_target_layer *layer) {
   table_add_cell(table, "%s%s%s", reason, reason[0] && gain[0] ? "; " : "", gain);
 }
 
-static void print_counts(const lac_target_report *target, FILE *out) {
+static void print_layer_counts(const lac_target_report *target, FILE *out) {
   const int n = target->n_taken + target->n_refused + target->n_not_stated;
   char more[96] = "";
   size_t used = 0;
@@ -54,13 +54,13 @@ static lac_status print_target(const lac_report *report, const lac_target_report
     table_add_cell(&table, "%s", layer->name);
     table_add_cell(&table, "%s", lac_dtype_name(layer->dtype));
     table_add_shape_cell(&table, layer->rank, layer->shape);
-    table_add_cell(&table, "%s", answer_text(&target->layers[i]));
+    table_add_cell(&table, "%s", text_of_answer(&target->layers[i]));
     add_gain_cell(&table, &target->layers[i]);
     add_remark_cell(&table, &target->layers[i]);
   }
   lac_status st = table_print(&table, out, err);
   table_clear(&table);
-  if (!st) print_counts(target, out);
+  if (!st) print_layer_counts(target, out);
   return st;
 }
 
@@ -71,21 +71,21 @@ lac_status targets_print(const lac_report *report, FILE *out, lac_error *err) {
   return st;
 }
 
-void targets_print_sums(const lac_report *report, FILE *out) {
-  for (int t = 0; t < report->n_targets; t++) print_counts(&report->targets[t], out);
+void targets_print_summaries(const lac_report *report, FILE *out) {
+  for (int t = 0; t < report->n_targets; t++) print_layer_counts(&report->targets[t], out);
 }
 
-static int first_refused_layer(const lac_report *report, const lac_target_report *target) {
+static int find_first_refused_layer(const lac_report *report, const lac_target_report *target) {
   for (int l = 0; l < report->n_layers; l++) {
     if (target->layers[l].answer == LAC_TARGET_REFUSED) return l;
   }
   return -1;
 }
 
-bool targets_accept_all(const char *model, const lac_report *report, lac_error *err) {
+bool targets_are_all_accepted(const char *model, const lac_report *report, lac_error *err) {
   for (int t = 0; t < report->n_targets; t++) {
     const lac_target_report *target = &report->targets[t];
-    const int first = first_refused_layer(report, target), n = target->n_refused;
+    const int first = find_first_refused_layer(report, target), n = target->n_refused;
     if (first < 0) continue;
     (void)laci_fail(err, LAC_BAD_VALUE,
                     "%s: %s does not take %d layer%s that %s pruned, the first is %s: %s", model,

@@ -12,10 +12,10 @@
 LAC_MUST_CHECK lac_status targets_print(const lac_report *report, FILE *out, lac_error *err);
 
 /** Prints the summary lines alone: "tensorrt takes 12 of 12 pruned layers, 2 are dense". */
-void targets_print_sums(const lac_report *report, FILE *out);
+void targets_print_summaries(const lac_report *report, FILE *out);
 
 /** Do all targets run all pruned layers as sparse? If not, err says how many layers a target
  * refuses, and names the first. */
-bool targets_accept_all(const char *model, const lac_report *report, lac_error *err);
+bool targets_are_all_accepted(const char *model, const lac_report *report, lac_error *err);
 
 #endif

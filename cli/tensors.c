@@ -37,7 +37,7 @@ static lac_status check_options(const arguments *args, const lac_options *option
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "--%s: %s has tensors without their network, wanted "
                      "an ONNX file",
-                     text_with_dashes(option->name), args->operand);
+                     option_name_with_dashes(option->name), args->operand);
   }
   if (options->v > 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -99,7 +99,7 @@ static lac_status print_tensors(const lac_tensor_file *file, const lac_options *
 static lac_status write_json(outputs *plan, const lac_tensor_file *file, const lac_options *options,
                              lac_error *err) {
   char *text = NULL;
-  outputs_begin(plan);
+  outputs_begin_file_set(plan);
   if (!plan->files[OUTPUT_JSON].path) return LAC_OK;
   lac_status st = lac_tensor_file_json(file, options->n, options->m, &text, err);
   if (!st) st = outputs_write_json(plan, text, err);
@@ -111,13 +111,13 @@ exit_code tensors_inspect(const arguments *args, lac_error *err) {
   lac_tensor_file *file = NULL;
   lac_options options;
   outputs plan = {0};
-  lac_status st = input_read_options(args, &options, err);
+  lac_status st = input_read_prune_options(args, &options, err);
   if (!st) st = check_options(args, &options, err);
-  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = outputs_plan_and_check(args, &plan, err);
   if (!st) st = lac_tensor_file_open(args->operand, NULL, &file, err);
   if (!st) st = write_json(&plan, file, &options, err);
   if (!st && !plan.uses_stdout) st = print_tensors(file, &options, err);
-  st = outputs_finish(&plan, st, err);
+  st = outputs_rename_or_remove(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_tensor_file_close(file);
   return exit_code_of_status(st);

@@ -25,7 +25,7 @@ static struct {
   locale_t widths; /* UTF-8 locale for wcwidth; (locale_t)0: every character counts as one cell */
 } terminal;
 
-void terminal_begin(bool wide) {
+void terminal_init(bool wide) {
   locale_t own = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
   terminal.wide = wide;
   terminal.draws_utf8 = own && strcmp(nl_langinfo_l(CODESET, own), "UTF-8") == 0;
@@ -33,7 +33,7 @@ void terminal_begin(bool wide) {
   if (own) freelocale(own);
 }
 
-int terminal_real_columns(FILE *out) {
+int terminal_columns_ignoring_wide(FILE *out) {
   struct winsize size = {0};
   int file = fileno(out);
   if (file < 0 || !isatty(file)) return TERMINAL_NO_LIMIT;
@@ -47,14 +47,14 @@ int terminal_real_columns(FILE *out) {
 }
 
 int terminal_columns(FILE *out) {
-  return terminal.wide ? TERMINAL_NO_LIMIT : terminal_real_columns(out);
+  return terminal.wide ? TERMINAL_NO_LIMIT : terminal_columns_ignoring_wide(out);
 }
 
 /* ---- Characters ---- */
 
 /* Returns the bytes of the next character, and its cells in *cells; a byte that is not UTF-8 counts
  * as one byte and one cell. */
-static size_t next_character(const char *text, int *cells) {
+static size_t decode_next_character(const char *text, int *cells) {
   uint32_t code = 0;
   size_t n = laci_utf8_next(text, &code);
   *cells = 1;
@@ -68,9 +68,9 @@ static size_t next_character(const char *text, int *cells) {
   return n;
 }
 
-int text_cells(const char *text) {
+int text_count_cells(const char *text) {
   int sum = 0, cells;
-  for (; *text; sum += cells) text += next_character(text, &cells);
+  for (; *text; sum += cells) text += decode_next_character(text, &cells);
   return sum;
 }
 
@@ -86,21 +86,22 @@ void text_make_printable(char *text) {
 }
 
 char *text_shorten(const char *text, int cells, char *to) {
-  int all = text_cells(text);
+  int all = text_count_cells(text);
   if (all <= cells) return strcpy(to, text);
   const char *mark = terminal.draws_utf8 ? "\u2026" : "...";
-  int left = cells - text_cells(mark), width;
+  int left = cells - text_count_cells(mark), width;
   if (left < 2) mark = "", left = cells;
   int head_cells = left - left / 2, at = 0;
   size_t n_head = 0, n;
   while (text[n_head]) {
-    n = next_character(text + n_head, &width);
+    n = decode_next_character(text + n_head, &width);
     if (at + width > head_cells) break;
     n_head += n, at += width;
   }
   int skipped = at; /* number of cells left out in the middle, plus the cells before them */
   const char *rest = text + n_head;
-  while (*rest && all - skipped > left - at) rest += next_character(rest, &width), skipped += width;
+  while (*rest && all - skipped > left - at)
+    rest += decode_next_character(rest, &width), skipped += width;
   sprintf(to, "%.*s%s%s", (int)n_head, text, mark, rest);
   return to;
 }
@@ -108,10 +109,10 @@ char *text_shorten(const char *text, int cells, char *to) {
 /* ---- Sentences ---- */
 
 /* Returns how many bytes of the word fit into the cells; at least one character. */
-static int bytes_that_fit(const char *word, int n_word, int cells) {
+static int count_fitting_bytes(const char *word, int n_word, int cells) {
   int n = 0, used = 0, width;
   while (n < n_word) {
-    int bytes = (int)next_character(word + n, &width);
+    int bytes = (int)decode_next_character(word + n, &width);
     if (n > 0 && used + width > cells) break;
     n += bytes, used += width;
   }
@@ -120,11 +121,11 @@ static int bytes_that_fit(const char *word, int n_word, int cells) {
 
 static int count_cells(const char *text, int n) {
   int sum = 0, cells;
-  for (int at = 0; at < n; sum += cells) at += (int)next_character(text + at, &cells);
+  for (int at = 0; at < n; sum += cells) at += (int)decode_next_character(text + at, &cells);
   return sum;
 }
 
-void text_wrap(FILE *out, const char *text, int columns, int column, int indent) {
+void text_print_wrapped(FILE *out, const char *text, int columns, int column, int indent) {
   bool at_start = true;
   int gap = 0; /* spaces before the word; none at the begin of a wrapped line */
   while (*text) {
@@ -144,7 +145,7 @@ void text_wrap(FILE *out, const char *text, int columns, int column, int indent)
       column = indent, gap = 0;
     }
     if (columns && column + gap + cells > columns) { /* the word is longer than a line */
-      n_word = bytes_that_fit(text, n_word, columns - column - gap);
+      n_word = count_fitting_bytes(text, n_word, columns - column - gap);
       cells = count_cells(text, n_word);
     }
     fprintf(out, "%*s%.*s", gap, "", n_word, text);
@@ -166,7 +167,7 @@ void terminal_print_sentence(FILE *out, const char *format, ...) {
     vfprintf(out, format, again);
     fputc('\n', out);
   } else {
-    text_wrap(out, text, columns, 0, INDENT);
+    text_print_wrapped(out, text, columns, 0, INDENT);
     free(text);
   }
   va_end(again);

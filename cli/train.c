@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna train` and `lacuna finetune`: a network is created or read, pruned if it should be
- * sparse, trained, and written. Next: train_options.c. */
+ * `lacuna run_training_verb` and `lacuna prune_and_train`: a network is created or read, pruned if
+ * it should be sparse, trained, and written. Next: train_options.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -48,19 +48,19 @@ typedef struct run {
 
 /* ---- The log ---- */
 
-static void write_time(double seconds, char text[32]) {
+static void format_time(double seconds, char text[32]) {
   int64_t s = seconds < 1e9 ? llround(seconds) : 0;
   (void)snprintf(text, 32, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
 }
 
 /* Writes images per second with as many digits as make sense, such as 0.31, 8.5, 277: large
  * networks take seconds for an image. */
-static void write_speed(double images_per_second, char text[32]) {
+static void format_speed(double images_per_second, char text[32]) {
   int places = images_per_second < 1 ? 2 : images_per_second < 10 ? 1 : 0;
   (void)snprintf(text, 32, "%.*f images/s", places, images_per_second);
 }
 
-static void report_begin(const run *r, const lac_train_event *event) {
+static void log_begin_of_run(const run *r, const lac_train_event *event) {
   int64_t left = event->steps - event->step;
   if (r->options.training.eval_only) return;
   if (left <= 0) {
@@ -92,27 +92,27 @@ static void add_step_to_epoch_means(run *r, const lac_train_event *event) {
 }
 
 /* Says after a few steps how long the run will take, where that is long. */
-static void report_estimate(const run *r, const lac_train_event *event) {
+static void log_estimated_duration(const run *r, const lac_train_event *event) {
   enum { MEASURED_STEPS = 5, LONG_S = 120 };
   char time[32];
   if (event->step - r->first_step != MEASURED_STEPS || event->seconds_left < LONG_S) return;
-  write_time(event->seconds_left, time);
+  format_time(event->seconds_left, time);
   log_line("about %s for %" PRId64 " steps, and evaluations", time, event->steps - event->step);
 }
 
-static void on_event(const lac_train_event *event, void *context) {
+static void handle_train_event(const lac_train_event *event, void *context) {
   run *r = context;
   char left[32], speed[32];
-  outputs_keep_event(r->outputs, event);
+  outputs_add_event_to_page(r->outputs, event);
   if (event->kind == LAC_TRAIN_BEGIN) {
     r->first_step = event->step;
-    report_begin(r, event);
+    log_begin_of_run(r, event);
   } else if (event->kind == LAC_TRAIN_STEP) {
-    write_time(event->seconds_left, left);
-    write_speed(event->images_per_second, speed);
+    format_time(event->seconds_left, left);
+    format_speed(event->images_per_second, speed);
     add_step_to_epoch_means(r, event);
-    report_estimate(r, event);
-    log_note(", %s, %s left", speed, left);
+    log_estimated_duration(r, event);
+    log_set_progress_note(", %s, %s left", speed, left);
     if (!event->is_display) return;
     log_line("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
              ": loss %.4f, so far %.4f, top-1 %.1f%%, rate %.4g, %s, %s left",
@@ -130,13 +130,13 @@ static void on_event(const lac_train_event *event, void *context) {
 }
 
 /* Logs a summary of the run, also after an interrupt. */
-static void report_summary(const run *r) {
+static void log_run_summary(const run *r) {
   const lac_train_result *result = r->result.training;
   int64_t n = result->steps - result->first_step;
   char time[32], speed[32], best[96] = "";
   if (r->options.training.eval_only) return;
-  write_time(result->seconds, time);
-  write_speed(result->average_images_per_second, speed);
+  format_time(result->seconds, time);
+  format_speed(result->average_images_per_second, speed);
   if (result->best_top1 >= 0) {
     (void)snprintf(best, sizeof best, "; best: top-1 %.2f%% at step %" PRId64, result->best_top1,
                    result->best_step);
@@ -150,7 +150,7 @@ static void report_summary(const run *r) {
 /* ---- The network ---- */
 
 /* Checks early that the folder's images fit the network; planning checks the rest. */
-static lac_status check_images(const run *r, lac_error *err) {
+static lac_status check_images_fit_network(const run *r, lac_error *err) {
   const lac_train_data *data = &r->data;
   const char *arch = r->options.arch;
   bool wants_grey = strcmp(arch, "digits") == 0;
@@ -182,10 +182,10 @@ static lac_status load_pretrained(run *r, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status make_network(run *r, lac_error *err) {
+static lac_status create_or_load_network(run *r, lac_error *err) {
   const char *arch = r->options.arch;
   lac_model *fresh = NULL;
-  lac_status st = check_images(r, err);
+  lac_status st = check_images_fit_network(r, err);
   if (st) return st;
   lac_network_options o = {.size = sizeof(lac_network_options),
                            .name = arch,
@@ -194,8 +194,8 @@ static lac_status make_network(run *r, lac_error *err) {
                            .conv_shortcut = strcmp(r->args->shortcut, "conv") == 0,
                            .seed = r->args->seed};
   st = lac_network_create(&o, &fresh, err);
-  if (!st && export_reads_model(r->args)) {
-    st = export_load(r->source, arch, fresh, &r->model, err);
+  if (!st && export_is_from_existing_model(r->args)) {
+    st = export_load_matching_model(r->source, arch, fresh, &r->model, err);
     lac_model_destroy(fresh);
     return st;
   }
@@ -206,7 +206,7 @@ static lac_status make_network(run *r, lac_error *err) {
 /* Finds the file that the network is read from, if any, which the outputs must not replace. */
 static lac_status find_source_model(run *r, lac_error *err) {
   const arguments *args = r->args;
-  if (export_reads_model(args)) return export_source_path(args, r->source, err);
+  if (export_is_from_existing_model(args)) return export_source_path(args, r->source, err);
   const char *source = args->operand ? args->operand : args->pretrained;
   int n = snprintf(r->source, sizeof r->source, "%s", source ? source : "");
   if (n >= 0 && (size_t)n < sizeof r->source) return LAC_OK;
@@ -232,41 +232,41 @@ static lac_status add_option_hints(const run *r, lac_status st, lac_error *err) 
 }
 
 /* Prunes the network if it should be sparse, and trains it. */
-static lac_status finetune(run *r, lac_error *err) {
+static lac_status prune_and_train(run *r, lac_error *err) {
   /* an evaluation before the first step says nothing about freshly initialized weights */
   r->options.training.eval_first = r->source[0] != 0;
   lac_status st = lac_finetune(r->model, r->args->data, &r->options.library, &r->result, err);
-  if (!st || (r->result.training && r->result.training->interrupted)) report_summary(r);
+  if (!st || (r->result.training && r->result.training->interrupted)) log_run_summary(r);
   return add_option_hints(r, st, err);
 }
 
-static lac_status make_model(run *r, lac_error *err) {
-  return r->args->verb == VERB_train ? make_network(r, err)
+static lac_status create_model_and_check_images(run *r, lac_error *err) {
+  return r->args->verb == VERB_train ? create_or_load_network(r, err)
                                      : input_load_model(r->args, r->args->operand, &r->model, err);
 }
 
-static lac_status fail_folder(const char *folder, const char *text, lac_error *err) {
+static lac_status fail_bad_folder(const char *folder, const char *text, lac_error *err) {
   return laci_fail(err, LAC_IO, "--model-dir %s: %s", folder, text);
 }
 
 /* Checks that the folder can be created: the nearest existing folder above it must be writable. */
-static lac_status check_parent(const char *folder, lac_error *err) {
+static lac_status check_parent_is_writable(const char *folder, lac_error *err) {
   char parent[PATH_MAX];
   struct stat link;
-  if (strlen(folder) >= sizeof parent) return fail_folder(folder, "the name is too long", err);
-  if (lstat(folder, &link) == 0) return fail_folder(folder, "a link that leads nowhere", err);
+  if (strlen(folder) >= sizeof parent) return fail_bad_folder(folder, "the name is too long", err);
+  if (lstat(folder, &link) == 0) return fail_bad_folder(folder, "a link that leads nowhere", err);
   strcpy(parent, folder);
   const char *above = dirname(parent);
   while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") != 0 &&
          strcmp(above, "/") != 0)
     above = dirname(parent);
-  return access(above, W_OK | X_OK) == 0 ? LAC_OK : fail_folder(folder, strerror(errno), err);
+  return access(above, W_OK | X_OK) == 0 ? LAC_OK : fail_bad_folder(folder, strerror(errno), err);
 }
 
 static lac_status check_not_overwritten(const run *r, const char *path, lac_error *err) {
   const lac_train_options *o = &r->options.training;
   if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
-  if (!laci_run_may_write_file(o->model_dir, path)) return LAC_OK;
+  if (!laci_run_may_write_path(o->model_dir, path)) return LAC_OK;
   return laci_fail(err, LAC_EXISTS,
                    "%s: it is an input, and the run in --model-dir %s writes a file of that name",
                    path, o->model_dir);
@@ -281,7 +281,7 @@ static lac_status check_inputs_not_overwritten(const run *r, lac_error *err) {
 
 /* Checks that the run overwrites no external data file of the model. Their names are known only
  * after loading. */
-static lac_status guard_data_files(const run *r, lac_error *err) {
+static lac_status check_data_files_not_overwritten(const run *r, lac_error *err) {
   const char *slash = strrchr(r->source, '/'), *name;
   int n_folder = slash ? (int)(slash + 1 - r->source) : 0;
   char path[PATH_MAX];
@@ -299,18 +299,18 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
   const lac_train_options *o = &r->options.training;
   if (!o->model_dir) return LAC_OK;
   DIR *files = opendir(o->model_dir);
-  if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
+  if (!files && errno != ENOENT) return fail_bad_folder(o->model_dir, strerror(errno), err);
   bool taken = laci_folder_has_match(o->model_dir, LACI_RUN_CHECKPOINTS);
   if (files) (void)closedir(files);
   if (o->eval_only && o->recover && !taken) {
     return laci_fail(err, LAC_NOT_FOUND, "%s: no checkpoint in it", o->model_dir);
   }
   if (files && !o->eval_only && access(o->model_dir, W_OK | X_OK) != 0) {
-    return fail_folder(o->model_dir, strerror(errno), err);
+    return fail_bad_folder(o->model_dir, strerror(errno), err);
   }
-  if (!files) return check_parent(o->model_dir, err);
+  if (!files) return check_parent_is_writable(o->model_dir, err);
   if (!o->eval_only) {
-    lac_status st = laci_run_folder_check(o->model_dir, err);
+    lac_status st = laci_run_folder_check_usable(o->model_dir, err);
     if (st) return st;
   }
   if (!taken || o->recover || o->force || o->eval_only) return LAC_OK;
@@ -322,14 +322,14 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
 
 /* Checks that no file that the run writes exists already or is an input. */
 static lac_status check_outputs(const run *r, const outputs *plan, lac_error *err) {
-  lac_status st = outputs_guard_run(plan, r->args->model_dir, err);
+  lac_status st = outputs_check_against_run_folder(plan, r->args->model_dir, err);
   if (!st) st = check_inputs_not_overwritten(r, err);
   return st ? st : check_model_dir(r, err);
 }
 
 /* ---- The result ---- */
 
-static lac_status make_json(const run *r, char **text, lac_error *err) {
+static lac_status make_json_report(const run *r, char **text, lac_error *err) {
   const arguments *args = r->args;
   const lac_finetune_result *result = &r->result;
   const lac_train_about about = {.size = sizeof(lac_train_about),
@@ -359,7 +359,7 @@ static void print_result(const run *r) {
   }
 }
 
-static lac_status print_check(const run *r, lac_error *err) {
+static lac_status print_check_of_result(const run *r, lac_error *err) {
   if (!r->check) return LAC_OK;
   lac_status st = layers_print_sparsity(r->check, stdout, err);
   if (st) return st;
@@ -371,7 +371,7 @@ static lac_status print_check(const run *r, lac_error *err) {
 static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   const arguments *args = r->args;
   char *json = NULL;
-  lac_status st = make_json(r, &json, err);
+  lac_status st = make_json_report(r, &json, err);
   plan->json = json;
   plan->trace = r->result.training->trace;
   const lac_report *report = r->result.pruning;
@@ -380,40 +380,40 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
     st = lac_inspect(r->model, &r->options.pruning, &r->drawn, err);
     report = r->drawn;
   }
-  if (!st && export_reads_model(args) && !args->eval_only) {
-    st = export_check(r->model, r->result.mask, &r->options.pruning, &r->check, err);
+  if (!st && export_is_from_existing_model(args) && !args->eval_only) {
+    st = export_check_masks(r->model, r->result.mask, &r->options.pruning, &r->check, err);
   }
-  if (!st && !plan->uses_stdout) st = print_check(r, err);
+  if (!st && !plan->uses_stdout) st = print_check_of_result(r, err);
   if (!st) st = outputs_write(plan, r->model, report, err);
   if (!st && !plan->uses_stdout) print_result(r);
-  st = outputs_finish(plan, st, err);
+  st = outputs_rename_or_remove(plan, st, err);
   if (!st) outputs_log(plan);
   plan->json = NULL;
   lac_text_free(json);
   return st;
 }
 
-static exit_code train(const arguments *args, lac_error *err) {
+static exit_code run_training_verb(const arguments *args, lac_error *err) {
   run r = {
       .args = args, .data = LAC_SIZED(lac_train_data), .result = LAC_SIZED(lac_finetune_result)};
   outputs plan = {0};
   lac_status st = train_options_read(args, &r.options, err);
   if (!st && args->print)
-    return exit_code_of_status(train_options_print(&r.options, args->data, stdout, err));
-  r.options.training.listener = on_event;
+    return exit_code_of_status(train_options_print_recipe(&r.options, args->data, stdout, err));
+  r.options.training.listener = handle_train_event;
   r.options.training.context = &r;
   r.outputs = &plan;
   if (!st) st = find_source_model(&r, err);
-  if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = outputs_guard_data(&plan, args, err);
-  if (!st && group_is_first(args)) st = check_outputs(&r, &plan, err);
+  if (!st) st = outputs_plan_and_check(args, &plan, err);
+  if (!st) st = outputs_check_against_data(&plan, args, err);
+  if (!st && group_is_first_process(args)) st = check_outputs(&r, &plan, err);
   if (!st) st = lac_train_data_find(args->data, &r.options.training, &r.data, err);
-  if (!st) st = make_model(&r, err);
-  if (!st) st = outputs_guard(&plan, r.model, r.source, err);
-  if (!st) st = guard_data_files(&r, err);
-  st = group_agree_without_timeout(args, st, err);
-  if (!st) st = finetune(&r, err);
-  if (!st) st = group_agree_without_timeout(args, write_result(&r, &plan, err), err);
+  if (!st) st = create_model_and_check_images(&r, err);
+  if (!st) st = outputs_check_against_model(&plan, r.model, r.source, err);
+  if (!st) st = check_data_files_not_overwritten(&r, err);
+  st = group_agree_on_status_without_timeout(args, st, err);
+  if (!st) st = prune_and_train(&r, err);
+  if (!st) st = group_agree_on_status_without_timeout(args, write_result(&r, &plan, err), err);
   lac_report_destroy(r.check);
   lac_report_destroy(r.drawn);
   lac_finetune_result_clear(&r.result);
@@ -421,5 +421,7 @@ static exit_code train(const arguments *args, lac_error *err) {
   return exit_code_of_status(st);
 }
 
-exit_code verb_train(const arguments *args, lac_error *err) { return train(args, err); }
-exit_code verb_finetune(const arguments *args, lac_error *err) { return train(args, err); }
+exit_code verb_train(const arguments *args, lac_error *err) { return run_training_verb(args, err); }
+exit_code verb_finetune(const arguments *args, lac_error *err) {
+  return run_training_verb(args, err);
+}

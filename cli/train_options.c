@@ -18,7 +18,7 @@
 
 /* ---- Limits ---- */
 
-static lac_status check_numbers(const arguments *args, lac_error *err) {
+static lac_status check_integer_options(const arguments *args, lac_error *err) {
   const struct {
     const char *name;
     uint64_t value, least, most;
@@ -46,37 +46,37 @@ static lac_status check_numbers(const arguments *args, lac_error *err) {
   return st;
 }
 
-static lac_status check_real(const char *name, double value, double least, double most,
-                             lac_error *err) {
+static lac_status check_real_in_limits(const char *name, double value, double least, double most,
+                                       lac_error *err) {
   if (value >= least && value <= most) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %g: wanted a number from %g to %g", name, value,
                    least, most);
 }
 
-static lac_status check_reals(const arguments *args, lac_error *err) {
+static lac_status check_real_options(const arguments *args, lac_error *err) {
   if (args->given.epochs && !(args->epochs > 0)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--epochs 0: wanted more than 0");
   }
-  lac_status st = check_real("epochs", args->epochs, 0, 1e6, err);
-  if (!st) st = check_real("lr", args->lr, 0, 1e6, err);
-  if (!st) st = check_real("momentum", args->momentum, 0, 0.999999, err);
-  if (!st) st = check_real("weight-decay", args->weight_decay, 0, 1e6, err);
-  if (!st) st = check_real("label-smoothing", args->label_smoothing, 0, 1, err);
-  if (!st) st = check_real("mixup", args->mixup, 0, 1e6, err);
-  if (!st) st = check_real("cutmix", args->cutmix, 0, 1e6, err);
-  if (!st) st = check_real("erasing", args->erasing, 0, 1, err);
-  if (!st) st = check_real("clip-norm", args->clip_norm, 0, 1e9, err);
+  lac_status st = check_real_in_limits("epochs", args->epochs, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("lr", args->lr, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("momentum", args->momentum, 0, 0.999999, err);
+  if (!st) st = check_real_in_limits("weight-decay", args->weight_decay, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("label-smoothing", args->label_smoothing, 0, 1, err);
+  if (!st) st = check_real_in_limits("mixup", args->mixup, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("cutmix", args->cutmix, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("erasing", args->erasing, 0, 1, err);
+  if (!st) st = check_real_in_limits("clip-norm", args->clip_norm, 0, 1e9, err);
   if (!st && !(args->ema < 1)) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "--ema %g: wanted 0 to less than 1, such as 0.9999",
                    args->ema);
   }
-  if (!st) st = check_real("decay", args->decay, 0, 1e6, err);
-  if (!st) st = check_real("warmup-epochs", args->warmup_epochs, 0, 1e6, err);
-  if (!st) st = check_real("stop-threshold", args->stop_threshold, 0, 100, err);
+  if (!st) st = check_real_in_limits("decay", args->decay, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("warmup-epochs", args->warmup_epochs, 0, 1e6, err);
+  if (!st) st = check_real_in_limits("stop-threshold", args->stop_threshold, 0, 100, err);
   return st;
 }
 
-static bool is_sparse(const arguments *args) {
+static bool is_sparse_training(const arguments *args) {
   return args->given.sparse ? args->sparse : args->verb == VERB_finetune;
 }
 
@@ -92,19 +92,19 @@ static lac_status check_unpruned_layers(const arguments *args, lac_error *err) {
                      : args->include ? "include"
                      : args->exclude ? "exclude"
                                      : NULL;
-  if (is_sparse(args) || !idle) return LAC_OK;
+  if (is_sparse_training(args) || !idle) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained", idle);
 }
 
 /* ---- Options that exclude each other ---- */
 
-static lac_status check_combinations(const arguments *args, lac_error *err) {
+static lac_status check_exclusive_options(const arguments *args, lac_error *err) {
   const char *text = NULL;
   if (!args->data) text = "--data DIR is missing: the images";
   else if (!args->output && !args->export_dir && !args->eval_only)
     text = "-o FILE or --export-dir DIR is missing: where the result goes";
   else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
-  else if (args->eval_only && args->export_dir && !export_reads_model(args))
+  else if (args->eval_only && args->export_dir && !export_is_from_existing_model(args))
     text = "--eval-only with --export-dir: nothing is written";
   else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
   else if (args->eval_only && args->trace) text = "--eval-only with --trace: no step is taken";
@@ -116,7 +116,7 @@ static lac_status check_combinations(const arguments *args, lac_error *err) {
     text = "--checkpoint-steps without --model-dir DIR: where checkpoints go";
   else if (args->given.keep_checkpoints && !args->model_dir)
     text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
-  else if (args->pretrained && export_reads_model(args))
+  else if (args->pretrained && export_is_from_existing_model(args))
     text =
         "--pretrained with --sparse and --export-dir, which begin with DIR/model.onnx: one of them";
   else if (args->verb == VERB_train && args->eval_only && !args->recover && !args->pretrained)
@@ -127,7 +127,7 @@ static lac_status check_combinations(const arguments *args, lac_error *err) {
 /* ---- Conversion to the library's options ---- */
 
 /* Parses a list of epochs such as "30,60,80". */
-static lac_status copy_boundaries(const char *text, train_options *to, lac_error *err) {
+static lac_status copy_stage_epochs(const char *text, train_options *to, lac_error *err) {
   lac_train_options *o = &to->training;
   o->boundaries = to->boundaries;
   for (const char *at = text; at; o->n_boundaries++) {
@@ -145,7 +145,7 @@ static lac_status copy_boundaries(const char *text, train_options *to, lac_error
   return LAC_OK;
 }
 
-static void copy_recipe(const arguments *args, lac_train_options *o) {
+static void copy_recipe_options(const arguments *args, lac_train_options *o) {
   o->recipe = args->recipe;
   o->optimizer = args->optimizer;
   o->schedule = args->schedule;
@@ -173,7 +173,9 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
 
 /* Returns the threshold in percent: values up to 1 are fractions (0.76 means 76 %), since nobody
  * stops at less than one percent. */
-static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
+static double threshold_in_percent(double threshold) {
+  return threshold <= 1 ? 100 * threshold : threshold;
+}
 
 static void copy_loop_options(const arguments *args, lac_train_options *o) {
   o->evaluate = args->eval;
@@ -182,7 +184,7 @@ static void copy_loop_options(const arguments *args, lac_train_options *o) {
   if (args->given.eval_steps) o->eval_steps = (int64_t)args->eval_steps;
   o->epochs_between_evals = (int64_t)args->epochs_between_evals;
   o->steps_per_loop = (int64_t)args->steps_per_loop;
-  if (args->given.stop_threshold) o->stop_threshold = percent_of(args->stop_threshold);
+  if (args->given.stop_threshold) o->stop_threshold = threshold_in_percent(args->stop_threshold);
   o->ema = args->ema;
   o->keep_best = args->keep_best;
   o->model_dir = args->model_dir;
@@ -197,7 +199,7 @@ static bool has_prefix(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-const char *train_recipe_of(const char *arch) {
+const char *train_find_recipe(const char *arch) {
   const bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
   return small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
 }
@@ -206,7 +208,7 @@ const char *train_recipe_of(const char *arch) {
 static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
   if (o->recipe) return;
   if (args->verb == VERB_train) {
-    o->recipe = train_recipe_of(arch);
+    o->recipe = train_find_recipe(arch);
     return;
   }
   const lac_train_options usual = lac_finetune_training_default();
@@ -217,7 +219,8 @@ static void choose_recipe(const arguments *args, const char *arch, lac_train_opt
 
 /* ---- The network ---- */
 
-static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], lac_error *err) {
+static lac_status find_architecture(const arguments *args, char arch[TRAIN_ARCH_BYTES],
+                                    lac_error *err) {
   arch[0] = 0;
   if (args->verb != VERB_train) return LAC_OK;
   if (args->arch && args->given.resnet_size) {
@@ -240,7 +243,7 @@ static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], 
   for (int k = 0; k < n; k++) {
     if (strcmp(names[k], arch) == 0) return LAC_OK;
   }
-  const char *nearest = laci_nearest_text(arch, 0, names, n);
+  const char *nearest = laci_find_nearest_text(arch, 0, names, n);
   return laci_fail(err, LAC_BAD_ARGUMENT, "--arch %s: unknown network%s%s%s", arch,
                    nearest ? ", did you mean " : "", nearest ? nearest : "",
                    nearest ? "?" : " (see lacuna help train)");
@@ -254,11 +257,11 @@ static lac_status copy_pruning_options(const arguments *args, train_options *opt
   *o = lac_finetune_options_default();
   o->training = &options->training;
   o->pruning = &options->pruning;
-  o->sparse = is_sparse(args);
+  o->sparse = is_sparse_training(args);
   o->prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
   o->replay = !args->plot; /* the drawing shows the search's results, so the search is done again */
-  o->must_mask = export_reads_model(args);
-  return input_read_options(args, &options->pruning, err);
+  o->must_mask = export_is_from_existing_model(args);
+  return input_read_prune_options(args, &options->pruning, err);
 }
 
 static lac_status copy_image_options(const arguments *args, lac_train_options *o, lac_error *err) {
@@ -272,7 +275,7 @@ static lac_status copy_image_options(const arguments *args, lac_train_options *o
 }
 
 static void copy_engine_options(const arguments *args, lac_train_options *o) {
-  o->run = run_options_of(args);
+  o->run = run_options_from_arguments(args);
   o->group = args->group;
   o->remat = args->remat;
   o->wire = strcmp(args->wire, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
@@ -285,16 +288,16 @@ static void copy_engine_options(const arguments *args, lac_train_options *o) {
 lac_status train_options_read(const arguments *args, train_options *options, lac_error *err) {
   lac_train_options *o = &options->training;
   *o = lac_train_options_default();
-  lac_status st = args->print && !args->arch ? LAC_OK : find_arch(args, options->arch, err);
-  if (!st && !args->print) st = check_combinations(args, err);
-  if (!st) st = check_numbers(args, err);
-  if (!st) st = check_reals(args, err);
+  lac_status st = args->print && !args->arch ? LAC_OK : find_architecture(args, options->arch, err);
+  if (!st && !args->print) st = check_exclusive_options(args, err);
+  if (!st) st = check_integer_options(args, err);
+  if (!st) st = check_real_options(args, err);
   if (!st) st = copy_pruning_options(args, options, err);
   if (!st) st = copy_image_options(args, o, err);
-  if (!st && args->boundaries) st = copy_boundaries(args->boundaries, options, err);
+  if (!st && args->boundaries) st = copy_stage_epochs(args->boundaries, options, err);
   if (st) return st;
   copy_engine_options(args, o);
-  copy_recipe(args, o);
+  copy_recipe_options(args, o);
   copy_loop_options(args, o);
   choose_recipe(args, options->arch, o);
   return LAC_OK;
@@ -331,8 +334,8 @@ static lac_status print_training_size(const lac_train_options *o, const char *da
   return st;
 }
 
-lac_status train_options_print(const train_options *options, const char *data, FILE *out,
-                               lac_error *err) {
+lac_status train_options_print_recipe(const train_options *options, const char *data, FILE *out,
+                                      lac_error *err) {
   const lac_train_options *o = &options->training;
   lac_train_setting rows[LAC_TRAIN_MOST_SETTINGS];
   int n;

@@ -30,7 +30,7 @@ const tree_node *tree_find(const tree_node *map, const char *key) {
   return member;
 }
 
-lac_status tree_add(tree *t, tree_place *place, const tree_node *node, lac_error *err) {
+lac_status tree_append_node(tree *t, tree_place *place, const tree_node *node, lac_error *err) {
   const tree_node *twice = node->key ? tree_find(place->parent, node->key) : NULL;
   if (twice) {
     return tree_fail(t, node->line, LAC_BAD_FILE, err, "%s: it occurs twice, first in line %d",
@@ -81,7 +81,7 @@ static int next_key_line(scanner *s) {
   return s->line;
 }
 
-static const char *number_text(tree *t, const json_t *value) {
+static const char *format_number(tree *t, const json_t *value) {
   char text[64];
   if (json_is_integer(value)) {
     (void)snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
@@ -94,31 +94,31 @@ static const char *number_text(tree *t, const json_t *value) {
   return laci_arena_text(&t->arena, text);
 }
 
-static lac_status add_json(tree *t, tree_place *place, scanner *lines, const tree_node *about,
-                           json_t *value, lac_error *err);
+static lac_status append_json_value(tree *t, tree_place *place, scanner *lines,
+                                    const tree_node *about, json_t *value, lac_error *err);
 
-static lac_status add_json_members(tree *t, const tree_place *of, scanner *lines, json_t *value,
-                                   lac_error *err) {
+static lac_status append_json_members(tree *t, const tree_place *of, scanner *lines, json_t *value,
+                                      lac_error *err) {
   tree_place place = {.parent = of->last, .depth = of->depth + 1};
   lac_status st = LAC_OK;
   for (size_t k = 0; !st && k < json_array_size(value); k++) {
     const tree_node about = {.line = of->last->line};
-    st = add_json(t, &place, lines, &about, json_array_get(value, k), err);
+    st = append_json_value(t, &place, lines, &about, json_array_get(value, k), err);
   }
   void *at = json_object_iter(value);
   for (; at && !st; at = json_object_iter_next(value, at)) {
     tree_node about = {.line = next_key_line(lines)};
     about.key = laci_arena_text(&t->arena, json_object_iter_key(at));
     if (!about.key) return laci_fail_memory(err, t->path);
-    st = add_json(t, &place, lines, &about, json_object_iter_value(at), err);
+    st = append_json_value(t, &place, lines, &about, json_object_iter_value(at), err);
   }
   return st;
 }
 
 /* Adds a value and all that is in it. about: a node that has its key and line. Its depth is limited
- * by tree_add. */
-static lac_status add_json(tree *t, tree_place *place, scanner *lines, const tree_node *about,
-                           json_t *value, lac_error *err) {
+ * by tree_append_node. */
+static lac_status append_json_value(tree *t, tree_place *place, scanner *lines,
+                                    const tree_node *about, json_t *value, lac_error *err) {
   tree_node node = *about;
   const bool is_number = json_is_number(value);
   node.kind = json_is_object(value)    ? TREE_MAP
@@ -130,11 +130,11 @@ static lac_status add_json(tree *t, tree_place *place, scanner *lines, const tre
   if (node.kind == TREE_BOOLEAN) node.text = node.yes ? "true" : "false";
   if (node.kind == TREE_TEXT) {
     node.text =
-        is_number ? number_text(t, value) : laci_arena_text(&t->arena, json_string_value(value));
+        is_number ? format_number(t, value) : laci_arena_text(&t->arena, json_string_value(value));
     if (!node.text) return laci_fail_memory(err, t->path);
   }
-  lac_status st = tree_add(t, place, &node, err);
-  return st ? st : add_json_members(t, place, lines, value, err);
+  lac_status st = tree_append_node(t, place, &node, err);
+  return st ? st : append_json_members(t, place, lines, value, err);
 }
 
 static lac_status read_json(const char *text, tree *t, lac_error *err) {
@@ -143,7 +143,7 @@ static lac_status read_json(const char *text, tree *t, lac_error *err) {
   tree_place place = {0};
   const tree_node about = {.line = 1};
   lac_status st = laci_json_read(t->path, "JSON", text, &root, err);
-  if (!st) st = add_json(t, &place, &lines, &about, root, err);
+  if (!st) st = append_json_value(t, &place, &lines, &about, root, err);
   json_decref(root);
   return st;
 }
@@ -155,7 +155,7 @@ static bool has_ending(const char *path, const char *ending) {
   return n > n_ending && strcmp(path + n - n_ending, ending) == 0;
 }
 
-lac_status tree_read(const char *path, tree *t, lac_error *err) {
+lac_status tree_read_file(const char *path, tree *t, lac_error *err) {
   char *text = NULL;
   *t = (tree){.path = path};
   lac_status st = laci_file_read_text(path, LARGEST_FILE, &text, err);

@@ -34,7 +34,7 @@ enum { TREE_MOST_NODES = 4096, TREE_DEEPEST = 6 };
 /** Reads a file: JSON where its name ends in .json, else YAML. path must outlive the tree. Fails
  * LAC_BAD_FILE for what is neither, with the line: a key that occurs twice, an anchor, an alias, a
  * tag, or more than one document; LAC_UNSUPPORTED for YAML without libyaml. */
-LAC_MUST_CHECK lac_status tree_read(const char *path, tree *t, lac_error *err);
+LAC_MUST_CHECK lac_status tree_read_file(const char *path, tree *t, lac_error *err);
 void tree_clear(tree *t);
 
 /** Returns the member of a map; NULL: there is none. */
@@ -50,8 +50,8 @@ typedef struct tree_place {
   tree_node *parent, *last;
   int depth;
 } tree_place;
-LAC_MUST_CHECK lac_status tree_add(tree *t, tree_place *place, const tree_node *node,
-                                   lac_error *err);
+LAC_MUST_CHECK lac_status tree_append_node(tree *t, tree_place *place, const tree_node *node,
+                                           lac_error *err);
 
 /** Reads a YAML text into the tree; in a build without libyaml it fails LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status tree_read_yaml(const char *text, tree *t, lac_error *err);

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "tree.h"
 
-static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
+static int line_of_event(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
 
 static lac_status fail_yaml(const yaml_parser_t *parser, const tree *t, lac_error *err) {
   if (parser->error == YAML_MEMORY_ERROR) return laci_fail_memory(err, t->path);
@@ -25,8 +25,8 @@ static lac_status fail_yaml(const yaml_parser_t *parser, const tree *t, lac_erro
 
 /* Reads the next event. Fails for anchors, aliases and tags, by which a short file could stand for
  * a large or another value. */
-static lac_status next_event(yaml_parser_t *parser, const tree *t, yaml_event_t *event,
-                             lac_error *err) {
+static lac_status read_next_event(yaml_parser_t *parser, const tree *t, yaml_event_t *event,
+                                  lac_error *err) {
   if (!yaml_parser_parse(parser, event)) return fail_yaml(parser, t, err);
   const yaml_char_t *anchor = NULL, *tag = NULL;
   if (event->type == YAML_SCALAR_EVENT)
@@ -40,18 +40,18 @@ static lac_status next_event(yaml_parser_t *parser, const tree *t, yaml_event_t 
   else mark = "&";
   lac_status st = LAC_OK;
   if (anchor) {
-    st = tree_fail(t, line_of(event), LAC_BAD_FILE, err,
+    st = tree_fail(t, line_of_event(event), LAC_BAD_FILE, err,
                    "%s%s: anchors and aliases are not read; wanted the value itself", mark,
                    (const char *)anchor);
   } else if (tag) {
-    st = tree_fail(t, line_of(event), LAC_BAD_FILE, err,
+    st = tree_fail(t, line_of_event(event), LAC_BAD_FILE, err,
                    "%s: tags are not read; wanted the value alone", (const char *)tag);
   }
   if (st) yaml_event_delete(event);
   return st;
 }
 
-static bool is_one_of(const char *text, const char *const *list) {
+static bool is_in_list(const char *text, const char *const *list) {
   for (; *list; list++) {
     if (strcasecmp(*list, text) == 0) return true;
   }
@@ -70,8 +70,8 @@ static lac_status fill_scalar(const yaml_event_t *event, tree *t, tree_node *nod
   if (!node->text) return laci_fail_memory(err, t->path);
   node->kind = TREE_TEXT;
   if (!is_plain) return LAC_OK;
-  node->yes = is_one_of(text, yes);
-  if (node->yes || is_one_of(text, no)) node->kind = TREE_BOOLEAN;
+  node->yes = is_in_list(text, yes);
+  if (node->yes || is_in_list(text, no)) node->kind = TREE_BOOLEAN;
   if (!text[0] || strcmp(text, "~") == 0 || strcasecmp(text, "null") == 0) node->kind = TREE_NULL;
   return LAC_OK;
 }
@@ -79,54 +79,55 @@ static lac_status fill_scalar(const yaml_event_t *event, tree *t, tree_node *nod
 /* Copies a key, whose event was read. */
 static lac_status copy_key(const yaml_event_t *event, tree *t, const char **key, lac_error *err) {
   if (event->type != YAML_SCALAR_EVENT) {
-    return tree_fail(t, line_of(event), LAC_BAD_FILE, err, "a list or map as a key; wanted a name");
+    return tree_fail(t, line_of_event(event), LAC_BAD_FILE, err,
+                     "a list or map as a key; wanted a name");
   }
   const char *text = (const char *)event->data.scalar.value;
   if (!text[0] || strlen(text) != event->data.scalar.length) {
-    return tree_fail(t, line_of(event), LAC_BAD_FILE, err, "an empty key; wanted a name");
+    return tree_fail(t, line_of_event(event), LAC_BAD_FILE, err, "an empty key; wanted a name");
   }
   *key = laci_arena_text(&t->arena, text);
   return *key ? LAC_OK : laci_fail_memory(err, t->path);
 }
 
 /* Adds the value that begins with this event. about: a node that has its key and line. */
-static lac_status add_value(yaml_parser_t *parser, tree *t, tree_place *place,
-                            const yaml_event_t *event, const tree_node *about, lac_error *err);
+static lac_status append_value(yaml_parser_t *parser, tree *t, tree_place *place,
+                               const yaml_event_t *event, const tree_node *about, lac_error *err);
 
 /* Reads the members of the list or map that was added last. */
-static lac_status add_members(yaml_parser_t *parser, tree *t, const tree_place *of,
-                              lac_error *err) {
+static lac_status append_members(yaml_parser_t *parser, tree *t, const tree_place *of,
+                                 lac_error *err) {
   tree_place place = {.parent = of->last, .depth = of->depth + 1};
   const bool is_map = of->last->kind == TREE_MAP;
   lac_status st = LAC_OK;
   while (!st) {
     yaml_event_t event;
-    st = next_event(parser, t, &event, err);
+    st = read_next_event(parser, t, &event, err);
     if (st) return st;
-    tree_node about = {.line = line_of(&event)};
+    tree_node about = {.line = line_of_event(&event)};
     const bool is_end =
         event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
     if (is_map && !is_end) {
       st = copy_key(&event, t, &about.key, err);
       yaml_event_delete(&event);
-      if (!st) st = next_event(parser, t, &event, err);
+      if (!st) st = read_next_event(parser, t, &event, err);
       if (st) return st;
     }
-    if (!is_end) st = add_value(parser, t, &place, &event, &about, err);
+    if (!is_end) st = append_value(parser, t, &place, &event, &about, err);
     yaml_event_delete(&event);
     if (is_end) break;
   }
   return st;
 }
 
-static lac_status add_value(yaml_parser_t *parser, tree *t, tree_place *place,
-                            const yaml_event_t *event, const tree_node *about, lac_error *err) {
+static lac_status append_value(yaml_parser_t *parser, tree *t, tree_place *place,
+                               const yaml_event_t *event, const tree_node *about, lac_error *err) {
   tree_node node = *about;
   lac_status st = LAC_OK;
   if (event->type == YAML_SCALAR_EVENT) st = fill_scalar(event, t, &node, err);
   else node.kind = event->type == YAML_MAPPING_START_EVENT ? TREE_MAP : TREE_LIST;
-  if (!st) st = tree_add(t, place, &node, err);
-  return st || event->type == YAML_SCALAR_EVENT ? st : add_members(parser, t, place, err);
+  if (!st) st = tree_append_node(t, place, &node, err);
+  return st || event->type == YAML_SCALAR_EVENT ? st : append_members(parser, t, place, err);
 }
 
 /* Reads the stream: one document, of one value. */
@@ -136,15 +137,15 @@ static lac_status read_stream(yaml_parser_t *parser, tree *t, lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && !is_end) {
     yaml_event_t event;
-    st = next_event(parser, t, &event, err);
+    st = read_next_event(parser, t, &event, err);
     if (st) return st;
     is_end = event.type == YAML_STREAM_END_EVENT;
     if (event.type == YAML_DOCUMENT_START_EVENT && t->root) {
-      st = tree_fail(t, line_of(&event), LAC_BAD_FILE, err, "a second document; wanted one");
+      st = tree_fail(t, line_of_event(&event), LAC_BAD_FILE, err, "a second document; wanted one");
     } else if (event.type == YAML_SCALAR_EVENT || event.type == YAML_MAPPING_START_EVENT ||
                event.type == YAML_SEQUENCE_START_EVENT) {
-      const tree_node about = {.line = line_of(&event)};
-      st = add_value(parser, t, &place, &event, &about, err);
+      const tree_node about = {.line = line_of_event(&event)};
+      st = append_value(parser, t, &place, &event, &about, err);
     }
     yaml_event_delete(&event);
   }

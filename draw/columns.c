@@ -36,19 +36,19 @@ typedef struct layout {
   int n_strips;
 } layout;
 
-static double top_of(Agnode_t *node) { return ND_coord(node).y + ND_ht(node) / 2; }
-static double bottom_of(Agnode_t *node) { return ND_coord(node).y - ND_ht(node) / 2; }
+static double node_top(Agnode_t *node) { return ND_coord(node).y + ND_ht(node) / 2; }
+static double node_bottom(Agnode_t *node) { return ND_coord(node).y - ND_ht(node) / 2; }
 
 /* ---- Where cuts may be ---- */
 
 static int compare_tops(const void *a, const void *b) {
-  double x = top_of(*(Agnode_t *const *)a), y = top_of(*(Agnode_t *const *)b);
+  double x = node_top(*(Agnode_t *const *)a), y = node_top(*(Agnode_t *const *)b);
   return (x < y) - (x > y);
 }
 
 /* Cuts near the upper or lower side of a cluster go outside of it, so that its label stays with its
  * boxes. */
-static void leave_clusters_whole(const layout *l, gap *found) {
+static void move_gaps_out_of_clusters(const layout *l, gap *found) {
   for (int c = 1; c <= GD_n_cluster(l->graph); c++) {
     const boxf box = GD_bb(GD_clust(l->graph)[c]);
     if (box.UR.y < found->from && box.UR.y > found->to) found->to = box.UR.y;
@@ -67,14 +67,14 @@ static bool find_gaps(layout *l) {
   }
   for (Agnode_t *v = agfstnode(l->graph); v; v = agnxtnode(l->graph, v)) nodes[at++] = v;
   qsort(nodes, n, sizeof(Agnode_t *), compare_tops);
-  double bottom = n ? bottom_of(nodes[0]) : 0;
+  double bottom = n ? node_bottom(nodes[0]) : 0;
   for (size_t k = 1; k < n; k++) {
-    double top = top_of(nodes[k]);
+    double top = node_top(nodes[k]);
     if (top < bottom) {
       l->gaps[l->n_gaps] = (gap){bottom, top};
-      leave_clusters_whole(l, &l->gaps[l->n_gaps++]);
+      move_gaps_out_of_clusters(l, &l->gaps[l->n_gaps++]);
     }
-    bottom = fmin(bottom, bottom_of(nodes[k]));
+    bottom = fmin(bottom, node_bottom(nodes[k]));
   }
   free(nodes);
   return true;
@@ -82,7 +82,7 @@ static bool find_gaps(layout *l) {
 
 /* Cuts the drawing into strips of at most this height, from the top down. False: that takes more
  * than `most` strips. */
-static bool fill_strips(layout *l, double height, int most) {
+static bool cut_into_strips(layout *l, double height, int most) {
   const boxf all = GD_bb(l->graph);
   double top = all.UR.y;
   l->n_strips = 0;
@@ -101,21 +101,21 @@ static bool fill_strips(layout *l, double height, int most) {
 
 /* ---- Edges ---- */
 
-static bezier *curve_of(Agedge_t *edge, int at) { return &ED_spl(edge)->list[at]; }
+static bezier *edge_curve(Agedge_t *edge, int at) { return &ED_spl(edge)->list[at]; }
 
-static void widen(strip *s, double x) {
+static void widen_strip(strip *s, double x) {
   s->left = fmin(s->left, x);
   s->right = fmax(s->right, x);
 }
 
-static int strip_at(const layout *l, double y) {
+static int find_strip_at(const layout *l, double y) {
   int at = 0;
   while (at + 1 < l->n_strips && y < l->strips[at].bottom) at++;
   return at;
 }
 
 /* Finds how wide each strip is. */
-static void measure_strips(layout *l) {
+static void measure_strip_widths(layout *l) {
   const boxf all = GD_bb(l->graph);
   for (int k = 0; k < l->n_strips; k++) {
     l->strips[k].left = all.UR.x;
@@ -123,18 +123,18 @@ static void measure_strips(layout *l) {
   }
   const textlabel_t *label = GD_label(l->graph);
   if (label) {
-    widen(&l->strips[0], all.LL.x);
-    widen(&l->strips[0], all.LL.x + label->dimen.x);
+    widen_strip(&l->strips[0], all.LL.x);
+    widen_strip(&l->strips[0], all.LL.x + label->dimen.x);
   }
   for (Agnode_t *v = agfstnode(l->graph); v; v = agnxtnode(l->graph, v)) {
-    strip *s = &l->strips[strip_at(l, ND_coord(v).y)];
-    widen(s, ND_coord(v).x - ND_lw(v));
-    widen(s, ND_coord(v).x + ND_rw(v));
+    strip *s = &l->strips[find_strip_at(l, ND_coord(v).y)];
+    widen_strip(s, ND_coord(v).x - ND_lw(v));
+    widen_strip(s, ND_coord(v).x + ND_rw(v));
     for (Agedge_t *e = agfstout(l->graph, v); e; e = agnxtout(l->graph, e)) {
       for (int c = 0; ED_spl(e) && c < ED_spl(e)->size; c++) {
-        for (int p = 0; p < curve_of(e, c)->size; p++) {
-          const pointf at = curve_of(e, c)->list[p];
-          widen(&l->strips[strip_at(l, at.y)], at.x);
+        for (int p = 0; p < edge_curve(e, c)->size; p++) {
+          const pointf at = edge_curve(e, c)->list[p];
+          widen_strip(&l->strips[find_strip_at(l, at.y)], at.x);
         }
       }
     }
@@ -143,8 +143,8 @@ static void measure_strips(layout *l) {
     const boxf box = GD_bb(GD_clust(l->graph)[c]);
     for (int k = 0; k < l->n_strips; k++) {
       if (box.LL.y >= l->strips[k].top || box.UR.y <= l->strips[k].bottom) continue;
-      widen(&l->strips[k], box.LL.x);
-      widen(&l->strips[k], box.UR.x);
+      widen_strip(&l->strips[k], box.LL.x);
+      widen_strip(&l->strips[k], box.UR.x);
     }
   }
 }
@@ -168,44 +168,46 @@ double columns_page_scale(double width, double height) {
 }
 
 /* Divides the drawing into n strips of the least possible height. */
-static bool divide(layout *l, int n) {
+static bool divide_into_strips(layout *l, int n) {
   const boxf all = GD_bb(l->graph);
   double low = 0, high = all.UR.y - all.LL.y;
   for (int step = 0; step < STEPS; step++) {
     double middle = (low + high) / 2;
-    if (fill_strips(l, middle, n)) high = middle;
+    if (cut_into_strips(l, middle, n)) high = middle;
     else low = middle;
   }
-  if (!fill_strips(l, high, n)) return false;
-  measure_strips(l);
+  if (!cut_into_strips(l, high, n)) return false;
+  measure_strip_widths(l);
   return true;
 }
 
-static bool choose_strips(layout *l) {
+static bool choose_strip_count(layout *l) {
   const boxf all = GD_bb(l->graph);
   double best = columns_page_scale(all.UR.x - all.LL.x, all.UR.y - all.LL.y);
   int chosen = 1;
   for (int n = 2; n <= MOST_STRIPS && best < 1; n++) {
-    if (!divide(l, n)) continue;
+    if (!divide_into_strips(l, n)) continue;
     double scale = columns_page_scale(total_width(l), total_height(l));
     if (scale <= best * 1.02) continue;
     best = scale;
     chosen = n;
   }
-  return chosen > 1 && divide(l, chosen);
+  return chosen > 1 && divide_into_strips(l, chosen);
 }
 
 /* ---- Moving ---- */
 
-static pointf between(pointf a, pointf b, double t) {
+static pointf interpolate_points(pointf a, pointf b, double t) {
   return (pointf){a.x + t * (b.x - a.x), a.y + t * (b.y - a.y)};
 }
 
 /* Splits a curve of four points at t: `curve` becomes its first part. */
 static void split_curve(pointf curve[POINTS_IN_CURVE], double t, pointf rest[POINTS_IN_CURVE]) {
-  pointf ab = between(curve[0], curve[1], t), bc = between(curve[1], curve[2], t);
-  pointf cd = between(curve[2], curve[3], t), abc = between(ab, bc, t), bcd = between(bc, cd, t);
-  pointf middle = between(abc, bcd, t);
+  pointf ab = interpolate_points(curve[0], curve[1], t),
+         bc = interpolate_points(curve[1], curve[2], t);
+  pointf cd = interpolate_points(curve[2], curve[3], t), abc = interpolate_points(ab, bc, t),
+         bcd = interpolate_points(bc, cd, t);
+  pointf middle = interpolate_points(abc, bcd, t);
   rest[0] = middle;
   rest[1] = bcd;
   rest[2] = cd;
@@ -216,7 +218,7 @@ static void split_curve(pointf curve[POINTS_IN_CURVE], double t, pointf rest[POI
 }
 
 /* Returns the parameter, 0 .. 1, at which a curve that goes down reaches y. */
-static double parameter_at(const pointf curve[POINTS_IN_CURVE], double y) {
+static double find_curve_parameter(const pointf curve[POINTS_IN_CURVE], double y) {
   double low = 0, high = 1;
   for (int step = 0; step < STEPS; step++) {
     double t = (low + high) / 2;
@@ -229,11 +231,11 @@ static double parameter_at(const pointf curve[POINTS_IN_CURVE], double y) {
   return (low + high) / 2;
 }
 
-static pointf moved(const layout *l, int at, pointf p) {
+static pointf shift_point_with_strip(const layout *l, int at, pointf p) {
   return (pointf){p.x + l->strips[at].dx, p.y + l->strips[at].dy};
 }
 
-static void move_label(textlabel_t *label, const strip *s) {
+static void move_label_with_strip(textlabel_t *label, const strip *s) {
   if (!label) return;
   label->pos.x += s->dx;
   label->pos.y += s->dy;
@@ -245,7 +247,7 @@ typedef struct parts {
   int n, capacity;
 } parts;
 
-static bool add_part(const layout *l, parts *to, const pointf curve[POINTS_IN_CURVE]) {
+static bool append_curve(const layout *l, parts *to, const pointf curve[POINTS_IN_CURVE]) {
   if (to->n == to->capacity) {
     int capacity = to->capacity ? 2 * to->capacity : 8;
     bezier *fresh = realloc(to->list, (size_t)capacity * sizeof *fresh);
@@ -255,38 +257,39 @@ static bool add_part(const layout *l, parts *to, const pointf curve[POINTS_IN_CU
   }
   pointf *points = calloc(POINTS_IN_CURVE, sizeof *points);
   if (!points) return false;
-  int at = strip_at(l, (curve[0].y + curve[POINTS_IN_CURVE - 1].y) / 2);
-  for (int p = 0; p < POINTS_IN_CURVE; p++) points[p] = moved(l, at, curve[p]);
+  int at = find_strip_at(l, (curve[0].y + curve[POINTS_IN_CURVE - 1].y) / 2);
+  for (int p = 0; p < POINTS_IN_CURVE; p++) points[p] = shift_point_with_strip(l, at, curve[p]);
   to->list[to->n++] = (bezier){.list = points, .size = POINTS_IN_CURVE};
   return true;
 }
 
 /* Adds a curve, split wherever it passes from a strip into the next. */
-static bool add_curve(const layout *l, parts *to, pointf curve[POINTS_IN_CURVE]) {
+static bool append_curve_split_at_cuts(const layout *l, parts *to, pointf curve[POINTS_IN_CURVE]) {
   for (int k = 0; k + 1 < l->n_strips; k++) {
     double cut = l->strips[k].bottom;
     pointf rest[POINTS_IN_CURVE];
     if (!(curve[0].y > cut && curve[POINTS_IN_CURVE - 1].y < cut)) continue;
-    split_curve(curve, parameter_at(curve, cut), rest);
-    if (!add_part(l, to, curve)) return false;
+    split_curve(curve, find_curve_parameter(curve, cut), rest);
+    if (!append_curve(l, to, curve)) return false;
     memcpy(curve, rest, sizeof rest);
   }
-  return add_part(l, to, curve);
+  return append_curve(l, to, curve);
 }
 
-static bool move_edge(const layout *l, Agedge_t *edge) {
+static bool move_edge_to_strips(const layout *l, Agedge_t *edge) {
   parts made = {0};
   if (!ED_spl(edge)) return true;
   for (int c = 0; c < ED_spl(edge)->size; c++) {
-    const bezier *old = curve_of(edge, c);
+    const bezier *old = edge_curve(edge, c);
     for (int p = 0; p + POINTS_IN_CURVE <= old->size; p += POINTS_IN_CURVE - 1) {
       pointf curve[POINTS_IN_CURVE];
       memcpy(curve, old->list + p, sizeof curve);
-      if (!add_curve(l, &made, curve)) return false;
+      if (!append_curve_split_at_cuts(l, &made, curve)) return false;
     }
     if (made.n && old->eflag) {
       made.list[made.n - 1].eflag = old->eflag;
-      made.list[made.n - 1].ep = moved(l, strip_at(l, old->list[old->size - 1].y), old->ep);
+      made.list[made.n - 1].ep =
+          shift_point_with_strip(l, find_strip_at(l, old->list[old->size - 1].y), old->ep);
     }
   }
   if (!made.n) return true;
@@ -296,7 +299,7 @@ static bool move_edge(const layout *l, Agedge_t *edge) {
 }
 
 /* Moves a cluster's frame; where it crosses a cut, each further strip gets a cluster of its own. */
-static bool move_cluster(layout *l, int number) {
+static bool move_cluster_to_strips(layout *l, int number) {
   Agraph_t *root = l->graph, *cluster = GD_clust(root)[number];
   const boxf box = GD_bb(cluster);
   bool is_first = true;
@@ -316,15 +319,15 @@ static bool move_cluster(layout *l, int number) {
       GD_clust(root) = list;
       GD_clust(root)[++GD_n_cluster(root)] = part;
     }
-    GD_bb(part).LL = moved(l, k, (pointf){box.LL.x, fmax(box.LL.y, s->bottom)});
-    GD_bb(part).UR = moved(l, k, (pointf){box.UR.x, fmin(box.UR.y, s->top)});
-    if (is_first) move_label(GD_label(cluster), s);
+    GD_bb(part).LL = shift_point_with_strip(l, k, (pointf){box.LL.x, fmax(box.LL.y, s->bottom)});
+    GD_bb(part).UR = shift_point_with_strip(l, k, (pointf){box.UR.x, fmin(box.UR.y, s->top)});
+    if (is_first) move_label_with_strip(GD_label(cluster), s);
     is_first = false;
   }
   return true;
 }
 
-static void place_strips(layout *l) {
+static void set_strip_offsets(layout *l) {
   const boxf all = GD_bb(l->graph);
   double x = all.LL.x;
   for (int k = 0; k < l->n_strips; k++) {
@@ -335,19 +338,19 @@ static void place_strips(layout *l) {
   }
 }
 
-static bool move_all(layout *l) {
-  place_strips(l);
+static bool move_all_to_strips(layout *l) {
+  set_strip_offsets(l);
   for (Agnode_t *v = agfstnode(l->graph); v; v = agnxtnode(l->graph, v))
     for (Agedge_t *e = agfstout(l->graph, v); e; e = agnxtout(l->graph, e))
-      if (!move_edge(l, e)) return false;
+      if (!move_edge_to_strips(l, e)) return false;
   int n_clusters = GD_n_cluster(l->graph);
   for (int c = 1; c <= n_clusters; c++)
-    if (!move_cluster(l, c)) return false;
+    if (!move_cluster_to_strips(l, c)) return false;
   for (Agnode_t *v = agfstnode(l->graph); v; v = agnxtnode(l->graph, v)) {
-    int at = strip_at(l, ND_coord(v).y);
-    ND_coord(v) = moved(l, at, ND_coord(v));
+    int at = find_strip_at(l, ND_coord(v).y);
+    ND_coord(v) = shift_point_with_strip(l, at, ND_coord(v));
   }
-  move_label(GD_label(l->graph), &l->strips[0]);
+  move_label_with_strip(GD_label(l->graph), &l->strips[0]);
   GD_bb(l->graph).UR.x = GD_bb(l->graph).LL.x + total_width(l);
   GD_bb(l->graph).LL.y = GD_bb(l->graph).UR.y - total_height(l);
   return true;
@@ -355,7 +358,7 @@ static bool move_all(layout *l) {
 
 void columns_arrange(Agraph_t *graph) {
   layout l = {.graph = graph};
-  if (find_gaps(&l) && choose_strips(&l) && !move_all(&l)) {
+  if (find_gaps(&l) && choose_strip_count(&l) && !move_all_to_strips(&l)) {
     fputs("graphviz could not draw the graph: no memory\n", stderr);
     exit(EXIT_FAILURE);
   }

@@ -46,7 +46,7 @@ static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:ca
 /* The messages that graphviz has sent so far. graphviz sends one message in several parts. */
 static char said[512];
 
-static int keep_message(char *part) {
+static int collect_error_message(char *part) {
   size_t used = strlen(said);
   for (; *part && used + 1 < sizeof said; part++) said[used++] = *part == '\n' ? ' ' : *part;
   said[used] = '\0';
@@ -62,7 +62,7 @@ static void fail_and_exit(const char *what) {
 }
 
 /* Makes this process end when its parent process dies, or after `seconds`. */
-static void end_with_parent(unsigned seconds) {
+static void end_when_parent_dies(unsigned seconds) {
   pid_t parent = getppid();
 #ifdef __linux__
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -72,14 +72,14 @@ static void end_with_parent(unsigned seconds) {
 }
 
 /* Returns the drawing's size in points, with a margin of 4 points on each side. */
-static void drawing_size(Agraph_t *graph, double *width, double *height) {
+static void measure_drawing(Agraph_t *graph, double *width, double *height) {
   *width = GD_bb(graph).UR.x - GD_bb(graph).LL.x + 8;
   *height = GD_bb(graph).UR.y - GD_bb(graph).LL.y + 8;
 }
 
-static void fit_to_format(Agraph_t *graph, const char *name) {
+static void scale_to_format(Agraph_t *graph, const char *name) {
   double width, height;
-  drawing_size(graph, &width, &height);
+  measure_drawing(graph, &width, &height);
   double longest = fmax(width, height), page = columns_page_scale(width, height);
   double capacity = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
   if (strcmp(name, "pdf") == 0 && longest > capacity) {
@@ -109,7 +109,7 @@ static void draw_graph(const format *as) {
   if (!graph) fail_and_exit("read the graph");
   if (gvLayout(gvc, graph, "dot")) fail_and_exit("lay out the graph");
   if (strcmp(as->name, "svg") != 0) columns_arrange(graph);
-  fit_to_format(graph, as->name);
+  scale_to_format(graph, as->name);
   if (gvRenderData(gvc, graph, as->renderer, &drawn, &n) || !drawn || n == 0)
     fail_and_exit("draw the graph");
   if (printf("%u\n", n) < 0 || fwrite(drawn, 1, n, stdout) != n || fflush(stdout))
@@ -126,9 +126,9 @@ int main(int argc, char **argv) {
     fputs("usage: lacuna-draw svg|pdf|png SECONDS < GRAPH; Lacuna's library starts it\n", stderr);
     return 2;
   }
-  end_with_parent((unsigned)seconds);
+  end_when_parent_dies((unsigned)seconds);
   agseterr(AGERR);
-  agseterrf(keep_message);
+  agseterrf(collect_error_message);
   draw_graph(as);
   _exit(EXIT_SUCCESS); /* ending the process frees graphviz' memory faster than graphviz does */
 }

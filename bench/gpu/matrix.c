@@ -58,7 +58,7 @@ matrix matrix_of_layer(const laci_target_layer *layer, lac_dtype type) {
 
 static float small_number(uint64_t stream, uint64_t at) {
   static const float of[] = {-2, -1, 1, 2};
-  return of[(int)(laci_rng_unit(1, stream, at) * 4)];
+  return of[(int)(laci_rng_unit_interval(1, stream, at) * 4)];
 }
 
 /* Along the input channels, from `first` on, or along the output channels. */
@@ -72,7 +72,7 @@ static void fill(matrix *m, bool along_outputs, int64_t first, uint64_t stream) 
       for (int kept = 0, left = p.m; left > 0; left--) { /* n of m, every choice as likely */
         const int64_t i = (block + p.m - left + first) % n;
         const int64_t at = along_outputs ? place(m, i, line) : place(m, line, i);
-        if (laci_rng_unit(2, stream, rolls++) * left >= p.n - kept) continue;
+        if (laci_rng_unit_interval(2, stream, rolls++) * left >= p.n - kept) continue;
         put(m, at, small_number(stream, (uint64_t)at));
         kept++;
       }
@@ -88,14 +88,14 @@ matrix matrix_random(lac_dtype type, int64_t out, int64_t in, bool by_input, uin
 
 /* A zero of the first block, from a random one on; every block of matrix_random is full. */
 static void spoil_group(matrix *m, uint64_t stream) {
-  const int64_t k = (int64_t)(laci_rng_unit(3, stream, 0) * (double)m->out);
-  int64_t c = (int64_t)(laci_rng_unit(3, stream, 1) * (double)m->in);
+  const int64_t k = (int64_t)(laci_rng_unit_interval(3, stream, 0) * (double)m->out);
+  int64_t c = (int64_t)(laci_rng_unit_interval(3, stream, 1) * (double)m->in);
   while (!is_zero(m, place(m, k, c))) c = (c + 1) % m->in;
   put(m, place(m, k, c), 1);
 }
 
 static void fill_row(matrix *m, uint64_t stream) {
-  const int64_t k = (int64_t)(laci_rng_unit(3, stream, 0) * (double)m->out);
+  const int64_t k = (int64_t)(laci_rng_unit_interval(3, stream, 0) * (double)m->out);
   for (int64_t c = 0; c < m->in; c++) put(m, place(m, k, c), 1);
 }
 

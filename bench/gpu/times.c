@@ -201,7 +201,7 @@ static void *random_input(lac_dtype type, int64_t n) {
   uint8_t *bytes = laci_alloc((size_t)n, size);
   if (!bytes) die("activations", "not enough memory");
   for (int64_t at = 0; at < n; at++) {
-    const float x = (float)(int)(laci_rng_unit(5, 1, (uint64_t)at) * 3) - 1;
+    const float x = (float)(int)(laci_rng_unit_interval(5, 1, (uint64_t)at) * 3) - 1;
     if (type == LAC_DTYPE_I8) bytes[at] = (uint8_t)(int8_t)x;
     else laci_write_f32(type, &x, 1, bytes + (size_t)at * size);
   }

@@ -128,7 +128,8 @@ typedef struct lac_calibration_result {
   double top1_pruned;     /* of the pruned network, of the same samples */
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   const char *drop_measure;   /* what lac_calibration.max_drop limited: "top1", "answers",
-                                 "outputs", "positions"; NULL: no limit was set, or nothing was to be pruned */
+                                 "outputs", "positions"; NULL: no limit was set, or nothing was to
+                                 be pruned */
   double drop_limit;          /* lac_calibration.max_drop */
   int64_t drop_samples;       /* number of samples that the loss was measured on, used for nothing
                                  else */

@@ -33,7 +33,7 @@ typedef struct request {
 
 static transport mpi;
 
-static int fail(transport *t, const char *doing, int code) {
+static int set_mpi_failure(transport *t, const char *doing, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int n = 0;
   if (MPI_Error_string(code, text, &n) != MPI_SUCCESS) text[0] = 0;
@@ -43,20 +43,21 @@ static int fail(transport *t, const char *doing, int code) {
 
 /* Converts offsets to MPI's counts and offsets, which are ints; no operation exceeds
  * LAC_TRANSPORT_MOST bytes. */
-static void make_counts(const size_t *begin, int n, int *counts, int *offsets) {
+static void convert_offsets_to_ints(const size_t *begin, int n, int *counts, int *offsets) {
   for (int k = 0; k < n; k++) {
     counts[k] = (int)(begin[k + 1] - begin[k]);
     offsets[k] = (int)begin[k];
   }
 }
 
-static int return_request(transport *t, const char *doing, int code, request *r, void **to) {
+static int return_started_request(transport *t, const char *doing, int code, request *r,
+                                  void **to) {
   if (code == MPI_SUCCESS) {
     *to = r;
     return 0;
   }
   free(r);
-  return fail(t, doing, code);
+  return set_mpi_failure(t, doing, code);
 }
 
 static request *new_request(transport *t) {
@@ -78,17 +79,17 @@ static int broadcast(void *self, int channel, void *bytes, size_t n, void **to) 
   request *r = new_request(t);
   if (!r) return -1;
   int code = MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, t->channels[channel], &r->mpi);
-  return return_request(t, "broadcast", code, r, to);
+  return return_started_request(t, "broadcast", code, r, to);
 }
 
 static int gather(void *self, int channel, void *all, const size_t *begin, void **to) {
   transport *t = self;
   request *r = new_request(t);
   if (!r) return -1;
-  make_counts(begin, t->face.size, r->counts, r->offsets);
+  convert_offsets_to_ints(begin, t->face.size, r->counts, r->offsets);
   int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, r->counts, r->offsets,
                              MPI_BYTE, t->channels[channel], &r->mpi);
-  return return_request(t, "gather", code, r, to);
+  return return_started_request(t, "gather", code, r, to);
 }
 
 static int exchange(void *self, int channel, const void *from, const size_t *begin, void *into,
@@ -96,21 +97,21 @@ static int exchange(void *self, int channel, const void *from, const size_t *beg
   transport *t = self;
   request *r = new_request(t);
   if (!r) return -1;
-  make_counts(begin, t->face.size, r->counts, r->offsets);
+  convert_offsets_to_ints(begin, t->face.size, r->counts, r->offsets);
   for (int k = 0; k < t->face.size; k++) {
     r->to_counts[k] = r->counts[t->face.rank];
     r->to_offsets[k] = k * r->to_counts[k];
   }
   int code = MPI_Ialltoallv(from, r->counts, r->offsets, MPI_BYTE, into, r->to_counts,
                             r->to_offsets, MPI_BYTE, t->channels[channel], &r->mpi);
-  return return_request(t, "exchange", code, r, to);
+  return return_started_request(t, "exchange", code, r, to);
 }
 
 static int test_request(void *self, void **started_request) {
   request *r = *started_request;
   int done = 0;
   int code = MPI_Test(&r->mpi, &done, MPI_STATUS_IGNORE);
-  if (code != MPI_SUCCESS) return fail(self, "waiting", code);
+  if (code != MPI_SUCCESS) return set_mpi_failure(self, "waiting", code);
   if (!done) return 0;
   free(r);
   *started_request = NULL;
@@ -124,13 +125,13 @@ static int send_word(void *self, int64_t word) {
   int at = t->n_told % MOST_TOLD, done = 1;
   if (t->n_told >= MOST_TOLD) {
     int code = MPI_Test(&t->telling[at], &done, MPI_STATUS_IGNORE);
-    if (code != MPI_SUCCESS) return fail(t, "a word", code);
+    if (code != MPI_SUCCESS) return set_mpi_failure(t, "a word", code);
   }
   if (!done) return 0;
   t->told[at] = word;
   t->n_told++;
   int code = MPI_Isend(&t->told[at], 1, MPI_INT64_T, 0, WORD_TAG, t->words, &t->telling[at]);
-  return code == MPI_SUCCESS ? 0 : fail(t, "a word", code);
+  return code == MPI_SUCCESS ? 0 : set_mpi_failure(t, "a word", code);
 }
 
 static int receive_word(void *self, int *from, int64_t *word) {
@@ -142,14 +143,14 @@ static int receive_word(void *self, int *from, int64_t *word) {
     *from = status.MPI_SOURCE;
     code = MPI_Recv(word, 1, MPI_INT64_T, *from, WORD_TAG, t->words, MPI_STATUS_IGNORE);
   }
-  return code == MPI_SUCCESS ? found : fail(t, "a word", code);
+  return code == MPI_SUCCESS ? found : set_mpi_failure(t, "a word", code);
 }
 
 static const char *failure_text(void *self) { return ((transport *)self)->why; }
 
 /* Closes the transport. Receives the words that process 0 has not asked for, so that no request is
  * left in progress. */
-static void close_in_order(transport *t) {
+static void finish_and_close(transport *t) {
   int64_t word;
   int from;
   if (t->face.rank != 0) {
@@ -170,10 +171,10 @@ static void close_in_order(transport *t) {
   (void)MPI_Finalize();
 }
 
-static void end_transport(void *self, int code) {
+static void close_or_abort_transport(void *self, int code) {
   transport *t = self;
   if (code) (void)MPI_Abort(MPI_COMM_WORLD, code);
-  close_in_order(t);
+  finish_and_close(t);
 }
 
 /* Writes the transport's name: the first line of MPI's version text, up to a comma. */
@@ -185,7 +186,7 @@ static void write_name(transport *t) {
   }
 }
 
-static int make_channels(transport *t) {
+static int create_communicators(transport *t) {
   int code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   for (int c = 0; c < LAC_CHANNELS && code == MPI_SUCCESS; c++) {
     code = MPI_Comm_dup(MPI_COMM_WORLD, &t->channels[c]);
@@ -193,7 +194,7 @@ static int make_channels(transport *t) {
   if (code == MPI_SUCCESS) code = MPI_Comm_dup(MPI_COMM_WORLD, &t->words);
   if (code == MPI_SUCCESS) code = MPI_Comm_rank(MPI_COMM_WORLD, &t->face.rank);
   if (code == MPI_SUCCESS) code = MPI_Comm_size(MPI_COMM_WORLD, &t->face.size);
-  return code == MPI_SUCCESS ? 0 : fail(t, "communicators", code);
+  return code == MPI_SUCCESS ? 0 : set_mpi_failure(t, "communicators", code);
 }
 
 static lac_transport *open_transport(const char **reason) {
@@ -203,11 +204,11 @@ static lac_transport *open_transport(const char **reason) {
   /* Only the main thread calls MPI, while other threads compute. */
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
   if (code != MPI_SUCCESS) {
-    (void)fail(t, "start", code);
+    (void)set_mpi_failure(t, "start", code);
     return NULL;
   }
   write_name(t);
-  if (make_channels(t)) return NULL;
+  if (create_communicators(t)) return NULL;
   t->face.name = t->name;
   t->face.self = t;
   t->face.broadcast = broadcast;
@@ -216,7 +217,7 @@ static lac_transport *open_transport(const char **reason) {
   t->face.test = test_request;
   t->face.tell = send_word;
   t->face.hear = receive_word;
-  t->face.end = end_transport;
+  t->face.end = close_or_abort_transport;
   t->face.why = failure_text;
   return &t->face;
 }

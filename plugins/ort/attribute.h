@@ -13,12 +13,13 @@ LAC_MUST_CHECK lac_status laci_ort_attribute_read(const laci_ort *ort,
 
 /** Finds a node's string attribute by its name, and reads it as laci_ort_attribute_read does. *text
  * is NULL where the node has no such attribute. */
-LAC_MUST_CHECK lac_status laci_ort_attribute_text(laci_ort_graph *graph, const laci_ort_node *node,
-                                                  const char *name, char **text, size_t *n_bytes,
-                                                  lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_read_text_attribute(laci_ort_graph *graph,
+                                                       const laci_ort_node *node, const char *name,
+                                                       char **text, size_t *n_bytes,
+                                                       lac_error *err);
 
 /** Does the node hold a packed model (written by `lacuna pack --ort`)? */
-LAC_MUST_CHECK lac_status laci_ort_is_packed(laci_ort_graph *graph, const laci_ort_node *node,
-                                             bool *is, lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_is_packed_node(laci_ort_graph *graph, const laci_ort_node *node,
+                                                  bool *is, lac_error *err);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct search {
 
 /** Can a part read and write values of this type? It cannot for texts, nor for types of which ONNX
  * Runtime stores several elements in a byte. */
-static bool can_pass(int dtype) {
+static bool is_tensor_type_supported(int dtype) {
   switch (dtype) {
     case LAC_DTYPE_U4:
     case LAC_DTYPE_I4:
@@ -48,55 +48,55 @@ static bool can_pass(int dtype) {
   }
 }
 
-static lac_status check_values(search *s, const int *values, int n, const char **why,
-                               lac_error *err) {
+static lac_status check_value_types(search *s, const int *values, int n, const char **why,
+                                    lac_error *err) {
   for (int k = 0; k < n; k++) {
     laci_ort_type type;
     if (values[k] < 0 || s->graph->values[values[k]].constant) continue;
-    lac_status st = laci_ort_type_of(s->graph, s->graph->values[values[k]].info, &type, err);
+    lac_status st = laci_ort_read_type(s->graph, s->graph->values[values[k]].info, &type, err);
     if (st) return st;
-    if (!can_pass(type.dtype)) *why = "a value has a type that cannot be passed";
+    if (!is_tensor_type_supported(type.dtype)) *why = "a value has a type that cannot be passed";
     if (type.rank > 8) *why = "a value has more than 8 dimensions";
   }
   return LAC_OK;
 }
 
 /** Do bodies of the node read values of the graph that are no constants? */
-static bool reads_outside(const laci_ort_graph *graph, const laci_ort_node *node) {
+static bool has_bodies_reading_outside(const laci_ort_graph *graph, const laci_ort_node *node) {
   for (int k = node->n_inputs; k < node->n_inputs + node->n_implicit; k++)
     if (node->inputs[k] >= 0 && !graph->values[node->inputs[k]].constant) return true;
   return false;
 }
 
-static lac_status look_at_nodes(search *s, lac_error *err) {
+static lac_status find_takeable_nodes(search *s, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; !st && k < s->graph->n_nodes; k++) {
     const laci_ort_node *node = &s->graph->nodes[k];
     const char *why = NULL;
-    st = laci_ort_is_packed(s->graph, node, &s->packed[k], err);
+    st = laci_ort_is_packed_node(s->graph, node, &s->packed[k], err);
     if (st) return st;
     if (s->packed[k]) why = "a packed model";
     if (!why && *node->provider && strcmp(node->provider, LAC_ORT_PROVIDER) != 0)
       why = "another provider has it";
     if (!why && !s->options->all && node->n_bodies) why = "it has bodies";
-    if (!why && s->graph->ort->release < HANDS_OVER && reads_outside(s->graph, node))
+    if (!why && s->graph->ort->release < HANDS_OVER && has_bodies_reading_outside(s->graph, node))
       why = "this release of ONNX Runtime does not hand over what its bodies read";
-    if (!why) st = check_values(s, node->inputs, node->n_inputs + node->n_implicit, &why, err);
-    if (!st && !why) st = check_values(s, node->outputs, node->n_outputs, &why, err);
+    if (!why) st = check_value_types(s, node->inputs, node->n_inputs + node->n_implicit, &why, err);
+    if (!st && !why) st = check_value_types(s, node->outputs, node->n_outputs, &why, err);
     s->why[k] = why;
     s->may[k] = !why;
   }
   return st;
 }
 
-static lac_status find_edges(search *s, lac_error *err) {
+static lac_status list_edges(search *s, lac_error *err) {
   laci_ort_graph *graph = s->graph;
   size_t n = 0;
   for (int k = 0; k < graph->n_nodes; k++)
     n += (size_t)(graph->nodes[k].n_inputs + graph->nodes[k].n_implicit);
   int *begin = laci_ort_allocate(&graph->arena, (size_t)graph->n_nodes + 1, sizeof *begin);
   int *from = laci_ort_allocate(&graph->arena, n, sizeof *from);
-  if (!begin || !from) return laci_ort_no_memory(err);
+  if (!begin || !from) return laci_ort_fail_memory(err);
   int n_edges = 0;
   for (int k = 0; k < graph->n_nodes; k++) {
     const laci_ort_node *node = &graph->nodes[k];
@@ -115,7 +115,7 @@ static lac_status find_edges(search *s, lac_error *err) {
 
 /* ---- Questions about parts ---- */
 
-static void refuse(search *s, int node, const char *why) {
+static void refuse_node(search *s, int node, const char *why) {
   size_t n = why ? strlen(why) + 1 : 0;
   char *copy = n ? laci_ort_allocate(&s->graph->arena, n, 1) : NULL;
   if (copy) memcpy(copy, why, n);
@@ -124,7 +124,7 @@ static void refuse(search *s, int node, const char *why) {
 }
 
 /** Has the node's operator a weight that could be sparse? */
-static bool is_layer(const laci_ort_graph *graph, const laci_ort_node *node) {
+static bool has_prunable_weight(const laci_ort_graph *graph, const laci_ort_node *node) {
   static const char *const ops[] = {"Conv",        "ConvTranspose", "Gemm",        "MatMul",
                                     "FusedConv",   "FusedGemm",     "FusedMatMul", "Attention",
                                     "QLinearConv", "QLinearMatMul", "LSTM",        "GRU",
@@ -139,8 +139,8 @@ static bool is_layer(const laci_ort_graph *graph, const laci_ort_node *node) {
 
 /** Reads from the answer what would run each node of a part. *refused: a node became foreign.
  * *n_sparse: number of nodes that a sparse kernel would run. */
-static void look_at_answer(search *s, const laci_ort_part *part, const lac_plan_answer *answer,
-                           bool *refused, int *n_sparse) {
+static void apply_plan_answer(search *s, const laci_ort_part *part, const lac_plan_answer *answer,
+                              bool *refused, int *n_sparse) {
   *n_sparse = 0;
   for (int k = 0; k < part->n_nodes; k++) {
     const laci_ort_node *node = &s->graph->nodes[part->nodes[k]];
@@ -149,29 +149,29 @@ static void look_at_answer(search *s, const laci_ort_part *part, const lac_plan_
     if (first < 0 || lac_plan_find(answer, s->graph->values[first].name, &found, NULL)) continue;
     bool slow = found.runner == LAC_RUNNER_EXACT || found.runner == LAC_RUNNER_OPERATOR;
     if (found.runner == LAC_RUNNER_NONE || (slow && !s->options->all)) {
-      refuse(s, part->nodes[k], found.reason);
+      refuse_node(s, part->nodes[k], found.reason);
       *refused = true;
     }
     if (found.sparse) ++*n_sparse;
   }
 }
 
-static bool pays(const search *s, const laci_ort_part *part, int n_sparse) {
+static bool is_worth_taking(const search *s, const laci_ort_part *part, int n_sparse) {
   int n_layers = 0;
   if (s->options->all) return true;
   for (int k = 0; k < part->n_nodes; k++)
-    n_layers += is_layer(s->graph, &s->graph->nodes[part->nodes[k]]);
+    n_layers += has_prunable_weight(s->graph, &s->graph->nodes[part->nodes[k]]);
   return part->n_nodes >= LEAST_NODES && n_sparse > 0 && LEAST_SHARE * n_sparse >= n_layers;
 }
 
-static void refuse_all(search *s, const laci_ort_part *part, const char *why) {
-  for (int k = 0; k < part->n_nodes; k++) refuse(s, part->nodes[k], why);
+static void refuse_part(search *s, const laci_ort_part *part, const char *why) {
+  for (int k = 0; k < part->n_nodes; k++) refuse_node(s, part->nodes[k], why);
 }
 
 /** Asks about one part. *accepted: it can be planned, and is worth taking. *refused: nodes of it
  * became foreign. Fails only for want of memory, and where ONNX Runtime fails. */
-static lac_status ask(search *s, const laci_ort_part *part, bool *accepted, bool *refused,
-                      lac_error *err) {
+static lac_status ask_about_part(search *s, const laci_ort_part *part, bool *accepted,
+                                 bool *refused, lac_error *err) {
   laci_ort_model *model = NULL;
   lac_plan_answer *answer = NULL;
   lac_plan_facts facts = LAC_SIZED(lac_plan_facts);
@@ -184,17 +184,17 @@ static lac_status ask(search *s, const laci_ort_part *part, bool *accepted, bool
   options.run.threads = s->options->threads;
   options.run.context = s->graph->context;
   lac_status st = laci_ort_model_make(s->graph, part, false, &model, &why);
-  if (!st) st = lac_plan_ask(laci_ort_model_of(model), &options, &answer, &why);
+  if (!st) st = lac_plan_ask(laci_ort_get_loaded_model(model), &options, &answer, &why);
   if (!st) st = lac_plan_about(answer, &facts, &why);
   if (!st) {
-    look_at_answer(s, part, answer, refused, &n_sparse);
+    apply_plan_answer(s, part, answer, refused, &n_sparse);
     if (!*refused && facts.refusal) {
-      refuse_all(s, part, facts.reason);
+      refuse_part(s, part, facts.reason);
       *refused = true;
     }
-    *accepted = !*refused && pays(s, part, n_sparse);
+    *accepted = !*refused && is_worth_taking(s, part, n_sparse);
   } else if (st != LAC_NO_MEMORY) {
-    refuse_all(s, part, why.text);
+    refuse_part(s, part, why.text);
     *refused = true;
     st = LAC_OK;
   }
@@ -206,7 +206,7 @@ static lac_status ask(search *s, const laci_ort_part *part, bool *accepted, bool
 
 /* ---- Rounds ---- */
 
-static int list_nodes(search *s, int number) {
+static int list_part_nodes(search *s, int number) {
   int n = 0;
   for (int k = 0; k < s->graph->n_nodes; k++)
     if (s->part[k] == number) s->nodes[n++] = k;
@@ -214,22 +214,22 @@ static int list_nodes(search *s, int number) {
 }
 
 /** Cuts the graph and asks about each part. *again: nodes were refused. */
-static lac_status ask_all(search *s, int *n_parts, bool *again, lac_error *err) {
+static lac_status ask_about_all_parts(search *s, int *n_parts, bool *again, lac_error *err) {
   *again = false;
-  if (!laci_ort_cut(&s->edges, s->may, s->part, n_parts)) return laci_ort_no_memory(err);
+  if (!laci_ort_cut_graph(&s->edges, s->may, s->part, n_parts)) return laci_ort_fail_memory(err);
   for (int number = 0; number < *n_parts; number++) {
     laci_ort_part part;
     bool refused = false;
-    int n = list_nodes(s, number);
-    lac_status st = laci_ort_part_of(s->graph, s->nodes, n, &part, err);
-    if (!st) st = ask(s, &part, &s->accepted[number], &refused, err);
+    int n = list_part_nodes(s, number);
+    lac_status st = laci_ort_find_part_values(s->graph, s->nodes, n, &part, err);
+    if (!st) st = ask_about_part(s, &part, &s->accepted[number], &refused, err);
     if (st) return st;
     *again = *again || refused;
   }
   return LAC_OK;
 }
 
-static void describe(const search *s) {
+static void log_claimed_nodes(const search *s) {
   for (int k = 0; s->options->verbose && k < s->graph->n_nodes; k++) {
     const laci_ort_node *node = &s->graph->nodes[k];
     const char *why = s->part[k] >= 0 ? "" : s->why[k] ? s->why[k] : "its part would not be faster";
@@ -238,17 +238,17 @@ static void describe(const search *s) {
   }
 }
 
-static lac_status find(search *s, laci_ort_claim *claim, lac_error *err) {
+static lac_status find_parts(search *s, laci_ort_claim *claim, lac_error *err) {
   int n_parts = 0, n_taken = 0;
   bool again = true;
-  lac_status st = look_at_nodes(s, err);
-  if (!st) st = find_edges(s, err);
+  lac_status st = find_takeable_nodes(s, err);
+  if (!st) st = list_edges(s, err);
   for (int round = 0; !st && again && round < MOST_ROUNDS; round++)
-    st = ask_all(s, &n_parts, &again, err);
+    st = ask_about_all_parts(s, &n_parts, &again, err);
   if (st) return st;
   if (again) n_parts = 0; /* the last round still refused nodes: no part is known to run */
   int *number = laci_ort_allocate(&s->graph->arena, (size_t)n_parts + 1, sizeof *number);
-  if (!number) return laci_ort_no_memory(err);
+  if (!number) return laci_ort_fail_memory(err);
   for (int k = 0; k < n_parts; k++) number[k] = s->accepted[k] ? n_taken++ : -1;
   for (int k = 0; k < s->graph->n_nodes; k++) {
     s->part[k] = s->part[k] >= 0 && s->part[k] < n_parts ? number[s->part[k]] : -1;
@@ -256,18 +256,18 @@ static lac_status find(search *s, laci_ort_claim *claim, lac_error *err) {
   }
   claim->part = s->part;
   claim->n_parts = n_taken;
-  describe(s);
+  log_claimed_nodes(s);
   return LAC_OK;
 }
 
-lac_status laci_ort_claim_find(laci_ort_graph *graph, const laci_ort_options *options,
+lac_status laci_ort_find_claim(laci_ort_graph *graph, const laci_ort_options *options,
                                const ort_logger *logger, laci_ort_claim *claim, lac_error *err) {
   const ort_node *parent = NULL;
   size_t n = (size_t)graph->n_nodes + 1;
   search s = {.graph = graph, .options = options, .logger = logger};
   *claim = (laci_ort_claim){0};
-  lac_status st =
-      laci_ort_take(graph->ort, graph->ort->parent(graph->graph, &parent), "the graph", err);
+  lac_status st = laci_ort_take_failure(graph->ort, graph->ort->parent(graph->graph, &parent),
+                                        "the graph", err);
   if (st || parent || !graph->n_nodes) return st;
   s.may = laci_ort_allocate(&graph->arena, n, sizeof *s.may);
   s.packed = laci_ort_allocate(&graph->arena, n, sizeof *s.packed);
@@ -276,6 +276,6 @@ lac_status laci_ort_claim_find(laci_ort_graph *graph, const laci_ort_options *op
   s.accepted = laci_ort_allocate(&graph->arena, n, sizeof *s.accepted);
   s.nodes = laci_ort_allocate(&graph->arena, n, sizeof *s.nodes);
   if (!s.may || !s.packed || !s.why || !s.part || !s.accepted || !s.nodes)
-    return laci_ort_no_memory(err);
-  return find(&s, claim, err);
+    return laci_ort_fail_memory(err);
+  return find_parts(&s, claim, err);
 }

@@ -15,7 +15,7 @@ typedef struct laci_ort_claim {
 
 /** Finds the parts to take, each of which can be planned. A graph that is a body (of If, Loop,
  * Scan) has no parts: it is taken together with the node that it belongs to. */
-LAC_MUST_CHECK lac_status laci_ort_claim_find(laci_ort_graph *graph,
+LAC_MUST_CHECK lac_status laci_ort_find_claim(laci_ort_graph *graph,
                                               const laci_ort_options *options,
                                               const ort_logger *logger, laci_ort_claim *claim,
                                               lac_error *err);

@@ -45,13 +45,13 @@ typedef struct compute {
 
 /* ---- Ports ---- */
 
-static lac_status fill_port(port *to, laci_ort_graph *graph, int value, lac_error *err) {
+static lac_status read_port_info(port *to, laci_ort_graph *graph, int value, lac_error *err) {
   laci_ort_type type;
   const laci_ort_value *from = &graph->values[value];
-  lac_status st = laci_ort_type_of(graph, from->info, &type, err);
+  lac_status st = laci_ort_read_type(graph, from->info, &type, err);
   if (st) return st;
   to->name = strdup(from->name);
-  if (!to->name) return laci_ort_no_memory(err);
+  if (!to->name) return laci_ort_fail_memory(err);
   to->dtype = (lac_dtype)type.dtype;
   to->rank = type.rank > MOST_RANK ? -1 : type.rank;
   for (int k = 0; k < to->rank; k++) {
@@ -63,13 +63,13 @@ static lac_status fill_port(port *to, laci_ort_graph *graph, int value, lac_erro
   return LAC_OK;
 }
 
-static lac_status fill_ports(port **to, int *n_to, laci_ort_graph *graph, const int *values, int n,
-                             lac_error *err) {
+static lac_status read_all_port_info(port **to, int *n_to, laci_ort_graph *graph, const int *values,
+                                     int n, lac_error *err) {
   lac_status st = LAC_OK;
   *to = calloc((size_t)n + 1, sizeof **to);
-  if (!*to) return laci_ort_no_memory(err);
+  if (!*to) return laci_ort_fail_memory(err);
   *n_to = n;
-  for (int k = 0; !st && k < n; k++) st = fill_port(&(*to)[k], graph, values[k], err);
+  for (int k = 0; !st && k < n; k++) st = read_port_info(&(*to)[k], graph, values[k], err);
   return st;
 }
 
@@ -89,13 +89,13 @@ static lac_status open_session(const compute *c, int threads, lac_session **sess
   options.run.max_memory = from->memory;
   options.run.context = c->shared->context;
   options.n_plans = from->plans;
-  if (from->session_pool) options.parallel = laci_ort_parallel;
-  return lac_session_create(laci_ort_model_of(c->model), &options, session, err);
+  if (from->session_pool) options.parallel = laci_ort_run_parallel;
+  return lac_session_create(laci_ort_get_loaded_model(c->model), &options, session, err);
 }
 
 /** Plans the part, if all sizes are fixed. A failure is ignored here: the first run plans again,
  * and reports it. */
-static void plan_early(compute *c) {
+static void plan_fixed_sizes(compute *c) {
   lac_array *arrays = calloc((size_t)c->n_inputs + 1, sizeof *arrays);
   bool fixed = arrays != NULL;
   for (int k = 0; fixed && k < c->n_inputs; k++) {
@@ -124,17 +124,17 @@ static void log_memory(const compute *c) {
                "weights are copies; %d thread%s, %s",
                c->n_outputs ? c->outputs[0].name : "nothing", facts.n_plans,
                facts.n_plans == 1 ? "" : "s", (double)facts.bytes / 1e6,
-               (double)facts.max_memory / 1e6, (double)laci_ort_model_bytes(c->model) / 1e6,
+               (double)facts.max_memory / 1e6, (double)laci_ort_model_copied_bytes(c->model) / 1e6,
                facts.threads, facts.threads == 1 ? "" : "s", lac_dtype_name(facts.dtype));
 }
 
 static int expected_threads(const laci_ort_shared *shared) {
   if (shared->options.threads) return shared->options.threads;
-  return shared->threads ? shared->threads : laci_ort_cores();
+  return shared->threads ? shared->threads : laci_ort_count_cores();
 }
 
 /** Makes sure, in the first run, that the session has as many threads as ONNX Runtime's. */
-static lac_status count_threads(compute *c, ort_kernel *kernel, lac_error *err) {
+static lac_status match_session_threads(compute *c, ort_kernel *kernel, lac_error *err) {
   laci_ort_shared *shared = c->shared;
   lac_status st = LAC_OK;
   if (__atomic_load_n(&c->counted, __ATOMIC_ACQUIRE)) return LAC_OK;
@@ -161,11 +161,11 @@ static lac_status count_threads(compute *c, ort_kernel *kernel, lac_error *err) 
 }
 
 /** Makes the session add its steps to the profile while a profiler is started. */
-static void watch(compute *c) {
+static void update_step_profiling(compute *c) {
   laci_ort_profiles *profiles = &c->shared->profiles;
-  bool wanted = laci_ort_profiles_wanted(profiles);
+  bool wanted = laci_ort_profiles_are_started(profiles);
   if (__atomic_load_n(&c->watched, __ATOMIC_ACQUIRE) == wanted) return;
-  lac_session_watch(c->session, wanted ? laci_ort_profiles_step : NULL, profiles);
+  lac_session_watch(c->session, wanted ? laci_ort_profiles_add_step : NULL, profiles);
   __atomic_store_n(&c->watched, wanted, __ATOMIC_RELEASE);
 }
 
@@ -176,30 +176,32 @@ static lac_status read_shape(const laci_ort *ort, const ort_value *value, lac_ar
   ort_shape *shape = NULL;
   size_t rank = 0;
   int dtype = 0;
-  lac_status st = laci_ort_take(ort, ort->tensor_shape(value, &shape), in->name, err);
+  lac_status st = laci_ort_take_failure(ort, ort->tensor_shape(value, &shape), in->name, err);
   if (st) return st;
-  st = laci_ort_take(ort, ort->element_type(shape, &dtype), in->name, err);
-  if (!st) st = laci_ort_take(ort, ort->rank(shape, &rank), in->name, err);
+  st = laci_ort_take_failure(ort, ort->element_type(shape, &dtype), in->name, err);
+  if (!st) st = laci_ort_take_failure(ort, ort->rank(shape, &rank), in->name, err);
   if (!st && rank > MOST_RANK)
     st = laci_ort_fail(err, LAC_BAD_SHAPE, "%s: %zu dimensions, at most %d can be run", in->name,
                        rank, MOST_RANK);
-  if (!st && rank) st = laci_ort_take(ort, ort->sizes(shape, array->shape, rank), in->name, err);
+  if (!st && rank)
+    st = laci_ort_take_failure(ort, ort->sizes(shape, array->shape, rank), in->name, err);
   ort->release_shape(shape);
   array->dtype = (lac_dtype)dtype;
   array->rank = (int)rank;
   return st;
 }
 
-static lac_status take_input(const compute *c, const ort_kernel *kernel, int at, lac_array *array,
+static lac_status bind_input(const compute *c, const ort_kernel *kernel, int at, lac_array *array,
                              lac_error *err) {
   static char nothing; /* address of the data of an array without elements */
   const laci_ort *ort = c->shared->ort;
   const port *in = &c->inputs[at];
   const ort_value *value = NULL;
-  lac_status st = laci_ort_take(ort, ort->kernel_input(kernel, (size_t)at, &value), in->name, err);
+  lac_status st =
+      laci_ort_take_failure(ort, ort->kernel_input(kernel, (size_t)at, &value), in->name, err);
   if (!st && !value) st = laci_ort_fail(err, LAC_BAD_ARGUMENT, "%s: it is missing", in->name);
   if (!st) st = read_shape(ort, value, array, in, err);
-  if (!st) st = laci_ort_take(ort, ort->tensor_data(value, &array->data), in->name, err);
+  if (!st) st = laci_ort_take_failure(ort, ort->tensor_data(value, &array->data), in->name, err);
   if (st) return st;
   array->name = c->by_place ? NULL : in->name;
   array->size_bytes = lac_dtype_size(array->dtype);
@@ -210,7 +212,7 @@ static lac_status take_input(const compute *c, const ort_kernel *kernel, int at,
 
 /** Returns the size that a symbol has in the shapes of the inputs. -1: no input has the symbol, or
  * two inputs have different sizes for it. */
-static int64_t find_size(const compute *c, const lac_array *inputs, const char *symbol) {
+static int64_t find_symbol_size(const compute *c, const lac_array *inputs, const char *symbol) {
   int64_t found = -1;
   for (int k = 0; *symbol && k < c->n_inputs; k++) {
     const port *in = &c->inputs[k];
@@ -225,17 +227,18 @@ static int64_t find_size(const compute *c, const lac_array *inputs, const char *
 
 /** Fills an output's rank and shape from the graph's shape and the inputs' symbols. False: a size
  * is not known. */
-static bool expect_shape(const compute *c, const port *out, const lac_array *inputs,
-                         lac_array *array) {
+static bool predict_output_shape(const compute *c, const port *out, const lac_array *inputs,
+                                 lac_array *array) {
   array->rank = out->rank;
   for (int k = 0; k < out->rank; k++) {
-    array->shape[k] = out->sizes[k] >= 0 ? out->sizes[k] : find_size(c, inputs, out->symbols[k]);
+    array->shape[k] =
+        out->sizes[k] >= 0 ? out->sizes[k] : find_symbol_size(c, inputs, out->symbols[k]);
     if (array->shape[k] < 0) return false;
   }
   return out->rank >= 0;
 }
 
-static bool same_shape(const lac_array *one, const lac_array *other) {
+static bool is_same_shape(const lac_array *one, const lac_array *other) {
   bool same = one->rank == other->rank;
   for (int k = 0; same && k < one->rank; k++) same = one->shape[k] == other->shape[k];
   return same;
@@ -252,32 +255,32 @@ static uint64_t hash_sizes(const compute *c, const lac_array *inputs) {
   return hash | 1;
 }
 
-static bool is_verified(compute *c, uint64_t sizes) {
+static bool has_verified_sizes(compute *c, uint64_t sizes) {
   for (int k = 0; k < MOST_VERIFIED; k++)
     if (atomic_load_explicit(&c->verified[k], memory_order_relaxed) == sizes) return true;
   return false;
 }
 
-static lac_status make_output(const compute *c, ort_kernel *kernel, int at, const lac_array *like,
-                              void **data, lac_error *err) {
+static lac_status allocate_output(const compute *c, ort_kernel *kernel, int at,
+                                  const lac_array *like, void **data, lac_error *err) {
   const laci_ort *ort = c->shared->ort;
   const char *name = c->outputs[at].name;
   ort_value *value = NULL;
-  lac_status st = laci_ort_take(
+  lac_status st = laci_ort_take_failure(
       ort, ort->kernel_output(kernel, (size_t)at, like->shape, (size_t)like->rank, &value), name,
       err);
   if (!st && !value) st = laci_ort_fail(err, LAC_IO, "%s: ONNX Runtime has no room for it", name);
-  return st ? st : laci_ort_take(ort, ort->tensor_data(value, data), name, err);
+  return st ? st : laci_ort_take_failure(ort, ort->tensor_data(value, data), name, err);
 }
 
 /** Makes the session compute an output in ONNX Runtime's memory, without a copy. */
-static lac_status place_output(const compute *c, ort_kernel *kernel, int at, lac_array *array,
-                               lac_error *err) {
+static lac_status bind_output(const compute *c, ort_kernel *kernel, int at, lac_array *array,
+                              lac_error *err) {
   static char nothing;
   array->dtype = c->outputs[at].dtype;
   array->size_bytes = lac_dtype_size(array->dtype);
   for (int k = 0; k < array->rank; k++) array->size_bytes *= (size_t)array->shape[k];
-  lac_status st = make_output(c, kernel, at, array, &array->data, err);
+  lac_status st = allocate_output(c, kernel, at, array, &array->data, err);
   if (!array->size_bytes) array->data = &nothing;
   return st;
 }
@@ -289,30 +292,30 @@ static lac_status copy_output(const compute *c, ort_kernel *kernel, int at, cons
   if (array->dtype != out->dtype)
     return laci_ort_fail(err, LAC_BAD_VALUE, "%s: its type is %s, the graph says %s", out->name,
                          lac_dtype_name(array->dtype), lac_dtype_name(out->dtype));
-  lac_status st = make_output(c, kernel, at, array, &data, err);
+  lac_status st = allocate_output(c, kernel, at, array, &data, err);
   if (!st && array->size_bytes) memcpy(data, array->data, array->size_bytes);
   return st;
 }
 
 /** Runs the session. arrays: [n_inputs + 2 n_outputs], all zero; they become inputs, outputs, and
  * the outputs' expected shapes. */
-static lac_status run_on(compute *c, ort_kernel *kernel, lac_array *arrays, lac_error *err) {
+static lac_status run_session(compute *c, ort_kernel *kernel, lac_array *arrays, lac_error *err) {
   lac_array *inputs = arrays, *outputs = inputs + c->n_inputs, *expected = outputs + c->n_outputs;
   lac_status st = LAC_OK;
   bool said = true, right = true;
-  for (int k = 0; !st && k < c->n_inputs; k++) st = take_input(c, kernel, k, &inputs[k], err);
+  for (int k = 0; !st && k < c->n_inputs; k++) st = bind_input(c, kernel, k, &inputs[k], err);
   if (st) return st;
   for (int k = 0; k < c->n_outputs; k++)
-    said = expect_shape(c, &c->outputs[k], inputs, &expected[k]) && said;
+    said = predict_output_shape(c, &c->outputs[k], inputs, &expected[k]) && said;
   uint64_t sizes = hash_sizes(c, inputs);
-  bool in_place = said && is_verified(c, sizes);
+  bool in_place = said && has_verified_sizes(c, sizes);
   for (int k = 0; !st && k < c->n_outputs; k++) {
-    if (in_place) outputs[k] = expected[k], st = place_output(c, kernel, k, &outputs[k], err);
+    if (in_place) outputs[k] = expected[k], st = bind_output(c, kernel, k, &outputs[k], err);
     outputs[k].name = c->by_place ? NULL : c->outputs[k].name;
   }
   if (!st) st = lac_session_run(c->session, inputs, c->n_inputs, outputs, c->n_outputs, err);
   for (int k = 0; !st && k < c->n_outputs; k++) {
-    right = same_shape(&outputs[k], &expected[k]) && right;
+    right = is_same_shape(&outputs[k], &expected[k]) && right;
     if (!in_place) st = copy_output(c, kernel, k, &outputs[k], err);
   }
   lac_session_release(outputs, c->n_outputs);
@@ -324,31 +327,31 @@ static lac_status run_on(compute *c, ort_kernel *kernel, lac_array *arrays, lac_
   return st;
 }
 
-static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
+static ort_status *run_part(ort_compute *self, void *state, ort_kernel *kernel) {
   compute *c = (compute *)self;
   const laci_ort *ort = c->shared->ort;
   lac_array on_stack[MOST_PORTS_ON_STACK] = {{0}}, *arrays = on_stack;
   lac_error err = {0};
   (void)state;
-  if (!kernel) return laci_ort_lacks(ort, "Compute");
-  lac_status st = count_threads(c, kernel, &err);
+  if (!kernel) return laci_ort_fail_missing(ort, "Compute");
+  lac_status st = match_session_threads(c, kernel, &err);
   size_t n = (size_t)(c->n_inputs + 2 * c->n_outputs);
   if (!st && n > MOST_PORTS_ON_STACK) {
     arrays = calloc(n, sizeof *arrays);
-    if (!arrays) st = laci_ort_no_memory(&err);
+    if (!arrays) st = laci_ort_fail_memory(&err);
   }
-  laci_ort_enter_kernel(ort, kernel);
-  laci_ort_team_spin(c->shared->options.spins);
-  if (!st) watch(c);
-  if (!st) st = run_on(c, kernel, arrays, &err);
-  laci_ort_enter_kernel(NULL, NULL);
+  laci_ort_use_kernel_threads(ort, kernel);
+  laci_ort_set_team_spin(c->shared->options.spins);
+  if (!st) update_step_profiling(c);
+  if (!st) st = run_session(c, kernel, arrays, &err);
+  laci_ort_use_kernel_threads(NULL, NULL);
   if (arrays != on_stack) free(arrays);
-  return laci_ort_give(ort, st, &err);
+  return laci_ort_make_status(ort, st, &err);
 }
 
 static ort_status *create_state(ort_compute *self, void *context, void **state) {
   (void)context;
-  if (!state) return laci_ort_lacks(((compute *)self)->shared->ort, "CreateState");
+  if (!state) return laci_ort_fail_missing(((compute *)self)->shared->ort, "CreateState");
   *state = self; /* a computation has no state of its own */
   return NULL;
 }
@@ -361,7 +364,7 @@ static void release_state(ort_compute *self, void *state) {
 /* ---- Creation ---- */
 
 /** Checks the numbers of ports, since a packed model need not fit the node that holds it. */
-static lac_status check_counts(const compute *c, lac_error *err) {
+static lac_status check_port_counts(const compute *c, lac_error *err) {
   const lac_array *arrays = NULL;
   int n_inputs = lac_session_inputs(c->session, &arrays);
   int n_outputs = lac_session_outputs(c->session, &arrays);
@@ -376,24 +379,26 @@ lac_status laci_ort_compute_create(laci_ort_shared *shared, laci_ort_graph *grap
                                    ort_compute **made, lac_error *err) {
   compute *c = calloc(1, sizeof *c);
   *made = NULL;
-  if (!c) return laci_ort_no_memory(err);
+  if (!c) return laci_ort_fail_memory(err);
   c->face = (ort_compute){.version = LAC_ORT_API,
                           .create_state = create_state,
-                          .run = run,
+                          .run = run_part,
                           .release_state = release_state};
   c->shared = shared;
   c->model = model;
   c->by_place = laci_ort_model_is_packed(model);
-  lac_status st = fill_ports(&c->inputs, &c->n_inputs, graph, part->inputs, part->n_inputs, err);
-  if (!st) st = fill_ports(&c->outputs, &c->n_outputs, graph, part->outputs, part->n_outputs, err);
+  lac_status st =
+      read_all_port_info(&c->inputs, &c->n_inputs, graph, part->inputs, part->n_inputs, err);
+  if (!st)
+    st = read_all_port_info(&c->outputs, &c->n_outputs, graph, part->outputs, part->n_outputs, err);
   if (!st) st = open_session(c, expected_threads(shared), &c->session, err);
-  if (!st) st = check_counts(c, err);
+  if (!st) st = check_port_counts(c, err);
   if (st) {
     c->model = NULL;
     laci_ort_compute_destroy(&c->face);
     return st;
   }
-  plan_early(c);
+  plan_fixed_sizes(c);
   log_memory(c);
   *made = &c->face;
   return LAC_OK;

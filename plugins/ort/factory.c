@@ -53,17 +53,17 @@ static ort_status *get_supported_devices(ort_factory *self, const ort_device *co
   lac_error err = {0};
   lac_status st = LAC_OK;
   if (!n || (n_devices && !devices) || (most && !to))
-    return laci_ort_lacks(&f->ort, "GetSupportedDevices");
+    return laci_ort_fail_missing(&f->ort, "GetSupportedDevices");
   *n = 0;
   for (size_t k = 0; !st && k < n_devices && *n < most; k++) {
     if (!devices[k]) st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "a device is NULL");
     if (st || f->ort.device_kind(devices[k]) != LAC_ORT_CPU) continue;
-    st = laci_ort_take(&f->ort, f->ort.create_device(self, devices[k], NULL, NULL, &to[*n]),
-                       "a device", &err);
+    st = laci_ort_take_failure(&f->ort, f->ort.create_device(self, devices[k], NULL, NULL, &to[*n]),
+                               "a device", &err);
     if (!st) ++*n;
   }
   while (st && *n) f->ort.release_device(to[--*n]);
-  return laci_ort_give(&f->ort, st, &err);
+  return laci_ort_make_status(&f->ort, st, &err);
 }
 
 static ort_status *create_ep(ort_factory *self, const ort_device *const *devices,
@@ -75,8 +75,9 @@ static ort_status *create_ep(ort_factory *self, const ort_device *const *devices
   (void)devices;
   (void)metadata;
   (void)n_devices;
-  if (!options || !ep) return laci_ort_lacks(&f->ort, "CreateEp");
-  return laci_ort_give(&f->ort, laci_ort_ep_create(&f->ort, options, logger, ep, &err), &err);
+  if (!options || !ep) return laci_ort_fail_missing(&f->ort, "CreateEp");
+  return laci_ort_make_status(&f->ort, laci_ort_ep_create(&f->ort, options, logger, ep, &err),
+                              &err);
 }
 
 static void release_ep(ort_factory *self, ort_ep *ep) {
@@ -91,7 +92,7 @@ static ort_status *create_allocator(ort_factory *self, const void *memory, const
                                     void **allocator) {
   (void)memory;
   (void)options;
-  if (!allocator) return laci_ort_lacks(&((factory *)self)->ort, "CreateAllocator");
+  if (!allocator) return laci_ort_fail_missing(&((factory *)self)->ort, "CreateAllocator");
   *allocator = NULL;
   return NULL;
 }
@@ -102,7 +103,7 @@ static void release_allocator(ort_factory *self, void *allocator) {
 }
 
 static ort_status *create_data_transfer(ort_factory *self, void **transfer) {
-  if (!transfer) return laci_ort_lacks(&((factory *)self)->ort, "CreateDataTransfer");
+  if (!transfer) return laci_ort_fail_missing(&((factory *)self)->ort, "CreateDataTransfer");
   *transfer = NULL;
   return NULL;
 }
@@ -116,7 +117,7 @@ static ort_status *create_stream(ort_factory *self, const void *memory, const or
                                  void **stream) {
   (void)memory;
   (void)options;
-  if (!stream) return laci_ort_lacks(&((factory *)self)->ort, "CreateSyncStreamForDevice");
+  if (!stream) return laci_ort_fail_missing(&((factory *)self)->ort, "CreateSyncStreamForDevice");
   *stream = NULL;
   return NULL;
 }
@@ -161,12 +162,12 @@ ort_status *CreateEpFactories(const char *registered, const ort_base *base,
   (void)registered;
   (void)logger;
   if (n) *n = 0;
-  lac_status st = laci_ort_fill(&ort, base, &err);
+  lac_status st = laci_ort_fill_table(&ort, base, &err);
   if (!st && (!made || !n || most < 1))
     st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "there is no room for a factory");
   factory *f = st ? NULL : find_factory(&ort);
-  if (!st && !f) st = laci_ort_no_memory(&err);
-  if (st) return laci_ort_give(&ort, st, &err);
+  if (!st && !f) st = laci_ort_fail_memory(&err);
+  if (st) return laci_ort_make_status(&ort, st, &err);
   made[0] = &f->face;
   *n = 1;
   return NULL;

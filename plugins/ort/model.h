@@ -20,8 +20,9 @@ typedef struct laci_ort_model laci_ort_model;
 
 /** Finds what a part of these nodes reads and makes: inputs of its own that are no constants, and
  * outputs that nodes outside or the graph's caller read. Allocates in the graph's memory. */
-LAC_MUST_CHECK lac_status laci_ort_part_of(laci_ort_graph *graph, const int *nodes, int n_nodes,
-                                           laci_ort_part *part, lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_find_part_values(laci_ort_graph *graph, const int *nodes,
+                                                    int n_nodes, laci_ort_part *part,
+                                                    lac_error *err);
 
 /** Makes the model. keep: copies weights that are in ONNX Runtime's memory; else the model is valid
  * only as long as the graph. *made is NULL on failure. */
@@ -31,11 +32,11 @@ LAC_MUST_CHECK lac_status laci_ort_model_make(laci_ort_graph *graph, const laci_
 LAC_MUST_CHECK lac_status laci_ort_model_unpack(const void *bytes, size_t n, laci_ort_model **made,
                                                 lac_error *err);
 /** Returns the loaded model, which `made` owns. */
-const lac_model *laci_ort_model_of(const laci_ort_model *made);
+const lac_model *laci_ort_get_loaded_model(const laci_ort_model *made);
 /** Was the model loaded from a pack (laci_ort_model_unpack)? */
 bool laci_ort_model_is_packed(const laci_ort_model *made);
 /** Returns the bytes of weights that it holds copies of. */
-uint64_t laci_ort_model_bytes(const laci_ort_model *made);
+uint64_t laci_ort_model_copied_bytes(const laci_ort_model *made);
 /** Destroys a model; NULL is fine. */
 void laci_ort_model_destroy(laci_ort_model *made);
 

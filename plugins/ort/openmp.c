@@ -89,14 +89,14 @@ static void wait_for_change(atomic_int *at, int seen, bool spins, atomic_int *sl
   atomic_fetch_sub(sleepers, 1);
 }
 
-static void wake(atomic_int *at, atomic_int *sleepers) {
+static void wake_sleepers(atomic_int *at, atomic_int *sleepers) {
   if (atomic_load(sleepers) > 0)
     (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* ---- Teams ---- */
 
-static void take_part(team *t, int number) {
+static void run_member_part(team *t, int number) {
   if (number >= t->n) return;
   self.inside = t;
   self.number = number;
@@ -115,21 +115,21 @@ static void *run_member(void *context) {
     wait_for_change(&t->posted, seen, t->spins, &t->sleepers);
     seen = atomic_load(&t->posted);
     if (t->closing) return NULL;
-    take_part(t, m->number);
-    if (atomic_fetch_sub(&t->left, 1) == 1) wake(&t->left, &t->sleepers);
+    run_member_part(t, m->number);
+    if (atomic_fetch_sub(&t->left, 1) == 1) wake_sleepers(&t->left, &t->sleepers);
   }
 }
 
-static void post(team *t) {
+static void post_region(team *t) {
   atomic_fetch_add(&t->posted, 1);
-  wake(&t->posted, &t->sleepers);
+  wake_sleepers(&t->posted, &t->sleepers);
 }
 
 static void end_team(void *context) {
   team *t = context;
   if (!t || t->owner != getpid()) return; /* after a fork: its threads are in the other process */
   t->closing = true;
-  post(t);
+  post_region(t);
   for (int k = 0; k < t->n_members; k++) {
     (void)pthread_join(t->members[k]->thread, NULL);
     free(t->members[k]);
@@ -137,12 +137,12 @@ static void end_team(void *context) {
   free(t);
 }
 
-static void make_key(void) { (void)pthread_key_create(&ends, end_team); }
+static void create_team_key(void) { (void)pthread_key_create(&ends, end_team); }
 
 /** Returns a team of this thread with n threads, or of fewer if the system has no more. */
-static team *team_of(int n) {
+static team *get_or_start_team(int n) {
   team *t = self.own;
-  (void)pthread_once(&once, make_key);
+  (void)pthread_once(&once, create_team_key);
   if (!t || t->owner != getpid()) {
     t = calloc(1, sizeof *t);
     if (!t) return NULL;
@@ -172,7 +172,7 @@ static team *team_of(int n) {
 /* ---- OpenMP ---- */
 
 /** Runs all parts of a region on this thread, one after the other, if no thread can be started. */
-static void run_alone(void (*body)(void *), void *data, int n) {
+static void run_region_serially(void (*body)(void *), void *data, int n) {
   int number = self.number, before = self.n;
   bool alone = self.alone;
   self.alone = true;
@@ -191,12 +191,12 @@ void GOMP_parallel(void (*body)(void *), void *data, unsigned n, unsigned flags)
   (void)flags;
   if (wanted > MOST_TEAM) wanted = MOST_TEAM;
   if (wanted == 1 || self.inside || self.alone) {
-    run_alone(body, data, 1);
+    run_region_serially(body, data, 1);
     return;
   }
-  team *t = team_of(wanted);
+  team *t = get_or_start_team(wanted);
   if (!t || t->n_members + 1 < wanted) {
-    run_alone(body, data, wanted);
+    run_region_serially(body, data, wanted);
     return;
   }
   t->body = body;
@@ -205,8 +205,8 @@ void GOMP_parallel(void (*body)(void *), void *data, unsigned n, unsigned flags)
   t->spins = !self.never_spins;
   atomic_store(&t->arrived, 0);
   atomic_store(&t->left, t->n_members);
-  post(t);
-  take_part(t, 0);
+  post_region(t);
+  run_member_part(t, 0);
   for (int left = atomic_load(&t->left); left; left = atomic_load(&t->left))
     wait_for_change(&t->left, left, t->spins, &t->sleepers);
 }
@@ -221,11 +221,11 @@ void GOMP_barrier(void) {
   }
   atomic_store(&t->arrived, 0);
   atomic_fetch_add(&t->passed, 1);
-  wake(&t->passed, &t->sleepers);
+  wake_sleepers(&t->passed, &t->sleepers);
 }
 
 int omp_get_max_threads(void) {
-  if (!self.wanted) self.wanted = laci_ort_cores();
+  if (!self.wanted) self.wanted = laci_ort_count_cores();
   return self.wanted;
 }
 
@@ -239,4 +239,4 @@ void omp_set_num_threads(int n) {
 
 void laci_team_survives_fork(void) {}
 
-void laci_ort_team_spin(bool spin) { self.never_spins = !spin; }
+void laci_ort_set_team_spin(bool spin) { self.never_spins = !spin; }

@@ -13,6 +13,6 @@
 
 /** Sets whether threads wait for the next loop in a busy manner, for some microseconds, before they
  * sleep: for regions that the calling thread begins from now on. Default: they do. */
-void laci_ort_team_spin(bool spin);
+void laci_ort_set_team_spin(bool spin);
 
 #endif

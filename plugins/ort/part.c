@@ -14,12 +14,12 @@
 
 enum { MOST_JOINED = 512 }; /* parts and foreign nodes together, for which joins are tried */
 
-static int root_of(int *above, int node) {
+static int find_set_root(int *above, int node) {
   while (above[node] != node) node = above[node] = above[above[node]];
   return node;
 }
 
-static void connect_levels(const laci_ort_edges *e, const bool *may, int *level, int *above) {
+static void find_levels_and_sets(const laci_ort_edges *e, const bool *may, int *level, int *above) {
   for (int node = 0; node < e->n_nodes; node++) {
     level[node] = 0;
     above[node] = node;
@@ -30,7 +30,7 @@ static void connect_levels(const laci_ort_edges *e, const bool *may, int *level,
     for (int k = e->begin[node]; may[node] && k < e->begin[node + 1]; k++) {
       int from = e->from[k];
       if (may[from] && level[from] == level[node])
-        above[root_of(above, node)] = root_of(above, from);
+        above[find_set_root(above, node)] = find_set_root(above, from);
     }
   }
 }
@@ -41,7 +41,7 @@ static int number_groups(const laci_ort_edges *e, int *above, int *group) {
   int n = 0;
   for (int node = 0; node < e->n_nodes; node++) group[node] = -1;
   for (int node = 0; node < e->n_nodes; node++) {
-    int root = root_of(above, node);
+    int root = find_set_root(above, node);
     if (group[root] < 0) group[root] = n++;
     group[node] = group[root];
   }
@@ -49,7 +49,7 @@ static int number_groups(const laci_ort_edges *e, int *above, int *group) {
 }
 
 /** Is there a path from group `from` to group `to` of two edges or more? */
-static bool detour(const bool *edge, int n, int from, int to, bool *seen, int *stack) {
+static bool has_indirect_path(const bool *edge, int n, int from, int to, bool *seen, int *stack) {
   int n_stack = 0;
   memset(seen, 0, (size_t)n);
   for (int k = 0; k < n; k++)
@@ -71,7 +71,7 @@ typedef struct joining {
   int *stack, *into; /* [n] the group that a group was joined with */
 } joining;
 
-static void join(joining *j, int from, int to) {
+static void join_groups_of_edge(joining *j, int from, int to) {
   for (int k = 0; k < j->n; k++) {
     j->edge[from * j->n + k] |= j->edge[to * j->n + k];
     j->edge[k * j->n + from] |= j->edge[k * j->n + to];
@@ -83,21 +83,22 @@ static void join(joining *j, int from, int to) {
 }
 
 /** Joins pairs of parts, of which one reads from the other, unless that would make a cycle. */
-static void join_all(joining *j) {
+static void join_connected_parts(joining *j) {
   for (bool again = true; again;) {
     again = false;
     for (int from = 0; from < j->n; from++) {
       for (int to = 0; to < j->n; to++) {
         if (!j->taken[from] || !j->taken[to] || !j->edge[from * j->n + to]) continue;
-        if (detour(j->edge, j->n, from, to, j->seen, j->stack)) continue;
-        join(j, from, to);
+        if (has_indirect_path(j->edge, j->n, from, to, j->seen, j->stack)) continue;
+        join_groups_of_edge(j, from, to);
         again = true;
       }
     }
   }
 }
 
-static bool join_groups(const laci_ort_edges *e, const bool *may, int *group, int n_groups) {
+static bool join_parts_without_cycles(const laci_ort_edges *e, const bool *may, int *group,
+                                      int n_groups) {
   joining j = {.n = n_groups};
   size_t n = (size_t)n_groups;
   j.edge = calloc(n * n + 1, 1);
@@ -113,7 +114,7 @@ static bool join_groups(const laci_ort_edges *e, const bool *may, int *group, in
       if (group[e->from[k]] != group[node])
         j.edge[group[e->from[k]] * n_groups + group[node]] = true;
   }
-  if (fine) join_all(&j);
+  if (fine) join_connected_parts(&j);
   for (int node = 0; fine && node < e->n_nodes; node++)
     while (j.into[group[node]] != group[node]) group[node] = j.into[group[node]];
   free(j.edge);
@@ -124,7 +125,7 @@ static bool join_groups(const laci_ort_edges *e, const bool *may, int *group, in
   return fine;
 }
 
-bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts) {
+bool laci_ort_cut_graph(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts) {
   size_t n = (size_t)edges->n_nodes;
   int *level = calloc(n + 1, sizeof *level), *above = calloc(n + 1, sizeof *above);
   int *number = calloc(n + 1, sizeof *number);
@@ -132,10 +133,11 @@ bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *
   *n_parts = 0;
   for (size_t node = 0; node < n; node++) whole = whole && may[node];
   if (fine) {
-    connect_levels(edges, may, level, above);
+    find_levels_and_sets(edges, may, level, above);
     int n_groups = number_groups(edges, above, part);
     if (whole) memset(part, 0, n * sizeof *part); /* one part, even if not connected */
-    if (!whole && n_groups <= MOST_JOINED) fine = join_groups(edges, may, part, n_groups);
+    if (!whole && n_groups <= MOST_JOINED)
+      fine = join_parts_without_cycles(edges, may, part, n_groups);
   }
   for (size_t node = 0; fine && node < n; node++) number[node] = -1;
   for (size_t node = 0; fine && node < n; node++) {

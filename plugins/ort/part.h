@@ -16,6 +16,6 @@ typedef struct laci_ort_edges {
 /** Sets part[k] to the number of node k's part, 0 .. *n_parts - 1 in the order of their first
  * nodes, and -1 for nodes that may not be taken. Parts are as large as possible: to merge two
  * connected parts would make a cycle. Returns false where there is not enough memory. */
-bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts);
+bool laci_ort_cut_graph(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts);
 
 #endif

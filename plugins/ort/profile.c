@@ -25,7 +25,7 @@ struct laci_ort_profiler {
 /* Guards the links between profilers and their session's list, since the session may end first. */
 static pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER;
 
-static double now(void) {
+static double seconds_now(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
@@ -43,13 +43,13 @@ void laci_ort_profiles_clear(laci_ort_profiles *profiles) {
   (void)pthread_mutex_destroy(&profiles->lock);
 }
 
-bool laci_ort_profiles_wanted(const laci_ort_profiles *profiles) {
+bool laci_ort_profiles_are_started(const laci_ort_profiles *profiles) {
   return __atomic_load_n(&profiles->n_started, __ATOMIC_ACQUIRE) > 0;
 }
 
 /* ---- Steps ---- */
 
-static bool make_room(laci_ort_profiler *p) {
+static bool grow_events(laci_ort_profiler *p) {
   if (p->n < p->most) return true;
   size_t most = p->most ? 2 * p->most : 256;
   ort_event **events = p->n < MOST_EVENTS ? realloc(p->events, most * sizeof(ort_event *)) : NULL;
@@ -60,13 +60,13 @@ static bool make_room(laci_ort_profiler *p) {
 }
 
 /** Adds an event; without memory for it, the profile lacks it. */
-static void add(laci_ort_profiler *p, const lac_session_step *step) {
+static void add_event(laci_ort_profiler *p, const lac_session_step *step) {
   static const char *const keys[] = {"provider", "op_name", "kernel", "sparse"};
   const char *const values[] = {"LacunaExecutionProvider", step->op ? step->op : "",
                                 step->kernel ? step->kernel : "", step->sparse ? "1" : "0"};
   const char *name = step->name && *step->name ? step->name : step->op ? step->op : "";
   ort_event *event = NULL;
-  if (!make_room(p)) return;
+  if (!grow_events(p)) return;
   ort_status *failed = p->ort->create_event(
       LAC_ORT_KERNEL, (int32_t)getpid(), (int32_t)gettid(), name,
       (int64_t)((step->begin_seconds - p->origin) * 1e6), (int64_t)(step->seconds * 1e6), keys,
@@ -75,17 +75,17 @@ static void add(laci_ort_profiler *p, const lac_session_step *step) {
   if (!failed && event) p->events[p->n++] = event;
 }
 
-void laci_ort_profiles_step(void *context, const lac_session_step *step) {
+void laci_ort_profiles_add_step(void *context, const lac_session_step *step) {
   laci_ort_profiles *profiles = context;
   (void)pthread_mutex_lock(&profiles->lock);
   for (laci_ort_profiler *p = profiles->first; p; p = p->next)
-    if (p->started && step->begin_seconds >= p->origin) add(p, step);
+    if (p->started && step->begin_seconds >= p->origin) add_event(p, step);
   (void)pthread_mutex_unlock(&profiles->lock);
 }
 
 /* ---- A profiler ---- */
 
-static void drop_events(laci_ort_profiler *p) {
+static void free_events(laci_ort_profiler *p) {
   for (size_t k = 0; k < p->n; k++) p->ort->release_event(p->events[k]);
   free(p->events);
   p->events = NULL;
@@ -100,32 +100,32 @@ static void set_started(laci_ort_profiler *p, bool started) {
   if (p->of) (void)pthread_mutex_unlock(&p->of->lock);
 }
 
-static ort_status *start(ort_profiler *self, int64_t passed_ns) {
+static ort_status *start_profile(ort_profiler *self, int64_t passed_ns) {
   laci_ort_profiler *p = (laci_ort_profiler *)self;
   (void)pthread_mutex_lock(&ends);
-  p->origin = now() - (double)passed_ns / 1e9;
+  p->origin = seconds_now() - (double)passed_ns / 1e9;
   set_started(p, true);
   (void)pthread_mutex_unlock(&ends);
   return NULL;
 }
 
-static ort_status *end(ort_profiler *self, ort_events *events) {
+static ort_status *end_profile(ort_profiler *self, ort_events *events) {
   laci_ort_profiler *p = (laci_ort_profiler *)self;
   lac_error err = {0};
   lac_status st = LAC_OK;
-  if (!events) return laci_ort_lacks(p->ort, "EndProfiling");
+  if (!events) return laci_ort_fail_missing(p->ort, "EndProfiling");
   (void)pthread_mutex_lock(&ends);
   set_started(p, false);
   if (p->n)
-    st =
-        laci_ort_take(p->ort, p->ort->add_events(events, (const ort_event *const *)p->events, p->n),
-                      "a profile", &err);
-  drop_events(p);
+    st = laci_ort_take_failure(
+        p->ort, p->ort->add_events(events, (const ort_event *const *)p->events, p->n), "a profile",
+        &err);
+  free_events(p);
   (void)pthread_mutex_unlock(&ends);
-  return laci_ort_give(p->ort, st, &err);
+  return laci_ort_make_status(p->ort, st, &err);
 }
 
-static void release(ort_profiler *self) {
+static void release_profiler(ort_profiler *self) {
   laci_ort_profiler *p = (laci_ort_profiler *)self;
   (void)pthread_mutex_lock(&ends);
   set_started(p, false);
@@ -136,17 +136,20 @@ static void release(ort_profiler *self) {
     *at = p->next;
     (void)pthread_mutex_unlock(&p->of->lock);
   }
-  drop_events(p);
+  free_events(p);
   (void)pthread_mutex_unlock(&ends);
   free(p);
 }
 
-lac_status laci_ort_profiles_add(laci_ort_profiles *profiles, ort_profiler **made, lac_error *err) {
+lac_status laci_ort_profiles_add_profiler(laci_ort_profiles *profiles, ort_profiler **made,
+                                          lac_error *err) {
   laci_ort_profiler *p = calloc(1, sizeof *p);
   *made = NULL;
-  if (!p) return laci_ort_no_memory(err);
-  p->face =
-      (ort_profiler){.version = LAC_ORT_PROFILES, .release = release, .start = start, .end = end};
+  if (!p) return laci_ort_fail_memory(err);
+  p->face = (ort_profiler){.version = LAC_ORT_PROFILES,
+                           .release = release_profiler,
+                           .start = start_profile,
+                           .end = end_profile};
   p->ort = profiles->ort;
   p->of = profiles;
   (void)pthread_mutex_lock(&profiles->lock);

@@ -24,13 +24,13 @@ bool laci_ort_profiles_init(laci_ort_profiles *profiles, const laci_ort *ort);
 void laci_ort_profiles_clear(laci_ort_profiles *profiles);
 
 /** Makes a profiler, which ONNX Runtime releases. */
-LAC_MUST_CHECK lac_status laci_ort_profiles_add(laci_ort_profiles *profiles, ort_profiler **made,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_profiles_add_profiler(laci_ort_profiles *profiles,
+                                                         ort_profiler **made, lac_error *err);
 /** Is a profiler started, so that steps have to be added? May be called by any thread. */
-bool laci_ort_profiles_wanted(const laci_ort_profiles *profiles);
+bool laci_ort_profiles_are_started(const laci_ort_profiles *profiles);
 
 /** Adds a step to all profilers that have been started. For lac_session_watch, with the
  * laci_ort_profiles as its context. */
-lac_on_step laci_ort_profiles_step;
+lac_on_step laci_ort_profiles_add_step;
 
 #endif

@@ -35,7 +35,8 @@ static const place profile_places[] = {
     {72, "add_events", offsetof(laci_ort, add_events)},
 };
 
-static lac_status fill(laci_ort *ort, const ort_slot *table, const place *from, lac_error *err) {
+static lac_status fill_functions(laci_ort *ort, const ort_slot *table, const place *from,
+                                 lac_error *err) {
   if (!table[from->at])
     return laci_ort_fail(err, LAC_UNSUPPORTED,
                          "ONNX Runtime's table has no function at place %d (%s)", from->at,
@@ -45,13 +46,13 @@ static lac_status fill(laci_ort *ort, const ort_slot *table, const place *from, 
 }
 
 /** Returns the middle number of a version like 1.28.0. */
-static int release_of(const ort_base *base) {
+static int parse_release_number(const ort_base *base) {
   const char *text = base->get_version ? base->get_version() : NULL;
   if (!text || strncmp(text, "1.", 2) != 0) return 0;
   return (int)strtol(text + 2, NULL, 10);
 }
 
-lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
+lac_status laci_ort_fill_table(laci_ort *ort, const ort_base *base, lac_error *err) {
   memset(ort, 0, sizeof *ort);
   const ort_slot *table = base && base->get_api ? base->get_api(LAC_ORT_API) : NULL;
   if (!table) {
@@ -63,22 +64,22 @@ lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
                          LAC_ORT_API, LAC_ORT_API);
   }
   for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
-    lac_status st = fill(ort, table, &places[k], err);
+    lac_status st = fill_functions(ort, table, &places[k], err);
     if (st) return st;
   }
-  ort->release = release_of(base);
+  ort->release = parse_release_number(base);
   if (ort->release >= HAS_SHAPE_SINCE)
     memcpy(&ort->has_shape, &table[HAS_SHAPE], sizeof ort->has_shape);
   const ort_slot *for_providers = ort->ep_table();
   if (!for_providers)
     return laci_ort_fail(err, LAC_UNSUPPORTED, "ONNX Runtime has no table for providers");
   for (size_t k = 0; k < sizeof provider_places / sizeof provider_places[0]; k++) {
-    lac_status st = fill(ort, for_providers, &provider_places[k], err);
+    lac_status st = fill_functions(ort, for_providers, &provider_places[k], err);
     if (st) return st;
   }
   size_t n_profile = sizeof profile_places / sizeof profile_places[0];
   for (size_t k = 0; ort->release >= LAC_ORT_PROFILES && k < n_profile; k++) {
-    lac_status st = fill(ort, for_providers, &profile_places[k], err);
+    lac_status st = fill_functions(ort, for_providers, &profile_places[k], err);
     if (st) return st;
   }
   return LAC_OK;
@@ -94,12 +95,12 @@ lac_status laci_ort_fail(lac_error *err, lac_status status, const char *format, 
   return status;
 }
 
-lac_status laci_ort_no_memory(lac_error *err) {
+lac_status laci_ort_fail_memory(lac_error *err) {
   return laci_ort_fail(err, LAC_NO_MEMORY, "not enough memory");
 }
 
-lac_status laci_ort_take(const laci_ort *ort, ort_status *status, const char *doing,
-                         lac_error *err) {
+lac_status laci_ort_take_failure(const laci_ort *ort, ort_status *status, const char *doing,
+                                 lac_error *err) {
   if (!status) return LAC_OK;
   const char *text = ort->error_text(status);
   lac_status st = laci_ort_fail(err, LAC_IO, "ONNX Runtime: %s: %s", doing, text ? text : "");
@@ -107,7 +108,7 @@ lac_status laci_ort_take(const laci_ort *ort, ort_status *status, const char *do
   return st;
 }
 
-static int code_of(lac_status status) {
+static int ort_code_of_status(lac_status status) {
   switch (status) {
     case LAC_BAD_ARGUMENT:
     case LAC_BAD_SHAPE:
@@ -117,18 +118,18 @@ static int code_of(lac_status status) {
   }
 }
 
-ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_error *err) {
+ort_status *laci_ort_make_status(const laci_ort *ort, lac_status status, const lac_error *err) {
   char line[LINE_BYTES];
   if (!status || !ort->create_status) return NULL;
   const char *text = err->text[0] ? err->text : lac_status_text(status);
   (void)snprintf(line, sizeof line, "Lacuna: %s", text);
-  return ort->create_status(code_of(status), line);
+  return ort->create_status(ort_code_of_status(status), line);
 }
 
-ort_status *laci_ort_lacks(const laci_ort *ort, const char *call) {
+ort_status *laci_ort_fail_missing(const laci_ort *ort, const char *call) {
   lac_error err = {0};
   lac_status st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "%s was called without all it needs", call);
-  return laci_ort_give(ort, st, &err);
+  return laci_ort_make_status(ort, st, &err);
 }
 
 void laci_ort_log(const laci_ort *ort, const ort_logger *logger, int level, const char *format,

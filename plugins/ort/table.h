@@ -32,22 +32,22 @@ typedef struct laci_ort {
 
 /** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks a function, which the text names. Those
  * before it are filled in, so that the failure can be passed to ONNX Runtime. */
-LAC_MUST_CHECK lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_fill_table(laci_ort *ort, const ort_base *base, lac_error *err);
 
 /** Fails, with a text. err may be NULL. */
 lac_status laci_ort_fail(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
-lac_status laci_ort_no_memory(lac_error *err);
+lac_status laci_ort_fail_memory(lac_error *err);
 
 /** Converts ONNX Runtime's status to ours, and releases it: LAC_OK for NULL, else a failure whose
  * text is `doing` and that of ONNX Runtime. */
-LAC_MUST_CHECK lac_status laci_ort_take(const laci_ort *ort, ort_status *status, const char *doing,
-                                        lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_take_failure(const laci_ort *ort, ort_status *status,
+                                                const char *doing, lac_error *err);
 /** Converts our status to a new one of ONNX Runtime; NULL for LAC_OK. */
-ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_error *err);
+ort_status *laci_ort_make_status(const laci_ort *ort, lac_status status, const lac_error *err);
 
 /** Returns ONNX Runtime's status for a call that lacks a needed argument. */
-ort_status *laci_ort_lacks(const laci_ort *ort, const char *call);
+ort_status *laci_ort_fail_missing(const laci_ort *ort, const char *call);
 
 /** Logs a line, with "Lacuna: " before it. logger may be NULL. */
 void laci_ort_log(const laci_ort *ort, const ort_logger *logger, int level, const char *format, ...)

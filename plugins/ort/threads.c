@@ -27,7 +27,7 @@ typedef struct loop {
   void *arg;
 } loop;
 
-int laci_ort_cores(void) {
+int laci_ort_count_cores(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   int n = CPU_COUNT(&set);
@@ -40,7 +40,7 @@ static void count_running(int more) {
   atomic_fetch_add(&n_running, more);
 }
 
-void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel) {
+void laci_ort_use_kernel_threads(const laci_ort *ort, ort_kernel *kernel) {
   if (!current.kernel != !kernel) count_running(kernel ? 1 : -1);
   current.ort = ort;
   current.kernel = kernel;
@@ -50,7 +50,7 @@ void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel) {
  * threads would only change places, which costs time. */
 static bool has_idle_core(void) {
   int n = atomic_load(&n_running);
-  return n <= 1 || n < laci_ort_cores();
+  return n <= 1 || n < laci_ort_count_cores();
 }
 
 static void run_part(void *context, size_t index) {
@@ -58,7 +58,7 @@ static void run_part(void *context, size_t index) {
   l->part(l->arg, (int)index);
 }
 
-void laci_ort_parallel(void *context, lac_part *part, void *arg, int n) {
+void laci_ort_run_parallel(void *context, lac_part *part, void *arg, int n) {
   loop l = {part, arg};
   (void)context;
   if (current.kernel && n > 1 && has_idle_core()) {
@@ -83,7 +83,7 @@ static long now_ns(void) {
 }
 
 /** Blocks its thread until all threads have arrived, or no other one came for wait_ns. */
-static void arrive(void *context, size_t index) {
+static void wait_for_other_threads(void *context, size_t index) {
   count *c = context;
   (void)index;
   int seen = atomic_fetch_add(&c->arrived, 1) + 1;
@@ -103,11 +103,11 @@ static void arrive(void *context, size_t index) {
 
 int laci_ort_count_threads(const laci_ort *ort, ort_kernel *kernel) {
   count c;
-  int most = laci_ort_cores();
+  int most = laci_ort_count_cores();
   if (most == 1) return 1;
   atomic_init(&c.arrived, 0);
   atomic_init(&c.wanted, most);
-  ort_status *failed = ort->parallel_for(kernel, arrive, (size_t)most, 0, &c);
+  ort_status *failed = ort->parallel_for(kernel, wait_for_other_threads, (size_t)most, 0, &c);
   if (failed) {
     ort->release_status(failed);
     return 1;

@@ -10,12 +10,12 @@
  * caller. ONNX Runtime has no function for that. Takes some milliseconds at most. */
 int laci_ort_count_threads(const laci_ort *ort, ort_kernel *kernel);
 /** Returns the number of cores that this process may use. */
-int laci_ort_cores(void);
+int laci_ort_count_cores(void);
 
-/** Makes laci_ort_parallel of this thread compute on the threads of `kernel`; NULL: on this
+/** Makes laci_ort_run_parallel of this thread compute on the threads of `kernel`; NULL: on this
  * thread alone. */
-void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel);
+void laci_ort_use_kernel_threads(const laci_ort *ort, ort_kernel *kernel);
 /** Runs parts on the threads of the current kernel. For the callback of lac_session_options. */
-lac_parallel laci_ort_parallel;
+lac_parallel laci_ort_run_parallel;
 
 #endif

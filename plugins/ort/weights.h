@@ -27,22 +27,23 @@ typedef struct laci_ort_weights {
 
 /** Adds the elements of a constant; keep: a copy of what is in memory. *weight is valid until the
  * next call. Fails LAC_UNSUPPORTED for elements that are no numbers. */
-LAC_MUST_CHECK lac_status laci_ort_weights_add(laci_ort_weights *weights,
-                                               const laci_ort_graph *graph,
-                                               const laci_ort_value *value, bool keep,
-                                               laci_ort_weight **weight, lac_error *err);
-/** Adds the elements of a tensor in memory, like laci_ort_weights_add. */
-LAC_MUST_CHECK lac_status laci_ort_weights_tensor(laci_ort_weights *weights, const laci_ort *ort,
-                                                  const ort_value *tensor, bool keep,
-                                                  laci_ort_weight **weight, lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_weights_add_value(laci_ort_weights *weights,
+                                                     const laci_ort_graph *graph,
+                                                     const laci_ort_value *value, bool keep,
+                                                     laci_ort_weight **weight, lac_error *err);
+/** Adds the elements of a tensor in memory, like laci_ort_weights_add_value. */
+LAC_MUST_CHECK lac_status laci_ort_weights_add_tensor(laci_ort_weights *weights,
+                                                      const laci_ort *ort, const ort_value *tensor,
+                                                      bool keep, laci_ort_weight **weight,
+                                                      lac_error *err);
 void laci_ort_weights_clear(laci_ort_weights *weights);
 
 /** Writes the file name of weight number `at` to `name` [LAC_ORT_NAME_BYTES]. */
-void laci_ort_weight_name(int at, char *name);
+void laci_ort_write_weight_name(int at, char *name);
 /** Reads bytes of a weight by its file name: the reader that lac_load_options needs. */
-LAC_MUST_CHECK lac_status laci_ort_weights_read(const laci_ort_weights *weights, const char *name,
-                                                uint64_t offset, void *to, size_t *n,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_ort_weights_read_bytes(const laci_ort_weights *weights,
+                                                      const char *name, uint64_t offset, void *to,
+                                                      size_t *n, lac_error *err);
 /** Returns the weight of this name; NULL: there is none. */
 const laci_ort_weight *laci_ort_weights_find(const laci_ort_weights *weights, const char *name);
 

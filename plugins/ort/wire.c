@@ -8,7 +8,7 @@
 
 enum { LENGTH_BYTES = 5, VARINT_BYTES = 10, AS_VARINT = 0, AS_BYTES = 2, AS_32_BITS = 5 };
 
-static uint8_t *reserve(laci_wire *wire, size_t n) {
+static uint8_t *reserve_bytes(laci_wire *wire, size_t n) {
   if (wire->failed || n > (size_t)INT32_MAX - wire->n) {
     wire->failed = true;
     return NULL;
@@ -40,7 +40,7 @@ static void put_varint(laci_wire *wire, uint64_t value) {
     bytes[n++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
     value >>= 7;
   } while (value);
-  uint8_t *to = reserve(wire, n);
+  uint8_t *to = reserve_bytes(wire, n);
   if (to) memcpy(to, bytes, n);
 }
 
@@ -48,35 +48,35 @@ static void put_tag(laci_wire *wire, int field, int how) {
   put_varint(wire, (uint64_t)field << 3 | (uint64_t)how);
 }
 
-void laci_wire_int(laci_wire *wire, int field, int64_t value) {
+void laci_wire_write_int(laci_wire *wire, int field, int64_t value) {
   put_tag(wire, field, AS_VARINT);
   put_varint(wire, (uint64_t)value);
 }
 
-void laci_wire_float(laci_wire *wire, int field, float value) {
+void laci_wire_write_float(laci_wire *wire, int field, float value) {
   put_tag(wire, field, AS_32_BITS);
-  uint8_t *to = reserve(wire, sizeof value);
+  uint8_t *to = reserve_bytes(wire, sizeof value);
   if (to) memcpy(to, &value, sizeof value);
 }
 
-void laci_wire_bytes(laci_wire *wire, int field, const void *bytes, size_t n) {
+void laci_wire_write_bytes(laci_wire *wire, int field, const void *bytes, size_t n) {
   put_tag(wire, field, AS_BYTES);
   put_varint(wire, n);
-  uint8_t *to = reserve(wire, n);
+  uint8_t *to = reserve_bytes(wire, n);
   if (to && n) memcpy(to, bytes, n);
 }
 
-void laci_wire_text(laci_wire *wire, int field, const char *text) {
-  laci_wire_bytes(wire, field, text, strlen(text));
+void laci_wire_write_text(laci_wire *wire, int field, const char *text) {
+  laci_wire_write_bytes(wire, field, text, strlen(text));
 }
 
-size_t laci_wire_begin(laci_wire *wire, int field) {
+size_t laci_wire_begin_message(laci_wire *wire, int field) {
   put_tag(wire, field, AS_BYTES);
-  (void)reserve(wire, LENGTH_BYTES);
+  (void)reserve_bytes(wire, LENGTH_BYTES);
   return wire->n;
 }
 
-void laci_wire_end(laci_wire *wire, size_t begin) {
+void laci_wire_end_message(laci_wire *wire, size_t begin) {
   if (wire->failed) return;
   size_t n = wire->n - begin;
   for (size_t k = 0; k < LENGTH_BYTES; k++) {

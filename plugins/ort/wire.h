@@ -15,12 +15,12 @@ typedef struct laci_wire {
 } laci_wire;
 
 void laci_wire_clear(laci_wire *wire);
-void laci_wire_int(laci_wire *wire, int field, int64_t value);
-void laci_wire_float(laci_wire *wire, int field, float value);
-void laci_wire_bytes(laci_wire *wire, int field, const void *bytes, size_t n);
-void laci_wire_text(laci_wire *wire, int field, const char *text);
-/** Begins a message inside of a message; the result is the argument of laci_wire_end. */
-size_t laci_wire_begin(laci_wire *wire, int field);
-void laci_wire_end(laci_wire *wire, size_t begin);
+void laci_wire_write_int(laci_wire *wire, int field, int64_t value);
+void laci_wire_write_float(laci_wire *wire, int field, float value);
+void laci_wire_write_bytes(laci_wire *wire, int field, const void *bytes, size_t n);
+void laci_wire_write_text(laci_wire *wire, int field, const char *text);
+/** Begins a message inside of a message; the result is the argument of laci_wire_end_message. */
+size_t laci_wire_begin_message(laci_wire *wire, int field);
+void laci_wire_end_message(laci_wire *wire, size_t begin);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* Counts the axes of stored tensors on each track (stored_axes is NULL), or lists them in the
  * tensors' order. */
-static void visit_stored_axes(laci_analysis *a, int *at) {
+static void count_or_list_stored_axes(laci_analysis *a, int *at) {
   for (int s = 0; s < a->graph->n_stored; s++) {
     const laci_layout *layout = &a->tracks->layouts[a->graph->stored[s].value];
     for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
@@ -28,10 +28,10 @@ static lac_status list_stored_axes(laci_analysis *a, lac_error *err) {
   a->stored_first = laci_alloc(n + 1, sizeof *a->stored_first);
   int *at = laci_alloc(n + 1, sizeof *at);
   if (a->stored_first && at) {
-    visit_stored_axes(a, NULL);
+    count_or_list_stored_axes(a, NULL);
     for (size_t t = 0; t < n; t++) at[t + 1] = a->stored_first[t + 1] += a->stored_first[t];
     a->stored_axes = laci_alloc((size_t)a->stored_first[n], sizeof *a->stored_axes);
-    if (a->stored_axes) visit_stored_axes(a, at);
+    if (a->stored_axes) count_or_list_stored_axes(a, at);
   }
   laci_free(at);
   return a->stored_axes ? LAC_OK : laci_fail_memory(err, "the analysis");
@@ -73,8 +73,8 @@ void laci_analysis_destroy(laci_analysis *analysis) {
   laci_free(analysis);
 }
 
-void laci_analysis_node_mobility(const laci_analysis *analysis, int node_id,
-                                 laci_node_mobility *channels) {
+void laci_analysis_find_node_mobility(const laci_analysis *analysis, int node_id,
+                                      laci_node_mobility *channels) {
   const laci_node *node = &analysis->graph->nodes[node_id];
   const laci_tracks *t = analysis->tracks;
   const laci_classes *c = analysis->classes;
@@ -122,7 +122,7 @@ int laci_analysis_count_tracks(const laci_analysis *analysis) {
   return (int)analysis->tracks->n_tracks;
 }
 
-int64_t laci_track_size(const laci_analysis *analysis, int track) {
+int64_t laci_track_count_positions(const laci_analysis *analysis, int track) {
   const laci_track *one = &analysis->tracks->tracks[track];
   return one->parent == track ? one->n : 0;
 }

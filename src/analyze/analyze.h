@@ -77,8 +77,8 @@ typedef struct laci_consumer {
 
 /** Computes norms[k], the root of the sum of squares at index k of the axis; `bytes` are those of
  * the stored tensor. */
-void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis,
-                              double *norms);
+void laci_compute_norms_along_axis(const laci_stored *stored, const uint8_t *bytes, int axis,
+                                   double *norms);
 
 /** Channels that are reordered together: one order, in all layers that read or produce them.
  * frozen: all of them must stay in their places. A convolution's groups are called conv_groups. */
@@ -152,8 +152,8 @@ typedef struct laci_node_mobility {
   bool free;   /* some axis of the node's outputs has channels that may be reordered */
   bool blocks; /* the node itself is the first cause that keeps channels from being reordered */
 } laci_node_mobility;
-void laci_analysis_node_mobility(const laci_analysis *analysis, int node,
-                                 laci_node_mobility *channels);
+void laci_analysis_find_node_mobility(const laci_analysis *analysis, int node,
+                                      laci_node_mobility *channels);
 
 /** A slot of a group: positions of one track, one for each of the group's channels. A group has a
  * slot for every copy of its channels on every track. Used for the permutation file and to match
@@ -168,7 +168,7 @@ laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 /** Return the number of tracks, and the size of one. Only root tracks have positions; others have
  * size 0. */
 int laci_analysis_count_tracks(const laci_analysis *analysis);
-int64_t laci_track_size(const laci_analysis *analysis, int track);
+int64_t laci_track_count_positions(const laci_analysis *analysis, int track);
 
 /** Axes of a value that belong to a track: position = row-major index over axes. n_groups > 0: see
  * laci_axis_order. */

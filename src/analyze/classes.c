@@ -60,7 +60,7 @@ typedef struct component {
   int64_t root;
 } component;
 
-static signature signature_add(signature s, uint64_t x) {
+static signature add_to_signature(signature s, uint64_t x) {
   s.a = (s.a ^ x) * 0x9FB21C651E98DF25u;
   s.a ^= s.a >> 31;
   s.b = (s.b + x) * 0xC2B2AE3D27D4EB4Fu;
@@ -100,19 +100,19 @@ static bool number_positions(walker *w) {
   return true;
 }
 
-static int64_t vertex_of_position(const walker *w, int track, int64_t position) {
+static int64_t number_of_position(const walker *w, int track, int64_t position) {
   return w->out->first[laci_track_root(w->t, track)] + position;
 }
 
-static bool find_components(walker *w) {
+static bool find_connected_components(walker *w) {
   int64_t *parent = w->queue; /* the queue is free for use before the first walk */
   for (int64_t v = 0; v < w->n; v++) parent[v] = v;
   for (size_t l = 0; l < w->t->n_links; l++) {
     const laci_link *link = &w->t->links[l];
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      laci_unite(parent, vertex_of_position(w, link->big, laci_link_position(link, i)),
-                 vertex_of_position(w, link->small, link->to[i]));
+      laci_unite(parent, number_of_position(w, link->big, laci_link_position_of_entry(link, i)),
+                 number_of_position(w, link->small, link->to[i]));
     }
   }
   for (int64_t v = 0; v < w->n; v++) {
@@ -143,11 +143,11 @@ static void count_edges(walker *w) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int64_t big = vertex_of_position(w, link->big, 0),
-            small = vertex_of_position(w, link->small, 0);
+    int64_t big = number_of_position(w, link->big, 0),
+            small = number_of_position(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      w->up_first[big + laci_link_position(link, i) + 1]++;
+      w->up_first[big + laci_link_position_of_entry(link, i) + 1]++;
       w->down_first[small + link->to[i] + 1]++;
     }
   }
@@ -162,11 +162,11 @@ static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int64_t big = vertex_of_position(w, link->big, 0),
-            small = vertex_of_position(w, link->small, 0);
+    int64_t big = number_of_position(w, link->big, 0),
+            small = number_of_position(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      int64_t above = big + laci_link_position(link, i), below = small + link->to[i];
+      int64_t above = big + laci_link_position_of_entry(link, i), below = small + link->to[i];
       w->up[w->up_first[above] + up_at[above]++] =
           (up_edge){.link = (int32_t)l, .entry = (int32_t)i};
       w->down[w->down_first[below] + down_at[below]++] =
@@ -175,7 +175,7 @@ static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
   }
 }
 
-static bool index_links(walker *w) {
+static bool index_link_edges(walker *w) {
   size_t n = (size_t)w->n;
   w->down_first = laci_alloc(n + 1, sizeof *w->down_first);
   w->up_first = laci_alloc(n + 1, sizeof *w->up_first);
@@ -196,7 +196,7 @@ static bool index_links(walker *w) {
 
 /* Returns the cause that freezes component c, or -1. A component is frozen if one of its positions
  * is, or (*sourced false) if none comes from a source. */
-static int32_t frozen_cause(const walker *w, int32_t c, bool *sourced) {
+static int32_t find_freeze_cause(const walker *w, int32_t c, bool *sourced) {
   int32_t cause = -1;
   *sourced = false;
   for (int64_t i = w->member_first[c]; i < w->member_first[c + 1]; i++) {
@@ -209,36 +209,36 @@ static int32_t frozen_cause(const walker *w, int32_t c, bool *sourced) {
   return cause;
 }
 
-static void visit_position(walker *w, int64_t v, int64_t *n_queued, signature *s) {
+static void visit_position_once(walker *w, int64_t v, int64_t *n_queued, signature *s) {
   if (!w->seen[v]) {
     w->queue[*n_queued] = v;
     w->seen[v] = (int32_t)++ * n_queued;
   }
-  *s = signature_add(*s, (uint64_t)w->seen[v]);
+  *s = add_to_signature(*s, (uint64_t)w->seen[v]);
 }
 
 /* Walks the component from position `root` in an order that depends on its structure alone. Returns
  * a hash of the walk; w->queue then has the visited positions. */
-static signature walk_canonically(walker *w, int64_t root) {
+static signature hash_canonical_walk(walker *w, int64_t root) {
   signature s = {1, 2};
   int64_t n_queued = 0;
-  visit_position(w, root, &n_queued, &s);
+  visit_position_once(w, root, &n_queued, &s);
   for (int64_t q = 0; q < n_queued; q++) {
     int64_t v = w->queue[q], p = v - w->out->first[w->track_of[v]];
     int track = w->track_of[v];
-    s = signature_add(s, (uint64_t)track);
-    if (w->t->tracks[track].colour) s = signature_add(s, w->t->tracks[track].colour[p]);
+    s = add_to_signature(s, (uint64_t)track);
+    if (w->t->tracks[track].colour) s = add_to_signature(s, w->t->tracks[track].colour[p]);
     for (int64_t u = w->up_first[v]; u < w->up_first[v + 1]; u++) {
       const laci_link *link = &w->t->links[w->up[u].link];
       int32_t at = w->up[u].entry;
-      s = signature_add(s, (uint64_t)w->up[u].link * 2 + 1);
-      s = signature_add(s, (uint64_t)(link->copy ? link->copy[at] : 0));
-      visit_position(w, vertex_of_position(w, link->small, link->to[at]), &n_queued, &s);
+      s = add_to_signature(s, (uint64_t)w->up[u].link * 2 + 1);
+      s = add_to_signature(s, (uint64_t)(link->copy ? link->copy[at] : 0));
+      visit_position_once(w, number_of_position(w, link->small, link->to[at]), &n_queued, &s);
     }
     for (int64_t d = w->down_first[v]; d < w->down_first[v + 1]; d++) {
-      s = signature_add(s, (uint64_t)w->down[d].link * 2);
-      s = signature_add(s, (uint64_t)w->down[d].copy);
-      visit_position(w, w->down[d].to, &n_queued, &s);
+      s = add_to_signature(s, (uint64_t)w->down[d].link * 2);
+      s = add_to_signature(s, (uint64_t)w->down[d].copy);
+      visit_position_once(w, w->down[d].to, &n_queued, &s);
     }
   }
   for (int64_t q = 0; q < n_queued; q++) w->seen[w->queue[q]] = 0;
@@ -266,7 +266,7 @@ static int track_with_fewest_positions(const walker *w, int32_t c, int64_t *coun
   return best;
 }
 
-static void compute_signature(walker *w, component *comp) {
+static void compute_component_signature(walker *w, component *comp) {
   int64_t first = w->member_first[comp->id], last = w->member_first[comp->id + 1], count;
   int track = track_with_fewest_positions(w, comp->id, &count);
   int64_t tried = 0;
@@ -274,7 +274,7 @@ static void compute_signature(walker *w, component *comp) {
   for (int64_t i = first; i < last && tried < MAX_ROOTS && tried * comp->size <= MAX_WALK; i++) {
     if (w->track_of[w->member[i]] != track) continue;
     tried++;
-    signature s = walk_canonically(w, w->member[i]);
+    signature s = hash_canonical_walk(w, w->member[i]);
     if (have && (s.a > comp->sign.a || (s.a == comp->sign.a && s.b >= comp->sign.b))) continue;
     have = true;
     comp->sign = s;
@@ -293,11 +293,11 @@ static int compare_components(const void *a, const void *b) {
   return x->root < y->root ? -1 : x->root > y->root;
 }
 
-static bool same_class(const component *a, const component *b) {
+static bool has_same_class(const component *a, const component *b) {
   return a->size == b->size && a->sign.a == b->sign.a && a->sign.b == b->sign.b;
 }
 
-static bool make_class(walker *w, const component *members, int n) {
+static bool create_class(walker *w, const component *members, int n) {
   laci_class *class = &w->out->classes[w->out->n_classes];
   int n_slots = (int)members[0].size;
   int32_t *track = laci_arena_alloc(&w->out->arena, (size_t)n_slots, sizeof *track);
@@ -317,26 +317,26 @@ static bool make_class(walker *w, const component *members, int n) {
   return true;
 }
 
-static bool group_components(walker *w, component *free_ones, int n_free) {
+static bool group_components_into_classes(walker *w, component *free_ones, int n_free) {
   qsort(free_ones, (size_t)n_free, sizeof *free_ones, compare_components);
   w->out->classes = laci_alloc((size_t)n_free, sizeof *w->out->classes);
   if (!w->out->classes) return false;
   for (int i = 0; i < n_free;) {
     int n = 1;
-    while (i + n < n_free && same_class(&free_ones[i], &free_ones[i + n])) n++;
-    if (!make_class(w, free_ones + i, n)) return false;
+    while (i + n < n_free && has_same_class(&free_ones[i], &free_ones[i + n])) n++;
+    if (!create_class(w, free_ones + i, n)) return false;
     i += n;
   }
   return true;
 }
 
-static bool classify_positions(walker *w, int32_t no_source) {
+static bool classify_or_freeze_positions(walker *w, int32_t no_source) {
   component *free_ones = laci_alloc((size_t)w->n_components, sizeof *free_ones);
   if (!free_ones) return false;
   int n_free = 0;
   for (int32_t c = 0; c < w->n_components; c++) {
     bool sourced;
-    int32_t cause = frozen_cause(w, c, &sourced);
+    int32_t cause = find_freeze_cause(w, c, &sourced);
     if (cause < 0 && !sourced) cause = no_source;
     for (int64_t i = w->member_first[c]; i < w->member_first[c + 1]; i++) {
       w->out->class_of[w->member[i]] = -1;
@@ -345,9 +345,9 @@ static bool classify_positions(walker *w, int32_t no_source) {
     if (cause >= 0) continue;
     component *comp = &free_ones[n_free++];
     *comp = (component){.id = c, .size = w->member_first[c + 1] - w->member_first[c]};
-    compute_signature(w, comp);
+    compute_component_signature(w, comp);
   }
-  bool ok = group_components(w, free_ones, n_free);
+  bool ok = group_components_into_classes(w, free_ones, n_free);
   laci_free(free_ones);
   return ok;
 }
@@ -355,8 +355,8 @@ static bool classify_positions(walker *w, int32_t no_source) {
 lac_status laci_classes_find(const laci_tracks *t, laci_classes *classes, lac_error *err) {
   *classes = (laci_classes){0};
   walker w = {.t = t, .out = classes};
-  bool ok =
-      number_positions(&w) && find_components(&w) && index_links(&w) && classify_positions(&w, 0);
+  bool ok = number_positions(&w) && find_connected_components(&w) && index_link_edges(&w) &&
+            classify_or_freeze_positions(&w, 0);
   laci_free(w.track_of);
   laci_free(w.down_first);
   laci_free(w.down);
@@ -405,8 +405,8 @@ static int64_t find_violation_in_track(const laci_track *track, const int32_t *o
 static int64_t find_violation_in_link(const laci_link *link, const int32_t *big,
                                       const int32_t *small) {
   for (int64_t i = 0; i < link->n; i++) {
-    int64_t p = laci_link_position(link, i);
-    int64_t from = big ? laci_link_entry(link, big[p]) : i;
+    int64_t p = laci_link_position_of_entry(link, i);
+    int64_t from = big ? laci_link_find_entry(link, big[p]) : i;
     int32_t here = link->to[i], there = from < 0 ? -1 : link->to[from];
     bool good = here < 0 ? there < 0 : there >= 0 && (small ? small[here] : here) == there;
     if (good && link->copy && here >= 0) good = link->copy[i] == link->copy[from];

@@ -16,7 +16,7 @@
 
 /* Does the node change no element, so that trace.c looks through it for any weight? Then the
  * computed weight may be stored before the node. */
-static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
+static bool is_element_preserving(const laci_graph *graph, const laci_node *node) {
   if (node->n_inputs < 1 || node->inputs[0] < 0 || node->n_outputs != 1) return false;
   if (laci_node_is(node, "Identity") || laci_node_is(node, "Transpose")) return true;
   return laci_node_is(node, "Cast") &&
@@ -26,19 +26,20 @@ static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
 
 /* Returns the input of a node before which the product may be stored; -1: it is no such node. A
  * float that is quantized and dequantized is pruned as a float (trace.c). */
-static int input_of_passing_node(const laci_graph *graph, const laci_node *node) {
+static int input_of_element_preserving_node(const laci_graph *graph, const laci_node *node) {
   int quantizer;
-  if (keeps_elements(graph, node)) return node->inputs[0];
+  if (is_element_preserving(graph, node)) return node->inputs[0];
   if (!laci_node_is(node, "DequantizeLinear") || node->n_inputs < 1 || node->inputs[0] < 0 ||
       !laci_is_quantize_dequantize(graph, node, &quantizer))
     return -1;
   return graph->nodes[quantizer].inputs[0];
 }
 
-int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole) {
+int laci_find_computed_value_to_store(const laci_graph *graph, int value, bool whole) {
   int at = value;
   while (!whole && graph->values[at].producer >= 0) {
-    const int before = input_of_passing_node(graph, &graph->nodes[graph->values[at].producer]);
+    const int before =
+        input_of_element_preserving_node(graph, &graph->nodes[graph->values[at].producer]);
     if (before < 0) return at;
     at = before;
   }
@@ -67,7 +68,7 @@ static bool is_read_by_kept_node(const closure *c, int value) {
   return read;
 }
 
-static void find_removed_nodes(closure *c) {
+static void mark_removable_nodes(closure *c) {
   for (int n = c->graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &c->graph->nodes[n];
     bool read = false, replaced = false, constant = node->n_outputs > 0;
@@ -84,7 +85,7 @@ static void find_removed_nodes(closure *c) {
 
 /* Returns a node that reads the content of a stored tensor even if the products are stored; -1:
  * there is none. */
-static int find_other_reader(const closure *c, int value) {
+static int find_other_content_reader(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   for (int r = 0; r < v->n_readers; r++) {
     const laci_node *reader = &c->graph->nodes[v->readers[r]];
@@ -96,7 +97,7 @@ static int find_other_reader(const closure *c, int value) {
 
 /* Has the part at most one number for each channel? Such a small part may remain stored for other
  * readers. */
-static bool is_at_most_one_per_channel(const laci_graph *graph, int part, int product) {
+static bool has_at_most_one_element_per_channel(const laci_graph *graph, int part, int product) {
   const laci_shape *shape = &graph->values[product].type.shape;
   int64_t most = 1, n = laci_shape_count(&graph->values[part].type.shape);
   for (int a = 0; a < shape->rank; a++) {
@@ -107,7 +108,7 @@ static bool is_at_most_one_per_channel(const laci_graph *graph, int part, int pr
 
 /* Returns a part of the product that something else needs, -1: none. *reader: the node that reads
  * it; -1: the part is an output, or named by the file elsewhere. */
-static int find_other_use(closure *c, int product, int *reader) {
+static int find_part_used_elsewhere(closure *c, int product, int *reader) {
   int n = 0;
   c->stack[n++] = product;
   c->seen[product] = ++c->round;
@@ -115,8 +116,8 @@ static int find_other_use(closure *c, int product, int *reader) {
     int value = c->stack[--n], producer = c->graph->values[value].producer;
     if (value != product && c->graph->values[value].tied_by) return value;
     if (c->graph->values[value].stored >= 0 &&
-        !is_at_most_one_per_channel(c->graph, value, product)) {
-      *reader = find_other_reader(c, value);
+        !has_at_most_one_element_per_channel(c->graph, value, product)) {
+      *reader = find_other_content_reader(c, value);
       if (*reader >= 0 || c->graph->values[value].is_output) return value;
     }
     for (int at = 0; producer >= 0 && at < c->graph->nodes[producer].n_inputs; at++) {
@@ -131,58 +132,62 @@ static int find_other_use(closure *c, int product, int *reader) {
 
 /* ---- Reasons ---- */
 
-static const char *producer_text(laci_analysis *a, int value) {
+static const char *format_producer_name(laci_analysis *a, int value) {
   const laci_node *node = &a->graph->nodes[a->graph->values[value].producer];
-  return laci_analysis_text(a, "%s (%s)", node->name, node->type);
+  return laci_analysis_format_text(a, "%s (%s)", node->name, node->type);
 }
 
-static const char *other_use_text(laci_analysis *a, int product, int part, int reader) {
+static const char *format_other_use_reason(laci_analysis *a, int product, int part, int reader) {
   const char *name = a->graph->values[product].name, *of = a->graph->values[part].name;
   const char *by = a->graph->values[part].tied_by;
   if (by)
-    return laci_analysis_text(a, "its weight %s is computed from %s, which the file's %s names",
-                              name, of, by);
+    return laci_analysis_format_text(
+        a, "its weight %s is computed from %s, which the file's %s names", name, of, by);
   if (reader < 0)
-    return laci_analysis_text(a, "its weight %s is computed from %s, an output of the network",
-                              name, of);
-  return laci_analysis_text(a, "its weight %s is computed from %s, which %s (%s) reads, too", name,
-                            of, a->graph->nodes[reader].name, a->graph->nodes[reader].type);
+    return laci_analysis_format_text(
+        a, "its weight %s is computed from %s, an output of the network", name, of);
+  return laci_analysis_format_text(a, "its weight %s is computed from %s, which %s (%s) reads, too",
+                                   name, of, a->graph->nodes[reader].name,
+                                   a->graph->nodes[reader].type);
 }
 
 /* Returns the reason for a weight whose content cannot be known. */
-static const char *unknown_text(laci_analysis *a, const laci_layer *layer, int unknown) {
+static const char *format_unknown_content_reason(laci_analysis *a, const laci_layer *layer,
+                                                 int unknown) {
   const char *name = a->graph->values[layer->weight].name;
   if (layer->packed)
-    return laci_analysis_text(a, "its weight %s is stored in packed blocks of integers", name);
+    return laci_analysis_format_text(a, "its weight %s is stored in packed blocks of integers",
+                                     name);
   const laci_node *node = &a->graph->nodes[unknown - 1];
   const bool foreign = node->domain && node->domain[0];
-  return laci_analysis_text(
+  return laci_analysis_format_text(
       a, "its weight %s is computed, and what %s (%s%s%s) makes of it is not known", name,
       node->name, foreign ? node->domain : "", foreign ? "." : "", node->type);
 }
 
-static const char *computed_text(laci_analysis *a, const laci_layer *layer, uint8_t bits) {
+static const char *format_computed_weight_reason(laci_analysis *a, const laci_layer *layer,
+                                                 uint8_t bits) {
   const int product = layer->computed;
-  const char *name = a->graph->values[product].name, *by = producer_text(a, product);
+  const char *name = a->graph->values[product].name, *by = format_producer_name(a, product);
   if (!by) return NULL;
   if (bits & LACI_REPLACEABLE)
-    return laci_analysis_text(
+    return laci_analysis_format_text(
         a, "its weight %s is computed by %s from tensors that may be replaced by the caller", name,
         by);
   if (bits & LACI_QUANTIZED)
-    return laci_analysis_text(a, "its weight %s is computed by %s from quantized tensors", name,
-                              by);
+    return laci_analysis_format_text(a, "its weight %s is computed by %s from quantized tensors",
+                                     name, by);
   if (bits & LACI_IN_BODY)
-    return laci_analysis_text(a, "its weight %s is computed by %s in a body", name, by);
+    return laci_analysis_format_text(a, "its weight %s is computed by %s in a body", name, by);
   if (layer->channels_in == 1)
-    return laci_analysis_text(a, "its weight %s is computed by %s, and has 1 input channel", name,
-                              by);
-  return laci_analysis_text(a, "its weight %s is computed by %s, and not stored", name, by);
+    return laci_analysis_format_text(a, "its weight %s is computed by %s, and has 1 input channel",
+                                     name, by);
+  return laci_analysis_format_text(a, "its weight %s is computed by %s, and not stored", name, by);
 }
 
 /* ---- All layers with computed weights ---- */
 
-static bool closure_init(closure *c, const laci_graph *graph, const uint8_t *constants) {
+static bool init_removal_search(closure *c, const laci_graph *graph, const uint8_t *constants) {
   size_t n = (size_t)graph->n_values + 1;
   *c = (closure){.graph = graph, .constants = constants};
   c->stored = laci_alloc(n, sizeof *c->stored);
@@ -192,7 +197,7 @@ static bool closure_init(closure *c, const laci_graph *graph, const uint8_t *con
   return c->stored && c->is_removed && c->stack && c->seen;
 }
 
-static void closure_clear(closure *c) {
+static void clear_removal_search(closure *c) {
   laci_free(c->stored);
   laci_free(c->is_removed);
   laci_free(c->stack);
@@ -200,59 +205,61 @@ static void closure_clear(closure *c) {
 }
 
 /* May the product be stored? Not with a single input channel, where no pattern applies. */
-static bool may_be_stored(const laci_layer *layer, const uint8_t *constants) {
+static bool may_store_product(const laci_layer *layer, const uint8_t *constants) {
   return layer->computed >= 0 && layer->channels_in > 1 &&
          constants[layer->computed] == LACI_CONSTANT;
 }
 
 /* Repeats until nothing changes: a computed weight is not stored if another node needs a tensor
  * that it is computed from. */
-static bool keep_shared_parts(laci_analysis *a, closure *c) {
+static bool exclude_products_with_shared_parts(laci_analysis *a, closure *c) {
   for (bool changed = true; changed;) {
     changed = false;
-    find_removed_nodes(c);
+    mark_removable_nodes(c);
     for (int l = 0; l < a->n_rows; l++) {
       laci_layer *layer = &a->layers[l];
       int reader = -1, part;
-      if (!may_be_stored(layer, c->constants) || !c->stored[layer->computed]) continue;
-      part = find_other_use(c, layer->computed, &reader);
+      if (!may_store_product(layer, c->constants) || !c->stored[layer->computed]) continue;
+      part = find_part_used_elsewhere(c, layer->computed, &reader);
       if (part < 0) continue;
       c->stored[layer->computed] = false;
       changed = true;
       if (layer->stored >= 0) continue;
-      layer->reason = other_use_text(a, layer->computed, part, reader);
+      layer->reason = format_other_use_reason(a, layer->computed, part, reader);
       if (!layer->reason) return false;
     }
   }
   return true;
 }
 
-lac_status laci_judge_computed_weights(laci_analysis *a, const uint8_t *constants,
-                                       const int *unknown, lac_error *err) {
+lac_status laci_classify_computed_weights(laci_analysis *a, const uint8_t *constants,
+                                          const int *unknown, lac_error *err) {
   closure c;
   bool any = false, ok = true;
   for (int l = 0; l < a->n_rows && ok; l++) {
     laci_layer *layer = &a->layers[l];
     any |= layer->computed >= 0;
     if (layer->stored >= 0) continue;
-    layer->reason = layer->computed < 0 ? unknown_text(a, layer, unknown[layer->weight])
-                                        : computed_text(a, layer, constants[layer->computed]);
+    layer->reason = layer->computed < 0
+                        ? format_unknown_content_reason(a, layer, unknown[layer->weight])
+                        : format_computed_weight_reason(a, layer, constants[layer->computed]);
     ok = layer->reason != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the layers");
   if (!any) return LAC_OK;
-  ok = closure_init(&c, a->graph, constants);
+  ok = init_removal_search(&c, a->graph, constants);
   for (int l = 0; l < a->n_rows && ok; l++) {
     const laci_layer *layer = &a->layers[l];
-    bool stores = may_be_stored(layer, constants) && !a->graph->values[layer->computed].is_output;
+    bool stores =
+        may_store_product(layer, constants) && !a->graph->values[layer->computed].is_output;
     if (stores) c.stored[layer->computed] = true;
   }
-  ok = ok && keep_shared_parts(a, &c);
+  ok = ok && exclude_products_with_shared_parts(a, &c);
   for (int l = 0; l < a->n_rows && ok; l++) {
     laci_layer *layer = &a->layers[l];
-    layer->storable = may_be_stored(layer, constants);
+    layer->storable = may_store_product(layer, constants);
     layer->alone = layer->storable && c.stored[layer->computed];
   }
-  closure_clear(&c);
+  clear_removal_search(&c);
   return ok ? LAC_OK : laci_fail_memory(err, "the layers");
 }

@@ -22,7 +22,8 @@ typedef struct axis_view {
   int conv_groups;
 } axis_view;
 
-static axis_view view_axis(const laci_analysis *analysis, const laci_layer *layer, int axis) {
+static axis_view find_track_of_layer_axis(const laci_analysis *analysis, const laci_layer *layer,
+                                          int axis) {
   const laci_tracks *t = analysis->tracks;
   int value = analysis->graph->stored[layer->stored].value;
   const laci_layout *layout = &t->layouts[value];
@@ -60,7 +61,7 @@ static int add_group(builder *b, laci_group group) {
 
 /* Creates the groups of the positions of an axis where they do not exist yet, and returns the group
  * with most of these positions. */
-static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
+static int find_or_add_groups_of_axis(builder *b, const axis_view *view, bool *ok) {
   const laci_tracks *t = b->a->tracks;
   const laci_classes *c = b->a->classes;
   if (view->track < 0) {
@@ -105,10 +106,10 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
 
 /* Adds the slots of the group's class on the layer's input track as consumers, with columns of the
  * layer. */
-static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, laci_consumer **list,
-                          size_t *capacity) {
+static bool add_consumers_to_group(laci_analysis *analysis, laci_group *group, int l,
+                                   laci_consumer **list, size_t *capacity) {
   const laci_layer *layer = &analysis->layers[l];
-  axis_view view = view_axis(analysis, layer, layer->c_axis);
+  axis_view view = find_track_of_layer_axis(analysis, layer, layer->c_axis);
   if (view.track < 0 || group->class_id < 0) return true;
   const laci_class *class = &analysis->classes->classes[group->class_id];
   for (int s = 0; s < class->n_slots; s++) {
@@ -157,11 +158,11 @@ static void count_or_list_layer(layer_lists *lists, int g, int l) {
   else lists->first[g + 1]++;
 }
 
-static void list_layers_on_axes(const builder *b, bool is_c, layer_lists *lists) {
+static void list_layers_of_groups(const builder *b, bool is_c, layer_lists *lists) {
   const laci_classes *c = b->a->classes;
   for (int l = 0; l < b->a->n_layers; l++) {
     const laci_layer *layer = &b->a->layers[l];
-    axis_view view = view_axis(b->a, layer, is_c ? layer->c_axis : layer->k_axis);
+    axis_view view = find_track_of_layer_axis(b->a, layer, is_c ? layer->c_axis : layer->k_axis);
     int most = is_c ? layer->group_c : layer->group_k;
     for (int64_t p = 0; view.track >= 0 && p < view.n; p++) {
       int class = c->class_of[c->first[view.track] + p];
@@ -179,19 +180,20 @@ static bool layer_lists_init(const builder *b, bool is_c, layer_lists *lists) {
                          .last = laci_alloc(n, sizeof *lists->last),
                          .fill = laci_alloc(n, sizeof *lists->fill)};
   if (!lists->first || !lists->last || !lists->fill) return false;
-  list_layers_on_axes(b, is_c, lists);
+  list_layers_of_groups(b, is_c, lists);
   for (size_t g = 0; g < n; g++) {
     lists->first[g + 1] += lists->first[g];
     lists->last[g] = 0;
   }
   lists->layer = laci_alloc((size_t)lists->first[n], sizeof *lists->layer);
   if (!lists->layer) return false;
-  list_layers_on_axes(b, is_c, lists);
+  list_layers_of_groups(b, is_c, lists);
   return true;
 }
 
-static bool list_members(laci_analysis *analysis, int g, const layer_lists *consuming,
-                         const layer_lists *producing, laci_consumer **list, size_t *capacity) {
+static bool list_group_members(laci_analysis *analysis, int g, const layer_lists *consuming,
+                               const layer_lists *producing, laci_consumer **list,
+                               size_t *capacity) {
   laci_group *group = &analysis->groups[g];
   const int *consumes = consuming->layer + consuming->first[g],
             *produces = producing->layer + producing->first[g];
@@ -206,7 +208,7 @@ static bool list_members(laci_analysis *analysis, int g, const layer_lists *cons
     if (!group->frozen) layer->searchable = true;
     if (!layer->eligible) continue;
     layers[group->n_layers++] = consumes[k];
-    if (!add_consumers(analysis, group, consumes[k], list, capacity)) return false;
+    if (!add_consumers_to_group(analysis, group, consumes[k], list, capacity)) return false;
   }
   laci_consumer *consumers =
       laci_arena_alloc(&analysis->arena, (size_t)group->n_consumers, sizeof *consumers);
@@ -221,20 +223,20 @@ static bool list_members(laci_analysis *analysis, int g, const layer_lists *cons
   return true;
 }
 
-static bool list_all_members(const builder *b) {
+static bool list_members_of_all_groups(const builder *b) {
   layer_lists consuming, producing = {0};
   laci_consumer *list = NULL;
   size_t capacity = 0;
   bool ok = layer_lists_init(b, true, &consuming) && layer_lists_init(b, false, &producing);
   for (int g = 0; ok && g < b->a->n_groups; g++)
-    ok = list_members(b->a, g, &consuming, &producing, &list, &capacity);
+    ok = list_group_members(b->a, g, &consuming, &producing, &list, &capacity);
   layer_lists_clear(&consuming);
   layer_lists_clear(&producing);
   laci_free(list);
   return ok;
 }
 
-static int sort_rank(const laci_group *group) {
+static int sort_key_of_group(const laci_group *group) {
   if (group->frozen) return 2;
   return group->n_layers > 0 ? 0 : 1;
 }
@@ -247,7 +249,7 @@ static bool sort_groups(laci_analysis *analysis) {
   bool ok = new_id && sorted;
   for (int rank = 0; ok && rank < 3; rank++) {
     for (int g = 0; g < n; g++) {
-      if (sort_rank(&analysis->groups[g]) != rank) continue;
+      if (sort_key_of_group(&analysis->groups[g]) != rank) continue;
       new_id[g] = at;
       sorted[at++] = analysis->groups[g];
     }
@@ -268,13 +270,13 @@ static bool sort_groups(laci_analysis *analysis) {
   return ok;
 }
 
-static void explain_layers(laci_analysis *analysis) {
+static void explain_unsearchable_layers(laci_analysis *analysis) {
   for (int l = 0; l < analysis->n_layers; l++) {
     laci_layer *layer = &analysis->layers[l];
     if (layer->searchable || layer->reason) continue;
     const char *cause = layer->group_c >= 0 ? analysis->groups[layer->group_c].cause : NULL;
     layer->reason =
-        cause ? laci_analysis_text(analysis, "its input channels stay in place: %s", cause)
+        cause ? laci_analysis_format_text(analysis, "its input channels stay in place: %s", cause)
               : "no two of its input channels may change places";
   }
 }
@@ -292,14 +294,14 @@ lac_status laci_find_groups(laci_analysis *analysis, lac_error *err) {
   b.group_of_cause = b.group_of_track + n_tracks;
   for (int l = 0; ok && l < analysis->n_layers; l++) {
     laci_layer *layer = &analysis->layers[l];
-    axis_view c = view_axis(analysis, layer, layer->c_axis),
-              k = view_axis(analysis, layer, layer->k_axis);
-    layer->group_c = group_of_axis(&b, &c, &ok);
-    layer->group_k = group_of_axis(&b, &k, &ok);
+    axis_view c = find_track_of_layer_axis(analysis, layer, layer->c_axis),
+              k = find_track_of_layer_axis(analysis, layer, layer->k_axis);
+    layer->group_c = find_or_add_groups_of_axis(&b, &c, &ok);
+    layer->group_k = find_or_add_groups_of_axis(&b, &k, &ok);
   }
-  ok = ok && list_all_members(&b);
+  ok = ok && list_members_of_all_groups(&b);
   ok = ok && (analysis->n_groups == 0 || sort_groups(analysis));
-  if (ok) explain_layers(analysis);
+  if (ok) explain_unsearchable_layers(analysis);
   laci_free(ids);
   laci_free(b.seen);
   return ok ? LAC_OK : laci_fail_memory(err, "the groups");

@@ -14,18 +14,18 @@
 
 /* Reads a stored float or integer tensor as doubles in the arena; NULL: no memory, or it cannot be
  * read. */
-static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {
+static const double *read_tensor_as_doubles(laci_analysis *analysis, int value, int64_t *n) {
   laci_acquired_bytes held;
   const laci_stored *stored = &analysis->graph->stored[analysis->graph->values[value].stored];
   *n = laci_shape_count(&stored->shape);
   double *out = laci_arena_alloc(&analysis->arena, (size_t)*n, sizeof *out);
   if (!out || laci_stored_acquire(analysis->graph, stored, &held, NULL)) return NULL;
   if (laci_dtype_is_float(stored->dtype)) {
-    laci_read_f(stored->dtype, held.bytes, 0, *n, out);
+    laci_read_f64(stored->dtype, held.bytes, 0, *n, out);
   } else {
     for (int64_t k = 0; k < *n; k++) {
       int64_t one;
-      laci_read_i(stored->dtype, held.bytes, k, 1, &one);
+      laci_read_i64(stored->dtype, held.bytes, k, 1, &one);
       out[k] = (double)one;
     }
   }
@@ -33,7 +33,7 @@ static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n
   return out;
 }
 
-static int64_t stride_of(const laci_shape *shape, int axis) {
+static int64_t axis_stride(const laci_shape *shape, int axis) {
   return laci_shape_count_range(shape, axis + 1, shape->rank);
 }
 
@@ -44,9 +44,10 @@ static int64_t count_scales(int64_t block, const laci_shape *shape, int axis) {
   return laci_shape_count(shape) / shape->dims[axis] * laci_ceil_div(shape->dims[axis], block);
 }
 
-static void place_scales(laci_weight_view *view, const laci_shape *shape, int axis, int64_t block) {
+static void set_scale_strides(laci_weight_view *view, const laci_shape *shape, int axis,
+                              int64_t block) {
   view->n_scales = count_scales(block, shape, axis);
-  view->scale_stride = axis >= 0 ? stride_of(shape, axis) : 1;
+  view->scale_stride = axis >= 0 ? axis_stride(shape, axis) : 1;
   view->scale_block = block;
   view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
 }
@@ -73,14 +74,14 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   for (int i = 0; i < 3; i++) {
     if (values[i] < 0) continue;
     int64_t count;
-    const double *read = read_doubles(analysis, values[i], &count);
+    const double *read = read_tensor_as_doubles(analysis, values[i], &count);
     if (!read || (count != n && (count != 1 || source->scale_block))) return false;
     for (int64_t k = 0; k < n; k++) {
       if (i < 2) scale[k] *= read[count == 1 ? 0 : k];
       else zero[k] = read[count == 1 ? 0 : k];
     }
   }
-  place_scales(view, shape, axis, source->scale_block);
+  set_scale_strides(view, shape, axis, source->scale_block);
   view->scale = scale;
   view->zero = zero;
   return true;
@@ -98,11 +99,12 @@ static bool set_quantization_grid(laci_analysis *analysis, const laci_weight_sou
   if (!grid) return false;
   laci_weight_view *to = &grid->to;
   const int zero = node->n_inputs > 2 ? node->inputs[2] : -1;
-  place_scales(to, &graph->stored[source->stored].shape, source->grid_axis, source->grid_block);
+  set_scale_strides(to, &graph->stored[source->stored].shape, source->grid_axis,
+                    source->grid_block);
   int64_t n_scales, n_zeros = to->n_scales;
   to->dtype = graph->values[node->outputs[0]].type.dtype;
-  to->scale = read_doubles(analysis, node->inputs[1], &n_scales);
-  if (zero >= 0) to->zero = read_doubles(analysis, zero, &n_zeros);
+  to->scale = read_tensor_as_doubles(analysis, node->inputs[1], &n_scales);
+  if (zero >= 0) to->zero = read_tensor_as_doubles(analysis, zero, &n_zeros);
   if (!to->scale || (zero >= 0 && !to->zero)) return false;
   grid->precision = laci_quantizer_precision(node, graph->values[node->inputs[1]].type.dtype);
   grid->rounding = laci_node_rounding_flags(node);
@@ -141,18 +143,18 @@ static const char *set_norm_scales(laci_analysis *analysis, const laci_weight_so
   layer->gain_axis = source->norm.axis;
   layer->product = source->product;
   double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
-  const double *g = scale ? read_doubles(analysis, source->norm.g, &count) : NULL;
+  const double *g = scale ? read_tensor_as_doubles(analysis, source->norm.g, &count) : NULL;
   if (!g) return "there is no memory for its norms";
   laci_acquired_bytes held;
   if (laci_stored_acquire(graph, v, &held, NULL)) return "its weight cannot be read for its norms";
-  laci_compute_norms_along(v, held.bytes, layer->gain_axis, scale);
+  laci_compute_norms_along_axis(v, held.bytes, layer->gain_axis, scale);
   laci_bytes_release(&held);
   for (int64_t k = 0; k < n; k++) {
     if (!(scale[k] > 0)) return "its weight is divided by a norm that is 0 or no number";
     scale[k] = g[k] / scale[k];
   }
   layer->view.n_scales = n;
-  layer->view.scale_stride = stride_of(&v->shape, layer->gain_axis);
+  layer->view.scale_stride = axis_stride(&v->shape, layer->gain_axis);
   layer->view.scale = scale;
   return NULL;
 }
@@ -167,7 +169,7 @@ static bool has_float_zero_point(const laci_weight_view *view) {
 
 /* Is a factor 0? Such factors are a mask of channels, whose zeros the stored tensor does not
  * have. */
-static bool has_zero(const laci_weight_view *view) {
+static bool has_zero_scale(const laci_weight_view *view) {
   bool found = false;
   for (int64_t k = 0; view->scale && k < view->n_scales && !found; k++) found = view->scale[k] == 0;
   return found;
@@ -175,7 +177,8 @@ static bool has_zero(const laci_weight_view *view) {
 
 /* Sets the numbers of channels in each group, for a weight with sizes k and c along its k_axis and
  * c_axis. */
-static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, laci_layer *layer) {
+static void set_channel_counts(const laci_weight_axes *axes, int64_t k, int64_t c,
+                               laci_layer *layer) {
   bool groups_along_c =
       axes->c_axis < axes->k_axis && axes->groups > 1; /* ConvTranspose: axis 0 holds all groups */
   layer->groups = axes->groups;
@@ -184,13 +187,13 @@ static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, lac
 }
 
 /* Returns the layout of a weight of that shape; name, type and bytes are not set. */
-static laci_weight_view weight_view_of(const laci_layer *layer, const laci_shape *shape) {
+static laci_weight_view make_weight_view(const laci_layer *layer, const laci_shape *shape) {
   return (laci_weight_view){.outer = laci_shape_count_range(shape, 0, layer->c_axis),
                             .columns = shape->dims[layer->c_axis],
-                            .inner = stride_of(shape, layer->c_axis),
+                            .inner = axis_stride(shape, layer->c_axis),
                             .run = layer->channels_in,
                             .rows = shape->dims[layer->k_axis],
-                            .row_step = stride_of(shape, layer->k_axis),
+                            .row_step = axis_stride(shape, layer->k_axis),
                             .row_run = layer->channels_out};
 }
 
@@ -198,7 +201,7 @@ bool laci_layer_fill_computed_view(const laci_analysis *analysis, const laci_lay
                                    lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view) {
   const laci_value *value = &analysis->graph->values[layer->weight];
   if (layer->stored >= 0 || !laci_shape_is_known(&value->type.shape)) return false;
-  *view = weight_view_of(layer, &value->type.shape);
+  *view = make_weight_view(layer, &value->type.shape);
   view->name = value->name;
   view->dtype = dtype;
   view->bytes = bytes;
@@ -230,8 +233,8 @@ static bool describe_stored_weight(laci_analysis *analysis, int node_id,
                         .group_c = -1,
                         .group_k = -1};
   int64_t c = shape->dims[layer->c_axis], k = shape->dims[layer->k_axis];
-  set_channels(axes, k, c, layer);
-  layer->view = weight_view_of(layer, shape);
+  set_channel_counts(axes, k, c, layer);
+  layer->view = make_weight_view(layer, shape);
   layer->view.name = stored->name;
   layer->view.dtype = stored->dtype;
   layer->view.bytes = stored->bytes;
@@ -248,9 +251,9 @@ static bool describe_stored_weight(laci_analysis *analysis, int node_id,
   if (source.normalized && own) layer->reason = set_norm_scales(analysis, &source, layer);
   if (axes->groups > 1 && (source.n_chain || source.normalized))
     layer->reason = "a grouped weight that is computed from a stored one";
-  bool is_obstructed = layer->reason || (source.factor_value >= 0 && has_zero(&layer->view));
+  bool is_obstructed = layer->reason || (source.factor_value >= 0 && has_zero_scale(&layer->view));
   if (is_obstructed && (source.n_chain || source.normalized))
-    layer->computed = laci_computed_value_to_store(graph, value, axes->groups > 1);
+    layer->computed = laci_find_computed_value_to_store(graph, value, axes->groups > 1);
   return true;
 }
 
@@ -262,34 +265,35 @@ typedef struct value_facts {
 
 /* Describes a layer whose weight is computed: constant, or constant if all operators were known.
  * Returns false for others. */
-static bool describe_computed(const laci_graph *graph, int node_id, const laci_weight_axes *axes,
-                              const value_facts *facts, laci_layer *layer) {
+static bool describe_computed_weight(const laci_graph *graph, int node_id,
+                                     const laci_weight_axes *axes, const value_facts *facts,
+                                     laci_layer *layer) {
   const uint8_t *constants = facts->constants;
   int value = graph->nodes[node_id].inputs[axes->port];
   if (value < 0 || graph->values[value].stored >= 0) return false;
   if (!constants[value] && !facts->unknown[value]) return false;
   const laci_shape *shape = &graph->values[value].type.shape;
   if (laci_shape_is_known(shape) && (shape->rank < 2 || laci_shape_count(shape) <= 0)) return false;
-  *layer = (laci_layer){
-      .node = node_id,
-      .stored = -1,
-      .weight = value,
-      .computed =
-          facts->unknown[value] ? -1 : laci_computed_value_to_store(graph, value, axes->groups > 1),
-      .k_axis = axes->k_axis,
-      .c_axis = axes->c_axis,
-      .constant = constants[value] && !(constants[value] & LACI_IN_BODY),
-      .gain = -1,
-      .group_c = -1,
-      .group_k = -1};
+  *layer = (laci_layer){.node = node_id,
+                        .stored = -1,
+                        .weight = value,
+                        .computed = facts->unknown[value] ? -1
+                                                          : laci_find_computed_value_to_store(
+                                                                graph, value, axes->groups > 1),
+                        .k_axis = axes->k_axis,
+                        .c_axis = axes->c_axis,
+                        .constant = constants[value] && !(constants[value] & LACI_IN_BODY),
+                        .gain = -1,
+                        .group_c = -1,
+                        .group_k = -1};
   if (laci_shape_is_known(shape))
-    set_channels(axes, shape->dims[axes->k_axis], shape->dims[axes->c_axis], layer);
+    set_channel_counts(axes, shape->dims[axes->k_axis], shape->dims[axes->c_axis], layer);
   return true;
 }
 
 /* Describes a layer whose weight is stored in packed blocks. */
-static bool describe_packed(const laci_graph *graph, int node_id, const value_facts *facts,
-                            laci_layer *layer) {
+static bool describe_packed_weight(const laci_graph *graph, int node_id, const value_facts *facts,
+                                   laci_layer *layer) {
   const laci_node *node = &graph->nodes[node_id];
   const int port = node->op ? node->op->packed_weight : 0;
   if (port == 0 || port >= node->n_inputs || node->inputs[port] < 0) return false;
@@ -333,17 +337,17 @@ static bool index_layers(laci_analysis *analysis) {
 
 /* Is the node's output the same in every run? Then the node computes a part of a weight, and is no
  * layer. */
-static bool makes_constant(const laci_node *node, const uint8_t *constants) {
+static bool has_constant_output(const laci_node *node, const uint8_t *constants) {
   return node->n_outputs > 0 && node->outputs[0] >= 0 && constants[node->outputs[0]];
 }
 
 /* Lists layers with a stored weight, or (computed) those with a computed one. */
-static void list_layers(laci_analysis *analysis, const value_facts *facts, bool computed) {
+static void list_weight_layers(laci_analysis *analysis, const value_facts *facts, bool computed) {
   const laci_graph *graph = analysis->graph;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     laci_weight_axes axes[2];
-    int candidates = node->op && node->op->weights && !makes_constant(node, facts->constants)
+    int candidates = node->op && node->op->weights && !has_constant_output(node, facts->constants)
                          ? node->op->weights(graph, node, axes)
                          : 0;
     if (!computed) analysis->layer_of_node[n] = -1;
@@ -352,7 +356,8 @@ static void list_layers(laci_analysis *analysis, const value_facts *facts, bool 
       laci_layer *layer = &analysis->layers[analysis->n_rows];
       laci_layer stored;
       bool is_stored = describe_stored_weight(analysis, n, &axes[i], &stored);
-      if (computed ? is_stored || !describe_computed(graph, n, &axes[i], facts, layer) : !is_stored)
+      if (computed ? is_stored || !describe_computed_weight(graph, n, &axes[i], facts, layer)
+                   : !is_stored)
         continue;
       if (!computed) {
         *layer = stored;
@@ -361,7 +366,7 @@ static void list_layers(laci_analysis *analysis, const value_facts *facts, bool 
       analysis->n_rows++;
       if (!node->op->each_weight) break;
     }
-    if (computed && describe_packed(graph, n, facts, &analysis->layers[analysis->n_rows]))
+    if (computed && describe_packed_weight(graph, n, facts, &analysis->layers[analysis->n_rows]))
       analysis->n_rows++;
   }
 }
@@ -377,13 +382,13 @@ lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, la
   if (!facts.unknown || !analysis->layers || !analysis->layer_of_node)
     st = laci_fail_memory(err, "the layers");
   if (!st) {
-    list_layers(analysis, &facts, false);
+    list_weight_layers(analysis, &facts, false);
     analysis->n_layers = analysis->n_rows;
-    list_layers(analysis, &facts, true);
-    st = laci_judge_computed_weights(analysis, facts.constants, facts.unknown, err);
+    list_weight_layers(analysis, &facts, true);
+    st = laci_classify_computed_weights(analysis, facts.constants, facts.unknown, err);
   }
   laci_free(facts.constants);
   laci_free(facts.unknown);
   if (!st && !index_layers(analysis)) st = laci_fail_memory(err, "the layers");
-  return st ? st : laci_judge_layers(analysis, rules, err);
+  return st ? st : laci_decide_layer_eligibility(analysis, rules, err);
 }

@@ -15,24 +15,24 @@ typedef struct laci_rules laci_rules;
 LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules,
                                            lac_error *err);
 /** Decides which layers are eligible (eligible.c); all readers of their weights are considered. */
-LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_decide_layer_eligibility(laci_analysis *analysis,
+                                                        const laci_rules *rules, lac_error *err);
 /** For layers whose weight is computed: finds the reason why they are not pruned, and whether the
  * product may be stored (computed.c). constants: laci_graph_find_constants; unknown:
  * laci_graph_find_unknown_nodes. */
-LAC_MUST_CHECK lac_status laci_judge_computed_weights(laci_analysis *analysis,
-                                                      const uint8_t *constants, const int *unknown,
-                                                      lac_error *err);
+LAC_MUST_CHECK lac_status laci_classify_computed_weights(laci_analysis *analysis,
+                                                         const uint8_t *constants,
+                                                         const int *unknown, lac_error *err);
 /** Returns the value to be stored in place of a computed weight `value`: the one before the
  * trailing Identity, Cast, Transpose and quantize-dequantize nodes, which change no element. If
  * there are only such nodes after a stored tensor, or if `whole` is set (as for grouped weights),
  * returns `value` itself. */
-int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole);
+int laci_find_computed_value_to_store(const laci_graph *graph, int value, bool whole);
 /** Sets the reason of layers that `include` and `exclude` leave out (names.c). Fails
  * LAC_BAD_ARGUMENT for an expression that is invalid or matches no layer, and where no layer is
  * left. */
-LAC_MUST_CHECK lac_status laci_judge_layers_by_names(laci_analysis *analysis,
-                                                     const laci_rules *rules, lac_error *err);
+LAC_MUST_CHECK lac_status laci_exclude_layers_by_names(laci_analysis *analysis,
+                                                       const laci_rules *rules, lac_error *err);
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
 LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
 
@@ -91,11 +91,12 @@ bool laci_is_quantize_dequantize(const laci_graph *graph, const laci_node *back,
 const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer);
 
 /** Formats a text into the analysis' arena; NULL when there is no memory. */
-const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) LAC_PRINTF(2, 3);
+const char *laci_analysis_format_text(laci_analysis *analysis, const char *format, ...)
+    LAC_PRINTF(2, 3);
 
 /** Returns a hint for a pattern that matches no layer: "; the nearest: conv1, conv2", the layers
  * with similar names; where none is similar, "; the layers are named conv1, conv2, ...". In the
  * analysis' arena. NULL: no memory. */
-const char *laci_nearest_layers_hint(laci_analysis *analysis, const char *pattern);
+const char *laci_format_nearest_layers_hint(laci_analysis *analysis, const char *pattern);
 
 #endif

@@ -13,27 +13,28 @@
 static lac_status match_layer_name(const laci_expression *expression, const laci_analysis *analysis,
                                    const laci_layer *layer, bool *found, lac_error *err) {
   const laci_graph *graph = analysis->graph;
-  lac_status st = laci_expression_find(expression, graph->nodes[layer->node].name, found, err);
+  lac_status st = laci_expression_match(expression, graph->nodes[layer->node].name, found, err);
   if (st || *found) return st;
-  return laci_expression_find(expression, laci_layer_weight_name(analysis, layer), found, err);
+  return laci_expression_match(expression, laci_layer_weight_name(analysis, layer), found, err);
 }
 
-static lac_status fail_unmatched(laci_analysis *analysis, const char *what, const char *text,
-                                 lac_error *err) {
+static lac_status fail_unmatched_pattern(laci_analysis *analysis, const char *what,
+                                         const char *text, lac_error *err) {
   if (analysis->n_rows == 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s: \"%s\" matches no layer: the network has no layer with a stored weight",
                      what, text);
   }
-  const char *nearest = laci_nearest_layers_hint(analysis, text);
+  const char *nearest = laci_format_nearest_layers_hint(analysis, text);
   if (!nearest) return laci_fail_memory(err, "the layers");
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" matches no layer%s", what, text, nearest);
 }
 
 /** Sets `reason` for layers whose match with the expression equals `leaves_out`. A pattern that
  * matches no layer is an error, for it would silently have the wrong effect. */
-static lac_status judge_by_match(laci_analysis *analysis, const char *what, const char *text,
-                                 bool leaves_out, const char *reason, lac_error *err) {
+static lac_status exclude_layers_by_pattern(laci_analysis *analysis, const char *what,
+                                            const char *text, bool leaves_out, const char *reason,
+                                            lac_error *err) {
   laci_expression *expression;
   bool any = false;
   if (!text) return LAC_OK;
@@ -49,36 +50,37 @@ static lac_status judge_by_match(laci_analysis *analysis, const char *what, cons
     layer->odd_size = false;
     if (!layer->reason) layer->reason = reason;
   }
-  if (!st && !any) st = fail_unmatched(analysis, what, text, err);
+  if (!st && !any) st = fail_unmatched_pattern(analysis, what, text, err);
   laci_expression_close(expression);
   return st;
 }
 
-static bool any_size_is_odd(const laci_analysis *analysis) {
+static bool has_odd_size_layer(const laci_analysis *analysis) {
   for (int l = 0; l < analysis->n_layers; l++) {
     if (analysis->layers[l].odd_size) return true;
   }
   return false;
 }
 
-static int count_layers_left(const laci_analysis *analysis) {
+static int count_layers_without_reason(const laci_analysis *analysis) {
   int n = 0;
   for (int l = 0; l < analysis->n_layers; l++) n += !analysis->layers[l].reason;
   return n;
 }
 
-lac_status laci_judge_layers_by_names(laci_analysis *analysis, const laci_rules *rules,
-                                      lac_error *err) {
-  const int before = count_layers_left(analysis);
-  lac_status st =
-      judge_by_match(analysis, "include", rules->include, false, "left out by include", err);
+lac_status laci_exclude_layers_by_names(laci_analysis *analysis, const laci_rules *rules,
+                                        lac_error *err) {
+  const int before = count_layers_without_reason(analysis);
+  lac_status st = exclude_layers_by_pattern(analysis, "include", rules->include, false,
+                                            "left out by include", err);
   if (!st)
-    st = judge_by_match(analysis, "exclude", rules->exclude, true, "left out by exclude", err);
-  if (st || before == 0 || count_layers_left(analysis) > 0) return st;
+    st = exclude_layers_by_pattern(analysis, "exclude", rules->exclude, true, "left out by exclude",
+                                   err);
+  if (st || before == 0 || count_layers_without_reason(analysis) > 0) return st;
   const char *who = !rules->exclude   ? "include leaves"
                     : !rules->include ? "exclude leaves"
                                       : "include and exclude leave";
   st = laci_fail(err, LAC_BAD_ARGUMENT, "%s none of %d layer%s that could take %d:%d", who, before,
                  laci_plural(before), rules->pattern.n, rules->pattern.m);
-  return any_size_is_odd(analysis) ? laci_hint(err, LAC_HINT_ALL_SIZES, st) : st;
+  return has_odd_size_layer(analysis) ? laci_hint(err, LAC_HINT_ALL_SIZES, st) : st;
 }

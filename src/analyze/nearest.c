@@ -16,7 +16,7 @@ static int min_int(int a, int b) { return a < b ? a : b; }
 /* Returns the smallest edit distance between text and a substring of name (P. H. Sellers, 1980).
  * row[i]: distance of the first i characters of text to a substring that ends at the current
  * character of name. */
-static int edits_to_part(const char *text, int n, const char *name) {
+static int edit_distance_to_substring(const char *text, int n, const char *name) {
   int row[LONGEST + 1], fewest = n;
   for (int i = 0; i <= n; i++) row[i] = i;
   for (const char *at = name; *at; at++) {
@@ -33,7 +33,7 @@ static int edits_to_part(const char *text, int n, const char *name) {
 
 /* Copies the characters of a pattern that match only themselves to text, and returns their
  * number. */
-static int plain_characters(const char *pattern, char *text) {
+static int copy_literal_characters(const char *pattern, char *text) {
   int n = 0;
   for (const char *at = pattern; *at && n < LONGEST; at++) {
     if (!strchr("\\^$*+?()[]{}|", *at)) text[n++] = *at;
@@ -45,9 +45,10 @@ static const char *layer_name(const laci_analysis *analysis, int l) {
   return analysis->graph->nodes[analysis->layers[l].node].name;
 }
 
-static int edits_to_layer(const laci_analysis *analysis, int l, const char *text, int n) {
+static int edit_distance_to_layer(const laci_analysis *analysis, int l, const char *text, int n) {
   const char *weight = laci_layer_weight_name(analysis, &analysis->layers[l]);
-  return min_int(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
+  return min_int(edit_distance_to_substring(text, n, layer_name(analysis, l)),
+                 edit_distance_to_substring(text, n, weight));
 }
 
 /** Finds the layers with the smallest edit distance, at most SHOWN, of equals the first. */
@@ -55,7 +56,7 @@ static int list_nearest_layers(const laci_analysis *analysis, const char *text, 
                                int most_edits, int *best) {
   int edits[SHOWN], n_best = 0;
   for (int l = 0; l < analysis->n_rows; l++) {
-    int here = edits_to_layer(analysis, l, text, n), at = n_best;
+    int here = edit_distance_to_layer(analysis, l, text, n), at = n_best;
     if (here > most_edits) continue;
     while (at > 0 && edits[at - 1] > here) at--;
     if (at == SHOWN) continue;
@@ -70,9 +71,9 @@ static int list_nearest_layers(const laci_analysis *analysis, const char *text, 
   return n_best;
 }
 
-const char *laci_nearest_layers_hint(laci_analysis *analysis, const char *pattern) {
+const char *laci_format_nearest_layers_hint(laci_analysis *analysis, const char *pattern) {
   char text[LONGEST], names[1024] = "";
-  int best[SHOWN], n = plain_characters(pattern, text);
+  int best[SHOWN], n = copy_literal_characters(pattern, text);
   int n_best = list_nearest_layers(analysis, text, n, n / 3, best);
   const bool near = n_best > 0;
   for (; !near && n_best < SHOWN && n_best < analysis->n_rows; n_best++) best[n_best] = n_best;
@@ -82,6 +83,7 @@ const char *laci_nearest_layers_hint(laci_analysis *analysis, const char *patter
                    layer_name(analysis, best[k]));
   }
   const bool more = !near && n_best < analysis->n_rows;
-  return laci_analysis_text(analysis, "; the %s%s%s", near ? "nearest: " : "layers are named ",
-                            names, more ? ", ..." : "");
+  return laci_analysis_format_text(analysis, "; the %s%s%s",
+                                   near ? "nearest: " : "layers are named ", names,
+                                   more ? ", ..." : "");
 }

@@ -20,14 +20,14 @@ const laci_axis_set *laci_port_axis_set(const laci_resolve *r, int port, int axi
   return layout && layout->set[axis] >= 0 ? &layout->axis_sets[layout->set[axis]] : NULL;
 }
 
-bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis) {
+bool laci_port_is_grouped_axis(const laci_resolve *r, int port, int axis) {
   for (size_t i = 0; i < r->c->n_grouped; i++) {
     if (r->c->grouped[i].port == port && r->c->grouped[i].axis == axis) return true;
   }
   return false;
 }
 
-int laci_resolve_cause_of_node(laci_resolve *r) {
+int laci_node_freeze_cause(laci_resolve *r) {
   if (r->cause >= 0) return r->cause;
   char text[512];
   if (r->node->fault) {
@@ -42,17 +42,17 @@ int laci_resolve_cause_of_node(laci_resolve *r) {
     (void)snprintf(text, sizeof text, "%s: %s%s", r->node->name, why ? why : "order matters to ",
                    why ? "" : r->node->type);
   }
-  r->cause = laci_cause_create(r->t, r->node_id, -1, text);
+  r->cause = laci_freeze_cause_create(r->t, r->node_id, -1, text);
   return r->cause;
 }
 
-int laci_resolve_cause_of_parts(laci_resolve *r) {
+int laci_node_parts_freeze_cause(laci_resolve *r) {
   if (r->part_cause >= 0) return r->part_cause;
   char text[512];
   (void)snprintf(
       text, sizeof text,
       "%s: %s sees a part of split channels (such as heads) by itself, and that part stays",
       r->node->name, r->node->type);
-  r->part_cause = laci_cause_create(r->t, r->node_id, -1, text);
+  r->part_cause = laci_freeze_cause_create(r->t, r->node_id, -1, text);
   return r->part_cause;
 }

@@ -14,7 +14,7 @@
 
 /* Resolves the weight of a grouped convolution. If the weight has no other reader, each group has
  * its own order along the input axis; else all groups have one order. */
-static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
+static void resolve_grouped_weight(laci_resolve *r, const laci_grouped_axis *g) {
   laci_tracks *t = r->t;
   int weight = laci_port_value(r, g->port);
   laci_layout *layout = laci_port_layout(r, g->port);
@@ -22,21 +22,21 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   if (!layout || layout->set[g->axis] < 0) {
     int data = laci_port_value(r, g->data_port);
     if (laci_port_layout(r, g->data_port))
-      laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_cause_of_node(r));
+      laci_layout_freeze_axis(t, data, g->data_axis, laci_node_freeze_cause(r));
     return;
   }
   laci_axis_set *along = &layout->axis_sets[layout->set[g->axis]];
   const laci_axis_set *data = laci_port_axis_set(r, g->data_port, g->data_axis);
   int64_t size = t->graph->values[weight].type.shape.dims[g->axis];
   if (!data || data->n_axes != 1 || along->n_axes != 1 || data->n_groups ||
-      laci_track_at(t, data->track)->n != size * g->n_groups) {
-    laci_track_freeze(t, along->track, laci_resolve_cause_of_node(r));
-    if (data) laci_track_freeze(t, data->track, laci_resolve_cause_of_node(r));
+      laci_track_root_record(t, data->track)->n != size * g->n_groups) {
+    laci_track_freeze(t, along->track, laci_node_freeze_cause(r));
+    if (data) laci_track_freeze(t, data->track, laci_node_freeze_cause(r));
     return;
   }
   const laci_value *value = &t->graph->values[weight];
   if (along->n_groups == g->n_groups) {
-    along->track = laci_track_union(t, along->track, data->track);
+    along->track = laci_track_merge(t, along->track, data->track);
     return;
   }
   if (value->stored >= 0 && !value->is_output && along->n_groups == 0 &&
@@ -44,7 +44,7 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
     along->track = data->track;
     along->n_groups = (int)g->n_groups;
     along->row_axis = g->row_axis;
-    laci_track_at(t, data->track)->sourced = true;
+    laci_track_root_record(t, data->track)->sourced = true;
     return;
   }
   int64_t n = size * g->n_groups;
@@ -59,7 +59,7 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
 
 /* Where an axis is divided into parts, equal elements stay equal only within a part, so such
  * outputs are not uniform. */
-static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
+static void freeze_uniform_outputs_of_divided_axis(laci_resolve *r, const laci_axis_parts *part) {
   int label = laci_port_labels_of(r, part->port)->label[part->axis];
   for (int i = 0; i < r->node->n_outputs; i++) {
     laci_layout *out = r->node->outputs[i] >= 0 ? laci_port_layout(r, LACI_OUT(i)) : NULL;
@@ -68,18 +68,19 @@ static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
       bool same = label > 0 && laci_port_labels_of(r, LACI_OUT(i))->label[a] == label;
       if (out->set[a] != LACI_AXIS_UNIFORM || !(is_part || same)) continue;
       out->set[a] = LACI_AXIS_FIXED;
-      out->cause[a] = laci_resolve_cause_of_node(r);
+      out->cause[a] = laci_node_freeze_cause(r);
     }
   }
 }
 
-static void resolve_axis_parts(laci_resolve *r, const laci_axis_parts *part) {
+static void tag_axis_parts(laci_resolve *r, const laci_axis_parts *part) {
   const laci_layout *layout = laci_port_layout(r, part->port);
-  if (layout && layout->set[part->axis] == LACI_AXIS_UNIFORM) fix_uniform_parts(r, part);
+  if (layout && layout->set[part->axis] == LACI_AXIS_UNIFORM)
+    freeze_uniform_outputs_of_divided_axis(r, part);
   const laci_axis_set *axis_set = layout ? laci_port_axis_set(r, part->port, part->axis) : NULL;
   if (!axis_set) return;
   const laci_shape *shape = laci_port_value_shape(r, part->port);
-  laci_track *track = laci_track_at(r->t, axis_set->track);
+  laci_track *track = laci_track_root_record(r->t, axis_set->track);
   int64_t run = shape->dims[part->axis] / part->n_parts;
   int which = 0;
   while (axis_set->axes[which] != part->axis) which++;
@@ -90,7 +91,7 @@ static void resolve_axis_parts(laci_resolve *r, const laci_axis_parts *part) {
     return;
   }
   for (int64_t p = 0; p < track->n; p++) {
-    index[p] = (int32_t)(laci_axis_set_index(axis_set, shape, which, p) / run);
+    index[p] = (int32_t)(laci_axis_set_index_along_axis(axis_set, shape, which, p) / run);
   }
   laci_track_add_tag(r->t, axis_set->track, 0x6A09u + (uint64_t)r->node_id, index);
   laci_free(index);
@@ -98,20 +99,20 @@ static void resolve_axis_parts(laci_resolve *r, const laci_axis_parts *part) {
 
 /* Freezes those positions of an axis that the operator holds in place; its other positions may
  * move. */
-static void resolve_axis_hold(laci_resolve *r, const laci_axis_hold *hold) {
+static void freeze_held_positions(laci_resolve *r, const laci_axis_hold *hold) {
   const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
   if (!axis_set) return;
   if (axis_set->n_axes > 1 || axis_set->n_groups) {
-    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
+    laci_track_freeze(r->t, axis_set->track, laci_node_freeze_cause(r));
     return;
   }
   for (int64_t at = 0; at < hold->n; at++)
-    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_cause_of_node(r));
+    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_node_freeze_cause(r));
 }
 
 /* Returns the cause for an unknown shape of an input: the node that computed it; -1: all shapes are
  * known. */
-static int blame_unknown_shape(laci_resolve *r) {
+static int find_unknown_shape_cause(laci_resolve *r) {
   for (int port = 0; port < r->node->n_inputs; port++) {
     int value = r->node->inputs[port];
     if (value >= 0 && r->t->layouts[value].rank < 0) return r->t->layouts[value].cause[0];
@@ -121,50 +122,50 @@ static int blame_unknown_shape(laci_resolve *r) {
 
 /* Freezes the inputs that the node's coupling does not describe, and the axes that it marks FIXED.
  */
-static void freeze_undescribed(laci_resolve *r) {
-  int blamed = blame_unknown_shape(r);
+static void freeze_undescribed_axes(laci_resolve *r) {
+  int blamed = find_unknown_shape_cause(r);
   for (int port = 0; port < r->node->n_inputs; port++) {
     laci_layout *layout = laci_port_layout(r, port);
     if (!layout) continue;
     const laci_port_labels *labels = laci_port_labels_of(r, port);
     if (r->c->reshape && port == 0) continue;
-    if (!laci_reads_content(r->node, port)) continue;
+    if (!laci_node_reads_port_content(r->node, port)) continue;
     if (!labels->described && blamed >= 0) r->cause = blamed;
     for (int a = 0; a < layout->rank; a++) {
       bool fixed = !labels->described || labels->label[a] == LACI_FIXED;
-      if (layout->set[a] < 0 || laci_is_grouped_axis(r, port, a)) continue;
+      if (layout->set[a] < 0 || laci_port_is_grouped_axis(r, port, a)) continue;
       const laci_axis_set *axis_set = &layout->axis_sets[layout->set[a]];
       if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
         fixed = true; /* this operator does not allow a separate channel order for each group of the
                          weight */
       if (axis_set->n_groups && fixed)
-        laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
+        laci_track_freeze(r->t, axis_set->track, laci_node_freeze_cause(r));
       else if (fixed)
-        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause_of_node(r));
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_node_freeze_cause(r));
     }
   }
 }
 
-static void finish_output_layouts(laci_resolve *r) {
+static void freeze_pending_output_axes(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     if (r->node->outputs[i] < 0) continue;
     laci_layout *layout = &r->t->layouts[r->node->outputs[i]];
     if (layout->rank < 0) {
-      int blamed = blame_unknown_shape(r);
-      layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_cause_of_node(r);
+      int blamed = find_unknown_shape_cause(r);
+      layout->cause[0] = blamed >= 0 ? blamed : laci_node_freeze_cause(r);
     }
     for (int a = 0; a < layout->rank; a++) {
       if (layout->set[a] != LACI_AXIS_PENDING) continue;
       layout->set[a] = LACI_AXIS_FIXED;
-      layout->cause[a] = laci_resolve_cause_of_node(r);
+      layout->cause[a] = laci_node_freeze_cause(r);
     }
   }
 }
 
 static void freeze_inputs(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
-    if (r->node->inputs[i] >= 0 && laci_reads_content(r->node, i))
-      laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_cause_of_node(r));
+    if (r->node->inputs[i] >= 0 && laci_node_reads_port_content(r->node, i))
+      laci_layout_freeze_all_axes(r->t, r->node->inputs[i], laci_node_freeze_cause(r));
   }
 }
 
@@ -179,7 +180,8 @@ static void start_fresh_tracks(laci_resolve *r) {
     for (int a = 0; a < layout->rank; a++) {
       if (shape->dims[a] == 1) layout->set[a] = LACI_AXIS_UNIFORM;
       if (shape->dims[a] <= 1 || shape->dims[a] > LACI_TRACK_LIMIT) continue;
-      laci_axis_set axis_set = laci_axis_set_of(laci_track_create(r->t, shape->dims[a], false), a);
+      laci_axis_set axis_set =
+          laci_axis_set_of_single_axis(laci_track_create(r->t, shape->dims[a], false), a);
       if (axis_set.track < 0) return;
       laci_layout_add_axis_set(r->t, value, &axis_set);
     }
@@ -188,11 +190,11 @@ static void start_fresh_tracks(laci_resolve *r) {
 
 /* Freezes integer inputs of a node whose outputs' shapes alone are read, for these integers may
  * decide the shapes. */
-static void freeze_sizes(laci_resolve *r) {
+static void freeze_integer_inputs(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
     int value = r->node->inputs[i];
     if (value >= 0 && laci_node_reads_content(r->t->graph, r->t->matters, r->node_id, value))
-      laci_layout_freeze(r->t, value, laci_resolve_cause_of_node(r));
+      laci_layout_freeze_all_axes(r->t, value, laci_node_freeze_cause(r));
   }
 }
 
@@ -204,34 +206,35 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   if (node->op && node->op->couple) {
     /* inputs of which only the shape is read are not joined */
     for (int i = 0; i < node->n_inputs; i++) {
-      if (!laci_reads_content(node, i)) coupling->in[i] = (laci_port_labels){0};
+      if (!laci_node_reads_port_content(node, i)) coupling->in[i] = (laci_port_labels){0};
     }
     if (coupling->reshape) laci_resolve_reshape(r);
-    freeze_undescribed(r);
+    freeze_undescribed_axes(r);
     start_fresh_tracks(r);
-    laci_resolve_maps(r);
-    laci_resolve_labels(r);
-    laci_resolve_labelled_maps(r);
-    for (size_t i = 0; i < coupling->n_grouped; i++) resolve_grouped(r, &coupling->grouped[i]);
-    for (size_t i = 0; i < coupling->n_parts; i++) resolve_axis_parts(r, &coupling->parts[i]);
-    for (size_t i = 0; i < coupling->n_holds; i++) resolve_axis_hold(r, &coupling->holds[i]);
+    laci_resolve_axis_maps(r);
+    laci_resolve_axis_labels(r);
+    laci_resolve_labelled_axis_maps(r);
+    for (size_t i = 0; i < coupling->n_grouped; i++)
+      resolve_grouped_weight(r, &coupling->grouped[i]);
+    for (size_t i = 0; i < coupling->n_parts; i++) tag_axis_parts(r, &coupling->parts[i]);
+    for (size_t i = 0; i < coupling->n_holds; i++) freeze_held_positions(r, &coupling->holds[i]);
   } else {
     freeze_inputs(r);
   }
   for (int i = 0; i < node->n_captures; i++)
-    laci_layout_freeze(r->t, node->captures[i], laci_resolve_cause_of_node(r));
+    laci_layout_freeze_all_axes(r->t, node->captures[i], laci_node_freeze_cause(r));
   return LAC_OK;
 }
 
 /* Resolves a node of whose outputs only the shapes matter: its integer inputs may be sizes, which
  * must not be reordered. */
-static lac_status resolve_shape_only(laci_resolve *r, laci_coupling *coupling) {
+static lac_status resolve_shape_only_node(laci_resolve *r, laci_coupling *coupling) {
   lac_status st = laci_coupling_init(coupling, r->t->graph, r->node);
   for (int i = 0; i < r->node->n_inputs && !st; i++) {
     int value = r->node->inputs[i];
-    if (value < 0 || !laci_reads_content(r->node, i)) continue;
+    if (value < 0 || !laci_node_reads_port_content(r->node, i)) continue;
     if (!laci_dtype_is_float(r->t->graph->values[value].type.dtype))
-      laci_layout_freeze(r->t, value, laci_resolve_cause_of_node(r));
+      laci_layout_freeze_all_axes(r->t, value, laci_node_freeze_cause(r));
   }
   return st;
 }
@@ -244,10 +247,10 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   lac_status st = LAC_OK;
   if (laci_node_affects_outputs(t->graph, t->matters, node_id))
     st = resolve_coupling(&r, &coupling);
-  else st = resolve_shape_only(&r, &coupling);
+  else st = resolve_shape_only_node(&r, &coupling);
   if (st) goto out;
-  if (!laci_node_affects_outputs(t->graph, t->matters, node_id)) freeze_sizes(&r);
-  finish_output_layouts(&r);
+  if (!laci_node_affects_outputs(t->graph, t->matters, node_id)) freeze_integer_inputs(&r);
+  freeze_pending_output_axes(&r);
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:
   laci_coupling_clear(&coupling);
@@ -262,7 +265,7 @@ out:
 
 /* Sets the layout of a value before any node is resolved: axes of stored tensors get a track each,
  * graph inputs are fixed, all else is pending. */
-static void init_layout(laci_tracks *t, int id) {
+static void init_value_layout(laci_tracks *t, int id) {
   const laci_value *value = &t->graph->values[id];
   laci_layout *layout = &t->layouts[id];
   const laci_shape *shape = &value->type.shape;
@@ -272,15 +275,15 @@ static void init_layout(laci_tracks *t, int id) {
   if (value->stored >= 0 && t->graph->stored[value->stored].overridable) {
     (void)snprintf(text, sizeof text, "%s may be replaced by the caller: it is listed as an input",
                    value->name);
-    cause = laci_cause_create(t, -1, id, text);
+    cause = laci_freeze_cause_create(t, -1, id, text);
   } else if (value->stored >= 0 && !lac_dtype_size(t->graph->stored[value->stored].dtype)) {
     (void)snprintf(text, sizeof text,
                    "%s has elements of type %s, which cannot be moved one by one", value->name,
                    lac_dtype_name(t->graph->stored[value->stored].dtype));
-    cause = laci_cause_create(t, -1, id, text);
+    cause = laci_freeze_cause_create(t, -1, id, text);
   } else if (value->stored < 0 && value->producer < 0) {
     (void)snprintf(text, sizeof text, "%s is an input of the network", value->name);
-    cause = laci_cause_create(t, -1, id, text);
+    cause = laci_freeze_cause_create(t, -1, id, text);
   }
   layout->cause[0] = cause < 0 ? 0 : cause;
   for (int a = 0; a < layout->rank; a++) {
@@ -293,7 +296,7 @@ static void init_layout(laci_tracks *t, int id) {
     }
     int track = laci_track_create(t, shape->dims[a], true);
     if (track < 0) return;
-    laci_axis_set axis_set = laci_axis_set_of(track, a);
+    laci_axis_set axis_set = laci_axis_set_of_single_axis(track, a);
     laci_layout_add_axis_set(t, id, &axis_set);
   }
 }
@@ -304,9 +307,9 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
                      .budget = budget ? *budget : laci_budget_with_limit(UINT64_MAX)};
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
-  (void)laci_cause_create(t, -1, -1, "nothing is known about this axis");
-  lac_status st = laci_find_values_that_matter(graph, &t->matters, err);
-  for (int v = 0; v < graph->n_values && !st; v++) init_layout(t, v);
+  (void)laci_freeze_cause_create(t, -1, -1, "nothing is known about this axis");
+  lac_status st = laci_find_values_affecting_outputs(graph, &t->matters, err);
+  for (int v = 0; v < graph->n_values && !st; v++) init_value_layout(t, v);
   if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);
   for (int v = 0; v < graph->n_values && !st; v++) {
@@ -314,13 +317,14 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
     if (!graph->values[v].tied_by) continue;
     (void)snprintf(text, sizeof text, "%s is named by the file's %s, which no node follows",
                    graph->values[v].name, graph->values[v].tied_by);
-    laci_layout_freeze(t, v, laci_cause_create(t, -1, v, text));
+    laci_layout_freeze_all_axes(t, v, laci_freeze_cause_create(t, -1, v, text));
   }
   for (int i = 0; i < graph->n_outputs && !st; i++) {
     char text[512];
     (void)snprintf(text, sizeof text, "%s is an output of the network",
                    graph->values[graph->outputs[i]].name);
-    laci_layout_freeze(t, graph->outputs[i], laci_cause_create(t, -1, graph->outputs[i], text));
+    laci_layout_freeze_all_axes(t, graph->outputs[i],
+                                laci_freeze_cause_create(t, -1, graph->outputs[i], text));
   }
   if (!st && t->no_memory) st = laci_fail_memory(err, "the analysis");
   if (st) laci_tracks_clear(t);

@@ -22,10 +22,10 @@ typedef struct laci_resolve {
 } laci_resolve;
 
 /** Returns the cause of this node, which is created on first use. */
-int laci_resolve_cause_of_node(laci_resolve *r);
+int laci_node_freeze_cause(laci_resolve *r);
 /** Returns the cause of this node for a composite whose outer part (heads) is frozen, because the
  * operator treats that part separately. It is created on first use. */
-int laci_resolve_cause_of_parts(laci_resolve *r);
+int laci_node_parts_freeze_cause(laci_resolve *r);
 
 static inline int laci_port_value(const laci_resolve *r, int port) {
   return port >= 0 ? r->node->inputs[port] : r->node->outputs[~port];
@@ -39,15 +39,15 @@ laci_layout *laci_port_layout(const laci_resolve *r, int port);
 const laci_shape *laci_port_value_shape(const laci_resolve *r, int port);
 /** Returns the axis set that contains an axis of the port; NULL: none. */
 const laci_axis_set *laci_port_axis_set(const laci_resolve *r, int port, int axis);
-bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis);
+bool laci_port_is_grouped_axis(const laci_resolve *r, int port, int axis);
 
 /** The state of an output axis that is not resolved yet. */
 enum { LACI_AXIS_PENDING = -3 };
 
-void laci_resolve_maps(laci_resolve *r);   /* resolves MAPPED output axes */
-void laci_resolve_labels(laci_resolve *r); /* joins axes by labels */
+void laci_resolve_axis_maps(laci_resolve *r);   /* resolves MAPPED output axes */
+void laci_resolve_axis_labels(laci_resolve *r); /* joins axes by labels */
 /* resolves maps whose output axis also has a label */
-void laci_resolve_labelled_maps(laci_resolve *r);
+void laci_resolve_labelled_axis_maps(laci_resolve *r);
 void laci_resolve_reshape(laci_resolve *r); /* output 0 is input 0, reshaped */
 
 #endif

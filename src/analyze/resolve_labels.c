@@ -31,12 +31,12 @@ typedef struct label_set {
   bool broken;       /* no full axis set, or sizes that contradict: nothing may move */
 } label_set;
 
-static int label_at(const laci_resolve *r, int port, int axis) {
+static int label_of_port_axis(const laci_resolve *r, int port, int axis) {
   const laci_port_labels *labels = laci_port_labels_of(r, port);
   return labels->described ? labels->label[axis] : LACI_FIXED;
 }
 
-static int set_find(const label_set *set, int label) {
+static int find_label_in_set(const label_set *set, int label) {
   for (int k = 0; k < set->n; k++) {
     if (label > 0 && set->label[k] == label) return k;
   }
@@ -45,11 +45,11 @@ static int set_find(const label_set *set, int label) {
 
 /* Does the axis set take part in label joining? It must have a label and no mapped axis (those were
  * lifted or frozen). */
-static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis_set *axis_set) {
+static bool can_join_by_labels(const laci_resolve *r, int port, const laci_axis_set *axis_set) {
   if (axis_set->n_groups) return false;
   bool any = false;
   for (int k = 0; k < axis_set->n_axes; k++) {
-    int label = label_at(r, port, axis_set->axes[k]);
+    int label = label_of_port_axis(r, port, axis_set->axes[k]);
     if (label == LACI_MAPPED) return false;
     any |= label > 0;
   }
@@ -57,16 +57,16 @@ static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis
 }
 
 /* Builds the union-find forest `parent` in which all labels of one axis set are in one tree. */
-static void connect_labels(const laci_resolve *r, int64_t *parent) {
+static void union_labels_of_axis_sets(const laci_resolve *r, int64_t *parent) {
   for (int l = 0; l <= r->c->n_labels; l++) parent[l] = l;
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
     for (int b = 0; layout && b < layout->n_axis_sets; b++) {
       const laci_axis_set *axis_set = &layout->axis_sets[b];
-      if (!axis_set_takes_part(r, port, axis_set)) continue;
+      if (!can_join_by_labels(r, port, axis_set)) continue;
       int first = 0;
       for (int k = 0; k < axis_set->n_axes; k++) {
-        int label = label_at(r, port, axis_set->axes[k]);
+        int label = label_of_port_axis(r, port, axis_set->axes[k]);
         if (label <= 0) continue;
         if (first) laci_unite(parent, label, first);
         else first = label;
@@ -91,17 +91,17 @@ typedef struct label_sets {
   label_place *places;
 } label_sets;
 
-static int port_by_number(const laci_resolve *r, int k) {
+static int port_of_input_or_output(const laci_resolve *r, int k) {
   return k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
 }
 
 /* Counts the places of each root (places is NULL), or lists them. */
 static void list_label_places(const laci_resolve *r, label_sets *sets, int *at) {
   for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
-    int port = port_by_number(r, k);
+    int port = port_of_input_or_output(r, k);
     const laci_layout *layout = laci_port_layout(r, port);
     for (int a = 0; layout && a < layout->rank; a++) {
-      int label = label_at(r, port, a);
+      int label = label_of_port_axis(r, port, a);
       if (label <= 0) continue;
       const int root = (int)laci_find_root(sets->parent, label);
       if (sets->places) sets->places[at[root]++] = (label_place){port, a};
@@ -127,7 +127,7 @@ static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
   int *at = laci_alloc(n, sizeof *at);
   bool ok = sets->parent && sets->n && sets->first && sets->size && at;
   if (ok) {
-    connect_labels(r, sets->parent);
+    union_labels_of_axis_sets(r, sets->parent);
     for (size_t l = 0; l < n; l++) sets->size[l] = INT64_MIN;
     for (size_t l = 1; l < n; l++) sets->n[laci_find_root(sets->parent, (int64_t)l)]++;
     list_label_places(r, sets, at);
@@ -143,7 +143,7 @@ static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
 
 /* Returns the next input (or output) port of a set; *at begins at first[root]; -1: there are no
  * more. */
-static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
+static int next_port_of_set(const label_sets *sets, int root, bool inputs, int *at) {
   int end = sets->first[root + 1];
   while (*at < end) {
     int port = sets->places[(*at)++].port;
@@ -154,30 +154,31 @@ static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
 }
 
 /* Fills *set: chooses its full axis set, and finds fixed input axes that have one of its labels. */
-static void describe_set(laci_resolve *r, const label_sets *sets, int root, label_set *set) {
+static void choose_full_axis_set(laci_resolve *r, const label_sets *sets, int root,
+                                 label_set *set) {
   *set = (label_set){.track = -1, .fixed_cause = -1};
   int wanted = sets->n[root];
   int64_t *parent = sets->parent;
-  for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
+  for (int at = sets->first[root], port; (port = next_port_of_set(sets, root, true, &at)) >= 0;) {
     const laci_layout *layout = laci_port_layout(r, port);
     const laci_shape *shape = laci_port_value_shape(r, port);
     for (int a = 0; a < layout->rank; a++) {
-      int label = label_at(r, port, a);
+      int label = label_of_port_axis(r, port, a);
       if (label <= 0 || laci_find_root(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
       /* The axis belongs to a composite that was mapped and frozen, or whose output has a layout
        * already, so it is not uniform. */
-      else if (state >= 0 && !axis_set_takes_part(r, port, &layout->axis_sets[state])) {
-        set->fixed_cause = laci_resolve_cause_of_node(r);
+      else if (state >= 0 && !can_join_by_labels(r, port, &layout->axis_sets[state])) {
+        set->fixed_cause = laci_node_freeze_cause(r);
       }
     }
     for (int b = 0; b < layout->n_axis_sets; b++) {
       const laci_axis_set *axis_set = &layout->axis_sets[b];
-      if (!axis_set_takes_part(r, port, axis_set)) continue;
+      if (!can_join_by_labels(r, port, axis_set)) continue;
       int has = 0, first = 0;
       for (int k = 0; k < axis_set->n_axes; k++) {
-        int label = label_at(r, port, axis_set->axes[k]);
+        int label = label_of_port_axis(r, port, axis_set->axes[k]);
         if (label > 0 && !first) first = label;
         has += label > 0;
       }
@@ -187,7 +188,7 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
       set->track = axis_set->track;
       set->n = axis_set->n_axes;
       for (int k = 0; k < axis_set->n_axes; k++) {
-        int label = label_at(r, port, axis_set->axes[k]);
+        int label = label_of_port_axis(r, port, axis_set->axes[k]);
         set->label[k] = label > 0 ? label : -1;
         set->size[k] = shape->dims[axis_set->axes[k]];
       }
@@ -198,9 +199,9 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
 
 /* Computes, for each position of the full track, its row-major index over the chosen labels (part,
  * in the order of `labels`) and over all others (rest). */
-static bool project_positions(laci_resolve *r, const label_set *set, const int *labels, int n,
-                              int32_t **part, int32_t **rest) {
-  int64_t total = laci_track_at(r->t, set->track)->n;
+static bool split_position_indices(laci_resolve *r, const label_set *set, const int *labels, int n,
+                                   int32_t **part, int32_t **rest) {
+  int64_t total = laci_track_root_record(r->t, set->track)->n;
   *part = laci_alloc((size_t)total, sizeof **part);
   *rest = laci_alloc((size_t)total, sizeof **rest);
   if (!*part || !*rest) {
@@ -216,12 +217,12 @@ static bool project_positions(laci_resolve *r, const label_set *set, const int *
       left /= set->size[k];
     }
     for (int j = 0; j < n; j++) {
-      int k = set_find(set, labels[j]);
+      int k = find_label_in_set(set, labels[j]);
       a = a * set->size[k] + index[k];
     }
     for (int k = 0; k < set->n; k++) {
       bool chosen = false;
-      for (int j = 0; j < n; j++) chosen |= set_find(set, labels[j]) == k;
+      for (int j = 0; j < n; j++) chosen |= find_label_in_set(set, labels[j]) == k;
       if (!chosen) b = b * set->size[k] + index[k];
     }
     (*part)[p] = (int32_t)a;
@@ -230,23 +231,23 @@ static bool project_positions(laci_resolve *r, const label_set *set, const int *
   return true;
 }
 
-static void tag_by_labels(laci_resolve *r, const label_set *set, const int *labels, int n,
-                          uint64_t salt) {
+static void tag_positions_by_labels(laci_resolve *r, const label_set *set, const int *labels, int n,
+                                    uint64_t salt) {
   int32_t *part, *rest;
-  if (!project_positions(r, set, labels, n, &part, &rest)) return;
+  if (!split_position_indices(r, set, labels, n, &part, &rest)) return;
   laci_track_add_tag(r->t, set->track, 0x51B3u + salt, part);
   laci_free(part);
   laci_free(rest);
 }
 
-static bool has_innermost(const label_set *set, const int *labels, int n) {
+static bool has_innermost_label(const label_set *set, const int *labels, int n) {
   for (int j = 0; j < n; j++) {
-    if (set_find(set, labels[j]) == set->n - 1) return true;
+    if (find_label_in_set(set, labels[j]) == set->n - 1) return true;
   }
   return false;
 }
 
-static bool are_all_labels(const label_set *set, const int *labels, int n) {
+static bool is_whole_label_set(const label_set *set, const int *labels, int n) {
   if (n != set->n) return false;
   for (int j = 0; j < n; j++) {
     if (labels[j] != set->label[j]) return false;
@@ -264,9 +265,9 @@ typedef struct part_of {
   bool sound;
 } part_of;
 
-static void part_add_axis(const laci_resolve *r, const label_set *set, int port, int axis,
-                          part_of *part) {
-  int label = label_at(r, port, axis), k = set_find(set, label);
+static void add_axis_labels_to_part(const laci_resolve *r, const label_set *set, int port, int axis,
+                                    part_of *part) {
+  int label = label_of_port_axis(r, port, axis), k = find_label_in_set(set, label);
   if (k < 0) return;
   for (int j = 0; j < part->n; j++) {
     if (part->label[j] == label) part->sound = false;
@@ -279,24 +280,26 @@ static void part_add_axis(const laci_resolve *r, const label_set *set, int port,
   part->axis[part->n++] = axis;
 }
 
-static part_of part_of_axes(const laci_resolve *r, const label_set *set, int port, int state) {
+static part_of collect_labels_of_axes(const laci_resolve *r, const label_set *set, int port,
+                                      int state) {
   part_of part = {.sound = true};
   const laci_layout *layout = laci_port_layout(r, port);
   for (int a = 0; layout && a < layout->rank; a++) {
-    if (layout->set[a] == state) part_add_axis(r, set, port, a, &part);
+    if (layout->set[a] == state) add_axis_labels_to_part(r, set, port, a, &part);
   }
   return part;
 }
 
-static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_axis_set axis_set) {
+static void join_axis_set_to_full_track(laci_resolve *r, const label_set *set, int port,
+                                        laci_axis_set axis_set) {
   part_of part = {.sound = true};
   for (int k = 0; k < axis_set.n_axes; k++) {
-    if (label_at(r, port, axis_set.axes[k]) > 0)
-      part_add_axis(r, set, port, axis_set.axes[k], &part);
+    if (label_of_port_axis(r, port, axis_set.axes[k]) > 0)
+      add_axis_labels_to_part(r, set, port, axis_set.axes[k], &part);
   }
   if (!part.n) return;
   int cause = 0;
-  if (!part.sound || part.n != axis_set.n_axes) cause = laci_resolve_cause_of_node(r);
+  if (!part.sound || part.n != axis_set.n_axes) cause = laci_node_freeze_cause(r);
   if (!part.sound || (part.n != axis_set.n_axes && axis_set.track != set->track)) {
     laci_track_freeze(r->t, set->track, cause);
     laci_track_freeze(r->t, axis_set.track, cause);
@@ -304,23 +307,23 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
   }
   if (part.n != axis_set.n_axes)
     return; /* the full axis set itself, with axes that have no label */
-  if (are_all_labels(set, part.label, part.n)) {
-    (void)laci_track_union(r->t, set->track, axis_set.track);
+  if (is_whole_label_set(set, part.label, part.n)) {
+    (void)laci_track_merge(r->t, set->track, axis_set.track);
     return;
   }
-  if (!has_innermost(set, part.label, part.n) && part.n < set->n) {
-    tag_by_labels(r, set, part.label, part.n, (uint64_t)r->node_id);
-    laci_track_freeze(r->t, axis_set.track, laci_resolve_cause_of_parts(r));
+  if (!has_innermost_label(set, part.label, part.n) && part.n < set->n) {
+    tag_positions_by_labels(r, set, part.label, part.n, (uint64_t)r->node_id);
+    laci_track_freeze(r->t, axis_set.track, laci_node_parts_freeze_cause(r));
     return;
   }
   int32_t *to, *copy;
-  if (project_positions(r, set, part.label, part.n, &to, &copy)) {
+  if (split_position_indices(r, set, part.label, part.n, &to, &copy)) {
     laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
 }
 
-static void place_output(laci_resolve *r, const label_set *set, int port) {
-  part_of part = part_of_axes(r, set, port, LACI_AXIS_PENDING);
+static void set_output_axis_set(laci_resolve *r, const label_set *set, int port) {
+  part_of part = collect_labels_of_axes(r, set, port, LACI_AXIS_PENDING);
   if (!part.n) return;
   laci_layout *layout = laci_port_layout(r, port);
   /* The axes are listed in the order of the full axis set, not in that of the output. */
@@ -335,20 +338,20 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
       n *= set->size[k];
     }
   }
-  bool whole = part.sound && are_all_labels(set, ordered, axis_set.n_axes);
-  if (!whole && (!part.sound || !has_innermost(set, ordered, axis_set.n_axes))) {
-    if (part.sound) tag_by_labels(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
-    else laci_track_freeze(r->t, set->track, laci_resolve_cause_of_node(r));
+  bool whole = part.sound && is_whole_label_set(set, ordered, axis_set.n_axes);
+  if (!whole && (!part.sound || !has_innermost_label(set, ordered, axis_set.n_axes))) {
+    if (part.sound) tag_positions_by_labels(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
+    else laci_track_freeze(r->t, set->track, laci_node_freeze_cause(r));
     for (int j = 0; j < part.n; j++) {
       layout->set[part.axis[j]] = LACI_AXIS_FIXED;
-      layout->cause[part.axis[j]] = laci_resolve_cause_of_parts(r);
+      layout->cause[part.axis[j]] = laci_node_parts_freeze_cause(r);
     }
     return;
   }
   if (!whole) {
     int32_t *to, *copy;
     axis_set.track = laci_track_create(r->t, n, false);
-    if (axis_set.track < 0 || !project_positions(r, set, ordered, axis_set.n_axes, &to, &copy))
+    if (axis_set.track < 0 || !split_position_indices(r, set, ordered, axis_set.n_axes, &to, &copy))
       return;
     laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
@@ -356,8 +359,8 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
 }
 
 /* Freezes all axes that have a label of the set, where they cannot be joined. */
-static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
-  int cause = laci_resolve_cause_of_node(r);
+static void freeze_axes_of_label_set(laci_resolve *r, const label_sets *sets, int root) {
+  int cause = laci_node_freeze_cause(r);
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     const label_place *place = &sets->places[at];
     const laci_axis_set *axis_set =
@@ -369,42 +372,43 @@ static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
 /* Starts a track for the output channels of a grouped ConvTranspose, which come from its weight,
  * group by group; the weight is joined later (resolve.c). Returns false if the axis is no such
  * axis. */
-static bool start_grouped_output(laci_resolve *r, int port, int axis) {
+static bool start_track_of_grouped_output(laci_resolve *r, int port, int axis) {
   for (size_t i = 0; i < r->c->n_grouped; i++) {
     const laci_grouped_axis *g = &r->c->grouped[i];
     if (g->data_port != port || g->data_axis != axis) continue;
     int64_t n = laci_port_value_shape(r, port)->dims[axis];
     if (n < 1 || n > LACI_TRACK_LIMIT) return false;
-    laci_axis_set axis_set = laci_axis_set_of(laci_track_create(r->t, n, false), axis);
+    laci_axis_set axis_set = laci_axis_set_of_single_axis(laci_track_create(r->t, n, false), axis);
     if (axis_set.track >= 0) laci_layout_add_axis_set(r->t, laci_port_value(r, port), &axis_set);
     return true;
   }
   return false;
 }
 
-static void fill_outputs(laci_resolve *r, const label_sets *sets, int root, int state, int cause) {
+static void set_pending_output_axes(laci_resolve *r, const label_sets *sets, int root, int state,
+                                    int cause) {
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     int port = sets->places[at].port, a = sets->places[at].axis;
     laci_layout *layout = port < 0 ? laci_port_layout(r, port) : NULL;
     if (!layout || layout->set[a] != LACI_AXIS_PENDING) continue;
-    if (state == LACI_AXIS_UNIFORM && start_grouped_output(r, port, a)) continue;
+    if (state == LACI_AXIS_UNIFORM && start_track_of_grouped_output(r, port, a)) continue;
     layout->set[a] = state;
     if (state == LACI_AXIS_FIXED) layout->cause[a] = cause;
   }
 }
 
-static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
-  part_of fixed = part_of_axes(r, set, port, LACI_AXIS_FIXED);
+static void tag_positions_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
+  part_of fixed = collect_labels_of_axes(r, set, port, LACI_AXIS_FIXED);
   if (!fixed.n && fixed.sound) return;
   const laci_layout *layout = laci_port_layout(r, port);
-  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_resolve_cause_of_node(r);
+  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_node_freeze_cause(r);
   if (!fixed.sound || fixed.n == set->n) laci_track_freeze(r->t, set->track, cause);
-  else tag_by_labels(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
+  else tag_positions_by_labels(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
 
 /* Tags the positions of the track if a softmax or a normalization runs over only some of its axes,
  * so that the other axes stay in place. */
-static void tag_by_normalized(laci_resolve *r, const label_set *set) {
+static void tag_positions_by_unnormalized_labels(laci_resolve *r, const label_set *set) {
   int rest[MAX_SET], n_rest = 0, n_normalized = 0;
   for (int k = 0; k < set->n; k++) {
     int label = set->label[k];
@@ -412,62 +416,64 @@ static void tag_by_normalized(laci_resolve *r, const label_set *set) {
     n_normalized += normalized;
     if (!normalized && label > 0) rest[n_rest++] = label;
   }
-  if (n_normalized && n_rest) tag_by_labels(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
+  if (n_normalized && n_rest)
+    tag_positions_by_labels(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
 }
 
-static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
+static void resolve_label_set(laci_resolve *r, const label_sets *sets, int root) {
   label_set set;
-  describe_set(r, sets, root, &set);
+  choose_full_axis_set(r, sets, root, &set);
   if (!set.any_axis_set) {
     bool fixed = set.fixed_cause >= 0;
-    fill_outputs(r, sets, root, fixed ? LACI_AXIS_FIXED : LACI_AXIS_UNIFORM,
-                 fixed ? set.fixed_cause : 0);
+    set_pending_output_axes(r, sets, root, fixed ? LACI_AXIS_FIXED : LACI_AXIS_UNIFORM,
+                            fixed ? set.fixed_cause : 0);
     return;
   }
   if (set.broken) {
-    freeze_set(r, sets, root);
-    fill_outputs(r, sets, root, LACI_AXIS_FIXED, laci_resolve_cause_of_node(r));
+    freeze_axes_of_label_set(r, sets, root);
+    set_pending_output_axes(r, sets, root, LACI_AXIS_FIXED, laci_node_freeze_cause(r));
     return;
   }
-  for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
+  for (int at = sets->first[root], port; (port = next_port_of_set(sets, root, true, &at)) >= 0;) {
     laci_layout *layout = laci_port_layout(r, port);
     for (int b = 0; b < layout->n_axis_sets; b++) {
-      if (axis_set_takes_part(r, port, &layout->axis_sets[b]))
-        join_axis_set(r, &set, port, layout->axis_sets[b]);
+      if (can_join_by_labels(r, port, &layout->axis_sets[b]))
+        join_axis_set_to_full_track(r, &set, port, layout->axis_sets[b]);
     }
-    tag_by_fixed_axes(r, &set, port);
+    tag_positions_by_fixed_axes(r, &set, port);
   }
-  tag_by_normalized(r, &set);
-  for (int at = sets->first[root], out; (out = next_port(sets, root, false, &at)) >= 0;) {
-    tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* tags by the fixed axes, which lifted maps could
+  tag_positions_by_unnormalized_labels(r, &set);
+  for (int at = sets->first[root], out; (out = next_port_of_set(sets, root, false, &at)) >= 0;) {
+    tag_positions_by_fixed_axes(r, &set,
+                                LACI_OUT(out)); /* tags by the fixed axes, which lifted maps could
                                                   not handle */
-    place_output(r, &set, LACI_OUT(out));
+    set_output_axis_set(r, &set, LACI_OUT(out));
   }
 }
 
 /* Do the sizes of each label agree on all axes? If not, the operator's description does not fit the
  * shapes. */
-static bool sizes_agree(const laci_resolve *r, label_sets *sets, int root) {
+static bool has_equal_sizes_per_label(const laci_resolve *r, label_sets *sets, int root) {
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     int port = sets->places[at].port, axis = sets->places[at].axis;
     int64_t here = laci_port_value_shape(r, port)->dims[axis];
-    int label = label_at(r, port, axis);
+    int label = label_of_port_axis(r, port, axis);
     if (sets->size[label] != INT64_MIN && here != sets->size[label]) return false;
     sets->size[label] = here;
   }
   return true;
 }
 
-void laci_resolve_labels(laci_resolve *r) {
+void laci_resolve_axis_labels(laci_resolve *r) {
   label_sets sets;
   if (!label_sets_init(r, &sets)) r->t->no_memory = true;
   for (int l = 1; l <= r->c->n_labels && !r->t->no_memory; l++) {
     if (laci_find_root(sets.parent, l) != l) continue;
-    if (sizes_agree(r, &sets, l)) {
-      resolve_set(r, &sets, l);
+    if (has_equal_sizes_per_label(r, &sets, l)) {
+      resolve_label_set(r, &sets, l);
     } else {
-      freeze_set(r, &sets, l);
-      fill_outputs(r, &sets, l, LACI_AXIS_FIXED, laci_resolve_cause_of_node(r));
+      freeze_axes_of_label_set(r, &sets, l);
+      set_pending_output_axes(r, &sets, l, LACI_AXIS_FIXED, laci_node_freeze_cause(r));
     }
   }
   label_sets_clear(&sets);

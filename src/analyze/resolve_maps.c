@@ -11,7 +11,7 @@
 
 /* Returns counters for n_in positions, all zero, which the caller must leave zero again; NULL: no
  * memory. */
-static int32_t *reserve_counters(laci_resolve *r, int64_t n_in) {
+static int32_t *reserve_zeroed_counters(laci_resolve *r, int64_t n_in) {
   laci_tracks *t = r->t;
   if ((size_t)n_in > t->count_capacity || !t->count) {
     laci_free(t->count);
@@ -28,8 +28,9 @@ static int32_t *reserve_counters(laci_resolve *r, int64_t n_in) {
 /* Returns an array: copy[i] is the number of entries before i that read the same input position, so
  * that each pair (from[i], copy[i]) occurs once. Returns NULL if all entries read different
  * positions, or without memory. */
-static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
-  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_counters(r, n_in);
+static int32_t *number_repeated_positions(laci_resolve *r, const int32_t *from, int64_t n,
+                                          int64_t n_in) {
+  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_zeroed_counters(r, n_in);
   bool any = false;
   if (!copy) r->t->no_memory = true;
   for (int64_t i = 0; copy && count && i < n; i++) {
@@ -44,14 +45,14 @@ static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, in
   return NULL;
 }
 
-static int32_t *copy_positions(laci_resolve *r, const int32_t *from, int64_t n) {
+static int32_t *copy_position_array(laci_resolve *r, const int32_t *from, int64_t n) {
   int32_t *to = laci_alloc((size_t)n, sizeof *to);
   if (!to) r->t->no_memory = true;
   else if (n) memcpy(to, from, (size_t)n * sizeof *to);
   return to;
 }
 
-static bool is_identity(const laci_axis_map *map, int64_t n_in) {
+static bool is_identity_map(const laci_axis_map *map, int64_t n_in) {
   if (map->n != map->n_out || map->n_out != n_in) return false;
   for (int64_t p = 0; p < map->n; p++) {
     if (map->from[p] != p) return false;
@@ -59,36 +60,37 @@ static bool is_identity(const laci_axis_map *map, int64_t n_in) {
   return true;
 }
 
-static bool in_range(const laci_axis_map *map, int64_t n_in) {
+static bool is_map_in_range(const laci_axis_map *map, int64_t n_in) {
   for (int64_t i = 0; i < map->n; i++) {
     if (map->from[i] < -1 || map->from[i] >= n_in) return false;
   }
   return true;
 }
 
-static bool reads_uniform_axis(const laci_resolve *r, const laci_axis_map *map) {
+static bool is_map_of_uniform_axis(const laci_resolve *r, const laci_axis_map *map) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
   return layout && layout->set[map->in_axis] == LACI_AXIS_UNIFORM;
 }
 
 /* Returns an array with 1 at every output position that some map fills from an input; NULL: no
  * memory. */
-static uint8_t *mark_positions_read(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
-                                    bool uniform_too) {
+static uint8_t *mark_mapped_positions(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
+                                      bool uniform_too) {
   uint8_t *read = laci_alloc((size_t)maps[0]->n_out, 1);
   if (!read) r->t->no_memory = true;
   for (int k = 0; read && k < n_maps; k++) {
-    if (!uniform_too && reads_uniform_axis(r, maps[k])) continue;
+    if (!uniform_too && is_map_of_uniform_axis(r, maps[k])) continue;
     for (int64_t i = 0; i < maps[k]->n; i++) read[maps[k]->start + i] |= maps[k]->from[i] >= 0;
   }
   return read;
 }
 
-static bool any_unread(const uint8_t *read, int64_t n) {
+static bool has_unread_position(const uint8_t *read, int64_t n) {
   return read && memchr(read, 0, (size_t)n) != NULL;
 }
 
-static void freeze_positions(laci_resolve *r, int track, const laci_axis_map *map, int cause) {
+static void freeze_positions_of_map(laci_resolve *r, int track, const laci_axis_map *map,
+                                    int cause) {
   for (int64_t i = 0; i < map->n; i++) {
     if (map->from[i] >= 0) laci_track_freeze_at(r->t, track, map->start + i, cause);
   }
@@ -106,7 +108,7 @@ typedef struct tagging {
   int nth;        /* the first map whose run is numbered */
 } tagging;
 
-static void flush_tags(laci_resolve *r, int track, tagging *tags) {
+static void apply_collected_tags(laci_resolve *r, int track, tagging *tags) {
   if (tags->index)
     laci_track_add_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)tags->nth,
                        tags->index);
@@ -121,23 +123,23 @@ static bool has_repeated_position(const laci_axis_map *map, const int32_t *index
   return false;
 }
 
-static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, int nth,
-                        tagging *tags) {
+static void tag_positions_of_uniform_map(laci_resolve *r, int track, const laci_axis_map *map,
+                                         int nth, tagging *tags) {
   int64_t n_in = laci_port_value_shape(r, map->in_port)->dims[map->in_axis];
-  if (!in_range(map, n_in)) {
-    freeze_positions(r, track, map, laci_resolve_cause_of_node(r));
+  if (!is_map_in_range(map, n_in)) {
+    freeze_positions_of_map(r, track, map, laci_node_freeze_cause(r));
     return;
   }
-  if (tags->index && has_repeated_position(map, tags->index)) flush_tags(r, track, tags);
+  if (tags->index && has_repeated_position(map, tags->index)) apply_collected_tags(r, track, tags);
   if (!tags->index) {
     *tags = (tagging){.nth = nth};
-    tags->index = laci_alloc((size_t)laci_track_at(r->t, track)->n, sizeof *tags->index);
+    tags->index = laci_alloc((size_t)laci_track_root_record(r->t, track)->n, sizeof *tags->index);
     if (!tags->index) {
       r->t->no_memory = true;
       return;
     }
   }
-  int32_t *copy = count_copies(r, map->from, map->n, n_in), first = tags->last + 1;
+  int32_t *copy = number_repeated_positions(r, map->from, map->n, n_in), first = tags->last + 1;
   for (int64_t i = 0; i < map->n; i++) {
     if (map->from[i] < 0) continue;
     int32_t number = first + (copy ? copy[i] : 0);
@@ -148,42 +150,44 @@ static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, in
 }
 
 /* Links `track` (one position for each out position) with the positions that the map reads. */
-static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int nth, tagging *tags) {
+static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *map, int nth,
+                              tagging *tags) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
   int state = layout ? layout->set[map->in_axis] : LACI_AXIS_FIXED;
   if (state == LACI_AXIS_UNIFORM) {
-    tag_uniform(r, track, map, nth, tags);
+    tag_positions_of_uniform_map(r, track, map, nth, tags);
     return;
   }
   if (state < 0) {
-    freeze_positions(r, track, map,
-                     layout ? layout->cause[map->in_axis] : laci_resolve_cause_of_node(r));
+    freeze_positions_of_map(r, track, map,
+                            layout ? layout->cause[map->in_axis] : laci_node_freeze_cause(r));
     return;
   }
   const laci_axis_set *axis_set = &layout->axis_sets[state];
-  int64_t n_in = laci_track_at(r->t, axis_set->track)->n;
-  if (axis_set->n_axes != 1 || axis_set->n_groups || !in_range(map, n_in)) {
-    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
-    freeze_positions(r, track, map, laci_resolve_cause_of_node(r));
+  int64_t n_in = laci_track_root_record(r->t, axis_set->track)->n;
+  if (axis_set->n_axes != 1 || axis_set->n_groups || !is_map_in_range(map, n_in)) {
+    laci_track_freeze(r->t, axis_set->track, laci_node_freeze_cause(r));
+    freeze_positions_of_map(r, track, map, laci_node_freeze_cause(r));
     return;
   }
-  laci_link_add_runs(r->t, (laci_link){.node = r->node_id,
-                                       .big = track,
-                                       .small = axis_set->track,
-                                       .n = map->n,
-                                       .start = map->start,
-                                       .run = map->n,
-                                       .stride = map->n_out,
-                                       .to = copy_positions(r, map->from, map->n),
-                                       .copy = count_copies(r, map->from, map->n, n_in)});
+  laci_link_add_runs(r->t,
+                     (laci_link){.node = r->node_id,
+                                 .big = track,
+                                 .small = axis_set->track,
+                                 .n = map->n,
+                                 .start = map->start,
+                                 .run = map->n,
+                                 .stride = map->n_out,
+                                 .to = copy_position_array(r, map->from, map->n),
+                                 .copy = number_repeated_positions(r, map->from, map->n, n_in)});
 }
 
 /* Marks out positions that no map covers: they hold a constant, which counts as a source. */
 static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_map *const *maps,
                                     int n_maps) {
-  laci_track *out = laci_track_at(r->t, track);
-  uint8_t *read = mark_positions_read(r, maps, n_maps, false);
-  if (any_unread(read, out->n)) {
+  laci_track *out = laci_track_root_record(r->t, track);
+  uint8_t *read = mark_mapped_positions(r, maps, n_maps, false);
+  if (has_unread_position(read, out->n)) {
     if (!out->fill) out->fill = laci_alloc((size_t)out->n, 1);
     if (!out->fill) r->t->no_memory = true;
     for (int64_t p = 0; out->fill && p < out->n; p++) out->fill[p] |= !read[p];
@@ -193,43 +197,44 @@ static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_
 
 /* Is everything that the maps read fixed, and do they cover each out position? Otherwise a track is
  * needed, since constant positions between fixed ones may move. */
-static bool reads_only_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+static bool is_reading_only_fixed_axes(laci_resolve *r, const laci_axis_map *const *maps,
+                                       int n_maps) {
   for (int i = 0; i < n_maps; i++) {
     const laci_layout *other = laci_port_layout(r, maps[i]->in_port);
     if (other && other->set[maps[i]->in_axis] != LACI_AXIS_FIXED) return false;
   }
-  uint8_t *read = mark_positions_read(r, maps, n_maps, true);
-  bool fixed = read && !any_unread(read, maps[0]->n_out);
+  uint8_t *read = mark_mapped_positions(r, maps, n_maps, true);
+  bool fixed = read && !has_unread_position(read, maps[0]->n_out);
   laci_free(read);
   return fixed;
 }
 
-static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+static void resolve_simple_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   const laci_axis_map *first = maps[0];
   laci_layout *layout = first->out_axis >= 0 ? laci_port_layout(r, first->out_port) : NULL;
   if (first->out_axis >= 0 && !layout) return;
   const laci_axis_set *in = laci_port_axis_set(r, first->in_port, first->in_axis);
   if (n_maps == 1 && in && layout && in->n_axes == 1 && !in->n_groups &&
-      is_identity(first, laci_track_at(r->t, in->track)->n)) {
-    laci_axis_set axis_set = laci_axis_set_of(in->track, first->out_axis);
+      is_identity_map(first, laci_track_root_record(r->t, in->track)->n)) {
+    laci_axis_set axis_set = laci_axis_set_of_single_axis(in->track, first->out_axis);
     laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
     return;
   }
-  if (layout && reads_only_fixed(r, maps, n_maps)) {
+  if (layout && is_reading_only_fixed_axes(r, maps, n_maps)) {
     const laci_layout *other = laci_port_layout(r, first->in_port);
     layout->set[first->out_axis] = LACI_AXIS_FIXED;
     layout->cause[first->out_axis] =
-        other ? other->cause[first->in_axis] : laci_resolve_cause_of_node(r);
+        other ? other->cause[first->in_axis] : laci_node_freeze_cause(r);
     return;
   }
   int track = laci_track_create(r->t, first->n_out, false);
   if (track < 0) return;
   tagging tags = {0};
-  for (int i = 0; i < n_maps; i++) join_map(r, track, maps[i], i, &tags);
-  flush_tags(r, track, &tags);
+  for (int i = 0; i < n_maps; i++) link_map_to_track(r, track, maps[i], i, &tags);
+  apply_collected_tags(r, track, &tags);
   mark_constant_positions(r, track, maps, n_maps);
   if (!layout) return;
-  laci_axis_set axis_set = laci_axis_set_of(track, first->out_axis);
+  laci_axis_set axis_set = laci_axis_set_of_single_axis(track, first->out_axis);
   laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
 }
 
@@ -242,8 +247,8 @@ typedef struct lift {
   int out_axis[LACI_MAX_RANK]; /* each axis' number in the output; -1: a scalar index removed it */
 } lift;
 
-static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
-                          const laci_axis_set *axis_set, lift *out) {
+static bool describe_lifted_map(const laci_resolve *r, const laci_axis_map *map,
+                                const laci_axis_set *axis_set, lift *out) {
   const laci_layout *layout = laci_port_layout(r, map->out_port);
   if (map->out_axis < -1 || !layout || axis_set->n_groups) return false;
   const laci_shape *shape = laci_port_value_shape(r, map->in_port);
@@ -272,7 +277,8 @@ static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
 
 /* Is no label of the composite used by an input that is not mapped with it? Such an input would
  * have to be joined too. */
-static bool labels_are_free(const laci_resolve *r, const lift *l, const bool *is_mapped) {
+static bool has_no_other_reader_of_labels(const laci_resolve *r, const lift *l,
+                                          const bool *is_mapped) {
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
     for (int a = 0; !is_mapped[port] && layout && a < layout->rank; a++) {
@@ -287,7 +293,7 @@ static bool labels_are_free(const laci_resolve *r, const lift *l, const bool *is
   return true;
 }
 
-static bool same_lift(const lift *a, const lift *b) {
+static bool is_same_lifted_map(const lift *a, const lift *b) {
   if (a->n_axes != b->n_axes || a->which != b->which) return false;
   for (int k = 0; k < a->n_axes; k++) {
     if (k != a->which && (a->label[k] != b->label[k] || a->size[k] != b->size[k])) return false;
@@ -296,8 +302,8 @@ static bool same_lift(const lift *a, const lift *b) {
 }
 
 /* Links a lifted map: its run occurs in the big track once for each index of the axes before it. */
-static void link_lifted(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
-                        int small) {
+static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
+                            int small) {
   int64_t inner = 1, outer = 1;
   for (int k = 0; k < l->which; k++) outer *= l->size[k];
   for (int k = l->which + 1; k < l->n_axes; k++) inner *= l->size[k];
@@ -314,35 +320,39 @@ static void link_lifted(laci_resolve *r, int track, const laci_axis_map *map, co
     int32_t from = map->from[at];
     link.to[i] = from < 0 ? -1 : (int32_t)((high * l->size[l->which] + from) * inner + low);
   }
-  if (link.to) link.copy = count_copies(r, link.to, link.n, laci_track_at(r->t, small)->n);
+  if (link.to)
+    link.copy =
+        number_repeated_positions(r, link.to, link.n, laci_track_root_record(r->t, small)->n);
   laci_link_add_runs(r->t, link);
 }
 
 /* Can the maps be lifted? They must read composites of one kind, and together cover each out
  * position; constants inside a composite are not supported. */
-static bool can_lift(laci_resolve *r, const laci_axis_map *const *maps, int n_maps, lift *first) {
+static bool can_lift_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
+                          lift *first) {
   lift other;
   bool *is_mapped = laci_alloc((size_t)r->node->n_inputs, sizeof *is_mapped), good = is_mapped;
   if (!is_mapped) r->t->no_memory = true;
   for (int i = 0; good && i < n_maps; i++) {
     const laci_axis_set *axis_set = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);
-    good = axis_set && describe_lift(r, maps[i], axis_set, i ? &other : first) &&
-           (!i || same_lift(first, &other)) &&
-           in_range(maps[i], laci_port_value_shape(r, maps[i]->in_port)->dims[maps[i]->in_axis]);
+    good = axis_set && describe_lifted_map(r, maps[i], axis_set, i ? &other : first) &&
+           (!i || is_same_lifted_map(first, &other)) &&
+           is_map_in_range(maps[i],
+                           laci_port_value_shape(r, maps[i]->in_port)->dims[maps[i]->in_axis]);
     is_mapped[maps[i]->in_port] = true;
   }
-  good = good && labels_are_free(r, first, is_mapped);
+  good = good && has_no_other_reader_of_labels(r, first, is_mapped);
   laci_free(is_mapped);
-  uint8_t *read = good ? mark_positions_read(r, maps, n_maps, true) : NULL;
-  good = read && !any_unread(read, maps[0]->n_out);
+  uint8_t *read = good ? mark_mapped_positions(r, maps, n_maps, true) : NULL;
+  good = read && !has_unread_position(read, maps[0]->n_out);
   laci_free(read);
   return good;
 }
 
-static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+static bool resolve_lifted_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   lift first, other;
   int64_t n = maps[0]->n_out;
-  if (!can_lift(r, maps, n_maps, &first)) return false;
+  if (!can_lift_maps(r, maps, n_maps, &first)) return false;
   laci_axis_set axis_set = {0};
   for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 is not part of the index */
     if (k != first.which || n > 1) axis_set.axes[axis_set.n_axes++] = (int8_t)first.out_axis[k];
@@ -354,8 +364,8 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
   if (axis_set.track < 0) return true;
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_set *in = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);
-    if (i) (void)describe_lift(r, maps[i], in, &other);
-    link_lifted(r, axis_set.track, maps[i], i ? &other : &first, in->track);
+    if (i) (void)describe_lifted_map(r, maps[i], in, &other);
+    link_lifted_map(r, axis_set.track, maps[i], i ? &other : &first, in->track);
   }
   laci_layout_add_axis_set(r->t, laci_port_value(r, maps[0]->out_port), &axis_set);
   return true;
@@ -390,7 +400,7 @@ typedef struct map_walk {
 
 /* Freezes all axes of maps that are neither simple nor can be lifted. */
 static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
-  int cause = laci_resolve_cause_of_node(r);
+  int cause = laci_node_freeze_cause(r);
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_map *map = w->same[i];
     const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
@@ -406,12 +416,12 @@ static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
   }
 }
 
-static bool is_labelled(const laci_resolve *r, const laci_axis_map *map) {
+static bool has_labelled_output(const laci_resolve *r, const laci_axis_map *map) {
   return map->out_axis >= 0 && laci_port_labels_of(r, map->out_port)->label[map->out_axis] > 0;
 }
 
 /* Freezes input axes that are marked MAPPED although no map reads them. */
-static void freeze_unread(laci_resolve *r) {
+static void freeze_unread_mapped_axes(laci_resolve *r) {
   uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* axes, a bit each */
   if (!read) {
     r->t->no_memory = true;
@@ -424,7 +434,7 @@ static void freeze_unread(laci_resolve *r) {
     for (int a = 0; layout && a < layout->rank; a++) {
       bool mapped = r->c->in[port].described && r->c->in[port].label[a] == LACI_MAPPED;
       if (mapped && !(read[port] >> a & 1))
-        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause_of_node(r));
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_node_freeze_cause(r));
     }
   }
   laci_free(read);
@@ -456,7 +466,7 @@ static void map_walk_clear(map_walk *w) {
 }
 
 /* Resolves map `i` together with the later maps of the same output axis. */
-static void resolve_together(laci_resolve *r, map_walk *w, int i) {
+static void resolve_maps_of_axis(laci_resolve *r, map_walk *w, int i) {
   const laci_axis_map *map = &r->c->maps[i];
   int n_same = 0;
   bool composite = false;
@@ -469,40 +479,40 @@ static void resolve_together(laci_resolve *r, map_walk *w, int i) {
     const laci_axis_set *axis_set = laci_port_axis_set(r, other->in_port, other->in_axis);
     composite |= axis_set && axis_set->n_axes > 1;
   }
-  if (!composite) resolve_simple(r, w->same, n_same);
-  else if (!resolve_lifted(r, w->same, n_same)) freeze_maps(r, w, n_same);
+  if (!composite) resolve_simple_maps(r, w->same, n_same);
+  else if (!resolve_lifted_maps(r, w->same, n_same)) freeze_maps(r, w, n_same);
 }
 
-void laci_resolve_maps(laci_resolve *r) {
+void laci_resolve_axis_maps(laci_resolve *r) {
   map_walk w;
-  freeze_unread(r);
+  freeze_unread_mapped_axes(r);
   if (!map_walk_init(r, &w)) r->t->no_memory = true;
   for (size_t i = 0; !r->t->no_memory && i < r->c->n_maps; i++) {
-    if (!w.done[i] && !is_labelled(r, &r->c->maps[i])) resolve_together(r, &w, (int)i);
+    if (!w.done[i] && !has_labelled_output(r, &r->c->maps[i])) resolve_maps_of_axis(r, &w, (int)i);
   }
   map_walk_clear(&w);
 }
 
-void laci_resolve_labelled_maps(laci_resolve *r) {
+void laci_resolve_labelled_axis_maps(laci_resolve *r) {
   for (size_t i = 0; i < r->c->n_maps; i++) {
     const laci_axis_map *map = &r->c->maps[i];
-    if (!is_labelled(r, map)) continue;
+    if (!has_labelled_output(r, map)) continue;
     const laci_axis_set *out = laci_port_axis_set(r, map->out_port, map->out_axis);
     const laci_axis_set *in = laci_port_axis_set(r, map->in_port, map->in_axis);
-    if (out && out->n_axes == 1 && laci_track_at(r->t, out->track)->n == map->n_out) {
+    if (out && out->n_axes == 1 && laci_track_root_record(r->t, out->track)->n == map->n_out) {
       tagging tags = {0};
-      join_map(r, out->track, map, (int)i, &tags);
-      flush_tags(r, out->track, &tags);
+      link_map_to_track(r, out->track, map, (int)i, &tags);
+      apply_collected_tags(r, out->track, &tags);
       continue;
     }
     /* The output axis is frozen and not uniform, so the input positions that it reads are frozen as
      * well. */
     laci_layout *layout = laci_port_layout(r, map->out_port);
-    if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause_of_node(r));
-    if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause_of_node(r));
+    if (out) laci_track_freeze(r->t, out->track, laci_node_freeze_cause(r));
+    if (in) laci_track_freeze(r->t, in->track, laci_node_freeze_cause(r));
     if (layout && layout->set[map->out_axis] == LACI_AXIS_UNIFORM) {
       layout->set[map->out_axis] = LACI_AXIS_FIXED;
-      layout->cause[map->out_axis] = laci_resolve_cause_of_node(r);
+      layout->cause[map->out_axis] = laci_node_freeze_cause(r);
     }
   }
 }

@@ -25,7 +25,7 @@ typedef struct reshape {
   int joined[LACI_MAX_RANK + 1]; /* [segment] the first of the segments that it is joined with */
 } reshape;
 
-static int list_long_axes(const laci_shape *shape, int *axes) {
+static int list_axes_longer_than_one(const laci_shape *shape, int *axes) {
   int n = 0;
   for (int a = 0; a < shape->rank; a++) {
     if (shape->dims[a] != 1) axes[n++] = a;
@@ -48,7 +48,8 @@ static void add_segment(reshape *c, const int *in, int n_in, const int *out, int
 /* Divides both lists of sizes into segments of equal products. */
 static void find_segments(reshape *c) {
   int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
-  int n_in = list_long_axes(c->in_shape, in), n_out = list_long_axes(c->out_shape, out);
+  int n_in = list_axes_longer_than_one(c->in_shape, in),
+      n_out = list_axes_longer_than_one(c->out_shape, out);
   const int64_t *a = c->in_shape->dims, *b = c->out_shape->dims;
   int i = 0, o = 0;
   while (i < n_in && o < n_out) {
@@ -81,7 +82,7 @@ static void find_segments(reshape *c) {
   for (; i_end < n_in; i_end++, o_end++) add_segment(c, in + i_end, 1, out + o_end, 1, false);
 }
 
-static int segment_of(const reshape *c, int in_axis) {
+static int find_segment_of_input_axis(const reshape *c, int in_axis) {
   for (int s = 0; s < c->n_segments; s++) {
     for (int k = 0; k < c->segments[s].n_in; k++) {
       if (c->segments[s].in[k] == in_axis) return s;
@@ -96,7 +97,7 @@ static void join_segments_that_share_axis_sets(reshape *c) {
     const laci_axis_set *axis_set = &c->in->axis_sets[b];
     int first = -1;
     for (int k = 0; k < axis_set->n_axes; k++) {
-      int s = segment_of(c, axis_set->axes[k]);
+      int s = find_segment_of_input_axis(c, axis_set->axes[k]);
       if (s < 0) continue;
       if (first < 0) first = c->joined[s];
       int low = first < c->joined[s] ? first : c->joined[s],
@@ -109,7 +110,7 @@ static void join_segments_that_share_axis_sets(reshape *c) {
   }
 }
 
-static void fix_outputs(reshape *c, const segment *s, int cause) {
+static void freeze_segment_outputs(reshape *c, const segment *s, int cause) {
   for (int k = 0; k < s->n_out; k++) {
     c->out->set[s->out[k]] = LACI_AXIS_FIXED;
     c->out->cause[s->out[k]] = cause;
@@ -155,7 +156,8 @@ static void copy_axis_sets(reshape *c, const segment *all) {
 
 /* Computes the index along every in axis, for one position of the out axes of the joined
  * segments. */
-static void input_index(const reshape *c, int first, const int64_t *out_index, int64_t *index) {
+static void compute_input_index(const reshape *c, int first, const int64_t *out_index,
+                                int64_t *index) {
   for (int s = first; s < c->n_segments; s++) {
     if (c->joined[s] != first) continue;
     const segment *one = &c->segments[s];
@@ -170,14 +172,14 @@ static void input_index(const reshape *c, int first, const int64_t *out_index, i
   }
 }
 
-static bool fill_link(const reshape *c, int first, const segment *all, const laci_axis_set *carrier,
-                      int32_t *to, int32_t *copy) {
+static bool fill_link_entries(const reshape *c, int first, const segment *all,
+                              const laci_axis_set *carrier, int32_t *to, int32_t *copy) {
   int64_t n = 1;
   for (int k = 0; k < all->n_out; k++) n *= c->out_shape->dims[all->out[k]];
   bool identity = true;
   int64_t out_index[LACI_MAX_RANK] = {0}, index[LACI_MAX_RANK] = {0};
   for (int64_t p = 0; p < n; p++) {
-    input_index(c, first, out_index, index);
+    compute_input_index(c, first, out_index, index);
     int64_t at = 0, rest = 0;
     for (int k = 0; k < carrier->n_axes; k++)
       at = at * c->in_shape->dims[carrier->axes[k]] + index[carrier->axes[k]];
@@ -199,13 +201,13 @@ static bool fill_link(const reshape *c, int first, const segment *all, const lac
 
 /* Chooses the axis set whose channels may move through the Reshape: the first one with all axes in
  * the segments. All other axis sets must stay in place. */
-static int choose_carrier(reshape *c, const segment *all) {
+static int choose_movable_axis_set(reshape *c, const segment *all) {
   int best = -1;
   int64_t most = 0;
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
     if (state < 0) continue;
-    const laci_track *track = laci_track_at(c->r->t, c->in->axis_sets[state].track);
+    const laci_track *track = laci_track_root_record(c->r->t, c->in->axis_sets[state].track);
     if (!c->in->axis_sets[state].n_groups && track->n > most) {
       best = state;
       most = track->n;
@@ -214,15 +216,15 @@ static int choose_carrier(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
     if (state >= 0 && state != best) {
-      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_resolve_cause_of_node(c->r));
+      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_node_freeze_cause(c->r));
     }
   }
   return best;
 }
 
-static void reshape_segment(reshape *c, int first, const segment *all) {
+static void resolve_joined_segments(reshape *c, int first, const segment *all) {
   laci_tracks *t = c->r->t;
-  int best = all->unknown ? -1 : choose_carrier(c, all);
+  int best = all->unknown ? -1 : choose_movable_axis_set(c, all);
   int64_t n = 1;
   for (int k = 0; k < all->n_out && n >= 0; k++) {
     int64_t size = c->out_shape->dims[all->out[k]];
@@ -239,12 +241,12 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
     for (int k = 0; k < all->n_in; k++) {
       int state = c->in->set[all->in[k]];
       if (state >= 0)
-        laci_track_freeze(t, c->in->axis_sets[state].track, laci_resolve_cause_of_node(c->r));
+        laci_track_freeze(t, c->in->axis_sets[state].track, laci_node_freeze_cause(c->r));
     }
     if (all_uniform && !all->unknown && all->n_in) {
       for (int k = 0; k < all->n_out; k++) c->out->set[all->out[k]] = LACI_AXIS_UNIFORM;
     } else {
-      fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_cause_of_node(c->r));
+      freeze_segment_outputs(c, all, cause >= 0 ? cause : laci_node_freeze_cause(c->r));
     }
     return;
   }
@@ -257,7 +259,8 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
     t->no_memory = true;
     return;
   }
-  if (fill_link(c, first, all, &carrier, to, copy) && n == laci_track_at(t, carrier.track)->n) {
+  if (fill_link_entries(c, first, all, &carrier, to, copy) &&
+      n == laci_track_root_record(t, carrier.track)->n) {
     axis_set.track = carrier.track;
     laci_free(to);
     laci_free(copy);
@@ -276,7 +279,7 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
 void laci_resolve_reshape(laci_resolve *r) {
   laci_layout *in = laci_port_layout(r, 0), *out = laci_port_layout(r, LACI_OUT(0));
   if (!in || !out) {
-    if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_cause_of_node(r));
+    if (in) laci_layout_freeze_all_axes(r->t, laci_port_value(r, 0), laci_node_freeze_cause(r));
     return;
   }
   reshape c = {.r = r,
@@ -294,6 +297,6 @@ void laci_resolve_reshape(laci_resolve *r) {
     bool plain;
     segment all = collect_joined_axes(&c, s, &plain);
     if (plain) copy_axis_sets(&c, &all);
-    else reshape_segment(&c, s, &all);
+    else resolve_joined_segments(&c, s, &all);
   }
 }

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 
-const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) {
+const char *laci_analysis_format_text(laci_analysis *analysis, const char *format, ...) {
   char text[1024];
   va_list args;
   va_start(args, format);

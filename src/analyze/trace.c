@@ -11,7 +11,7 @@
 
 /* Is the value a stored operand that is one number (*axis -1), or runs along one axis of a value of
  * that rank? */
-static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, int *axis) {
+static bool is_stored_along_one_axis(const laci_graph *graph, int value, int rank, int *axis) {
   if (value < 0 || graph->values[value].stored < 0) return false;
   const laci_shape *shape = &graph->values[value].type.shape;
   *axis = -1;
@@ -23,12 +23,13 @@ static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, 
   return shape->rank >= 0 && shape->rank <= rank;
 }
 
-static void clear_grid(laci_weight_source *s) {
+static void clear_quantization_grid(laci_weight_source *s) {
   s->grid_node = s->grid_axis = -1;
   s->grid_block = 0;
 }
 
-static bool trace_transpose(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+static bool trace_through_transpose(const laci_graph *graph, const laci_node *node,
+                                    laci_weight_source *s) {
   size_t n;
   const int64_t *perm = laci_node_ints(node, "perm", &n);
   int rank = graph->values[node->inputs[0]].type.shape.rank;
@@ -44,13 +45,14 @@ static bool trace_transpose(const laci_graph *graph, const laci_node *node, laci
   }
   if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
   if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
-  if (s->grid_block) clear_grid(s); /* blocks of a grid depend on the order of the axes */
+  if (s->grid_block)
+    clear_quantization_grid(s); /* blocks of a grid depend on the order of the axes */
   if (s->grid_axis >= 0) s->grid_axis = through[s->grid_axis];
   return true;
 }
 
-static bool trace_dequantize(const laci_graph *graph, const laci_node *node,
-                             laci_weight_source *s) {
+static bool trace_through_dequantize(const laci_graph *graph, const laci_node *node,
+                                     laci_weight_source *s) {
   if (s->scale_value >= 0 || node->n_inputs < 2 || node->inputs[1] < 0) return false;
   const laci_value *scale = &graph->values[node->inputs[1]];
   int rank = graph->values[node->inputs[0]].type.shape.rank, along = 0;
@@ -58,7 +60,7 @@ static bool trace_dequantize(const laci_graph *graph, const laci_node *node,
   if (axis < 0) axis += rank;
   if (rank < 0 || axis < 0 || block < 0) return false;
   if (block > 0 && (scale->stored < 0 || scale->type.shape.rank != rank)) return false;
-  if (block == 0 && !stored_along_one_axis(graph, node->inputs[1], rank, &along)) return false;
+  if (block == 0 && !is_stored_along_one_axis(graph, node->inputs[1], rank, &along)) return false;
   s->scale_block = block;
   s->scale_value = node->inputs[1];
   s->scale_axis = along < 0 ? -1 : (int)axis;
@@ -67,7 +69,7 @@ static bool trace_dequantize(const laci_graph *graph, const laci_node *node,
 }
 
 /* Are both absent, the same value, or stored tensors of equal content? */
-static bool same_content(const laci_graph *graph, int a, int b) {
+static bool has_same_content(const laci_graph *graph, int a, int b) {
   if (a == b || a < 0 || b < 0) return a == b;
   if (graph->values[a].stored < 0 || graph->values[b].stored < 0) return false;
   const laci_stored *x = &graph->stored[graph->values[a].stored];
@@ -85,7 +87,7 @@ static bool same_content(const laci_graph *graph, int a, int b) {
   return same;
 }
 
-static int operand_value(const laci_node *node, int port) {
+static int input_value_or_none(const laci_node *node, int port) {
   return port < node->n_inputs ? node->inputs[port] : -1;
 }
 
@@ -100,18 +102,20 @@ bool laci_is_quantize_dequantize(const laci_graph *graph, const laci_node *back,
                    laci_node_int(there, "block_size", 0) == laci_node_int(back, "block_size", 0);
   if (!laci_node_is(there, "QuantizeLinear") || there->inputs[0] < 0 || !same_axis ||
       !laci_dtype_is_float(graph->values[there->inputs[0]].type.dtype) ||
-      !same_content(graph, operand_value(there, 1), operand_value(back, 1)) ||
-      !same_content(graph, operand_value(there, 2), operand_value(back, 2)))
+      !has_same_content(graph, input_value_or_none(there, 1), input_value_or_none(back, 1)) ||
+      !has_same_content(graph, input_value_or_none(there, 2), input_value_or_none(back, 2)))
     return false;
   for (int port = 1; port < 3; port++) {
-    if (operand_value(there, port) >= 0 && graph->values[operand_value(there, port)].stored < 0)
+    if (input_value_or_none(there, port) >= 0 &&
+        graph->values[input_value_or_none(there, port)].stored < 0)
       return false;
   }
   *quantizer = producer;
   return true;
 }
 
-static void record_grid(const laci_graph *graph, int quantizer, laci_weight_source *s) {
+static void record_quantization_grid(const laci_graph *graph, int quantizer,
+                                     laci_weight_source *s) {
   const laci_node *node = &graph->nodes[quantizer];
   if (node->n_inputs < 2 || node->inputs[1] < 0) return;
   const laci_shape *scale = &graph->values[node->inputs[1]].type.shape;
@@ -125,13 +129,13 @@ static void record_grid(const laci_graph *graph, int quantizer, laci_weight_sour
   s->grid_after_scales = s->factor_value < 0;
 }
 
-static bool trace_mul(const laci_graph *graph, const laci_node *node, int *next,
-                      laci_weight_source *s) {
+static bool trace_through_mul(const laci_graph *graph, const laci_node *node, int *next,
+                              laci_weight_source *s) {
   if (s->factor_value >= 0 || node->n_inputs != 2) return false;
   for (int side = 0; side < 2; side++) {
     int other = node->inputs[1 - side], rank = graph->values[node->inputs[side]].type.shape.rank,
         axis;
-    if (rank < 2 || !stored_along_one_axis(graph, other, rank, &axis)) continue;
+    if (rank < 2 || !is_stored_along_one_axis(graph, other, rank, &axis)) continue;
     s->factor_value = other;
     s->factor_axis = axis;
     *next = node->inputs[side];
@@ -142,7 +146,8 @@ static bool trace_mul(const laci_graph *graph, const laci_node *node, int *next,
 
 /* Follows a Reshape backwards: an axis is kept where its size and the product of sizes before it
  * are equal on both sides. */
-static bool trace_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+static bool trace_through_reshape(const laci_graph *graph, const laci_node *node,
+                                  laci_weight_source *s) {
   const laci_shape *in = &graph->values[node->inputs[0]].type.shape;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
   if (!laci_shape_is_known(in) || !laci_shape_is_known(out) || s->scale_value >= 0 ||
@@ -158,7 +163,8 @@ static bool trace_reshape(const laci_graph *graph, const laci_node *node, laci_w
     }
     s->axis_of[a] = found;
   }
-  if (s->grid_axis >= 0) clear_grid(s); /* the grid's axis may have become a part of another axis */
+  if (s->grid_axis >= 0)
+    clear_quantization_grid(s); /* the grid's axis may have become a part of another axis */
   s->reshaped = true;
   return true;
 }
@@ -184,7 +190,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
         s->n_chain + 2 <= (int)(sizeof s->chain / sizeof *s->chain)) {
       s->chain[s->n_chain++] = producer;
       s->chain[s->n_chain++] = quantizer;
-      record_grid(graph, quantizer, s);
+      record_quantization_grid(graph, quantizer, s);
       value = graph->nodes[quantizer].inputs[0];
       continue;
     }
@@ -197,11 +203,12 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
       value = s->norm.v;
       break;
     }
-    bool known = laci_node_is(node, "Identity") || laci_node_is(node, "Cast") ||
-                 (reshapes && trace_reshape(graph, node, s)) ||
-                 (laci_node_is(node, "Transpose") && trace_transpose(graph, node, s)) ||
-                 (laci_node_is(node, "DequantizeLinear") && trace_dequantize(graph, node, s)) ||
-                 (laci_node_is(node, "Mul") && trace_mul(graph, node, &next, s));
+    bool known =
+        laci_node_is(node, "Identity") || laci_node_is(node, "Cast") ||
+        (reshapes && trace_through_reshape(graph, node, s)) ||
+        (laci_node_is(node, "Transpose") && trace_through_transpose(graph, node, s)) ||
+        (laci_node_is(node, "DequantizeLinear") && trace_through_dequantize(graph, node, s)) ||
+        (laci_node_is(node, "Mul") && trace_through_mul(graph, node, &next, s));
     if (!known) return false;
     s->chain[s->n_chain++] = producer;
     value = next;

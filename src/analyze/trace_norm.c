@@ -13,18 +13,18 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-static bool is_type(const laci_node *node, const char *type) {
+static bool has_operator_type(const laci_node *node, const char *type) {
   return node && laci_node_is(node, type);
 }
 
-static const laci_shape *shape_of(const laci_graph *graph, int value) {
+static const laci_shape *shape_of_value(const laci_graph *graph, int value) {
   return &graph->values[value].type.shape;
 }
 
 /* Returns the node that computes a value, if all its inputs are present, and records it as a node
  * of the pattern; NULL otherwise. */
-static const laci_node *producer_in_pattern(const laci_graph *graph, int value,
-                                            laci_weight_norm *n) {
+static const laci_node *record_producer_in_pattern(const laci_graph *graph, int value,
+                                                   laci_weight_norm *n) {
   int id = value < 0 ? -1 : graph->values[value].producer;
   if (id < 0 || n->n_nodes == LACI_NORM_NODES) return NULL;
   const laci_node *node = &graph->nodes[id];
@@ -37,15 +37,15 @@ static const laci_node *producer_in_pattern(const laci_graph *graph, int value,
 }
 
 /* Has the value size 1 along all axes of v except `axis`? */
-static bool varies_only_along(const laci_graph *graph, int value, int v, int axis) {
-  const laci_shape *x = shape_of(graph, value), *whole = shape_of(graph, v);
+static bool has_size_one_except_along(const laci_graph *graph, int value, int v, int axis) {
+  const laci_shape *x = shape_of_value(graph, value), *whole = shape_of_value(graph, v);
   bool along = x->rank == whole->rank;
   for (int a = 0; along && a < x->rank; a++) along = x->dims[a] == (a == axis ? whole->dims[a] : 1);
   return along;
 }
 
 /* Returns the axes of a reduction as bits; 0: not known. */
-static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int rank) {
+static unsigned find_reduced_axes_mask(const laci_graph *graph, const laci_node *node, int rank) {
   size_t n = 0;
   unsigned bits = 0;
   const int64_t *axes = NULL;
@@ -65,43 +65,44 @@ static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int
 }
 
 /* Returns the value, or the input of the Reshape that computes it. */
-static int value_before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
+static int find_value_before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
   int producer = value < 0 ? -1 : graph->values[value].producer;
-  if (producer < 0 || !is_type(&graph->nodes[producer], "Reshape")) return value;
-  const laci_node *node = producer_in_pattern(graph, value, n);
+  if (producer < 0 || !has_operator_type(&graph->nodes[producer], "Reshape")) return value;
+  const laci_node *node = record_producer_in_pattern(graph, value, n);
   return node ? node->inputs[0] : -1;
 }
 
 /* Returns x where the value is x * x or x^2; -1: it is neither. */
-static int squared_operand(const laci_graph *graph, int value, laci_weight_norm *n) {
-  const laci_node *node = producer_in_pattern(graph, value, n);
-  if (is_type(node, "Mul") && node->inputs[0] == node->inputs[1]) return node->inputs[0];
-  if (!is_type(node, "Pow")) return -1;
+static int find_squared_operand(const laci_graph *graph, int value, laci_weight_norm *n) {
+  const laci_node *node = record_producer_in_pattern(graph, value, n);
+  if (has_operator_type(node, "Mul") && node->inputs[0] == node->inputs[1]) return node->inputs[0];
+  if (!has_operator_type(node, "Pow")) return -1;
   const laci_value *exponent = &graph->values[node->inputs[1]];
   double two = 0;
   if (exponent->stored < 0 || laci_shape_count(&exponent->type.shape) != 1 ||
       !laci_dtype_is_float(graph->stored[exponent->stored].dtype))
     return -1;
-  laci_read_f(graph->stored[exponent->stored].dtype, graph->stored[exponent->stored].bytes, 0, 1,
-              &two);
+  laci_read_f64(graph->stored[exponent->stored].dtype, graph->stored[exponent->stored].bytes, 0, 1,
+                &two);
   return two == 2 ? node->inputs[0] : -1;
 }
 
 /* Is the value |v| along one axis? Then n->axis is set. */
-static bool is_norm_of_value(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
-  int at = value_before_reshape(graph, value, n);
-  const laci_node *node = producer_in_pattern(graph, at, n);
+static bool find_norm_axis(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
+  int at = find_value_before_reshape(graph, value, n);
+  const laci_node *node = record_producer_in_pattern(graph, at, n);
   int reduced = -1;
-  if (is_type(node, "ReduceL2")) {
+  if (has_operator_type(node, "ReduceL2")) {
     reduced = node->inputs[0];
-  } else if (is_type(node, "Sqrt")) {
-    node = producer_in_pattern(graph, node->inputs[0], n);
-    if (is_type(node, "ReduceSum")) reduced = squared_operand(graph, node->inputs[0], n);
+  } else if (has_operator_type(node, "Sqrt")) {
+    node = record_producer_in_pattern(graph, node->inputs[0], n);
+    if (has_operator_type(node, "ReduceSum"))
+      reduced = find_squared_operand(graph, node->inputs[0], n);
   }
   if (reduced < 0) return false;
-  const laci_shape *inner = shape_of(graph, reduced), *whole = shape_of(graph, v);
-  unsigned bits = reduced_axes(graph, node, inner->rank);
-  int read = value_before_reshape(graph, reduced, n);
+  const laci_shape *inner = shape_of_value(graph, reduced), *whole = shape_of_value(graph, v);
+  unsigned bits = find_reduced_axes_mask(graph, node, inner->rank);
+  int read = find_value_before_reshape(graph, reduced, n);
   if (read != v || inner->rank < 1 || !bits) return false;
   unsigned left = ~bits & ((1u << inner->rank) - 1);
   if (!left || (left & (left - 1))) return false;
@@ -109,10 +110,10 @@ static bool is_norm_of_value(const laci_graph *graph, int value, int v, laci_wei
   while (!(left >> n->axis & 1)) n->axis++;
   /* a Reshape may come before the norm if it keeps the first axis, along which g runs */
   bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
-  return kept && varies_only_along(graph, value, v, n->axis);
+  return kept && has_size_one_except_along(graph, value, v, n->axis);
 }
 
-static bool is_stored(const laci_graph *graph, int value) {
+static bool is_unshared_stored_float(const laci_graph *graph, int value) {
   if (value < 0 || graph->values[value].stored < 0 || graph->values[value].is_output) return false;
   const laci_stored *stored = &graph->stored[graph->values[value].stored];
   return laci_dtype_is_float(stored->dtype) && !stored->overridable && !stored->in_function;
@@ -123,8 +124,8 @@ static bool is_stored(const laci_graph *graph, int value) {
 static bool is_weight_norm(const laci_graph *graph, int v, int g, int below,
                            const laci_weight_norm *from, laci_weight_norm *out) {
   laci_weight_norm n = *from;
-  if (!is_stored(graph, v) || !is_stored(graph, g) || v == g ||
-      !is_norm_of_value(graph, below, v, &n) || !varies_only_along(graph, g, v, n.axis))
+  if (!is_unshared_stored_float(graph, v) || !is_unshared_stored_float(graph, g) || v == g ||
+      !find_norm_axis(graph, below, v, &n) || !has_size_one_except_along(graph, g, v, n.axis))
     return false;
   n.v = v;
   n.g = g;
@@ -149,8 +150,8 @@ static bool is_read_only_inside(const laci_graph *graph, const laci_weight_norm 
   return true;
 }
 
-void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis,
-                              double *norms) {
+void laci_compute_norms_along_axis(const laci_stored *stored, const uint8_t *bytes, int axis,
+                                   double *norms) {
   enum { AT_ONCE = 1024 };
   double run[AT_ONCE];
   const laci_shape *shape = &stored->shape;
@@ -159,7 +160,7 @@ void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, i
   for (int64_t k = 0; k < size; k++) norms[k] = 0;
   for (int64_t first = 0; first < n; first += AT_ONCE) {
     int64_t length = n - first < AT_ONCE ? n - first : AT_ONCE;
-    laci_read_f(stored->dtype, bytes, first, length, run);
+    laci_read_f64(stored->dtype, bytes, first, length, run);
     for (int64_t i = 0; i < length; i++) norms[(first + i) / stride % size] += run[i] * run[i];
   }
   for (int64_t k = 0; k < size; k++) norms[k] = sqrt(norms[k]);
@@ -167,22 +168,22 @@ void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, i
 
 bool laci_trace_weight_norm(const laci_graph *graph, int value, laci_weight_norm *out) {
   laci_weight_norm n = {.v = -1, .g = -1};
-  const laci_node *top = producer_in_pattern(graph, value, &n);
+  const laci_node *top = record_producer_in_pattern(graph, value, &n);
   bool found = false;
-  if (is_type(top, "Mul")) {
+  if (has_operator_type(top, "Mul")) {
     for (int side = 0; side < 2 && !found; side++) {
       laci_weight_norm inner = n;
       int stored = top->inputs[side];
-      const laci_node *quotient = producer_in_pattern(graph, top->inputs[1 - side], &inner);
-      if (!is_type(quotient, "Div")) continue;
+      const laci_node *quotient = record_producer_in_pattern(graph, top->inputs[1 - side], &inner);
+      if (!has_operator_type(quotient, "Div")) continue;
       int over = quotient->inputs[0], below = quotient->inputs[1];
       found = is_weight_norm(graph, over, stored, below, &inner, out) ||
               is_weight_norm(graph, stored, over, below, &inner, out);
     }
-  } else if (is_type(top, "Div")) {
+  } else if (has_operator_type(top, "Div")) {
     laci_weight_norm inner = n;
-    const laci_node *product = producer_in_pattern(graph, top->inputs[0], &inner);
-    for (int side = 0; is_type(product, "Mul") && side < 2 && !found; side++)
+    const laci_node *product = record_producer_in_pattern(graph, top->inputs[0], &inner);
+    for (int side = 0; has_operator_type(product, "Mul") && side < 2 && !found; side++)
       found = is_weight_norm(graph, product->inputs[side], product->inputs[1 - side],
                              top->inputs[1], &inner, out);
   }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 int laci_track_create(laci_tracks *t, int64_t n, bool sourced) {
-  laci_budget_add(&t->budget, laci_bytes_of(n, LACI_POSITION_BYTES), "axes of %lld positions",
-                  (long long)n);
+  laci_budget_add(&t->budget, laci_count_bytes_saturated(n, LACI_POSITION_BYTES),
+                  "axes of %lld positions", (long long)n);
   if (n < 0 || n > LACI_TRACK_LIMIT || !laci_budget_allows(&t->budget, 0) ||
       !laci_grow((void **)&t->tracks, t->n_tracks, &t->track_capacity, sizeof *t->tracks)) {
     t->no_memory = true;
@@ -27,7 +27,7 @@ int laci_track_root(const laci_tracks *t, int track) {
   return track;
 }
 
-laci_track *laci_track_at(const laci_tracks *t, int track) {
+laci_track *laci_track_root_record(const laci_tracks *t, int track) {
   return &t->tracks[laci_track_root(t, track)];
 }
 
@@ -76,7 +76,7 @@ static void merge_tracks(laci_track *into, laci_track *from) {
   into->sourced |= from->sourced;
 }
 
-int laci_track_union(laci_tracks *t, int a, int b) {
+int laci_track_merge(laci_tracks *t, int a, int b) {
   a = laci_track_root(t, a);
   b = laci_track_root(t, b);
   if (a == b) return a;
@@ -84,7 +84,8 @@ int laci_track_union(laci_tracks *t, int a, int b) {
       /* the smaller id becomes the root, so that root ids do not depend on the order of unions */
       other = a < b ? b : a;
   merge_tracks(&t->tracks[root], &t->tracks[other]);
-  laci_budget_subtract(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
+  laci_budget_subtract(&t->budget,
+                       laci_count_bytes_saturated(t->tracks[other].n, LACI_POSITION_BYTES));
   t->tracks[other].parent = root;
   return root;
 }
@@ -101,7 +102,7 @@ void laci_link_add_runs(laci_tracks *t, laci_link link) {
 
 void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
                    int32_t *small_position, int32_t *copy_number) {
-  int64_t n = laci_track_at(t, big_track)->n;
+  int64_t n = laci_track_root_record(t, big_track)->n;
   laci_link_add_runs(t, (laci_link){.node = node,
                                     .big = big_track,
                                     .small = small_track,
@@ -112,7 +113,7 @@ void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
                                     .copy = copy_number});
 }
 
-int laci_cause_create(laci_tracks *t, int node, int value, const char *text) {
+int laci_freeze_cause_create(laci_tracks *t, int node, int value, const char *text) {
   char *copy = laci_arena_text(&t->arena, text);
   if (!copy ||
       !laci_grow((void **)&t->causes, t->n_causes, &t->cause_capacity, sizeof *t->causes)) {
@@ -123,7 +124,7 @@ int laci_cause_create(laci_tracks *t, int node, int value, const char *text) {
   return (int)t->n_causes++;
 }
 
-static bool has_frozen(laci_tracks *t, laci_track *track) {
+static bool allocate_frozen_positions(laci_tracks *t, laci_track *track) {
   if (track->frozen) return true;
   track->frozen = laci_alloc((size_t)track->n, sizeof *track->frozen);
   if (!track->frozen) {
@@ -135,8 +136,8 @@ static bool has_frozen(laci_tracks *t, laci_track *track) {
 }
 
 void laci_track_freeze(laci_tracks *t, int id, int cause) {
-  laci_track *track = laci_track_at(t, id);
-  if (track->all_frozen || !has_frozen(t, track)) return;
+  laci_track *track = laci_track_root_record(t, id);
+  if (track->all_frozen || !allocate_frozen_positions(t, track)) return;
   for (int64_t p = 0; p < track->n; p++) {
     if (track->frozen[p] < 0) track->frozen[p] = cause;
   }
@@ -144,12 +145,13 @@ void laci_track_freeze(laci_tracks *t, int id, int cause) {
 }
 
 void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause) {
-  laci_track *track = laci_track_at(t, id);
-  if (has_frozen(t, track) && track->frozen[position] < 0) track->frozen[position] = cause;
+  laci_track *track = laci_track_root_record(t, id);
+  if (allocate_frozen_positions(t, track) && track->frozen[position] < 0)
+    track->frozen[position] = cause;
 }
 
 void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index) {
-  laci_track *track = laci_track_at(t, id);
+  laci_track *track = laci_track_root_record(t, id);
   if (!track->colour) track->colour = laci_alloc((size_t)track->n, sizeof *track->colour);
   if (!track->colour) {
     t->no_memory = true;
@@ -161,7 +163,7 @@ void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *in
   }
 }
 
-laci_axis_set laci_axis_set_of(int track, int axis) {
+laci_axis_set laci_axis_set_of_single_axis(int track, int axis) {
   return (laci_axis_set){.track = track, .n_axes = 1, .axes = {(int8_t)axis}};
 }
 
@@ -172,8 +174,8 @@ void laci_layout_add_axis_set(laci_tracks *t, int value, const laci_axis_set *ax
   for (int k = 0; k < axis_set->n_axes; k++) layout->set[axis_set->axes[k]] = id;
 }
 
-int64_t laci_axis_set_index(const laci_axis_set *axis_set, const laci_shape *shape, int which,
-                            int64_t position) {
+int64_t laci_axis_set_index_along_axis(const laci_axis_set *axis_set, const laci_shape *shape,
+                                       int which, int64_t position) {
   for (int k = axis_set->n_axes - 1; k > which; k--) position /= shape->dims[axis_set->axes[k]];
   return position % shape->dims[axis_set->axes[which]];
 }
@@ -182,7 +184,7 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
   laci_layout *layout = &t->layouts[value];
   if (layout->rank < 0 || layout->set[axis] < 0) return;
   const laci_axis_set *axis_set = &layout->axis_sets[layout->set[axis]];
-  laci_track *track = laci_track_at(t, axis_set->track);
+  laci_track *track = laci_track_root_record(t, axis_set->track);
   if (axis_set->n_axes == 1) {
     laci_track_freeze(t, axis_set->track, cause);
     return;
@@ -198,12 +200,12 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
   }
   const laci_shape *shape = &t->graph->values[value].type.shape;
   for (int64_t p = 0; p < track->n; p++)
-    index[p] = (int32_t)laci_axis_set_index(axis_set, shape, which, p);
+    index[p] = (int32_t)laci_axis_set_index_along_axis(axis_set, shape, which, p);
   laci_track_add_tag(t, axis_set->track, 0x0F1Du + (uint64_t)cause, index);
   laci_free(index);
 }
 
-void laci_layout_freeze(laci_tracks *t, int value, int cause) {
+void laci_layout_freeze_all_axes(laci_tracks *t, int value, int cause) {
   const laci_layout *layout = &t->layouts[value];
   if (layout->rank < 0) return;
   for (int b = 0; b < layout->n_axis_sets; b++)

@@ -37,12 +37,12 @@ typedef struct laci_track {
   uint8_t *fill;
 } laci_track;
 
-/** A link joins positions of two tracks. Entry i joins position laci_link_position(i) of the big
- * track with position to[i] of the small one (-1: with nothing). copy[i] numbers the entries that
- * share one small position, so that (to, copy) is unique within a link; NULL: all 0. The entries
- * cover runs of `run` positions of the big track, `stride` apart, the first at `start`; other
- * positions are not part of the link. So an input of a Concat has only as many entries as it has
- * positions. */
+/** A link joins positions of two tracks. Entry i joins position laci_link_position_of_entry(i) of
+ * the big track with position to[i] of the small one (-1: with nothing). copy[i] numbers the
+ * entries that share one small position, so that (to, copy) is unique within a link; NULL: all 0.
+ * The entries cover runs of `run` positions of the big track, `stride` apart, the first at `start`;
+ * other positions are not part of the link. So an input of a Concat has only as many entries as it
+ * has positions. */
 typedef struct laci_link {
   int node;
   int big, small;
@@ -51,11 +51,11 @@ typedef struct laci_link {
   int32_t *copy; /* [n] or NULL */
 } laci_link;
 
-static inline int64_t laci_link_position(const laci_link *link, int64_t i) {
+static inline int64_t laci_link_position_of_entry(const laci_link *link, int64_t i) {
   return link->start + i / link->run * link->stride + i % link->run;
 }
 /** Returns the entry of a position of the big track; -1: it has none. */
-static inline int64_t laci_link_entry(const laci_link *link, int64_t position) {
+static inline int64_t laci_link_find_entry(const laci_link *link, int64_t position) {
   int64_t at = position - link->start;
   if (at < 0 || link->n == 0 || at % link->stride >= link->run) return -1;
   int64_t i = at / link->stride * link->run + at % link->stride;
@@ -88,7 +88,7 @@ typedef struct laci_layout {
 typedef struct laci_tracks {
   const laci_graph *graph;
   laci_arena arena;
-  uint8_t *matters;     /* [n_values] from laci_find_values_that_matter (graph/content.h) */
+  uint8_t *matters;     /* [n_values] from laci_find_values_affecting_outputs (graph/content.h) */
   laci_layout *layouts; /* [n_values] the tracks of each value's axes */
   laci_track *tracks;
   size_t n_tracks, track_capacity;
@@ -113,9 +113,9 @@ enum { LACI_POSITION_BYTES = 128 };
 /* Create tracks and links, and return their ids; -1 (and no_memory) when there is no memory. */
 int laci_track_create(laci_tracks *t, int64_t n, bool sourced);
 int laci_track_root(const laci_tracks *t, int track);
-laci_track *laci_track_at(const laci_tracks *t, int track); /* the root's record */
+laci_track *laci_track_root_record(const laci_tracks *t, int track); /* the root's record */
 /** Merges two tracks of equal size into one. Returns the root. */
-int laci_track_union(laci_tracks *t, int a, int b);
+int laci_track_merge(laci_tracks *t, int a, int b);
 /** Adds a link of all positions of the big track: position p is joined with small_position[p] of
  * the small one, as copy copy_number[p]. Owns both arrays from now on (from laci_alloc; copy_number
  * may be NULL: all 0). */
@@ -124,7 +124,7 @@ void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
 /** Adds a link of runs of positions. Owns link.to and link.copy from now on. */
 void laci_link_add_runs(laci_tracks *t, laci_link link);
 
-int laci_cause_create(laci_tracks *t, int node, int value, const char *text);
+int laci_freeze_cause_create(laci_tracks *t, int node, int value, const char *text);
 void laci_track_freeze(laci_tracks *t, int id, int cause);
 void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause);
 /** Mixes index[p] (NULL: p itself) and `salt`, which identifies the tag, into the colour of every
@@ -133,12 +133,12 @@ void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *in
 
 /* Layouts. */
 /** Freezes all axes of the value, whatever is known of them. */
-void laci_layout_freeze(laci_tracks *t, int value, int cause);
+void laci_layout_freeze_all_axes(laci_tracks *t, int value, int cause);
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
 /** Returns the index along axis number `which` of the axis set, for flat position `position`. */
-int64_t laci_axis_set_index(const laci_axis_set *axis_set, const laci_shape *shape, int which,
-                            int64_t position);
-laci_axis_set laci_axis_set_of(int track, int axis);
+int64_t laci_axis_set_index_along_axis(const laci_axis_set *axis_set, const laci_shape *shape,
+                                       int which, int64_t position);
+laci_axis_set laci_axis_set_of_single_axis(int track, int axis);
 void laci_layout_add_axis_set(laci_tracks *t, int value, const laci_axis_set *axis_set);
 
 /** Builds the layouts of all values from the operators' couplings (resolve.c). budget NULL: no

@@ -22,10 +22,10 @@ typedef struct lines {
   bool failed;
 } lines;
 
-static void add_line(lines *out, const char *format, ...) LAC_PRINTF(2, 3);
+static void append_line(lines *out, const char *format, ...) LAC_PRINTF(2, 3);
 
 #include <stdarg.h>
-static void add_line(lines *out, const char *format, ...) {
+static void append_line(lines *out, const char *format, ...) {
   char line[1200];
   va_list args;
   va_start(args, format);
@@ -69,8 +69,8 @@ static bool node_has_component(const laci_analysis *a, int node_id, int32_t comp
 
 /* Searches breadth-first over nodes that share the component, from `start` to `goal`; came[n]: 1 +
  * the node before n on the path. */
-static bool find_path(const laci_analysis *a, int start, int goal, int32_t component, int *came,
-                      int *queue) {
+static bool find_path_of_component(const laci_analysis *a, int start, int goal, int32_t component,
+                                   int *came, int *queue) {
   int n_queued = 0, ignored;
   queue[n_queued++] = start;
   came[start] = start + 1;
@@ -97,7 +97,7 @@ static bool find_path(const laci_analysis *a, int start, int goal, int32_t compo
 
 /* Returns the node to report for a cause: its own node, or the producer or a reader of its
  * value. */
-static int node_of_cause(const laci_analysis *a, const laci_cause *cause, int32_t component) {
+static int find_node_to_report(const laci_analysis *a, const laci_cause *cause, int32_t component) {
   if (cause->node >= 0) return cause->node;
   if (cause->value < 0) return -1;
   const laci_value *v = &a->graph->values[cause->value];
@@ -109,37 +109,38 @@ static int node_of_cause(const laci_analysis *a, const laci_cause *cause, int32_
   return v->n_readers ? v->readers[0] : -1;
 }
 
-static bool add_path_lines(const laci_analysis *a, int start, int64_t vertex, lines *out) {
+static bool append_path_lines(const laci_analysis *a, int start, int64_t vertex, lines *out) {
   int32_t component = a->classes->component_of[vertex];
   const laci_cause *cause = &a->tracks->causes[a->classes->cause_of[vertex]];
-  int goal = node_of_cause(a, cause, component), n = a->graph->n_nodes;
+  int goal = find_node_to_report(a, cause, component), n = a->graph->n_nodes;
   int *came = laci_alloc((size_t)n, sizeof *came), *queue = laci_alloc((size_t)n, sizeof *queue);
   bool ok = came && queue;
-  if (ok && goal >= 0 && find_path(a, start, goal, component, came, queue)) {
+  if (ok && goal >= 0 && find_path_of_component(a, start, goal, component, came, queue)) {
     int n_path = 0;
-    if (goal != start) add_line(out, "  through");
+    if (goal != start) append_line(out, "  through");
     for (int at = goal; at != start; at = came[at] - 1) queue[n_path++] = at;
     for (int i = n_path - 1; i >= 0; i--) {
-      add_line(out, "    %s (%s)", a->graph->nodes[queue[i]].name, a->graph->nodes[queue[i]].type);
+      append_line(out, "    %s (%s)", a->graph->nodes[queue[i]].name,
+                  a->graph->nodes[queue[i]].type);
     }
   }
-  add_line(out, "  because %s", cause->text);
+  append_line(out, "  because %s", cause->text);
   laci_free(came);
   laci_free(queue);
   return ok && !out->failed;
 }
 
-static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
+static bool explain_layer_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
   const laci_layer *layer = &a->layers[l];
   int axis = is_c ? layer->c_axis : layer->k_axis, group = is_c ? layer->group_c : layer->group_k;
   const char *what = is_c ? "input channels (C)" : "output channels (K)";
   const laci_layout *layout = &a->tracks->layouts[a->graph->stored[layer->stored].value];
   if (layout->rank < 0 || layout->set[axis] < 0) {
     bool one = layout->rank >= 0 && layout->set[axis] == LACI_AXIS_UNIFORM;
-    add_line(out, "%s: %s", what, one ? "there is only one" : "stay in place");
+    append_line(out, "%s: %s", what, one ? "there is only one" : "stay in place");
     if (!one)
-      add_line(out, "  because %s",
-               a->tracks->causes[layout->rank < 0 ? 0 : layout->cause[axis]].text);
+      append_line(out, "  because %s",
+                  a->tracks->causes[layout->rank < 0 ? 0 : layout->cause[axis]].text);
     return !out->failed;
   }
   int root = laci_track_root(a->tracks, layout->axis_sets[layout->set[axis]].track);
@@ -152,21 +153,21 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
     if (!n_frozen++) first_frozen = v;
   }
   if (n_frozen < n && group >= 0 && !a->groups[group].frozen) {
-    add_line(out, "%s: %lld of %lld may change places (group %d)", what,
-             (long long)(n - n_frozen - n_alone), (long long)n, group + 1);
+    append_line(out, "%s: %lld of %lld may change places (group %d)", what,
+                (long long)(n - n_frozen - n_alone), (long long)n, group + 1);
   } else if (!n_frozen) {
-    add_line(out, "%s: free, but no two of them are alike", what);
+    append_line(out, "%s: free, but no two of them are alike", what);
   }
   if (!n_frozen) return !out->failed;
-  add_line(out, "%s: %lld of %lld stay in place", what, (long long)n_frozen, (long long)n);
-  return add_path_lines(a, layer->node, first_frozen, out);
+  append_line(out, "%s: %lld of %lld stay in place", what, (long long)n_frozen, (long long)n);
+  return append_path_lines(a, layer->node, first_frozen, out);
 }
 
 enum { MOST_NAMES = 3 };
 
 /* Lists the layers whose names contain the word, "a, b, c"; empty: there are none. */
-static void list_layers_with(const laci_analysis *a, const char *word, char *text,
-                             size_t capacity) {
+static void list_layers_containing_word(const laci_analysis *a, const char *word, char *text,
+                                        size_t capacity) {
   size_t used = 0;
   int n = 0;
   text[0] = 0;
@@ -178,17 +179,17 @@ static void list_layers_with(const laci_analysis *a, const char *word, char *tex
 }
 
 /* Fails with the names that contain this one, or the nearest names of layers and their weights. */
-static lac_status fail_unknown(const laci_analysis *a, const char *name, lac_error *err) {
+static lac_status fail_unknown_node_name(const laci_analysis *a, const char *name, lac_error *err) {
   char held[512];
   int n = 0;
-  list_layers_with(a, name, held, sizeof held);
+  list_layers_containing_word(a, name, held, sizeof held);
   const char **names = laci_alloc((size_t)a->n_layers * 2, sizeof *names);
   if (!names) return laci_fail_memory(err, "the names of the layers");
   for (int l = 0; l < a->n_layers; l++) {
     names[n++] = a->graph->nodes[a->layers[l].node].name;
     names[n++] = a->graph->stored[a->layers[l].stored].name;
   }
-  const char *nearest = held[0] ? held : laci_nearest_text(name, 0, names, n);
+  const char *nearest = held[0] ? held : laci_find_nearest_text(name, 0, names, n);
   lac_status st = laci_fail(err, LAC_NOT_FOUND, "%s: no node or weight has this name%s%s%s", name,
                             nearest ? ", did you mean "
                             : n     ? " (lacuna inspect lists them; the first is "
@@ -214,10 +215,10 @@ lac_status laci_analysis_explain_node(const laci_analysis *a, const char *name, 
     if (strcmp(node->name, name) != 0 && strcmp(a->graph->stored[layer->stored].name, name) != 0)
       continue;
     found = true;
-    add_line(&out, "%s (%s), weight %s", node->name, node->type,
-             a->graph->stored[layer->stored].name);
-    if (!layer->eligible && layer->reason) add_line(&out, "not pruned: %s", layer->reason);
-    ok = explain_axis(a, l, true, &out) && explain_axis(a, l, false, &out);
+    append_line(&out, "%s (%s), weight %s", node->name, node->type,
+                a->graph->stored[layer->stored].name);
+    if (!layer->eligible && layer->reason) append_line(&out, "not pruned: %s", layer->reason);
+    ok = explain_layer_axis(a, l, true, &out) && explain_layer_axis(a, l, false, &out);
   }
   if (found && ok && !out.failed) {
     *text = out.text;
@@ -231,5 +232,5 @@ lac_status laci_analysis_explain_node(const laci_analysis *a, const char *name, 
                        a->graph->nodes[n].type);
     }
   }
-  return fail_unknown(a, name, err);
+  return fail_unknown_node_name(a, name, err);
 }

@@ -74,7 +74,7 @@ typedef struct facts {
   bool fan_in;
 } facts;
 
-static facts facts_of(family f) {
+static facts find_family_facts(family f) {
   switch (f) {
     case IMAGENET: return (facts){3, 224, 1000, 64, 0, false};
     case CIFAR: return (facts){3, 32, 10, 16, 1, true};
@@ -97,7 +97,7 @@ typedef struct block {
   int width, stride;
 } block;
 
-static const char *join_names(char text[LACI_ARCH_NAME], const char *name, const char *of) {
+static const char *join_layer_name(char text[LACI_ARCH_NAME], const char *name, const char *of) {
   (void)snprintf(text, LACI_ARCH_NAME, "%s.%s", name, of);
   return text;
 }
@@ -107,15 +107,15 @@ static int add_conv_norm(plan *p, const block *k, int number, int value, laci_ar
                          float gamma) {
   char name[LACI_ARCH_NAME], of[16];
   (void)snprintf(of, sizeof of, "conv%d", number);
-  value = laci_arch_add_conv(&p->b, join_names(name, k->name, of), value, spec);
+  value = laci_arch_add_conv(&p->b, join_layer_name(name, k->name, of), value, spec);
   (void)snprintf(of, sizeof of, "bn%d", number);
-  return laci_arch_add_norm(&p->b, join_names(name, k->name, of), value, spec.out, gamma);
+  return laci_arch_add_norm(&p->b, join_layer_name(name, k->name, of), value, spec.out, gamma);
 }
 
 static int add_relu(plan *p, const block *k, int number, int value) {
   char name[LACI_ARCH_NAME], of[16];
   (void)snprintf(of, sizeof of, "relu%d", number);
-  return laci_arch_add_relu(&p->b, join_names(name, k->name, of), value);
+  return laci_arch_add_relu(&p->b, join_layer_name(name, k->name, of), value);
 }
 
 /** Adds the shortcut of a block: its input in the shape of its output. */
@@ -123,12 +123,12 @@ static int add_shortcut(plan *p, const block *k, int value, int out) {
   char name[LACI_ARCH_NAME];
   if (p->channels == out && k->stride == 1) return value;
   if (p->design->family == CIFAR && !p->conv_shortcut) {
-    return laci_arch_add_pad_shortcut(&p->b, join_names(name, k->name, "shortcut"), value,
+    return laci_arch_add_pad_shortcut(&p->b, join_layer_name(name, k->name, "shortcut"), value,
                                       (out - p->channels) / 2);
   }
   laci_arch_conv_spec spec = {p->channels, out, 1, k->stride, 1};
-  value = laci_arch_add_conv(&p->b, join_names(name, k->name, "downsample.0"), value, spec);
-  return laci_arch_add_norm(&p->b, join_names(name, k->name, "downsample.1"), value, out, 1);
+  value = laci_arch_add_conv(&p->b, join_layer_name(name, k->name, "downsample.0"), value, spec);
+  return laci_arch_add_norm(&p->b, join_layer_name(name, k->name, "downsample.1"), value, out, 1);
 }
 
 static int add_basic_block(plan *p, const block *k, int value) {
@@ -154,10 +154,10 @@ static int add_block(plan *p, const block *k, int value) {
   bool deep = p->design->bottleneck;
   int out = deep ? 4 * k->width : k->width;
   int inner = deep ? add_bottleneck_block(p, k, value) : add_basic_block(p, k, value);
-  int sum = laci_arch_add_sum(&p->b, join_names(name, k->name, "add"), inner,
+  int sum = laci_arch_add_sum(&p->b, join_layer_name(name, k->name, "add"), inner,
                               add_shortcut(p, k, value, out));
   p->channels = out;
-  return laci_arch_add_relu(&p->b, join_names(name, k->name, "relu"), sum);
+  return laci_arch_add_relu(&p->b, join_layer_name(name, k->name, "relu"), sum);
 }
 
 /* ---- Networks ---- */
@@ -173,7 +173,7 @@ static int add_stem(plan *p, int value) {
 }
 
 /** Digits: 32, 32 and 64 channels; else every stage is twice as wide as the one before. */
-static int width_of(const plan *p, int stage) {
+static int stage_width(const plan *p, int stage) {
   if (p->design->family == DIGITS) return stage < 2 ? p->facts.width : 2 * p->facts.width;
   return p->facts.width << stage;
 }
@@ -184,7 +184,7 @@ static void add_network(plan *p, int value, int n_classes) {
     for (int at = 0; at < p->design->blocks[stage]; at++) {
       char name[32];
       (void)snprintf(name, sizeof name, "layer%d.%d", stage + 1, at);
-      block k = {name, width_of(p, stage), at == 0 && stage > 0 ? 2 : 1};
+      block k = {name, stage_width(p, stage), at == 0 && stage > 0 ? 2 : 1};
       value = add_block(p, &k, value);
     }
   }
@@ -225,9 +225,9 @@ lac_status laci_arch_build(const laci_arch_options *options, laci_graph **graph,
   lac_status st = check_options(options, d, err);
   if (!st) st = laci_graph_create(&made, err);
   if (st) return st;
-  facts f = facts_of(d->family);
+  facts f = find_family_facts(d->family);
   int64_t size = options->image_size ? options->image_size : f.size;
-  laci_type type = {LAC_DTYPE_F32, {4, {laci_graph_new_symbol(made), f.channels, size, size}}};
+  laci_type type = {LAC_DTYPE_F32, {4, {laci_graph_add_symbol(made), f.channels, size, size}}};
   made->ir_version = 8;
   st = laci_graph_add_input(made, "image", &type, err);
   plan p = {.b = {made, st, err, options->seed, 0, f.fan_in},

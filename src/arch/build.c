@@ -38,16 +38,16 @@ static void *add_stored(laci_arch_builder *b, const char *layer, const char *par
   return stored.owned;
 }
 
-static int add_vector(laci_arch_builder *b, const char *layer, const char *part, int n,
-                      float fill) {
+static int add_filled_vector(laci_arch_builder *b, const char *layer, const char *part, int n,
+                             float fill) {
   int value;
   float *to = add_stored(b, layer, part, LAC_DTYPE_F32, laci_shape_of(1, (int64_t[]){n}), &value);
   for (int k = 0; to && k < n; k++) to[k] = fill;
   return value;
 }
 
-static int add_integers(laci_arch_builder *b, const char *layer, const char *part,
-                        const int64_t *from, int n) {
+static int add_integer_vector(laci_arch_builder *b, const char *layer, const char *part,
+                              const int64_t *from, int n) {
   int value;
   int64_t *to = add_stored(b, layer, part, LAC_DTYPE_I64, laci_shape_of(1, (int64_t[]){n}), &value);
   if (to) memcpy(to, from, (size_t)n * sizeof *from);
@@ -109,10 +109,10 @@ int laci_arch_add_conv(laci_arch_builder *b, const char *name, int value, laci_a
 
 int laci_arch_add_norm(laci_arch_builder *b, const char *name, int value, int channels,
                        float gamma) {
-  const int inputs[5] = {value, add_vector(b, name, "weight", channels, gamma),
-                         add_vector(b, name, "bias", channels, 0),
-                         add_vector(b, name, "running_mean", channels, 0),
-                         add_vector(b, name, "running_var", channels, 1)};
+  const int inputs[5] = {value, add_filled_vector(b, name, "weight", channels, gamma),
+                         add_filled_vector(b, name, "bias", channels, 0),
+                         add_filled_vector(b, name, "running_mean", channels, 0),
+                         add_filled_vector(b, name, "running_var", channels, 1)};
   const laci_attr attrs[] = {{.name = "epsilon", .kind = LACI_ATTR_FLOAT, .f = 1e-5F},
                              {.name = "momentum", .kind = LACI_ATTR_FLOAT, .f = 0.9F}};
   return add_node(b,
@@ -192,12 +192,13 @@ int laci_arch_add_pad_shortcut(laci_arch_builder *b, const char *name, int value
   const int64_t pads[8] = {0, zeros, 0, 0, 0, zeros, 0, 0};
   char layer[LACI_ARCH_NAME];
   (void)snprintf(layer, sizeof layer, "%s.slice", name);
-  const int slice[5] = {
-      value, add_integers(b, layer, "starts", starts, 2), add_integers(b, layer, "ends", ends, 2),
-      add_integers(b, layer, "axes", axes, 2), add_integers(b, layer, "steps", steps, 2)};
+  const int slice[5] = {value, add_integer_vector(b, layer, "starts", starts, 2),
+                        add_integer_vector(b, layer, "ends", ends, 2),
+                        add_integer_vector(b, layer, "axes", axes, 2),
+                        add_integer_vector(b, layer, "steps", steps, 2)};
   int half = add_node(
       b, (laci_node){.name = layer, .type = "Slice", .n_inputs = 5, .inputs = slice}, NULL);
   (void)snprintf(layer, sizeof layer, "%s.pad", name);
-  const int pad[2] = {half, add_integers(b, layer, "pads", pads, 8)};
+  const int pad[2] = {half, add_integer_vector(b, layer, "pads", pads, 8)};
   return add_node(b, (laci_node){.name = layer, .type = "Pad", .n_inputs = 2, .inputs = pad}, NULL);
 }

@@ -10,8 +10,8 @@ static const double two_pi = 6.28318530717958647692;
 
 void laci_arch_fill_normal(uint64_t seed, uint64_t stream, double deviation, float *to, size_t n) {
   for (size_t k = 0; k < n; k += 2) {
-    double radius = sqrt(-2 * log(1 - laci_rng_unit(seed, stream, k)));
-    double angle = two_pi * laci_rng_unit(seed, stream, k + 1);
+    double radius = sqrt(-2 * log(1 - laci_rng_unit_interval(seed, stream, k)));
+    double angle = two_pi * laci_rng_unit_interval(seed, stream, k + 1);
     to[k] = (float)(deviation * radius * cos(angle));
     if (k + 1 < n) to[k + 1] = (float)(deviation * radius * sin(angle));
   }
@@ -19,6 +19,6 @@ void laci_arch_fill_normal(uint64_t seed, uint64_t stream, double deviation, flo
 
 void laci_arch_fill_uniform(uint64_t seed, uint64_t stream, double bound, float *to, size_t n) {
   for (size_t k = 0; k < n; k++) {
-    to[k] = (float)(bound * (2 * laci_rng_unit(seed, stream, k) - 1));
+    to[k] = (float)(bound * (2 * laci_rng_unit_interval(seed, stream, k) - 1));
   }
 }

@@ -7,7 +7,7 @@
 enum { HALVINGS = 52 };
 
 /* Returns the log of n choose k. */
-static double log_choose(int64_t n, int64_t k) {
+static double log_binomial_coefficient(int64_t n, int64_t k) {
   double sum = 0;
   for (int64_t i = 1; i <= k; i++) sum += log((double)(n - k + i) / (double)i);
   return sum;
@@ -28,9 +28,9 @@ static double probability_of_at_most(int64_t k, int64_t n, double p, double log_
   return fmin(1, exp(term + log(sum)));
 }
 
-double laci_binomial_upper(int64_t k, int64_t n, double doubt) {
+double laci_binomial_upper_bound(int64_t k, int64_t n, double doubt) {
   if (n <= 0 || k >= n) return 1;
-  const double choose = log_choose(n, k);
+  const double choose = log_binomial_coefficient(n, k);
   double low = (double)k / (double)n, high = 1;
   for (int i = 0; i < HALVINGS; i++) {
     double p = low + (high - low) / 2;
@@ -41,9 +41,9 @@ double laci_binomial_upper(int64_t k, int64_t n, double doubt) {
 }
 
 /* The probability of k or more events is 1 minus that of k - 1 or fewer. */
-double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
+double laci_binomial_lower_bound(int64_t k, int64_t n, double doubt) {
   if (n <= 0 || k <= 0) return 0;
-  const double choose = log_choose(n, k - 1);
+  const double choose = log_binomial_coefficient(n, k - 1);
   double low = 0, high = (double)k / (double)n;
   for (int i = 0; i < HALVINGS; i++) {
     double p = low + (high - low) / 2;
@@ -53,7 +53,7 @@ double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
   return low;
 }
 
-int64_t laci_binomial_least_trials(double rate, double doubt) {
+int64_t laci_binomial_find_least_trials(double rate, double doubt) {
   if (!(rate > 0)) return INT64_MAX;
   if (rate >= 1) return 1;
   double n = ceil(log(doubt) / log1p(-rate));

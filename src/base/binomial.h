@@ -14,11 +14,11 @@
 
 /** Return the upper and the lower bound of the rate, in [0, 1]. They need 0 <= k <= n and 0 < doubt
  * < 1. For n = 0 the bounds are 1 and 0. Time: O(k). */
-double laci_binomial_upper(int64_t k, int64_t n, double doubt);
-double laci_binomial_lower(int64_t k, int64_t n, double doubt);
+double laci_binomial_upper_bound(int64_t k, int64_t n, double doubt);
+double laci_binomial_lower_bound(int64_t k, int64_t n, double doubt);
 
 /** Returns the least number of trials, none of them with the event, that bounds the rate to at most
  * `rate` with a probability `doubt` of error. INT64_MAX if no number does (rate <= 0). */
-int64_t laci_binomial_least_trials(double rate, double doubt);
+int64_t laci_binomial_find_least_trials(double rate, double doubt);
 
 #endif

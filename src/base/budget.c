@@ -24,7 +24,7 @@ static uint64_t add_saturated(uint64_t a, uint64_t b) {
   return a > unlimited - b ? unlimited : a + b;
 }
 
-uint64_t laci_bytes_of(int64_t count, size_t size) {
+uint64_t laci_count_bytes_saturated(int64_t count, size_t size) {
   uint64_t bytes;
   if (count <= 0) return 0;
   return __builtin_mul_overflow((uint64_t)count, (uint64_t)size, &bytes) ? unlimited : bytes;
@@ -39,7 +39,7 @@ static FILE *open_group_file(const char *root, const char *folder, const char *n
 }
 
 /* Reads the line "MemTotal: 24114532 kB" of /proc/meminfo. */
-static uint64_t machine_memory(const char *root) {
+static uint64_t read_machine_memory(const char *root) {
   static const char key[] = "MemTotal:";
   char line[LINE];
   uint64_t kib = 0;
@@ -64,8 +64,8 @@ static uint64_t read_group_limit(const char *root, const char *folder, const cha
 
 /* Returns the least limit of the group and of all groups around it, which limit it, too. In a
  * container the group's own folder may be missing, and the top folder is the container's. */
-static uint64_t group_limit(const char *root, const char *top, const char *group,
-                            const char *name) {
+static uint64_t find_group_limit(const char *root, const char *top, const char *group,
+                                 const char *name) {
   char folder[LINE];
   uint64_t limit = unlimited;
   size_t n_top = strlen(top);
@@ -89,7 +89,7 @@ static bool is_controller_listed(const char *list, const char *wanted) {
 }
 
 /* Reads the lines of /proc/self/cgroup: "0::/a/b" of version 2, "4:memory:/a/b" of version 1. */
-static uint64_t group_memory(const char *root) {
+static uint64_t find_control_group_memory_limit(const char *root) {
   char line[LINE];
   uint64_t limit = unlimited;
   FILE *file = open_group_file(root, "/proc/self/cgroup", "");
@@ -100,10 +100,10 @@ static uint64_t group_memory(const char *root) {
     *group++ = 0;
     list++;
     if (!*list) {
-      limit = min_u64(limit, group_limit(root, "/sys/fs/cgroup", group, "/memory.max"));
+      limit = min_u64(limit, find_group_limit(root, "/sys/fs/cgroup", group, "/memory.max"));
     } else if (is_controller_listed(list, "memory")) {
-      limit = min_u64(limit,
-                      group_limit(root, "/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"));
+      limit = min_u64(
+          limit, find_group_limit(root, "/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"));
     }
   }
   if (file) (void)fclose(file);
@@ -111,7 +111,7 @@ static uint64_t group_memory(const char *root) {
 }
 
 /* Returns the address space that RLIMIT_AS leaves; the first number of statm is the used part. */
-static uint64_t address_space(void) {
+static uint64_t find_free_address_space(void) {
   struct rlimit limit;
   unsigned long long pages = 0;
   if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return unlimited;
@@ -122,16 +122,16 @@ static uint64_t address_space(void) {
   return limit.rlim_cur > taken ? (uint64_t)limit.rlim_cur - taken : 1;
 }
 
-uint64_t laci_memory_allowed(const char *root) {
-  uint64_t memory = min_u64(machine_memory(root), group_memory(root));
+uint64_t laci_memory_default_limit(const char *root) {
+  uint64_t memory = min_u64(read_machine_memory(root), find_control_group_memory_limit(root));
   if (memory != unlimited) memory = memory / 100 * SHARE_PERCENT;
-  return min_u64(memory, address_space());
+  return min_u64(memory, find_free_address_space());
 }
 
 /* ---- Adding up ---- */
 
 laci_budget laci_budget_with_limit(uint64_t limit) {
-  return (laci_budget){.limit = limit ? limit : laci_memory_allowed("")};
+  return (laci_budget){.limit = limit ? limit : laci_memory_default_limit("")};
 }
 
 void laci_budget_add_unnamed(laci_budget *budget, uint64_t bytes) {

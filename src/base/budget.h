@@ -28,9 +28,9 @@ typedef struct laci_budget {
 /** Returns the bytes that this process may use by default: 80 % of the machine's memory, or of the
  * limit of its control group (version 1 or 2), and no more than its limit of address space allows.
  * UINT64_MAX where nothing is known. root: a prefix of /proc and /sys, for tests; else "". */
-uint64_t laci_memory_allowed(const char *root);
+uint64_t laci_memory_default_limit(const char *root);
 
-/** Returns a budget with that limit; 0: laci_memory_allowed. */
+/** Returns a budget with that limit; 0: laci_memory_default_limit. */
 laci_budget laci_budget_with_limit(uint64_t limit);
 
 /** Adds a part of so many bytes, with a printf-style name. The name is formatted only if the part
@@ -61,6 +61,6 @@ const char *laci_size_text(uint64_t bytes, char *buffer, size_t size);
 
 /** Returns a count times a size, or UINT64_MAX where that exceeds 64 bits; a negative count is
  * 0. */
-uint64_t laci_bytes_of(int64_t count, size_t size);
+uint64_t laci_count_bytes_saturated(int64_t count, size_t size);
 
 #endif

@@ -76,7 +76,7 @@ static bool open_streams(child *c) {
 
 /* Resets the child's signals on whose default handling programs rely, and unblocks all, since the
  * host program may ignore or block them. */
-static int set_signals(posix_spawnattr_t *attributes) {
+static int set_child_signals(posix_spawnattr_t *attributes) {
   static const int usual[] = {SIGPIPE, SIGALRM, SIGCHLD, SIGXCPU, SIGXFSZ};
   sigset_t reset, none;
   (void)sigemptyset(&reset);
@@ -98,7 +98,7 @@ static int spawn_child(child *c) {
     (void)posix_spawn_file_actions_destroy(&streams);
     return failed;
   }
-  failed = set_signals(&attributes);
+  failed = set_child_signals(&attributes);
   for (int at = 0; at < N_STREAMS && !failed; at++) {
     /* All these descriptors are above 2, so that none is overwritten before its use. */
     failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at);
@@ -135,7 +135,7 @@ static void send_input(child *c) {
   if ((n < 0 && !later) || c->sent == c->job->input_bytes) close_stream(&c->ours[STREAM_INPUT]);
 }
 
-static lac_status take_output(child *c, lac_error *err) {
+static lac_status read_output(child *c, lac_error *err) {
   laci_child_result *r = c->result;
   if (c->capacity - r->output_bytes < CHUNK_BYTES) {
     size_t capacity = 2 * c->capacity + CHUNK_BYTES;
@@ -186,7 +186,7 @@ static lac_status exchange_data(child *c, bool *is_ended, lac_error *err) {
     int n = poll(streams, N_STREAMS, LOOK_MS);
     if (is_job_interrupted(c)) return fail_interrupted(err);
     if (n > 0 && streams[STREAM_INPUT].revents) send_input(c);
-    if (n > 0 && streams[STREAM_OUTPUT].revents) st = take_output(c, err);
+    if (n > 0 && streams[STREAM_OUTPUT].revents) st = read_output(c, err);
     if (n > 0 && streams[STREAM_ERROR].revents) read_stderr(c);
     if (c->result->output_bytes > c->job->most_bytes) {
       c->result->end = LACI_CHILD_TOO_MUCH;
@@ -235,7 +235,7 @@ static void kill_child(child *c) {
 
 /* Waits until the program ends, which should be soon, since it has closed its outputs. Kills it
  * when the time is over. */
-static void wait_for_end(child *c) {
+static void wait_for_child_end(child *c) {
   while (!collect_exit_status(c, WNOHANG)) {
     if (laci_clock_seconds() > c->deadline) {
       kill_child(c);
@@ -246,7 +246,7 @@ static void wait_for_end(child *c) {
   }
 }
 
-static void keep_last_line(child *c) {
+static void keep_last_stderr_line(child *c) {
   size_t end = c->n_complaint, begin;
   while (end > 0 && strchr("\n\r ", c->complaint[end - 1])) end--;
   for (begin = end; begin > 0 && c->complaint[begin - 1] != '\n';) begin--;
@@ -275,9 +275,9 @@ lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, 
   laci_child_end why = result->end;
   for (int at = 0; at < N_STREAMS; at++) close_stream(&c.ours[at]);
   if (st || is_ended) kill_child(&c);
-  else wait_for_end(&c);
+  else wait_for_child_end(&c);
   if (is_ended) result->end = why;
-  keep_last_line(&c);
+  keep_last_stderr_line(&c);
   bool at_keyboard = result->end == LACI_CHILD_KILLED && result->code == SIGINT;
   if (!st && (at_keyboard || is_job_interrupted(&c))) st = fail_interrupted(err);
   if (!st) return LAC_OK;

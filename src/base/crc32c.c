@@ -11,7 +11,7 @@ enum { SLICES = 8, BITS = 8 };
 static uint32_t tables[SLICES][UINT8_MAX + 1];
 static pthread_once_t tables_made = PTHREAD_ONCE_INIT;
 
-static void make_tables(void) {
+static void make_crc_tables(void) {
   for (uint32_t byte = 0; byte <= UINT8_MAX; byte++) {
     uint32_t crc = byte;
     for (int bit = 0; bit < BITS; bit++) { crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78U : 0); }
@@ -32,7 +32,7 @@ static uint32_t load_word(const uint8_t *at) {
 uint32_t laci_crc32c(const void *bytes, size_t n) {
   const uint8_t *at = bytes;
   uint32_t crc = UINT32_MAX;
-  (void)pthread_once(&tables_made, make_tables);
+  (void)pthread_once(&tables_made, make_crc_tables);
   for (; n >= SLICES; n -= SLICES, at += SLICES) {
     uint32_t low = load_word(at) ^ crc, high = load_word(at + 4);
     crc = 0;

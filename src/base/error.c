@@ -31,7 +31,7 @@ const char *lac_hint_text(lac_hint hint) {
 
 /* Replaces control characters, so that a message is one line even if names from files contain line
  * breaks. */
-static void make_one_line(char *text) {
+static void replace_control_characters(char *text) {
   for (; *text; text++) {
     if ((unsigned char)*text < ' ' || *text == 0x7F) *text = '?';
   }
@@ -45,7 +45,7 @@ lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...)
   va_start(args, format);
   (void)vsnprintf(err->text, sizeof err->text, format, args);
   va_end(args);
-  make_one_line(err->text);
+  replace_control_characters(err->text);
   return status;
 }
 
@@ -61,7 +61,7 @@ lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *
   va_start(args, format);
   (void)vsnprintf(prefix, sizeof prefix, format, args);
   va_end(args);
-  make_one_line(prefix);
+  replace_control_characters(prefix);
   size_t n = strlen(prefix), capacity = sizeof err->text - 3;
   if (n > capacity) n = capacity;
   err->status = status;
@@ -72,12 +72,12 @@ lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *
   memcpy(err->text, prefix, n);
   memcpy(err->text + n, ": ", 2);
   err->text[n + 2 + kept] = 0;
-  make_one_line(err->text);
+  replace_control_characters(err->text);
   return status;
 }
 
-lac_status laci_check_arguments(const char *function, const laci_named_pointer *given, size_t n,
-                                lac_error *err) {
+lac_status laci_check_arguments_not_null(const char *function, const laci_named_pointer *given,
+                                         size_t n, lac_error *err) {
   for (size_t at = 0; at < n; at++) {
     if (!given[at].pointer)
       return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s is NULL", function, given[at].name);
@@ -85,7 +85,7 @@ lac_status laci_check_arguments(const char *function, const laci_named_pointer *
   return LAC_OK;
 }
 
-void laci_error_rename(lac_error *err, const char *from, const char *to) {
+void laci_error_replace_text(lac_error *err, const char *from, const char *to) {
   char text[sizeof err->text];
   size_t n_from = strlen(from), n = 0;
   if (!err || !strstr(err->text, from)) return;

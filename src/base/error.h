@@ -29,23 +29,23 @@ typedef struct laci_named_pointer {
 
 /** Returns LAC_OK, or fails LAC_BAD_ARGUMENT for the first argument that is NULL: "lac_prune: model
  * is NULL". */
-LAC_MUST_CHECK lac_status laci_check_arguments(const char *function,
-                                               const laci_named_pointer *given, size_t n,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_arguments_not_null(const char *function,
+                                                        const laci_named_pointer *given, size_t n,
+                                                        lac_error *err);
 /** Checks arguments of the public function that contains this call: LACI_CHECK_GIVEN(err, {"model",
  * model}, {"report", report}). */
 #define LACI_CHECK_GIVEN(err, ...)                         \
-  laci_check_arguments(                                    \
+  laci_check_arguments_not_null(                           \
       __func__, (const laci_named_pointer[]){__VA_ARGS__}, \
       sizeof((const laci_named_pointer[]){__VA_ARGS__}) / sizeof(laci_named_pointer), (err))
 
 /** Replaces `from` (not empty) by `to` everywhere in the text, so that a failure about a temporary
  * file has the name that the user knows. err may be NULL. */
-void laci_error_rename(lac_error *err, const char *from, const char *to);
+void laci_error_replace_text(lac_error *err, const char *from, const char *to);
 
 /** Does the status mean a failure for a reason other than the data (no memory, an interruption)?
  * Then a caller that otherwise continues without the failed part must stop, too. */
-static inline bool laci_status_ends_run(lac_status status) {
+static inline bool laci_status_is_not_about_data(lac_status status) {
   return status == LAC_NO_MEMORY || status == LAC_MEMORY_LIMIT || status == LAC_INTERRUPTED;
 }
 
@@ -71,7 +71,7 @@ static inline lac_status laci_check_no_argument_null(const laci_named_pointer *g
     if (!given[k].pointer) return LAC_BAD_ARGUMENT;
   return LAC_OK;
 }
-#define laci_check_arguments(function, ...) laci_check_no_argument_null(__VA_ARGS__)
+#define laci_check_arguments_not_null(function, ...) laci_check_no_argument_null(__VA_ARGS__)
 #endif
 
 #endif

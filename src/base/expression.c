@@ -18,7 +18,7 @@ struct laci_expression {
   pcre2_match_context *limits;
 };
 
-static lac_status fail_pcre2(const laci_expression *e, int code, lac_error *err) {
+static lac_status fail_with_pcre2_error(const laci_expression *e, int code, lac_error *err) {
   PCRE2_UCHAR why[256] = "";
   (void)pcre2_get_error_message(code, why, sizeof why);
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%.80s\" is no usable regular expression: %s",
@@ -34,7 +34,7 @@ static lac_status compile_pattern(laci_expression *e, lac_error *err) {
   e->code = pcre2_compile((PCRE2_SPTR)e->text, PCRE2_ZERO_TERMINATED, PCRE2_NO_AUTO_CAPTURE, &code,
                           &at, context);
   pcre2_compile_context_free(context);
-  if (!e->code) return fail_pcre2(e, code, err);
+  if (!e->code) return fail_with_pcre2_error(e, code, err);
   e->match = pcre2_match_data_create(1, NULL);
   e->limits = pcre2_match_context_create(NULL);
   if (!e->match || !e->limits) return laci_fail_memory(err, e->what);
@@ -64,10 +64,10 @@ void laci_expression_close(laci_expression *e) {
   laci_free(e);
 }
 
-lac_status laci_expression_find(const laci_expression *e, const char *name, bool *found,
-                                lac_error *err) {
+lac_status laci_expression_match(const laci_expression *e, const char *name, bool *found,
+                                 lac_error *err) {
   const int code =
       pcre2_match(e->code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0, 0, e->match, e->limits);
   *found = code >= 0;
-  return code >= 0 || code == PCRE2_ERROR_NOMATCH ? LAC_OK : fail_pcre2(e, code, err);
+  return code >= 0 || code == PCRE2_ERROR_NOMATCH ? LAC_OK : fail_with_pcre2_error(e, code, err);
 }

@@ -18,7 +18,7 @@ void laci_expression_close(laci_expression *expression); /* NULL is fine */
 
 /** Sets *found if some part of the name matches. Fails LAC_BAD_ARGUMENT where that takes more steps
  * or memory than the limits. One call at a time. */
-LAC_MUST_CHECK lac_status laci_expression_find(const laci_expression *expression, const char *name,
-                                               bool *found, lac_error *err);
+LAC_MUST_CHECK lac_status laci_expression_match(const laci_expression *expression, const char *name,
+                                                bool *found, lac_error *err);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { READ_STEP_BYTES = 1 << 16, WRITER_WAIT_MS = 1000 };
 
-size_t laci_path_folder(const char *path) {
+size_t laci_path_folder_length(const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return 0;
   return slash == path ? 1 : (size_t)(slash - path);
@@ -22,7 +22,7 @@ size_t laci_path_folder(const char *path) {
 
 /** Reads once from a file that was opened without waiting. Waits for data of a pipe that has a
  * writer, and only for a while for one that has none, since a writer may never come. */
-static ssize_t read_step(int fd, void *to, size_t size_bytes, bool at_begin) {
+static ssize_t read_when_ready(int fd, void *to, size_t size_bytes, bool at_begin) {
   struct pollfd written = {.fd = fd, .events = POLLIN};
   ssize_t got = read(fd, to, size_bytes);
   if (got == 0 && at_begin && poll(&written, 1, WRITER_WAIT_MS) > 0) got = read(fd, to, size_bytes);
@@ -34,8 +34,8 @@ static ssize_t read_step(int fd, void *to, size_t size_bytes, bool at_begin) {
 }
 
 /** Reads up to max_bytes + 1 bytes, so that the caller sees when there are more than max_bytes. */
-static lac_status read_all(const char *path, int fd, size_t max_bytes, char **text, size_t *n,
-                           lac_error *err) {
+static lac_status read_text_bytes(const char *path, int fd, size_t max_bytes, char **text,
+                                  size_t *n, lac_error *err) {
   struct stat info;
   size_t capacity = 0;
   *n = 0;
@@ -48,7 +48,7 @@ static lac_status read_all(const char *path, int fd, size_t max_bytes, char **te
       *text = more;
       capacity = wanted;
     }
-    ssize_t got = read_step(fd, *text + *n, capacity - *n, pipe && *n == 0);
+    ssize_t got = read_when_ready(fd, *text + *n, capacity - *n, pipe && *n == 0);
     if (got < 0) return laci_fail_errno(err, path, "cannot read");
     *n += (size_t)got;
     if (got == 0 && *n == 0 && pipe)
@@ -63,7 +63,7 @@ lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text, 
   *text = NULL;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return laci_fail_errno(err, path, "cannot open");
-  lac_status st = read_all(path, fd, max_bytes, &bytes, &n, err);
+  lac_status st = read_text_bytes(path, fd, max_bytes, &bytes, &n, err);
   if (!st && n > max_bytes) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: longer than %zu bytes", path, max_bytes);
   }

@@ -23,6 +23,6 @@ LAC_MUST_CHECK lac_status laci_file_read_text(const char *path, size_t max_bytes
 
 /** Returns the length of the folder part of path, without the final slash ("" for a name alone; "/"
  * keeps its slash). */
-size_t laci_path_folder(const char *path);
+size_t laci_path_folder_length(const char *path);
 
 #endif

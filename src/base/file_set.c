@@ -28,7 +28,7 @@ enum { SECOND_NAMES = 10 };
 static _Thread_local laci_file_set *open_set;
 static atomic_int n_placing;
 
-bool laci_file_sets_are_being_placed(void) { return atomic_load(&n_placing) > 0; }
+bool laci_file_set_is_placing(void) { return atomic_load(&n_placing) > 0; }
 
 static lac_status fail_errno(lac_error *err, const laci_placement *file, const char *doing) {
   int cause = errno;
@@ -51,7 +51,7 @@ static char *copy_text(const char *text) {
 
 /** Renames without replacing. On file systems that do not support that, an empty file is created
  * first: the process that creates the name owns it. */
-static int rename_new(int folder, const char *from, const char *to) {
+static int rename_without_replacing(int folder, const char *from, const char *to) {
   int result = renameat2(folder, from, folder, to, RENAME_NOREPLACE);
   if (!result || (errno != ENOSYS && errno != EINVAL)) return result;
   int claim = openat(folder, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -110,16 +110,16 @@ static void lock_old_file(laci_placement *file) {
   file->fd = fd;
 }
 
-static lac_status hide_old_file(laci_placement *file, lac_error *err) {
+static lac_status rename_to_hidden(laci_placement *file, lac_error *err) {
   file->placed = renameat(file->folder, file->path, file->folder, file->temporary) == 0;
   if (file->placed || errno == ENOENT) return LAC_OK;
   return fail_errno(err, file, "cannot rename it");
 }
 
 static lac_status place_file(laci_placement *file, lac_error *err) {
-  if (file->kind == LACI_PLACING_HIDDEN) return hide_old_file(file, err);
+  if (file->kind == LACI_PLACING_HIDDEN) return rename_to_hidden(file, err);
   if (file->kind != LACI_PLACING_FILE) return LAC_OK;
-  int result = rename_new(file->folder, file->temporary, file->path);
+  int result = rename_without_replacing(file->folder, file->temporary, file->path);
   if (result && errno == EEXIST && file->force) {
     result = exchange_files(file);
     file->over = !result;
@@ -167,7 +167,7 @@ static void remove_second_names(laci_placement *file) {
   }
 }
 
-static void clear_placement(laci_placement *file) {
+static void free_placement(laci_placement *file) {
   if (file->fd >= 0) (void)close(file->fd);
   laci_temporary_unregister(file->registered);
   laci_free(file->shown);
@@ -178,7 +178,7 @@ static void clear_placement(laci_placement *file) {
 
 void laci_placement_clear(laci_placement *file) {
   restore_old_file(file);
-  clear_placement(file);
+  free_placement(file);
 }
 
 /* ---- A set ---- */
@@ -195,7 +195,7 @@ void laci_file_set_begin_separate(laci_file_set *set) { open_file_set(set, true)
 /** Syncs a folder, so that its renames survive a power cut. Not every file system can, and the file
  * is complete in any case, so a failure is ignored. */
 static void sync_folder(const laci_placement *file) {
-  size_t n = laci_path_folder(file->path);
+  size_t n = laci_path_folder_length(file->path);
   char *folder = laci_alloc(n + 2, 1);
   if (!folder) return;
   if (n) memcpy(folder, file->path, n);
@@ -208,9 +208,9 @@ static void sync_folder(const laci_placement *file) {
   laci_free(folder);
 }
 
-static bool same_folder(const laci_placement *a, const laci_placement *b) {
-  size_t n = laci_path_folder(a->path);
-  return a->folder == b->folder && n == laci_path_folder(b->path) &&
+static bool is_same_folder(const laci_placement *a, const laci_placement *b) {
+  size_t n = laci_path_folder_length(a->path);
+  return a->folder == b->folder && n == laci_path_folder_length(b->path) &&
          strncmp(a->path, b->path, n) == 0;
 }
 
@@ -220,17 +220,18 @@ static lac_status place_all_files(laci_file_set *set, lac_error *err) {
   for (size_t at = 0; at < set->n && !st; at++) st = place_file(&set->files[at], err);
   for (size_t at = set->n; at-- > 0 && st;) restore_old_file(&set->files[at]);
   for (size_t at = 0; at < set->n && !st; at++) {
-    if (at == 0 || !same_folder(&set->files[at - 1], &set->files[at])) sync_folder(&set->files[at]);
+    if (at == 0 || !is_same_folder(&set->files[at - 1], &set->files[at]))
+      sync_folder(&set->files[at]);
   }
   for (size_t at = 0; at < set->n && !st; at++) remove_old_file(&set->files[at]);
   for (size_t at = 0; at < set->n && !st; at++) remove_second_names(&set->files[at]);
-  for (size_t at = 0; at < set->n; at++) clear_placement(&set->files[at]);
+  for (size_t at = 0; at < set->n; at++) free_placement(&set->files[at]);
   set->n = 0;
   atomic_fetch_sub(&n_placing, 1);
   return st;
 }
 
-static lac_status reserve_placements(laci_file_set *set, size_t n, lac_error *err) {
+static lac_status reserve_space_for_placements(laci_file_set *set, size_t n, lac_error *err) {
   if (set->n + n <= set->capacity) return LAC_OK;
   size_t capacity = 2 * set->capacity > set->n + n ? 2 * set->capacity : set->n + n;
   laci_placement *files = laci_resize(set->files, set->n, capacity, sizeof *files);
@@ -240,8 +241,9 @@ static lac_status reserve_placements(laci_file_set *set, size_t n, lac_error *er
   return LAC_OK;
 }
 
-static lac_status join_sets(laci_file_set *outer, laci_file_set *set, lac_error *err) {
-  lac_status st = reserve_placements(outer, set->n, err);
+static lac_status move_files_to_outer_set(laci_file_set *outer, laci_file_set *set,
+                                          lac_error *err) {
+  lac_status st = reserve_space_for_placements(outer, set->n, err);
   if (st || set->n == 0) return st;
   memcpy(outer->files + outer->n, set->files, set->n * sizeof *set->files);
   outer->n += set->n;
@@ -253,7 +255,8 @@ lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) 
   assert(open_set == set);
   open_set = set->outer;
   if (!st)
-    st = set->outer && !set->separate ? join_sets(set->outer, set, err) : place_all_files(set, err);
+    st = set->outer && !set->separate ? move_files_to_outer_set(set->outer, set, err)
+                                      : place_all_files(set, err);
   while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* after a failure */
   laci_free(set->files);
   *set = (laci_file_set){0};
@@ -269,7 +272,7 @@ lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
     lac_status st = laci_file_set_add(file, err);
     return laci_file_set_end(&alone, st, err);
   }
-  lac_status st = reserve_placements(open_set, 1, err);
+  lac_status st = reserve_space_for_placements(open_set, 1, err);
   if (st) return st;
   open_set->files[open_set->n++] = *file;
   *file = (laci_placement){.fd = -1, .registered = -1};
@@ -288,23 +291,23 @@ static lac_status add_placement(laci_placement file, const char *path, const cha
   lac_status st = file.path && file.shown && (!temporary || file.temporary)
                       ? laci_file_set_add(&file, err)
                       : laci_fail_memory(err, path);
-  clear_placement(&file);
+  free_placement(&file);
   return st;
 }
 
-lac_status laci_file_set_move(const char *from, const char *to, bool force, lac_error *err) {
+lac_status laci_file_set_add_move(const char *from, const char *to, bool force, lac_error *err) {
   laci_placement file = {.kind = LACI_PLACING_FILE, .folder = AT_FDCWD, .fd = -1, .force = force};
   return add_placement(file, to, from, err);
 }
 
-lac_status laci_file_set_hide(const char *path, lac_error *err) {
+lac_status laci_file_set_hide_old_file(const char *path, lac_error *err) {
   char temporary_path[PATH_MAX], temporary[LACI_TEMPORARY_NAME];
   const char *slash = strrchr(path, '/');
   int n_folder = slash ? (int)(slash + 1 - path) : 0;
   int n = snprintf(temporary_path, sizeof temporary_path, "%.*s", n_folder, path);
   int fd = -1;
   if (n >= 0 && (size_t)n < sizeof temporary_path - sizeof temporary) {
-    fd = laci_temporary_create(AT_FDCWD, temporary_path, path + n_folder, temporary);
+    fd = laci_temporary_create_file(AT_FDCWD, temporary_path, path + n_folder, temporary);
   } else {
     errno = ENAMETOOLONG;
   }
@@ -326,7 +329,7 @@ lac_status laci_file_set_make_folder(const char *path, lac_error *err) {
   return st;
 }
 
-lac_status laci_file_set_second_name(const laci_placement *file, char **name, lac_error *err) {
+lac_status laci_file_set_add_second_name(const laci_placement *file, char **name, lac_error *err) {
   const char *slash = strrchr(file->path, '/');
   size_t n_folder = slash ? (size_t)(slash + 1 - file->path) : 0;
   char second[LACI_TEMPORARY_NAME], *path = laci_alloc(n_folder + sizeof second, 1);
@@ -335,7 +338,7 @@ lac_status laci_file_set_second_name(const laci_placement *file, char **name, la
   if (!path) return laci_fail_memory(err, file->shown);
   memcpy(path, file->path, n_folder);
   for (int number = 0; number < SECOND_NAMES && result; number++) {
-    laci_make_second_name(file->path + n_folder, number, second);
+    laci_format_second_name(file->path + n_folder, number, second);
     memcpy(path + n_folder, second, sizeof second);
     result = linkat(file->folder, file->temporary, file->folder, path, 0);
     if (result && errno != EEXIST) break;

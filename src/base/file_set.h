@@ -9,9 +9,9 @@
  * A process that is killed during the renaming leaves some new and some old files, each complete,
  * renamed in the order of the commits. So a file that names others (a model its data) must be
  * committed after them. A model that replaces one with a data file of the same name is committed
- * twice: first a version that names the new data by a second name (laci_file_set_second_name), then
- * the data, then the model itself. So the model and the data that it names belong together whenever
- * the process ends.
+ * twice: first a version that names the new data by a second name (laci_file_set_add_second_name),
+ * then the data, then the model itself. So the model and the data that it names belong together
+ * whenever the process ends.
  */
 #ifndef LACI_BASE_FILE_SET_H
 #define LACI_BASE_FILE_SET_H
@@ -68,25 +68,25 @@ LAC_MUST_CHECK lac_status laci_file_set_end(laci_file_set *set, lac_status st, l
 LAC_MUST_CHECK lac_status laci_file_set_add(laci_placement *file, lac_error *err);
 /** Adds a complete file `from`, on the same file system, to be renamed to `to`; needs an open set.
  * It is removed if the set fails. */
-LAC_MUST_CHECK lac_status laci_file_set_move(const char *from, const char *to, bool force,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_file_set_add_move(const char *from, const char *to, bool force,
+                                                 lac_error *err);
 /** Removes the old file `path` before the files added later are renamed: for a model whose data are
  * replaced, where no second name is possible. Needs an open set. Fails LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_file_set_hide(const char *path, lac_error *err);
+LAC_MUST_CHECK lac_status laci_file_set_hide_old_file(const char *path, lac_error *err);
 /** Creates a folder, which is removed if the open set fails; an existing one is fine. Needs an open
  * set. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_file_set_make_folder(const char *path, lac_error *err);
 /** Makes a second name (hard link) for an added file in the same folder, which is removed after the
  * renaming. *name: without the folder, the caller's (laci_free); NULL where the file system has no
  * hard links. */
-LAC_MUST_CHECK lac_status laci_file_set_second_name(const laci_placement *file, char **name,
-                                                    lac_error *err);
+LAC_MUST_CHECK lac_status laci_file_set_add_second_name(const laci_placement *file, char **name,
+                                                        lac_error *err);
 
 /** Removes the temporary file and frees the placement. */
 void laci_placement_clear(laci_placement *file);
 
 /** Is a set of files being renamed at this moment? A signal should then not end the process yet.
  * Safe in a signal handler. */
-bool laci_file_sets_are_being_placed(void);
+bool laci_file_set_is_placing(void);
 
 #endif

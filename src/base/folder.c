@@ -27,7 +27,7 @@ bool laci_folder_has_match(const char *folder, const char *pattern) {
   return found;
 }
 
-lac_status laci_folder_remove(const char *folder, const char *pattern, lac_error *err) {
+lac_status laci_folder_remove_matching(const char *folder, const char *pattern, lac_error *err) {
   DIR *files = opendir(folder);
   lac_status st = LAC_OK;
   if (!files) {
@@ -46,7 +46,7 @@ bool laci_path_is_link(const char *path) {
   return lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
 }
 
-static lac_status fail_open(const char *shown, lac_error *err) {
+static lac_status fail_to_open(const char *shown, lac_error *err) {
   int cause = errno;
   if (cause == ELOOP) {
     return laci_fail(err, LAC_BAD_FILE, "%s: it is a link, which is not followed", shown);
@@ -57,7 +57,7 @@ static lac_status fail_open(const char *shown, lac_error *err) {
 
 lac_status laci_folder_enter(const char *path, int *folder, lac_error *err) {
   *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return *folder < 0 ? fail_open(path, err) : LAC_OK;
+  return *folder < 0 ? fail_to_open(path, err) : LAC_OK;
 }
 
 lac_status laci_folder_open_file(int folder, const char *name, const char *shown, int flags,
@@ -65,7 +65,7 @@ lac_status laci_folder_open_file(int folder, const char *name, const char *shown
   struct stat found;
   /* without O_NONBLOCK, opening a pipe would wait for its other end */
   *fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-  if (*fd < 0) return fail_open(shown, err);
+  if (*fd < 0) return fail_to_open(shown, err);
   if (fstat(*fd, &found) == 0 && S_ISREG(found.st_mode)) return LAC_OK;
   (void)close(*fd);
   *fd = -1;

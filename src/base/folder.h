@@ -10,8 +10,8 @@
 /** Does the folder hold a matching file? False also where it cannot be read. */
 bool laci_folder_has_match(const char *folder, const char *pattern);
 /** Removes the matching files. A missing folder counts as empty. Fails LAC_IO. */
-LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pattern,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_folder_remove_matching(const char *folder, const char *pattern,
+                                                      lac_error *err);
 
 /** Opens a descriptor of a folder: files opened relative to it are in this folder even if its path
  * changes. Fails LAC_NOT_FOUND, LAC_IO. */

@@ -32,7 +32,7 @@ void laci_hash_stream_add(laci_hash_stream *stream, const void *bytes, size_t si
   (void)XXH3_64bits_update(&stream->state, bytes, size_bytes);
 }
 
-uint64_t laci_hash_stream_end(const laci_hash_stream *stream) {
+uint64_t laci_hash_stream_result(const laci_hash_stream *stream) {
   return XXH3_64bits_digest(&stream->state);
 }
 

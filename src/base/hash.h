@@ -22,7 +22,7 @@ typedef struct laci_hash_stream laci_hash_stream;
 laci_hash_stream *laci_hash_stream_create(void);
 void laci_hash_stream_begin(laci_hash_stream *stream, uint64_t seed);
 void laci_hash_stream_add(laci_hash_stream *stream, const void *bytes, size_t size_bytes);
-uint64_t laci_hash_stream_end(const laci_hash_stream *stream);
+uint64_t laci_hash_stream_result(const laci_hash_stream *stream);
 /** Frees the stream; NULL is fine. */
 void laci_hash_stream_destroy(laci_hash_stream *stream);
 

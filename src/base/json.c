@@ -17,7 +17,7 @@ void laci_json_append(laci_json_writer *w, json_t *array, json_t *value) {
 
 json_t *laci_json_text(laci_json_writer *w, const char *text) {
   if (!text) return json_null();
-  const char *clean = laci_utf8_clean(&w->arena, text);
+  const char *clean = laci_utf8_replace_invalid(&w->arena, text);
   return clean ? json_string(clean) : NULL;
 }
 

@@ -3,7 +3,7 @@
  * thread at a time calls a sink, and the flag of an interrupt. Whether a line is enabled is one
  * atomic read, so a silent library spends no time on its log.
  *
- * A call of the public interface enters its context and leaves it again (laci_context_begin).
+ * A call of the public interface enters its context and leaves it again (laci_context_begin_call).
  * Meanwhile a thread-local variable has the context, so no function has to pass it on; a thread
  * without one uses the context of the process. */
 #include "base/log.h"
@@ -40,13 +40,13 @@ static lac_context process = {.wanted_level = -1,
 
 static _Thread_local lac_context *entered; /* NULL: the context of the process */
 
-static lac_context *context_or_process(lac_context *context) {
+static lac_context *context_or_default(lac_context *context) {
   return context ? context : &process;
 }
 
-lac_context *laci_context_current(void) { return context_or_process(entered); }
+lac_context *laci_context_current(void) { return context_or_default(entered); }
 
-lac_context *laci_context_entered(void) { return entered; }
+lac_context *laci_context_entered_by_thread(void) { return entered; }
 
 lac_context *laci_context_enter(lac_context *context) {
   lac_context *before = entered;
@@ -54,7 +54,7 @@ lac_context *laci_context_enter(lac_context *context) {
   return before;
 }
 
-lac_context *laci_context_begin(lac_context *wanted) {
+lac_context *laci_context_begin_call(lac_context *wanted) {
   return laci_context_enter(wanted ? wanted : entered);
 }
 
@@ -82,7 +82,7 @@ void lac_context_destroy(lac_context *context) {
 
 void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink *sink,
                          void *user) {
-  lac_context *c = context_or_process(context);
+  lac_context *c = context_or_default(context);
   pthread_mutex_lock(&c->log_lock);
   c->log_sink = sink;
   c->log_user = user;
@@ -91,7 +91,7 @@ void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink
 }
 
 void lac_context_set_progress(lac_context *context, lac_progress_sink *sink, void *user) {
-  lac_context *c = context_or_process(context);
+  lac_context *c = context_or_default(context);
   pthread_mutex_lock(&c->progress_lock);
   c->progress_sink = sink;
   c->progress_user = user;
@@ -101,11 +101,11 @@ void lac_context_set_progress(lac_context *context, lac_progress_sink *sink, voi
 
 void lac_context_set_threads(lac_context *context, int threads) {
   int wanted = threads < 0 ? 0 : threads > MAX_THREADS ? MAX_THREADS : threads;
-  atomic_store(&context_or_process(context)->threads, wanted);
+  atomic_store(&context_or_default(context)->threads, wanted);
 }
 
 void lac_context_interrupt(lac_context *context, bool stop) {
-  atomic_store(&context_or_process(context)->stop_asked, stop);
+  atomic_store(&context_or_default(context)->stop_asked, stop);
 }
 
 /* ---- The context of the process ---- */
@@ -123,25 +123,25 @@ void lac_interrupt(bool stop) { lac_context_interrupt(NULL, stop); }
 /* ---- Functions for work inside a context ---- */
 
 int laci_context_threads(void) {
-  return atomic_load_explicit(&context_or_process(entered)->threads, memory_order_relaxed);
+  return atomic_load_explicit(&context_or_default(entered)->threads, memory_order_relaxed);
 }
 
 bool laci_interrupted(void) {
-  return atomic_load_explicit(&context_or_process(entered)->stop_asked, memory_order_relaxed) != 0;
+  return atomic_load_explicit(&context_or_default(entered)->stop_asked, memory_order_relaxed) != 0;
 }
 
-bool laci_interrupt_test_and_clear(void) {
-  return atomic_exchange(&context_or_process(entered)->stop_asked, 0) != 0;
+bool laci_clear_interrupt(void) {
+  return atomic_exchange(&context_or_default(entered)->stop_asked, 0) != 0;
 }
 
 bool laci_log_is_enabled(lac_log_level level) {
   return (int)level <=
-         atomic_load_explicit(&context_or_process(entered)->wanted_level, memory_order_relaxed);
+         atomic_load_explicit(&context_or_default(entered)->wanted_level, memory_order_relaxed);
 }
 
 void laci_log(lac_log_level level, const char *format, ...) {
   if (!laci_log_is_enabled(level)) return;
-  lac_context *c = context_or_process(entered);
+  lac_context *c = context_or_default(entered);
   char line[LINE_BYTES];
   va_list args;
   va_start(args, format);
@@ -153,7 +153,7 @@ void laci_log(lac_log_level level, const char *format, ...) {
 }
 
 void laci_progress(const char *what, int64_t done, int64_t total) {
-  lac_context *c = context_or_process(entered);
+  lac_context *c = context_or_default(entered);
   if (!atomic_load_explicit(&c->progress_wanted, memory_order_relaxed)) return;
   pthread_mutex_lock(&c->progress_lock);
   if (c->progress_sink) c->progress_sink(what, done, total, c->progress_user);

@@ -30,19 +30,19 @@ bool laci_interrupted(void);
 
 /** Returns the same as laci_interrupted, and clears the request: for work that ends early and lets
  * later work continue. */
-bool laci_interrupt_test_and_clear(void);
+bool laci_clear_interrupt(void);
 
 /** Begins a call of the public interface: enters the context `wanted`. NULL: the thread stays in
  * the context of the enclosing call, or in the process's. Returns the previous context, which the
  * call passes to laci_context_enter at its end. */
-lac_context *laci_context_begin(lac_context *wanted);
+lac_context *laci_context_begin_call(lac_context *wanted);
 
 /** Makes the calling thread work in this context; NULL: the process's. Returns the context that the
  * thread had entered before. */
 lac_context *laci_context_enter(lac_context *context);
 
 /** Returns the context that the calling thread has entered, for an object to keep; NULL: none. */
-lac_context *laci_context_entered(void);
+lac_context *laci_context_entered_by_thread(void);
 
 /** Returns the context of the calling thread, to be entered by a thread that works for it; never
  * NULL. */

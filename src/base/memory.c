@@ -22,7 +22,7 @@ static atomic_size_t taken;
 
 size_t laci_memory_total_allocated(void) { return atomic_load(&taken); }
 
-void laci_memory_fail_at(long n) {
+void laci_memory_fail_from(long n) {
   atomic_store(&fail_then, -1);
   atomic_store(&fail_countdown, n);
 }
@@ -34,7 +34,7 @@ void laci_memory_fail_once(long n) {
 
 bool laci_memory_is_failure_pending(void) { return atomic_load(&fail_countdown) > 0; }
 
-static bool should_fail_now(void) {
+static bool should_fail_allocation(void) {
   long left = atomic_load(&fail_countdown);
   if (left == 0) return false;
   if (left < 0) return true;
@@ -48,7 +48,7 @@ static bool should_fail_now(void) {
 
 void *laci_alloc(size_t n, size_t size) {
   size_t bytes;
-  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || should_fail_now())
+  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || should_fail_allocation())
     return NULL;
   atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed);
   /* Large blocks from the system are zeroed already: calloc does not touch their pages. */
@@ -91,16 +91,16 @@ bool laci_grow(void **array, size_t n, size_t *capacity, size_t size) {
 
 void *laci_pages_reserve(size_t size_bytes) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  if (should_fail_now()) return NULL;
+  if (should_fail_allocation()) return NULL;
   void *pages = mmap(NULL, size_bytes, PROT_NONE, flags, -1, 0);
   return pages == MAP_FAILED ? NULL : pages;
 }
 
 bool laci_pages_commit(void *part, size_t size_bytes) {
-  return !should_fail_now() && mprotect(part, size_bytes, PROT_READ | PROT_WRITE) == 0;
+  return !should_fail_allocation() && mprotect(part, size_bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-void laci_pages_decommit(void *pages, size_t size_bytes) {
+void laci_pages_free_memory(void *pages, size_t size_bytes) {
   (void)madvise(pages, size_bytes, MADV_DONTNEED);
   (void)mprotect(pages, size_bytes, PROT_NONE);
 }

@@ -2,7 +2,8 @@
  * Checked allocation of arrays, and an arena for objects that are freed together.
  *
  * All heap memory of the library is allocated here, so that tests can make each allocation fail
- * (laci_memory_fail_at). Counts are checked for overflow; memory is zeroed. Free with laci_free. */
+ * (laci_memory_fail_from). Counts are checked for overflow; memory is zeroed. Free with laci_free.
+ * */
 #ifndef LACI_BASE_MEMORY_H
 #define LACI_BASE_MEMORY_H
 
@@ -37,7 +38,7 @@ void *laci_pages_reserve(size_t size_bytes);
  * no memory. */
 bool laci_pages_commit(void *part, size_t size_bytes);
 /** Frees the memory of a whole reservation, but keeps its addresses reserved. */
-void laci_pages_decommit(void *pages, size_t size_bytes);
+void laci_pages_free_memory(void *pages, size_t size_bytes);
 /** Asks the system for large pages (2 MiB) where they fit wholly into the part and nothing was
  * written yet; the system may decline. A core caches the addresses of a few thousand pages, which
  * with small pages cover only a few megabytes. */
@@ -54,7 +55,7 @@ size_t laci_memory_peak(void);
 
 /** Makes the n-th allocation from now (1 = the next) and all later ones fail; 0 switches this off.
  * For tests. */
-void laci_memory_fail_at(long n);
+void laci_memory_fail_from(long n);
 /** Makes only the n-th allocation from now fail, so that code that ignores the failure is found.
  * For tests. */
 void laci_memory_fail_once(long n);

@@ -53,8 +53,8 @@ static bool is_longer_form(const char *text, size_t mark, const char *candidate)
 }
 
 /* Returns the only candidate for which the test holds; NULL: none, or several. */
-static const char *only_related_candidate(relation *holds, const char *text, size_t mark,
-                                          const char *const *candidates, int n) {
+static const char *find_only_related_candidate(relation *holds, const char *text, size_t mark,
+                                               const char *const *candidates, int n) {
   const char *found = NULL;
   for (int i = 0; i < n; i++) {
     if (!holds(text, mark, candidates[i])) continue;
@@ -65,21 +65,22 @@ static const char *only_related_candidate(relation *holds, const char *text, siz
 }
 
 /* Returns how many letters may be wrong: a third, rounded up, but never half of them. */
-static int most_edits_allowed(const char *letters) {
+static int max_edits_allowed(const char *letters) {
   int n = (int)strlen(letters), edits = (n + 2) / 3;
   edits = min_int(edits, MOST_EDITS);
   return min_int(edits, (n - 1) / 2);
 }
 
-const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n) {
+const char *laci_find_nearest_text(const char *text, size_t mark, const char *const *candidates,
+                                   int n) {
   static relation *const relations[] = {is_beginning_of, is_ending_of, is_longer_form};
   const char *nearest = NULL;
   if (strlen(text) <= mark) return NULL;
   for (size_t k = 0; k < sizeof relations / sizeof relations[0]; k++) {
-    nearest = only_related_candidate(relations[k], text, mark, candidates, n);
+    nearest = find_only_related_candidate(relations[k], text, mark, candidates, n);
     if (nearest) return nearest;
   }
-  int fewest = most_edits_allowed(text + mark);
+  int fewest = max_edits_allowed(text + mark);
   for (int i = 0; i < n; i++) {
     int edits = edit_distance(text, candidates[i]);
     if (edits > fewest || (nearest && edits == fewest)) continue;

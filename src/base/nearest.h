@@ -8,6 +8,7 @@
 /** Returns the candidate that text was most likely meant to be, or NULL if none is near enough
  * (nearest.c says when). The first `mark` characters of text, a prefix that many candidates share,
  * do not count when the number of allowed errors is computed. */
-const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n);
+const char *laci_find_nearest_text(const char *text, size_t mark, const char *const *candidates,
+                                   int n);
 
 #endif

@@ -13,8 +13,8 @@
 /* A larger struct was never initialized: its size is not looked at further. */
 enum { MOST_BYTES = 1 << 16 };
 
-lac_status laci_plugin_take(const char *path, const laci_plugin_struct *type, const void *given,
-                            size_t size, void *own, lac_error *err) {
+lac_status laci_plugin_copy_struct(const char *path, const laci_plugin_struct *type,
+                                   const void *given, size_t size, void *own, lac_error *err) {
   const unsigned char *bytes = given;
   if (size < type->least || size > MOST_BYTES) {
     return laci_fail(err, LAC_BAD_FILE, "%s: %s.size is %zu, wanted sizeof(%s)", path, type->name,
@@ -34,7 +34,7 @@ lac_status laci_plugin_take(const char *path, const laci_plugin_struct *type, co
 
 /* Loads the file. A name without '/' is a file of the working folder if there is one, else one of
  * the loader's folders. */
-static lac_status load(const char *path, bool global, void **handle, lac_error *err) {
+static lac_status load_shared_object(const char *path, bool global, void **handle, lac_error *err) {
   char *found = realpath(path, NULL);
   if (!found && strchr(path, '/')) return laci_fail_errno(err, path, "loading the plug-in");
   *handle = dlopen(found ? found : path, RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
@@ -50,7 +50,7 @@ lac_status laci_plugin_open(const char *path, bool global, lac_plugin *plugin, v
   static const laci_plugin_struct type = {
       "lac_plugin", sizeof *plugin, offsetof(lac_plugin, open_engine) + sizeof plugin->open_engine};
   lac_plugin_open_function *open = NULL;
-  lac_status st = load(path, global, handle, err);
+  lac_status st = load_shared_object(path, global, handle, err);
   if (st) return st;
   *(void **)&open = dlsym(*handle, LAC_PLUGIN_SYMBOL);
   if (!open) {
@@ -67,5 +67,5 @@ lac_status laci_plugin_open(const char *path, bool global, lac_plugin *plugin, v
                      "%d: compile it with this library's headers",
                      path, given->version, LAC_PLUGIN_VERSION);
   }
-  return laci_plugin_take(path, &type, given, given->size, plugin, err);
+  return laci_plugin_copy_struct(path, &type, given, given->size, plugin, err);
 }

@@ -24,8 +24,8 @@ typedef struct laci_plugin_struct {
 /** Copies a plug-in's struct, whose `size` the caller read from it; fields that it lacks become 0.
  * Fails LAC_BAD_FILE (fewer bytes than `least`), LAC_UNSUPPORTED (a field that this library does
  * not know is set). path: for messages. */
-LAC_MUST_CHECK lac_status laci_plugin_take(const char *path, const laci_plugin_struct *type,
-                                           const void *given, size_t size, void *own,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_plugin_copy_struct(const char *path, const laci_plugin_struct *type,
+                                                  const void *given, size_t size, void *own,
+                                                  lac_error *err);
 
 #endif

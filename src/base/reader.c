@@ -54,7 +54,7 @@ struct laci_reader {
 
 /* ---- Opening ---- */
 
-static laci_reader *new_reader(const char *name, size_t size_bytes) {
+static laci_reader *create_reader(const char *name, size_t size_bytes) {
   laci_reader *reader = laci_alloc(1, sizeof *reader);
   size_t n = strlen(name) + 1;
   if (!reader) return NULL;
@@ -94,7 +94,7 @@ static lac_status reader_from_file(const char *path, int fd, laci_reader **reade
   if (fstat(fd, &info)) return laci_fail_errno(err, path, "cannot read");
   lac_status st = check_file_kind(path, &info, err);
   if (st) return st;
-  *reader = new_reader(path, (size_t)info.st_size);
+  *reader = create_reader(path, (size_t)info.st_size);
   if (!*reader) return laci_fail_memory(err, path);
   (*reader)->fd = fd;
   (*reader)->id = file_id_of(&info);
@@ -126,7 +126,7 @@ static lac_status make_pages_accessible(laci_reader *reader, lac_error *err) {
 lac_status laci_reader_open_memory(const char *name, const void *bytes, size_t size_bytes,
                                    laci_reader **reader, lac_error *err) {
   *reader = NULL;
-  laci_reader *made = new_reader(name, size_bytes);
+  laci_reader *made = create_reader(name, size_bytes);
   if (!made) return laci_fail_memory(err, name);
   lac_status st = make_pages_accessible(made, err);
   if (st) {
@@ -139,14 +139,14 @@ lac_status laci_reader_open_memory(const char *name, const void *bytes, size_t s
   return LAC_OK;
 }
 
-lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
-                                   lac_error *err) {
+lac_status laci_reader_open_callbacks(const laci_origin *origin, laci_reader **reader,
+                                      lac_error *err) {
   *reader = NULL;
   if (origin->size_bytes > most_claimed) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: %zu bytes, wanted at most 1 TiB", origin->name,
                      origin->size_bytes);
   }
-  *reader = new_reader(origin->name, origin->size_bytes);
+  *reader = create_reader(origin->name, origin->size_bytes);
   if (!*reader) return laci_fail_memory(err, origin->name);
   (*reader)->origin = *origin;
   (*reader)->id = origin->id;
@@ -216,8 +216,8 @@ static lac_status check_same_file(const laci_reader *reader, int fd, lac_error *
   return LAC_OK;
 }
 
-static lac_status read_from(const laci_reader *reader, int fd, size_t offset, size_t size_bytes,
-                            uint8_t *to, lac_error *err) {
+static lac_status read_from_descriptor(const laci_reader *reader, int fd, size_t offset,
+                                       size_t size_bytes, uint8_t *to, lac_error *err) {
   while (size_bytes > 0) {
     ssize_t got = pread(fd, to, size_bytes, (off_t)offset);
     if (got < 0 && errno == EINTR) continue;
@@ -233,21 +233,21 @@ static lac_status read_from(const laci_reader *reader, int fd, size_t offset, si
                    reader->name, reader->size_bytes, offset);
 }
 
-static lac_status read_file(const laci_reader *reader, size_t offset, size_t size_bytes,
-                            uint8_t *to, lac_error *err) {
+static lac_status read_file_range(const laci_reader *reader, size_t offset, size_t size_bytes,
+                                  uint8_t *to, lac_error *err) {
   const laci_origin *origin = &reader->origin;
   if (origin->fetch) return origin->fetch(origin->context, offset, size_bytes, to, err);
-  if (reader->fd >= 0) return read_from(reader, reader->fd, offset, size_bytes, to, err);
+  if (reader->fd >= 0) return read_from_descriptor(reader, reader->fd, offset, size_bytes, to, err);
   int fd = open_to_read(reader->name);
   if (fd < 0) return laci_fail_errno(err, reader->name, "cannot open again");
-  lac_status st = read_from(reader, fd, offset, size_bytes, to, err);
+  lac_status st = read_from_descriptor(reader, fd, offset, size_bytes, to, err);
   (void)close(fd);
   return st;
 }
 
 /* ---- Detecting changes of the file ---- */
 
-static bool is_unchanged(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
+static bool is_block_unchanged(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
   uint64_t sum = laci_hash64(bytes, n, 0) | 1, before = 0; /* 0 means: not read yet */
   return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
 }
@@ -265,8 +265,8 @@ static lac_status fetch_and_check_unchanged(laci_reader *reader, size_t offset, 
     bool inside = at == first && end - at >= n;
     uint8_t *bytes = inside ? to + (at - offset) : edge;
     size_t some = first + n - at < end - at ? first + n - at : end - at;
-    st = read_file(reader, first, n, bytes, err);
-    if (!st && !is_unchanged(reader, block, bytes, n)) {
+    st = read_file_range(reader, first, n, bytes, err);
+    if (!st && !is_block_unchanged(reader, block, bytes, n)) {
       st = laci_fail(err, LAC_IO, "%s: was changed meanwhile", reader->name);
     }
     if (!st && !inside) memcpy(to + (at - offset), edge + (at - first), some);
@@ -277,10 +277,10 @@ static lac_status fetch_and_check_unchanged(laci_reader *reader, size_t offset, 
 }
 
 /** Reads a part of the file, and compares it with the first read if changes are to be detected. */
-static lac_status read_part(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
-                            lac_error *err) {
+static lac_status read_range_checked(laci_reader *reader, size_t offset, size_t size_bytes,
+                                     uint8_t *to, lac_error *err) {
   return reader->sums ? fetch_and_check_unchanged(reader, offset, size_bytes, to, err)
-                      : read_file(reader, offset, size_bytes, to, err);
+                      : read_file_range(reader, offset, size_bytes, to, err);
 }
 
 /* ---- Which bytes are in memory ---- */
@@ -289,7 +289,7 @@ static bool is_block_loaded(const laci_reader *reader, size_t block) {
   return reader->blocks[block / 8] >> block % 8 & 1;
 }
 
-static bool are_all_loaded(const laci_reader *reader, size_t offset, size_t size_bytes) {
+static bool are_blocks_loaded(const laci_reader *reader, size_t offset, size_t size_bytes) {
   if (reader->whole || size_bytes == 0) return true;
   if (!reader->blocks) return false;
   size_t last = (offset + size_bytes - 1) / BLOCK;
@@ -314,7 +314,7 @@ static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac
     if (!reader->opened && !laci_pages_commit(reader->pages + from, to - from)) {
       return laci_fail_memory(err, reader->name);
     }
-    lac_status st = read_part(reader, from, to - from, reader->pages + from, err);
+    lac_status st = read_range_checked(reader, from, to - from, reader->pages + from, err);
     if (st) return st;
     for (size_t at = block; at < next; at++) {
       reader->blocks[at / 8] = (uint8_t)(reader->blocks[at / 8] | 1u << at % 8);
@@ -323,7 +323,7 @@ static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac
   return LAC_OK;
 }
 
-static lac_status load_whole(laci_reader *reader, lac_error *err) {
+static lac_status load_virtual_file(laci_reader *reader, lac_error *err) {
   lac_status st = make_pages_accessible(reader, err);
   if (!st) st = reader->origin.whole(reader->origin.context, reader->pages, err);
   if (!st) reader->whole = true;
@@ -334,26 +334,27 @@ static lac_status load_whole(laci_reader *reader, lac_error *err) {
 
 bool laci_reader_is_loaded(laci_reader *reader, size_t offset, size_t size_bytes) {
   (void)pthread_rwlock_rdlock(&reader->lock);
-  bool there = reader->whole || (reader->kept && are_all_loaded(reader, offset, size_bytes));
+  bool there = reader->whole || (reader->kept && are_blocks_loaded(reader, offset, size_bytes));
   (void)pthread_rwlock_unlock(&reader->lock);
   return there;
 }
 
-lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes, void *to,
-                             lac_error *err) {
+lac_status laci_reader_copy_range(laci_reader *reader, size_t offset, size_t size_bytes, void *to,
+                                  lac_error *err) {
   lac_status st = LAC_OK;
   if (size_bytes == 0) return LAC_OK;
   (void)pthread_rwlock_rdlock(&reader->lock);
-  if (are_all_loaded(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
+  if (are_blocks_loaded(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
   else if (reader->origin.whole)
     st = reader->origin.fetch(reader->origin.context, offset, size_bytes, to, err);
-  else st = read_part(reader, offset, size_bytes, to, err);
+  else st = read_range_checked(reader, offset, size_bytes, to, err);
   (void)pthread_rwlock_unlock(&reader->lock);
   return st;
 }
 
-lac_status laci_reader_load(laci_reader *reader, size_t offset, size_t size_bytes, lac_error *err) {
-  if (reader->outlined || are_all_loaded(reader, offset, size_bytes)) return LAC_OK;
+lac_status laci_reader_load_range(laci_reader *reader, size_t offset, size_t size_bytes,
+                                  lac_error *err) {
+  if (reader->outlined || are_blocks_loaded(reader, offset, size_bytes)) return LAC_OK;
   lac_status st = make_pages_accessible(reader, err);
   if (st) return st;
   if (!reader->origin.whole) {
@@ -364,22 +365,22 @@ lac_status laci_reader_load(laci_reader *reader, size_t offset, size_t size_byte
   return st;
 }
 
-void laci_reader_release(laci_reader *reader) {
+void laci_reader_release_loaded(laci_reader *reader) {
   if (reader->kept || reader->whole || !reader->pages) return;
-  laci_pages_decommit(reader->pages, reader->size_bytes);
+  laci_pages_free_memory(reader->pages, reader->size_bytes);
   laci_free(reader->blocks);
   reader->blocks = NULL;
   reader->opened = reader->outlined = false;
 }
 
-lac_status laci_reader_materialise(laci_reader *reader, size_t offset, size_t size_bytes,
-                                   lac_error *err) {
+lac_status laci_reader_materialise_range(laci_reader *reader, size_t offset, size_t size_bytes,
+                                         lac_error *err) {
   lac_status st = LAC_OK;
   (void)pthread_rwlock_wrlock(&reader->lock);
   if (size_bytes && !reader->whole) {
     reader->kept = true;
     st = reader->origin.whole
-             ? load_whole(reader, err)
+             ? load_virtual_file(reader, err)
              : load_blocks(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
     if (!st && size_bytes == reader->size_bytes) {
       reader->whole = true;
@@ -397,7 +398,7 @@ lac_status laci_file_bytes_read(const char *path, laci_file_bytes *file, lac_err
   *file = (laci_file_bytes){0};
   lac_status st = laci_reader_open(path, &reader, err);
   if (st) return st;
-  st = laci_reader_materialise(reader, 0, reader->size_bytes, err);
+  st = laci_reader_materialise_range(reader, 0, reader->size_bytes, err);
   if (st) {
     laci_reader_close(reader);
     return st;

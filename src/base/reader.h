@@ -50,8 +50,8 @@ typedef struct laci_origin {
 
 /** Opens a reader over a file whose bytes are delivered by functions; takes ownership of the origin
  * on success. Fails LAC_UNSUPPORTED for a size of more than 1 TiB. */
-LAC_MUST_CHECK lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
-                                                  lac_error *err);
+LAC_MUST_CHECK lac_status laci_reader_open_callbacks(const laci_origin *origin,
+                                                     laci_reader **reader, lac_error *err);
 /** Closes the reader; the addresses of its bytes become invalid. NULL is fine. */
 void laci_reader_close(laci_reader *reader);
 
@@ -76,20 +76,20 @@ LAC_MUST_CHECK lac_status laci_reader_watch_for_changes(laci_reader *reader, lac
 bool laci_reader_is_loaded(laci_reader *reader, size_t offset, size_t size_bytes);
 
 /** Copies a part, which must be inside the file: from memory if it is there, else from the file. */
-LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
-                                            void *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reader_copy_range(laci_reader *reader, size_t offset,
+                                                 size_t size_bytes, void *to, lac_error *err);
 
 /** Reads a part, which must be inside the file, into memory at its address; it stays there until
- * laci_reader_release. For a virtual file, only the outline is written. */
-LAC_MUST_CHECK lac_status laci_reader_load(laci_reader *reader, size_t offset, size_t size_bytes,
-                                           lac_error *err);
-/** Frees the memory of laci_reader_load, but not that of laci_reader_materialise. */
-void laci_reader_release(laci_reader *reader);
+ * laci_reader_release_loaded. For a virtual file, only the outline is written. */
+LAC_MUST_CHECK lac_status laci_reader_load_range(laci_reader *reader, size_t offset,
+                                                 size_t size_bytes, lac_error *err);
+/** Frees the memory of laci_reader_load_range, but not that of laci_reader_materialise_range. */
+void laci_reader_release_loaded(laci_reader *reader);
 
 /** Reads a part into memory at its address permanently; for a virtual file, reads the whole file.
  * Other threads may fetch meanwhile. */
-LAC_MUST_CHECK lac_status laci_reader_materialise(laci_reader *reader, size_t offset,
-                                                  size_t size_bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reader_materialise_range(laci_reader *reader, size_t offset,
+                                                        size_t size_bytes, lac_error *err);
 
 /* ---- Whole files ---- */
 

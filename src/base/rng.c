@@ -41,10 +41,10 @@ static uint64_t multiply_high(uint64_t a, uint64_t b) {
   return a_high * b_high + (middle >> 32) + (carry >> 32);
 }
 
-uint64_t laci_rng_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t n) {
+uint64_t laci_rng_integer_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t n) {
   return multiply_high(laci_rng(seed, stream, counter), n);
 }
 
-double laci_rng_unit(uint64_t seed, uint64_t stream, uint64_t counter) {
+double laci_rng_unit_interval(uint64_t seed, uint64_t stream, uint64_t counter) {
   return (double)(laci_rng(seed, stream, counter) >> 11) * 0x1p-53;
 }

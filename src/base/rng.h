@@ -17,9 +17,9 @@ void laci_rng_block(const uint32_t counter[4], const uint32_t key[2], uint32_t o
 uint64_t laci_rng(uint64_t seed, uint64_t stream, uint64_t counter);
 
 /** Returns a number from 0 to n - 1 (n >= 1), by multiplication: the bias is below n / 2^64. */
-uint64_t laci_rng_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t n);
+uint64_t laci_rng_integer_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t n);
 
 /** Returns a number in [0, 1) with 53 random bits. */
-double laci_rng_unit(uint64_t seed, uint64_t stream, uint64_t counter);
+double laci_rng_unit_interval(uint64_t seed, uint64_t stream, uint64_t counter);
 
 #endif

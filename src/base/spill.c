@@ -38,7 +38,7 @@ struct laci_spill {
   laci_spill *next; /* next spill of the same owner */
 };
 
-static const char *default_folder(void) {
+static const char *find_default_folder(void) {
   const char *folder = getenv("TMPDIR");
   if (folder && *folder) return folder;
   return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
@@ -46,7 +46,7 @@ static const char *default_folder(void) {
 
 lac_status laci_spill_create(const char *folder, laci_spill **spill, lac_error *err) {
   *spill = NULL;
-  if (!folder) folder = default_folder();
+  if (!folder) folder = find_default_folder();
   laci_spill *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "a temporary file");
   made->fd = -1;
@@ -87,7 +87,7 @@ void laci_spill_add_to_list(laci_spill **all, laci_spill *take) {
 }
 
 /** Returns how many of n bytes to write in one call; 0: they begin with zeros to be skipped. */
-static size_t bytes_before_hole(const uint8_t *bytes, size_t n) {
+static size_t count_bytes_before_zeros(const uint8_t *bytes, size_t n) {
   size_t at = 0;
   while (at < n && at < WRITE_BYTES) {
     size_t here = n - at < HOLE ? n - at : HOLE;
@@ -97,11 +97,11 @@ static size_t bytes_before_hole(const uint8_t *bytes, size_t n) {
   return at;
 }
 
-static lac_status write_values(const laci_spill *spill, const char *name, const uint8_t *bytes,
-                               size_t n, lac_error *err) {
+static lac_status write_bytes_with_holes(const laci_spill *spill, const char *name,
+                                         const uint8_t *bytes, size_t n, lac_error *err) {
   off_t offset = (off_t)spill->size_bytes;
   while (n > 0) {
-    size_t some = bytes_before_hole(bytes, n);
+    size_t some = count_bytes_before_zeros(bytes, n);
     ssize_t wrote = some ? pwrite(spill->fd, bytes, some, offset) : (ssize_t)(n < HOLE ? n : HOLE);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
@@ -115,8 +115,8 @@ static lac_status write_values(const laci_spill *spill, const char *name, const 
   return LAC_OK;
 }
 
-lac_status laci_spill_write(laci_spill *spill, const char *name, const void *bytes, size_t n,
-                            const uint8_t **view, lac_error *err) {
+lac_status laci_spill_append(laci_spill *spill, const char *name, const void *bytes, size_t n,
+                             const uint8_t **view, lac_error *err) {
   static const uint8_t nothing[1];
   void *array = spill->mappings;
   *view = nothing;
@@ -126,7 +126,7 @@ lac_status laci_spill_write(laci_spill *spill, const char *name, const void *byt
   }
   spill->mappings = array;
   uint64_t end = spill->size_bytes + (n + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
-  lac_status st = write_values(spill, name, bytes, n, err);
+  lac_status st = write_bytes_with_holes(spill, name, bytes, n, err);
   if (!st && ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
     st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");
     st = laci_fail_with_prefix(err, st, "%s", name);
@@ -145,8 +145,8 @@ lac_status laci_spill_write(laci_spill *spill, const char *name, const void *byt
   return LAC_OK;
 }
 
-void laci_spill_release(const uint8_t *view, size_t n) {
+void laci_spill_release_view(const uint8_t *view, size_t n) {
   if (n > 0) (void)madvise((void *)(uintptr_t)view, n, MADV_DONTNEED);
 }
 
-uint64_t laci_spill_bytes(const laci_spill *spill) { return spill->size_bytes; }
+uint64_t laci_spill_size_bytes(const laci_spill *spill) { return spill->size_bytes; }

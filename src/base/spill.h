@@ -26,17 +26,17 @@ void laci_spill_destroy(laci_spill *spill);
 /** Writes n bytes to the file; *view is where they can be read (never written) from now on. name:
  * used in messages: "w1: cannot write to a temporary file in /var/tmp: No space left on device".
  * Fails LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_spill_write(laci_spill *spill, const char *name, const void *bytes,
-                                           size_t n, const uint8_t **view, lac_error *err);
+LAC_MUST_CHECK lac_status laci_spill_append(laci_spill *spill, const char *name, const void *bytes,
+                                            size_t n, const uint8_t **view, lac_error *err);
 
 /** Lets the system free the memory that reading a view took; the view may be read again. */
-void laci_spill_release(const uint8_t *view, size_t n);
+void laci_spill_release_view(const uint8_t *view, size_t n);
 
 /** Adds the spill `take` to an owner's list, whose head is *all, NULL at first. laci_spill_destroy
  * of *all destroys the whole list. */
 void laci_spill_add_to_list(laci_spill **all, laci_spill *take);
 
 /** Returns the bytes written so far. */
-uint64_t laci_spill_bytes(const laci_spill *spill);
+uint64_t laci_spill_size_bytes(const laci_spill *spill);
 
 #endif

@@ -41,10 +41,10 @@ static bool is_same_file(int folder, const char *path, const struct stat *opened
          named.st_dev == opened->st_dev && named.st_ino == opened->st_ino;
 }
 
-static void remove_tree(int folder, const char *path, int depth);
+static void remove_folder_tree(int folder, const char *path, int depth);
 
 /** Removes the content of a folder, and closes its descriptor. */
-static void remove_inside(int fd, int depth) {
+static void remove_folder_content(int fd, int depth) {
   DIR *files = fdopendir(fd);
   if (!files) {
     (void)close(fd);
@@ -52,16 +52,16 @@ static void remove_inside(int fd, int depth) {
   }
   for (const struct dirent *file; (file = readdir(files));) {
     if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0) continue;
-    remove_tree(dirfd(files), file->d_name, depth);
+    remove_folder_tree(dirfd(files), file->d_name, depth);
   }
   (void)closedir(files);
 }
 
-static void remove_tree(int folder, const char *path, int depth) {
+static void remove_folder_tree(int folder, const char *path, int depth) {
   if (unlinkat(folder, path, 0) == 0 || depth == 0) return;
   int fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return;
-  remove_inside(fd, depth - 1);
+  remove_folder_content(fd, depth - 1);
   (void)unlinkat(folder, path, AT_REMOVEDIR);
 }
 
@@ -74,14 +74,14 @@ bool laci_remove_if_owner_is_dead(int folder, const char *path) {
     holder who = lock_file(fd);
     bool dead =
         who == HOLDER_NONE || (who == HOLDER_UNKNOWN && time(NULL) - found.st_mtime > HOUR_SECONDS);
-    if (dead && is_same_file(folder, path, &found)) remove_tree(folder, path, MOST_DEPTH);
+    if (dead && is_same_file(folder, path, &found)) remove_folder_tree(folder, path, MOST_DEPTH);
     gone = dead && !is_same_file(folder, path, &found);
   }
   (void)close(fd);
   return gone;
 }
 
-void laci_remove_all_of_dead_owners(int folder) {
+void laci_remove_files_of_dead_owners(int folder) {
   int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *files = copy < 0 ? NULL : fdopendir(copy);
   if (!files && copy >= 0) (void)close(copy);
@@ -96,14 +96,14 @@ void laci_remove_all_of_dead_owners(int folder) {
 
 static uint64_t name_hash(const char *name) { return laci_hash64(name, strlen(name), 0); }
 
-void laci_make_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]) {
+void laci_format_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]) {
   (void)snprintf(second, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 "-%d.data", name_hash(name),
                  number);
 }
 
 /** Creates and locks a file; -1 and EEXIST: a living process uses the name. Between creation and
  * locking, another process may have removed it as that of a dead one. */
-static int create_locked(int folder, const char *path) {
+static int create_locked_file(int folder, const char *path) {
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
     struct stat made;
     int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -129,21 +129,22 @@ static bool join_path(const char *prefix, const char *name, char path[PATH_MAX])
 }
 
 /** Creates a file with a random name, after all ten regular ones were in use. */
-static int create_random(int folder, const char *prefix, char temporary[LACI_TEMPORARY_NAME]) {
+static int create_file_with_random_name(int folder, const char *prefix,
+                                        char temporary[LACI_TEMPORARY_NAME]) {
   char path[PATH_MAX];
   uint64_t number;
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return -1;
     (void)snprintf(temporary, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 ".tmp", number);
     if (!join_path(prefix, temporary, path)) return -1;
-    int fd = create_locked(folder, path);
+    int fd = create_locked_file(folder, path);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
 }
 
-int laci_temporary_create(int folder, const char *prefix, const char *name,
-                          char temporary[LACI_TEMPORARY_NAME]) {
+int laci_temporary_create_file(int folder, const char *prefix, const char *name,
+                               char temporary[LACI_TEMPORARY_NAME]) {
   char path[PATH_MAX], other[LACI_TEMPORARY_NAME];
   int fd = -1;
   for (int number = 0; number < NUMBERS; number++) {
@@ -154,19 +155,19 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
       (void)laci_remove_if_owner_is_dead(folder, path);
       continue;
     }
-    fd = create_locked(folder, path);
+    fd = create_locked_file(folder, path);
     if (fd >= 0) memcpy(temporary, other, sizeof other);
     else if (errno != EEXIST) return -1;
   }
-  return fd >= 0 ? fd : create_random(folder, prefix, temporary);
+  return fd >= 0 ? fd : create_file_with_random_name(folder, prefix, temporary);
 }
 
-int laci_temporary_folder(const char *parent, char *path, int size) {
+int laci_temporary_create_folder(const char *parent, char *path, int size) {
   const char *between = parent[0] && parent[strlen(parent) - 1] == '/' ? "" : "/";
   uint64_t number;
   int in = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (in >= 0) {
-    laci_remove_all_of_dead_owners(in);
+    laci_remove_files_of_dead_owners(in);
     (void)close(in);
   }
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
@@ -187,8 +188,8 @@ int laci_temporary_folder(const char *parent, char *path, int size) {
   return -1;
 }
 
-void laci_temporary_folder_remove(const char *path, int fd) {
-  remove_tree(AT_FDCWD, path, MOST_DEPTH);
+void laci_temporary_remove_folder(const char *path, int fd) {
+  remove_folder_tree(AT_FDCWD, path, MOST_DEPTH);
   (void)close(fd);
 }
 
@@ -232,7 +233,7 @@ void laci_temporary_unregister(int entry) {
   if (entry >= 0) atomic_store(&registry[entry].state, ENTRY_FREE);
 }
 
-void laci_temporaries_remove(void) {
+void laci_temporary_remove_registered(void) {
   for (int at = 0; at < MOST_REGISTERED; at++) {
     if (atomic_load(&registry[at].state) == ENTRY_NOTED) (void)unlink(registry[at].path);
   }

@@ -19,26 +19,26 @@ enum { LACI_TEMPORARY_NAME = 48 }; /* bytes of a name, the final zero among them
  * permissions of umask, open for writing and locked; removes those of dead processes for the same
  * name. folder: a descriptor, or AT_FDCWD with `prefix`, which is put before all names: "" or a
  * path with its final slash. Returns the descriptor and fills temporary; -1 and errno. */
-int laci_temporary_create(int folder, const char *prefix, const char *name,
-                          char temporary[LACI_TEMPORARY_NAME]);
+int laci_temporary_create_file(int folder, const char *prefix, const char *name,
+                               char temporary[LACI_TEMPORARY_NAME]);
 
 /** Writes a second name of the file (laci_writer_second_name), of the same form; number 0 to 9.
  * Second names are not removed like temporary ones, since a file may refer to them. */
-void laci_make_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]);
+void laci_format_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]);
 
 /** Removes a file, or a folder with all its content, if its process is dead. path: as for openat.
  * True: it was removed, or did not exist. */
 bool laci_remove_if_owner_is_dead(int folder, const char *path);
 
 /** Removes all temporary files of dead processes in a folder that only the caller uses. */
-void laci_remove_all_of_dead_owners(int folder);
+void laci_remove_files_of_dead_owners(int folder);
 
 /** Creates a new folder in `parent`, locked like temporary files, after it has removed those of
  * dead processes; its path is written to `path` (size bytes). Returns the descriptor that holds the
  * lock; -1 and errno. */
-int laci_temporary_folder(const char *parent, char *path, int size);
-/** Removes a folder of laci_temporary_folder with its content, and closes the descriptor. */
-void laci_temporary_folder_remove(const char *path, int fd);
+int laci_temporary_create_folder(const char *parent, char *path, int size);
+/** Removes a folder of laci_temporary_create_folder with its content, and closes the descriptor. */
+void laci_temporary_remove_folder(const char *path, int fd);
 
 /** Creates a file without a name in a folder, for writing and reading: it is removed when its
  * descriptor is closed, however the process ends. Returns the descriptor; -1 and errno. */
@@ -54,6 +54,6 @@ int laci_temporary_register(const char *path);
 void laci_temporary_unregister(int entry);
 /** Removes all registered files, and registered folders if they are empty. Safe in a signal
  * handler. */
-void laci_temporaries_remove(void);
+void laci_temporary_remove_registered(void);
 
 #endif

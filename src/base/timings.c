@@ -27,21 +27,21 @@ struct laci_timings {
   bool changed;
 };
 
-static bool has_text(const json_t *root, const char *key, const char *text) {
+static bool has_json_text(const json_t *root, const char *key, const char *text) {
   const char *has = json_string_value(json_object_get(root, key));
   return has && strcmp(has, text) == 0;
 }
 
-static bool is_of_version_and_machine(const json_t *root, const char *machine) {
+static bool has_version_and_machine(const json_t *root, const char *machine) {
   const json_t *seconds = json_object_get(root, "seconds");
   return json_integer_value(json_object_get(root, "timings")) == FORMAT &&
-         has_text(root, "version", lac_version()) && has_text(root, "machine", machine) &&
+         has_json_text(root, "version", lac_version()) && has_json_text(root, "machine", machine) &&
          json_is_object(seconds);
 }
 
 /** Returns the "seconds" object of the file, owned by the caller; NULL if the file is missing,
  * damaged, or of another version or machine. */
-static json_t *read_seconds(const char *path, const char *machine) {
+static json_t *read_times_of_machine(const char *path, const char *machine) {
   char *text = NULL;
   json_t *root = NULL, *seconds = NULL;
   lac_error why = {0};
@@ -49,7 +49,7 @@ static json_t *read_seconds(const char *path, const char *machine) {
   lac_status st = laci_file_read_text(path, MOST_BYTES, &text, &why);
   if (!st) st = laci_json_read(path, "a file of timings", text, &root, &why);
   if (st) laci_log(LAC_LOG_WARNING, "timings are measured anew: %s", why.text);
-  if (root && is_of_version_and_machine(root, machine))
+  if (root && has_version_and_machine(root, machine))
     seconds = json_incref(json_object_get(root, "seconds"));
   json_decref(root);
   laci_free(text);
@@ -75,7 +75,7 @@ lac_status laci_timings_open(const char *path, const char *machine, laci_timings
   if (!t) return laci_fail_memory(err, "timings");
   t->machine = laci_arena_text(&t->texts, machine);
   t->path = path ? laci_arena_text(&t->texts, path) : NULL;
-  t->seconds = path ? read_seconds(path, machine) : NULL;
+  t->seconds = path ? read_times_of_machine(path, machine) : NULL;
   if (!t->seconds) t->seconds = json_object();
   if (t->machine && t->seconds && (t->path || !path)) return LAC_OK;
   laci_timings_close(t);

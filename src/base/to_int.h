@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /** Returns the integer part of x, clamped to the range of int64_t; 0 for NaN. */
-static inline int64_t laci_int_from_f(double x) {
+static inline int64_t laci_clamp_to_int64(double x) {
   if (!(x == x)) return 0;
   if (x >= 0x1p63) return INT64_MAX;
   if (x < -0x1p63) return INT64_MIN;
@@ -16,14 +16,14 @@ static inline int64_t laci_int_from_f(double x) {
 }
 
 /** Returns the integer part of x, clamped to the range of uint64_t; 0 for NaN. */
-static inline uint64_t laci_uint_from_f(double x) {
+static inline uint64_t laci_clamp_to_uint64(double x) {
   if (!(x > 0)) return 0;
   return x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
 }
 
 /** Returns the integer part of x, clamped to [low, high]; NaN counts as 0. */
-static inline int64_t laci_int_within(double x, int64_t low, int64_t high) {
-  const int64_t all = laci_int_from_f(x);
+static inline int64_t laci_clamp_to_range(double x, int64_t low, int64_t high) {
+  const int64_t all = laci_clamp_to_int64(x);
   return all < low ? low : all > high ? high : all;
 }
 

@@ -26,7 +26,7 @@ size_t laci_utf8_next(const char *text, uint32_t *code) {
   return *code < smallest[n] || surrogate || *code > 0x10FFFF ? 0 : n;
 }
 
-char *laci_utf8_clean(laci_arena *arena, const char *text) {
+char *laci_utf8_replace_invalid(laci_arena *arena, const char *text) {
   char *clean = laci_arena_alloc(arena, strlen(text) + 1, sizeof replacement - 1);
   if (!clean) return NULL;
   char *to = clean;

@@ -16,6 +16,6 @@ size_t laci_utf8_next(const char *text, uint32_t *code);
 
 /** Returns a copy in which every byte that belongs to no valid character is replaced by U+FFFD.
  * NULL: no memory. */
-char *laci_utf8_clean(laci_arena *arena, const char *text);
+char *laci_utf8_replace_invalid(laci_arena *arena, const char *text);
 
 #endif

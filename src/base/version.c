@@ -15,13 +15,14 @@ const char *lac_version(void) {
 int lac_version_number(void) { return LAC_VERSION; }
 
 /* Versions with the same number here have the same soname: MAJOR, and while that is 0, MINOR. */
-static int soname_of(int version) {
+static int soname_number_of_version(int version) {
   const int major = version / 10000;
   return major > 0 ? major * 100 : version / 100;
 }
 
 lac_status lac_version_check(int headers, lac_error *err) {
-  if (headers >= 0 && headers <= LAC_VERSION && soname_of(headers) == soname_of(LAC_VERSION)) {
+  if (headers >= 0 && headers <= LAC_VERSION &&
+      soname_number_of_version(headers) == soname_number_of_version(LAC_VERSION)) {
     return LAC_OK;
   }
   return laci_fail(err, LAC_UNSUPPORTED,

@@ -35,8 +35,8 @@ struct laci_writer {
 /* ---- Beginning ---- */
 
 /** Checks that the target does not exist, or may be replaced. */
-static lac_status check_target(int folder, const char *path, const char *shown,
-                               const laci_write_options *options, lac_error *err) {
+static lac_status check_target_is_writable(int folder, const char *path, const char *shown,
+                                           const laci_write_options *options, lac_error *err) {
   struct stat info;
   if (fstatat(folder, path, &info, 0)) {
     /* A dangling link counts as existing; a missing folder is found later. */
@@ -82,7 +82,7 @@ static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   file->temporary = laci_alloc(n_folder + sizeof temporary, 1);
   lac_status st = prefix && file->temporary ? LAC_OK : laci_fail_memory(err, file->shown);
   if (!st) {
-    file->fd = laci_temporary_create(file->folder, prefix, file->path + n_folder, temporary);
+    file->fd = laci_temporary_create_file(file->folder, prefix, file->path + n_folder, temporary);
     if (file->fd < 0) st = laci_fail_errno(err, writer->file.shown, "cannot create");
   }
   if (!st) {
@@ -111,7 +111,7 @@ lac_status laci_writer_open_at(int folder, const char *name, const char *shown,
   if (n == 0 || name[n - 1] == '/') {
     return laci_fail(err, LAC_BAD_ARGUMENT, "'%s': not a file's name", shown);
   }
-  lac_status st = check_target(folder, name, shown, options, err);
+  lac_status st = check_target_is_writable(folder, name, shown, options, err);
   if (st) return st;
   laci_writer *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, shown);
@@ -137,7 +137,7 @@ lac_status laci_writer_open(const char *path, const laci_write_options *options,
 
 /** Returns how many of n bytes to write now, WRITE_BUFFER_BYTES at most; 0: they begin with a block
  * of zeros, which is not written. */
-static size_t bytes_before_hole(const laci_writer *writer, const uint8_t *bytes, size_t n) {
+static size_t count_bytes_before_zeros(const laci_writer *writer, const uint8_t *bytes, size_t n) {
   size_t most = n < WRITE_BUFFER_BYTES ? n : WRITE_BUFFER_BYTES, at = 0;
   while (writer->holes && at < most && n - at >= HOLE_BYTES) {
     if (laci_is_zero(bytes + at, HOLE_BYTES)) return at;
@@ -154,9 +154,10 @@ static lac_status skip_zeros(laci_writer *writer, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status write_all(laci_writer *writer, const uint8_t *bytes, size_t n, lac_error *err) {
+static lac_status write_bytes_with_holes(laci_writer *writer, const uint8_t *bytes, size_t n,
+                                         lac_error *err) {
   while (n > 0) {
-    size_t some = bytes_before_hole(writer, bytes, n);
+    size_t some = count_bytes_before_zeros(writer, bytes, n);
     if (some == 0) {
       lac_status st = skip_zeros(writer, err);
       if (st) return st;
@@ -174,19 +175,20 @@ static lac_status write_all(laci_writer *writer, const uint8_t *bytes, size_t n,
   return LAC_OK;
 }
 
-static lac_status flush(laci_writer *writer, lac_error *err) {
+static lac_status flush_buffer(laci_writer *writer, lac_error *err) {
   size_t n = writer->n;
   writer->n = 0;
-  return write_all(writer, writer->buffer, n, err);
+  return write_bytes_with_holes(writer, writer->buffer, n, err);
 }
 
 lac_status laci_writer_append(laci_writer *writer, const void *bytes, size_t size_bytes,
                               lac_error *err) {
   if (size_bytes > WRITE_BUFFER_BYTES - writer->n) {
-    lac_status st = flush(writer, err);
+    lac_status st = flush_buffer(writer, err);
     if (st) return st;
   }
-  if (size_bytes >= WRITE_BUFFER_BYTES) return write_all(writer, bytes, size_bytes, err);
+  if (size_bytes >= WRITE_BUFFER_BYTES)
+    return write_bytes_with_holes(writer, bytes, size_bytes, err);
   if (size_bytes) memcpy(writer->buffer + writer->n, bytes, size_bytes);
   writer->n += size_bytes;
   return LAC_OK;
@@ -195,7 +197,7 @@ lac_status laci_writer_append(laci_writer *writer, const void *bytes, size_t siz
 /* ---- The end ---- */
 
 lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
-  lac_status st = flush(writer, err);
+  lac_status st = flush_buffer(writer, err);
   if (!st && writer->ends_early && ftruncate(writer->file.fd, lseek(writer->file.fd, 0, SEEK_CUR)))
     st = laci_fail_errno(err, writer->file.shown, "cannot write");
   if (!st && fsync(writer->file.fd)) st = laci_fail_errno(err, writer->file.shown, "cannot sync");
@@ -216,7 +218,7 @@ lac_status laci_writer_commit(laci_writer *writer, lac_error *err) {
 }
 
 lac_status laci_writer_second_name(laci_writer *writer, char **name, lac_error *err) {
-  return laci_file_set_second_name(&writer->file, name, err);
+  return laci_file_set_add_second_name(&writer->file, name, err);
 }
 
 void laci_writer_destroy(laci_writer *writer) {
@@ -227,8 +229,8 @@ void laci_writer_destroy(laci_writer *writer) {
 }
 
 /** Appends the bytes, finishes, commits and destroys the writer. */
-static lac_status write_whole(laci_writer *writer, const void *bytes, size_t size_bytes,
-                              lac_error *err) {
+static lac_status write_and_commit(laci_writer *writer, const void *bytes, size_t size_bytes,
+                                   lac_error *err) {
   lac_status st = laci_writer_append(writer, bytes, size_bytes, err);
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
@@ -241,7 +243,7 @@ lac_status laci_file_write_at(int folder, const char *name, const char *shown, c
   const laci_write_options options = {.force = true};
   laci_writer *writer = NULL;
   lac_status st = laci_writer_open_at(folder, name, shown, &options, &writer, err);
-  return st ? st : write_whole(writer, bytes, size_bytes, err);
+  return st ? st : write_and_commit(writer, bytes, size_bytes, err);
 }
 
 lac_status laci_file_write(const char *path, const void *bytes, size_t size_bytes, bool force,
@@ -249,5 +251,5 @@ lac_status laci_file_write(const char *path, const void *bytes, size_t size_byte
   const laci_write_options options = {.force = force};
   laci_writer *writer = NULL;
   lac_status st = laci_writer_open(path, &options, &writer, err);
-  return st ? st : write_whole(writer, bytes, size_bytes, err);
+  return st ? st : write_and_commit(writer, bytes, size_bytes, err);
 }

@@ -4,8 +4,8 @@
  * A writer fills a temporary file next to its target. finish() makes it complete and durable.
  * commit() adds it to the set of files that is open on this thread, whose end renames it
  * (base/file_set.h), or renames it at once where none is open. A writer that is destroyed before
- * that leaves no file, and neither does a process that calls laci_temporaries_remove when a signal
- * ends it. Files left by a killed process are removed by the next writer of the same name
+ * that leaves no file, and neither does a process that calls laci_temporary_remove_registered when
+ * a signal ends it. Files left by a killed process are removed by the next writer of the same name
  * (base/temporary.h). */
 #ifndef LACI_BASE_WRITER_H
 #define LACI_BASE_WRITER_H
@@ -44,7 +44,7 @@ LAC_MUST_CHECK lac_status laci_writer_finish(laci_writer *writer, lac_error *err
 /** Commits the finished file. Without force, a file that was created under the name meanwhile is
  * kept (LAC_EXISTS, here or at the end of the set). */
 LAC_MUST_CHECK lac_status laci_writer_commit(laci_writer *writer, lac_error *err);
-/** Makes a second name (laci_file_set_second_name) for a finished file that is not committed
+/** Makes a second name (laci_file_set_add_second_name) for a finished file that is not committed
  * yet. */
 LAC_MUST_CHECK lac_status laci_writer_second_name(laci_writer *writer, char **name, lac_error *err);
 /** Removes the temporary file where it was not committed. NULL is fine. */

@@ -12,7 +12,7 @@
 enum { CUTS = 128, SIGNED_MOST = 127, UNSIGNED_MOST = 255 };
 static const double left_out = 1e-4;
 
-static double bin_middle(const laci_range *r, int bin) {
+static double middle_of_bin(const laci_range *r, int bin) {
   return r->low + ((double)bin + 0.5) * (r->high - r->low) / LACI_RANGE_BINS;
 }
 
@@ -23,7 +23,7 @@ static laci_affine affine_of_range(double low, double high, bool is_signed) {
   double reach = is_signed ? fmax(-low, high) : high - low;
   q.scale = (float)(reach / q.most);
   if (!(q.scale > 0) || is_signed) return q;
-  q.zero = (int)laci_int_within(rint(-low / (double)q.scale), 0, UNSIGNED_MOST);
+  q.zero = (int)laci_clamp_to_range(rint(-low / (double)q.scale), 0, UNSIGNED_MOST);
   return q;
 }
 
@@ -35,7 +35,7 @@ static double quantization_error(const laci_range *r, const laci_affine *q) {
   double rounding = (double)q->scale * (double)q->scale / 12, wrong = 0, energy = 0;
   for (int k = 0; k < LACI_RANGE_BINS; k++) {
     if (!r->bins[k]) continue;
-    double x = bin_middle(r, k), n = (double)r->bins[k];
+    double x = middle_of_bin(r, k), n = (double)r->bins[k];
     double beyond = x < low ? low - x : x > high ? x - high : 0;
     wrong += n * (beyond > 0 ? beyond * beyond : rounding);
     energy += n * x * x;
@@ -43,7 +43,8 @@ static double quantization_error(const laci_range *r, const laci_affine *q) {
   return energy > 0 ? wrong / energy : 0;
 }
 
-static laci_affine least_squares(const laci_range *r, double low, double high, bool is_signed) {
+static laci_affine find_least_error_affine(const laci_range *r, double low, double high,
+                                           bool is_signed) {
   laci_affine best = affine_of_range(low, high, is_signed);
   best.error = quantization_error(r, &best);
   for (int cut = 1; cut < CUTS; cut++) {
@@ -58,8 +59,8 @@ static laci_affine least_squares(const laci_range *r, double low, double high, b
 
 /* Moves the ends of the range inwards, each time the end beyond which fewer elements lie. Stops
  * before more than the fraction left_out of all elements is outside. */
-static void cut_tails(const laci_range *r, double *low, double *high) {
-  int64_t may = laci_int_from_f(left_out * (double)(r->n_zeros + r->n_others));
+static void clip_range_tails(const laci_range *r, double *low, double *high) {
+  int64_t may = laci_clamp_to_int64(left_out * (double)(r->n_zeros + r->n_others));
   double width = (r->high - r->low) / LACI_RANGE_BINS;
   int first = 0, last = LACI_RANGE_BINS - 1;
   while (first < last) {
@@ -74,10 +75,10 @@ static void cut_tails(const laci_range *r, double *low, double *high) {
   *high = fmax(0, last == LACI_RANGE_BINS - 1 ? r->high : r->low + (last + 1) * width);
 }
 
-laci_affine laci_range_affine(const laci_range *r, laci_range_rule rule, bool is_signed) {
+laci_affine laci_range_choose_affine(const laci_range *r, laci_range_rule rule, bool is_signed) {
   double low = fmin(0, r->low), high = fmax(0, r->high);
-  if (rule == LACI_RANGE_MSE) return least_squares(r, low, high, is_signed);
-  if (rule == LACI_RANGE_PERCENTILE) cut_tails(r, &low, &high);
+  if (rule == LACI_RANGE_MSE) return find_least_error_affine(r, low, high, is_signed);
+  if (rule == LACI_RANGE_PERCENTILE) clip_range_tails(r, &low, &high);
   laci_affine q = affine_of_range(low, high, is_signed);
   q.error = quantization_error(r, &q);
   return q;

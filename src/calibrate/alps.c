@@ -77,13 +77,13 @@ static void admm_clear(admm *a) {
   laci_free(a->changed);
 }
 
-static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
+static uint64_t alps_memory_bytes(const laci_fit *fit, int n_threads) {
   const uint64_t n = (uint64_t)fit->columns, rows = (uint64_t)fit->rows;
   (void)n_threads;
   return (2 * n * n + 4 * rows * n + n) * sizeof(float) + rows * n + rows * sizeof(int64_t);
 }
 
-static void scale_sums(admm *a, double damping) {
+static void scale_gram_matrix(admm *a, double damping) {
   const int n = a->fit->columns;
   const double *h = a->fit->h;
   for (int c = 0; c < n; c++) a->scale[c] = (float)sqrt(h[(int64_t)c * n + c] + damping);
@@ -98,13 +98,13 @@ static void scale_sums(admm *a, double damping) {
 }
 
 /* Starts each row with D = the largest weights, unchanged, and V = 0. */
-static void start_rows(int64_t begin, int64_t end, void *context) {
+static void start_rows_from_magnitudes(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int n = a->fit->columns;
   for (int64_t row = begin; row < end; row++) {
     float *d = a->d + row * n;
     for (int c = 0; c < n; c++) d[c] = (float)a->fit->weight[row * n + c] * a->scale[c];
-    laci_fit_keep_largest_f32(a->fit, d, a->mask + row * n);
+    laci_fit_mask_row_by_magnitude(a->fit, d, a->mask + row * n);
     for (int c = 0; c < n; c++) {
       if (!a->mask[row * n + c]) d[c] = 0;
     }
@@ -112,15 +112,15 @@ static void start_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void start_all_rows(admm *a) {
-  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, start_rows, a);
+static void start_all_rows_from_magnitudes(admm *a) {
+  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, start_rows_from_magnitudes, a);
 }
 
 /* ---- steps ---- */
 
 /* Factorizes H + rho I, which is positive definite, since d > 0 was added to the diagonal of H.
  * Where d is below the precision of float, the factorization may fail; rho is then raised. */
-static void factorize(admm *a) {
+static void factorize_shifted_gram(admm *a) {
   const int n = a->fit->columns;
   for (;;) {
     memcpy(a->factor, a->h, sizeof *a->factor * (size_t)n * (size_t)n);
@@ -131,7 +131,7 @@ static void factorize(admm *a) {
 }
 
 /* Computes D and V from B for the rows [begin, end). */
-static void project_rows(const admm *a, int64_t begin, int64_t end) {
+static void project_rows_to_pattern(const admm *a, int64_t begin, int64_t end) {
   const int n = a->fit->columns;
   const float rho = (float)a->rho, by = (float)(1 / a->rho);
   for (int64_t row = begin; row < end; row++) {
@@ -139,7 +139,7 @@ static void project_rows(const admm *a, int64_t begin, int64_t end) {
     float *d = a->d + row * n, *v = a->v + row * n;
     uint8_t *mask = a->mask + row * n;
     for (int c = 0; c < n; c++) d[c] = b[c] + v[c] * by;
-    laci_fit_keep_largest_f32(a->fit, d, mask);
+    laci_fit_mask_row_by_magnitude(a->fit, d, mask);
     for (int c = 0; c < n; c++) {
       d[c] = mask[c] ? d[c] : 0;
       v[c] += rho * (b[c] - d[c]);
@@ -147,15 +147,15 @@ static void project_rows(const admm *a, int64_t begin, int64_t end) {
   }
 }
 
-static int rows_at_once(const admm *a) {
+static int count_rows_in_block(const admm *a) {
   return a->fit->rows >= 512 ? 128 : a->fit->rows >= 256 ? 64 : 32;
 }
 
 /* Runs STEPS_A_RHO iterations on each of some blocks of rows. While rho is constant, rows do not
  * depend on each other. */
-static void step_rows(int64_t begin, int64_t end, void *context) {
+static void iterate_row_blocks(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
-  const int at_once = rows_at_once(a);
+  const int at_once = count_rows_in_block(a);
   const int64_t n = a->fit->columns;
   const float rho = (float)a->rho;
   for (int64_t part = begin; part < end; part++) {
@@ -166,7 +166,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
       }
       laci_linear_cholesky_solve_f32(NULL, a->factor, (int)n, a->b + first * n,
                                      (int)(last - first));
-      project_rows(a, first, last);
+      project_rows_to_pattern(a, first, last);
     }
     for (int64_t row = first; row < last; row++) {
       a->changed[row] = 0;
@@ -179,7 +179,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
 }
 
 /* Returns the fraction of the kept weights that changed in the last iteration. */
-static double relative_change(const admm *a) {
+static double fraction_of_changed_mask(const admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   int64_t changed = 0, kept = 0;
   for (int row = 0; row < a->fit->rows; row++) changed += a->changed[row];
@@ -188,24 +188,25 @@ static double relative_change(const admm *a) {
 }
 
 /* Runs the iteration until it converges; returns false if it was interrupted. */
-static bool run_iterations(admm *a) {
+static bool iterate_until_converged(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   bool raising = false; /* rho is large enough to be raised */
   a->rho = FIRST_RHO;
-  start_all_rows(a);
+  start_all_rows_from_magnitudes(a);
   memcpy(a->before, a->mask, count);
   for (int at = 0; at < MOST_STEPS; at += STEPS_A_RHO) {
     if (laci_interrupted()) return false;
-    factorize(a);
-    laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
-    const double change = relative_change(a);
+    factorize_shifted_gram(a);
+    laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, count_rows_in_block(a)), 1,
+                  iterate_row_blocks, a);
+    const double change = fraction_of_changed_mask(a);
     if (change > SOME) raising = true;
     if (raising && !(change > HARDLY_ANY)) break;
     if (raising) {
       a->rho *= change > MUCH ? 1.3 : change > SOME ? 1.2 : 1.1;
     } else {
       a->rho /= 5;
-      start_all_rows(a);
+      start_all_rows_from_magnitudes(a);
     }
     if (a->rho > MOST_RHO) a->rho = MOST_RHO;
   }
@@ -223,11 +224,11 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
     goto out;
   }
   laci_fit_compute_target(sums, weight);
-  scale_sums(&a, sums->damping);
+  scale_gram_matrix(&a, sums->damping);
   for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
     a.g[at] = (float)(weight[at] / (double)a.scale[at % n]);
   }
-  if (!run_iterations(&a)) {
+  if (!iterate_until_converged(&a)) {
     st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
     goto out;
   }
@@ -248,5 +249,5 @@ const laci_score laci_score_alps = {
     .needs_gram = true,
     .saliency = laci_fit_compute_obs_saliency,
     .choose = choose_mask,
-    .memory = memory_needed,
+    .memory = alps_memory_bytes,
 };

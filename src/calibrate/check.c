@@ -7,8 +7,8 @@
 #include "sparse/mask.h"
 #include "sparse/score.h"
 
-static lac_status check_finite(const laci_fit *fit, const char *what, const double *values,
-                               int rows, lac_error *err) {
+static lac_status check_all_finite(const laci_fit *fit, const char *what, const double *values,
+                                   int rows, lac_error *err) {
   const int64_t count = (int64_t)rows * fit->columns;
   const int64_t at = laci_find_first_not_finite(LAC_DTYPE_F64, (const uint8_t *)values, count);
   if (at < 0) return LAC_OK;
@@ -25,12 +25,12 @@ lac_status laci_fit_check_input(const laci_fit *fit, bool needs_gram, lac_error 
                      "%s: %d x %d weights of %d channels, wanted taps times channels of them",
                      fit->name, fit->rows, fit->columns, fit->channels);
   }
-  st = check_finite(fit, "weight", fit->weight, fit->rows, err);
+  st = check_all_finite(fit, "weight", fit->weight, fit->rows, err);
   if (st || !needs_gram) return st;
   if (!fit->h || !(fit->positions > 0)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no inputs were summed", fit->name);
   }
-  st = check_finite(fit, "sum of products", fit->h, fit->columns, err);
+  st = check_all_finite(fit, "sum of products", fit->h, fit->columns, err);
   if (st || !fit->k) return st;
-  return check_finite(fit, "sum of products with dense inputs", fit->k, fit->columns, err);
+  return check_all_finite(fit, "sum of products with dense inputs", fit->k, fit->columns, err);
 }

@@ -31,7 +31,7 @@ typedef struct chooser {
 
 /* ---- Features ---- */
 
-static float weighted(double apart, double weight) {
+static float clip_and_weigh(double apart, double weight) {
   const double least = -(double)most_apart, most = (double)most_apart;
   return (float)(weight * (apart < least ? least : apart < most ? apart : most));
 }
@@ -49,13 +49,13 @@ static void set_features(const chooser *c, const laci_norm *n, const float *x, i
       squares += apart * apart;
     }
     row[2 * n->first + 2 * (size_t)channel] =
-        weighted(sum / (double)inner / sqrt(variance), weight);
+        clip_and_weigh(sum / (double)inner / sqrt(variance), weight);
     row[2 * n->first + 2 * (size_t)channel + 1] =
-        weighted(squares / (double)inner / variance - 1, weight);
+        clip_and_weigh(squares / (double)inner / variance - 1, weight);
   }
 }
 
-static lac_status see_value(void *context, const laci_observed *seen, lac_error *err) {
+static lac_status set_features_of_value(void *context, const laci_observed *seen, lac_error *err) {
   const chooser *c = context;
   const laci_norm *n = &c->norms.list[seen->place];
   const laci_shape *shape = seen->shape;
@@ -69,13 +69,14 @@ static lac_status see_value(void *context, const laci_observed *seen, lac_error 
   return LAC_OK;
 }
 
-static lac_status measure(chooser *c, const laci_graph *graph, int64_t *looked_at, lac_error *err) {
+static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_t *looked_at,
+                                     lac_error *err) {
   const laci_calibration_samples *candidates = c->how->candidates;
   const laci_weighted_graph from = {.graph = graph};
   laci_calibration_cut cut;
   laci_observation *observation = NULL;
   lac_status st = laci_calibration_cut_samples(
-      candidates->count, MOST_BATCH, laci_calibration_fixed_batch(graph, candidates), &cut, err);
+      candidates->count, MOST_BATCH, laci_calibration_required_batch(graph, candidates), &cut, err);
   if (st) return st;
   const laci_observe_options how = {.values = c->norms.values,
                                     .n_values = c->norms.n,
@@ -84,7 +85,7 @@ static lac_status measure(chooser *c, const laci_graph *graph, int64_t *looked_a
                                     .n_batches = cut.n_batches,
                                     .pool = c->how->pool,
                                     .budget = c->how->budget,
-                                    .see = see_value,
+                                    .see = set_features_of_value,
                                     .context = c,
                                     .what = "statistics of samples"};
   *looked_at = cut.batch * cut.n_batches;
@@ -98,7 +99,7 @@ static lac_status measure(chooser *c, const laci_graph *graph, int64_t *looked_a
 
 /* Returns a b + b b / 2 for two rows, by partial sums in a fixed order. It is half of the change of
  * the sum's square if row b is added to the sum a. */
-static double cost_of(const float *a, const float *b, size_t width) {
+static double cost_of_adding_row(const float *a, const float *b, size_t width) {
   float sums[SUMS] = {0};
   double sum = 0;
   for (size_t at = 0; at < width; at += SUMS)
@@ -107,53 +108,53 @@ static double cost_of(const float *a, const float *b, size_t width) {
   return sum;
 }
 
-static void weigh_rows(int64_t begin, int64_t end, void *context) {
+static void compute_row_costs(int64_t begin, int64_t end, void *context) {
   const chooser *c = context;
   for (int64_t at = begin; at < end; at++)
     if (c->cost[at] < INFINITY)
-      c->cost[at] = cost_of(c->sum, c->features + (size_t)at * c->width, c->width);
+      c->cost[at] = cost_of_adding_row(c->sum, c->features + (size_t)at * c->width, c->width);
 }
 
-static double square_of(const float *row, size_t width) {
+static double sum_of_squares(const float *row, size_t width) {
   double sum = 0;
   for (size_t at = 0; at < width; at++) sum += (double)row[at] * (double)row[at];
   return sum;
 }
 
-static void add_row(chooser *c, int64_t place) {
+static void add_features_to_sum(chooser *c, int64_t place) {
   const float *row = c->features + (size_t)place * c->width;
   for (size_t at = 0; at < c->width; at++) c->sum[at] += row[at];
 }
 
 /* Chooses among the first looked_at candidates. An infinite cost marks a candidate that is chosen
  * already. */
-static void choose(chooser *c, int64_t looked_at, int64_t *places, laci_choice *choice) {
+static void choose_rows(chooser *c, int64_t looked_at, int64_t *places, laci_choice *choice) {
   const double n = (double)c->how->n;
-  for (int64_t k = 0; k < c->how->n; k++) add_row(c, k);
-  choice->first = square_of(c->sum, c->width) / (n * n);
+  for (int64_t k = 0; k < c->how->n; k++) add_features_to_sum(c, k);
+  choice->first = sum_of_squares(c->sum, c->width) / (n * n);
   memset(c->sum, 0, c->width * sizeof *c->sum);
   for (int64_t k = 0; k < c->how->n; k++) {
     int64_t best = -1;
-    laci_pool_for(c->how->pool, looked_at, 16, weigh_rows, c);
+    laci_pool_for(c->how->pool, looked_at, 16, compute_row_costs, c);
     for (int64_t at = 0; at < looked_at; at++)
       if (c->cost[at] < INFINITY && (best < 0 || c->cost[at] < c->cost[best])) best = at;
     places[k] = best;
     c->cost[best] = INFINITY;
-    add_row(c, best);
+    add_features_to_sum(c, best);
   }
-  choice->chosen = square_of(c->sum, c->width) / (n * n);
+  choice->chosen = sum_of_squares(c->sum, c->width) / (n * n);
 }
 
-static lac_status choose_by_norms(chooser *c, const laci_graph *graph, int64_t *places,
-                                  laci_choice *choice, lac_error *err) {
+static lac_status choose_samples_by_norms(chooser *c, const laci_graph *graph, int64_t *places,
+                                          laci_choice *choice, lac_error *err) {
   const size_t count = (size_t)c->how->candidates->count;
   int64_t looked_at = 0;
   c->features = laci_alloc(count * c->width, sizeof *c->features);
   c->sum = laci_alloc(c->width, sizeof *c->sum);
   c->cost = laci_alloc(count, sizeof *c->cost);
   if (!c->features || !c->sum || !c->cost) return laci_fail_memory(err, "the choice of samples");
-  lac_status st = measure(c, graph, &looked_at, err);
-  if (!st && looked_at >= c->how->n) choose(c, looked_at, places, choice);
+  lac_status st = measure_candidates(c, graph, &looked_at, err);
+  if (!st && looked_at >= c->how->n) choose_rows(c, looked_at, places, choice);
   return st;
 }
 
@@ -165,7 +166,7 @@ lac_status laci_choose_samples(const laci_graph *graph, const laci_choose_option
   lac_status st = laci_norms_find(graph, &c.norms, err);
   c.width = (2 * c.norms.n_channels + SUMS - 1) / SUMS * SUMS;
   choice->n_norms = c.norms.n;
-  if (!st && c.norms.n > 0) st = choose_by_norms(&c, graph, places, choice, err);
+  if (!st && c.norms.n > 0) st = choose_samples_by_norms(&c, graph, places, choice, err);
   laci_free(c.features);
   laci_free(c.sum);
   laci_free(c.cost);

@@ -34,9 +34,9 @@ const char *laci_score_paper(const laci_score *score) { return score->paper; }
 bool laci_score_needs_gram(const laci_score *score) { return score->needs_gram; }
 bool laci_score_is_saliency(const laci_score *score) { return !score->choose; }
 
-static laci_sums sums_of(const laci_fit *fit, const laci_score *score, laci_pool *pool) {
+static laci_sums make_score_input(const laci_fit *fit, const laci_score *score, laci_pool *pool) {
   return (laci_sums){
-      .fit = fit, .pool = pool, .damping = score->needs_gram ? laci_fit_damping(fit) : 1};
+      .fit = fit, .pool = pool, .damping = score->needs_gram ? laci_fit_compute_damping(fit) : 1};
 }
 
 /* ---- saliencies and masks ---- */
@@ -45,7 +45,7 @@ lac_status laci_fit_compute_saliency(const laci_fit *fit, const laci_score *scor
                                      double *saliency, lac_error *err) {
   lac_status st = laci_fit_check_input(fit, score->needs_gram, err);
   if (st) return st;
-  const laci_sums sums = sums_of(fit, score, pool);
+  const laci_sums sums = make_score_input(fit, score, pool);
   return score->saliency(&sums, saliency, err);
 }
 
@@ -55,13 +55,13 @@ typedef struct ranking {
   double *weight; /* first saliencies, then the weights */
 } ranking;
 
-static void rank_rows(int64_t begin, int64_t end, void *context) {
+static void mask_rows_by_saliency(int64_t begin, int64_t end, void *context) {
   const ranking *r = context;
   const int columns = r->fit->columns;
   for (int64_t row = begin; row < end; row++) {
     double *weight = r->weight + row * columns;
     uint8_t *mask = r->mask + row * columns;
-    if (r->fit->form == LACI_MASK_1D) laci_fit_keep_largest(r->fit, weight, mask);
+    if (r->fit->form == LACI_MASK_1D) laci_fit_mask_row(r->fit, weight, mask);
     for (int c = 0; c < columns; c++) {
       weight[c] = mask[c] ? r->fit->weight[row * columns + c] : 0;
     }
@@ -70,8 +70,8 @@ static void rank_rows(int64_t begin, int64_t end, void *context) {
 
 /* Chooses masks whose blocks span several rows: the saliencies [rows, taps, channels] are passed to
  * sparse/mask.h as if they were a weight. */
-static lac_status choose_blocks(const laci_fit *fit, const double *saliency, laci_pool *pool,
-                                uint8_t *mask, lac_error *err) {
+static lac_status mask_blocks_of_rows(const laci_fit *fit, const double *saliency, laci_pool *pool,
+                                      uint8_t *mask, lac_error *err) {
   const laci_weight_view view = {.name = fit->name,
                                  .dtype = LAC_DTYPE_F64,
                                  .bytes = (const uint8_t *)saliency,
@@ -90,22 +90,22 @@ lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_score *score, la
                                 uint8_t *mask, double *weight, lac_error *err) {
   lac_status st = laci_fit_check_input(fit, score->needs_gram, err);
   if (st) return st;
-  const laci_sums sums = sums_of(fit, score, pool);
+  const laci_sums sums = make_score_input(fit, score, pool);
   if (score->choose && fit->form != LACI_MASK_1D) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: %s chooses masks along input channels alone",
                      fit->name, score->name);
   }
   if (score->choose) return score->choose(&sums, mask, weight, err);
   st = score->saliency(&sums, weight, err);
-  if (!st && fit->form != LACI_MASK_1D) st = choose_blocks(fit, weight, pool, mask, err);
+  if (!st && fit->form != LACI_MASK_1D) st = mask_blocks_of_rows(fit, weight, pool, mask, err);
   if (st) return st;
   ranking r = {fit, mask, weight};
-  laci_pool_for(pool, fit->rows, 16, rank_rows, &r);
+  laci_pool_for(pool, fit->rows, 16, mask_rows_by_saliency, &r);
   return LAC_OK;
 }
 
-uint64_t laci_fit_memory(const laci_fit *fit, const laci_score *score, int n_threads) {
-  const uint64_t solving = laci_solve_memory(fit, n_threads);
+uint64_t laci_fit_memory_bytes(const laci_fit *fit, const laci_score *score, int n_threads) {
+  const uint64_t solving = laci_fit_solve_memory_bytes(fit, n_threads);
   const uint64_t choosing = score && score->memory ? score->memory(fit, n_threads) : 0;
   return solving > choosing ? solving : choosing;
 }

@@ -94,6 +94,6 @@ LAC_MUST_CHECK lac_status laci_fit_compute_saliency(const laci_fit *fit, const l
 
 /** Returns the peak bytes of choosing and then solving, without the fit and the outputs; score
  * NULL: of solving alone. */
-uint64_t laci_fit_memory(const laci_fit *fit, const laci_score *score, int n_threads);
+uint64_t laci_fit_memory_bytes(const laci_fit *fit, const laci_score *score, int n_threads);
 
 #endif

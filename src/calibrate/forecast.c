@@ -38,7 +38,7 @@ static const double LEAST_SECONDS = 5; /* of a forecast that is worth a line in 
 typedef struct trial_run {
   const laci_walk_state *w;
   laci_part part;
-  laci_lanes lanes;
+  laci_part_engines lanes;
   void **places; /* [n_lanes, n_inputs + n_outputs] */
   void **owned;  /* the same, those that are ours */
   _Atomic bool failed;
@@ -83,7 +83,7 @@ static bool open_places(trial_run *t) {
     const laci_stored_batches *kept = in ? w->kept[LACI_STREAM_DENSE][value] : NULL;
     t->places[at] = kept ? laci_stored_batches_address(kept, 0) : NULL;
     if (t->places[at]) continue;
-    t->owned[at] = laci_alloc((size_t)laci_walk_value_bytes(w, value), 1);
+    t->owned[at] = laci_alloc((size_t)laci_walk_largest_value_bytes(w, value), 1);
     t->places[at] = t->owned[at];
     ok = t->owned[at] && (!kept || !laci_stored_batches_read(kept, 0, t->owned[at], &ignored));
   }
@@ -94,7 +94,7 @@ static void close_run(trial_run *t) {
   for (int at = 0; t->owned && at < t->w->n_lanes * count_ports(t); at++) laci_free(t->owned[at]);
   laci_free(t->places);
   laci_free(t->owned);
-  laci_lanes_clear(&t->lanes);
+  laci_part_engines_clear(&t->lanes);
 }
 
 static void run_lanes(int64_t begin, int64_t end, void *context) {
@@ -103,8 +103,8 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   lac_error ignored = {0};
   for (int64_t lane = begin; lane < end; lane++) {
     void **places = t->places + lane * n;
-    if (laci_lanes_run(&t->lanes, (int)lane, (const void *const *)places, places + t->part.n_inputs,
-                       &ignored))
+    if (laci_part_engines_run(&t->lanes, (int)lane, (const void *const *)places,
+                              places + t->part.n_inputs, &ignored))
       t->failed = true;
   }
 }
@@ -118,7 +118,7 @@ static double size_of_forms(const laci_walk_state *w) {
     first += (double)laci_network_value_bytes(w->networks[0], graph->inputs[i]);
   for (int64_t batch = 0; batch < w->cut.n_batches; batch++)
     for (int i = 0; i < graph->n_inputs; i++)
-      all += (double)laci_network_value_bytes(w->networks[laci_walk_form_of(w, batch)],
+      all += (double)laci_network_value_bytes(w->networks[laci_walk_shape_set_of(w, batch)],
                                               graph->inputs[i]);
   return first > 0 ? all / first / (double)w->cut.n_batches : 1;
 }
@@ -141,9 +141,9 @@ static double forecast_runs(laci_walk_state *w) {
   double seconds = -1;
   if (!find_whole(w, &t.part)) return -1;
   const double began = laci_clock_seconds();
-  t.lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-  const lac_status st =
-      laci_lanes_create(w->network, &t.part, w->weights[LACI_STREAM_DENSE], &t.lanes, &ignored);
+  t.lanes = (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
+  const lac_status st = laci_part_engines_create(w->network, &t.part, w->weights[LACI_STREAM_DENSE],
+                                                 &t.lanes, &ignored);
   const double made = laci_clock_seconds() - began;
   if (!st && open_places(&t)) {
     double least = 0;
@@ -155,7 +155,7 @@ static double forecast_runs(laci_walk_state *w) {
       if (i == 0 || spent < least) least = spent;
     }
     const double rounds = (double)laci_ceil_div(w->cut.n_batches, w->n_lanes),
-                 judged = (double)laci_ceil_div(laci_walk_count_judging(w), w->n_lanes),
+                 judged = (double)laci_ceil_div(laci_walk_count_held_back(w), w->n_lanes),
                  networks = 1 + share_of_pruned(w);
     if (!t.failed)
       seconds = least * size_of_forms(w) * (rounds * networks + judged * (JUDGED + 2)) +
@@ -293,11 +293,12 @@ static uint64_t bytes_between_layers(const laci_walk_state *w) {
   uint64_t most = 0, live = 0;
   for (int i = 0; i < graph->n_inputs; i++)
     if (w->plan.last_stop[graph->inputs[i]] >= 0)
-      live += laci_walk_value_bytes(w, graph->inputs[i]);
+      live += laci_walk_largest_value_bytes(w, graph->inputs[i]);
   for (int s = 0; s < w->plan.n_stops; s++) {
     for (int which = 0; which < LACI_STREAMS; which++) {
       const laci_part *part = &w->plan.stops[s].part[which];
-      for (int i = 0; i < part->n_outputs; i++) live += laci_walk_value_bytes(w, part->outputs[i]);
+      for (int i = 0; i < part->n_outputs; i++)
+        live += laci_walk_largest_value_bytes(w, part->outputs[i]);
     }
     if (live > most) most = live;
     for (int before = 0; before <= s; before++)
@@ -305,11 +306,11 @@ static uint64_t bytes_between_layers(const laci_walk_state *w) {
         const laci_part *part = &w->plan.stops[before].part[which];
         for (int i = 0; i < part->n_outputs; i++)
           if (last_of(w, part->outputs[i], before) == s)
-            live -= laci_walk_value_bytes(w, part->outputs[i]);
+            live -= laci_walk_largest_value_bytes(w, part->outputs[i]);
       }
     for (int i = 0; i < graph->n_inputs; i++)
       if (w->plan.last_stop[graph->inputs[i]] == s)
-        live -= laci_walk_value_bytes(w, graph->inputs[i]);
+        live -= laci_walk_largest_value_bytes(w, graph->inputs[i]);
   }
   return most * (uint64_t)w->cut.n_batches;
 }

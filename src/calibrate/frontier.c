@@ -18,14 +18,14 @@
 #include "base/memory.h"
 #include "base/temporary.h"
 
-static const char *folder_of(const laci_frontier *frontier) {
+static const char *find_temporary_folder(const laci_frontier *frontier) {
   const char *parent = frontier->folder ? frontier->folder : getenv("TMPDIR");
   return parent && *parent ? parent : "/tmp";
 }
 
 static lac_status open_file(const laci_frontier *frontier, laci_batch_storage *place,
                             lac_error *err) {
-  const char *folder = folder_of(frontier);
+  const char *folder = find_temporary_folder(frontier);
   place->file = laci_temporary_open_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
   /* Reserves the disk space now if the file system supports it; otherwise a full disk would be
@@ -60,7 +60,7 @@ static void free_oldest_spare(laci_frontier *frontier, int kind) {
   free_storage(frontier, &place);
 }
 
-static bool find_spare_storage(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place) {
+static bool take_spare_of_size(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place) {
   for (int kind = 0; kind < 2; kind++) {
     for (int at = frontier->n_spares[kind] - 1; at >= 0; at--) {
       if (frontier->spares[kind][at].bytes != bytes) continue;
@@ -71,7 +71,7 @@ static bool find_spare_storage(laci_frontier *frontier, uint64_t bytes, laci_bat
   return false;
 }
 
-static void return_storage(laci_frontier *frontier, const laci_batch_storage *place) {
+static void keep_storage_as_spare(laci_frontier *frontier, const laci_batch_storage *place) {
   int kind = place->memory ? 0 : 1;
   if (frontier->n_spares[kind] == LACI_SPARES) free_oldest_spare(frontier, kind);
   frontier->spares[kind][frontier->n_spares[kind]++] = *place;
@@ -90,7 +90,7 @@ static bool fits_in_memory(const laci_frontier *frontier, uint64_t bytes) {
 
 static lac_status alloc_storage(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place,
                                 lac_error *err) {
-  if (find_spare_storage(frontier, bytes, place)) return LAC_OK;
+  if (take_spare_of_size(frontier, bytes, place)) return LAC_OK;
   while (!fits_in_memory(frontier, bytes) && frontier->n_spares[0] > 0)
     free_oldest_spare(frontier, 0);
   *place = (laci_batch_storage){.bytes = bytes, .file = -1};
@@ -125,7 +125,7 @@ void laci_stored_batches_destroy(laci_stored_batches *kept) {
   if (!kept) return;
   laci_frontier *frontier = kept->frontier;
   *(kept->place.memory ? &frontier->memory_bytes : &frontier->file_bytes) -= kept->place.bytes;
-  return_storage(frontier, &kept->place);
+  keep_storage_as_spare(frontier, &kept->place);
   laci_free(kept);
 }
 
@@ -134,18 +134,20 @@ void *laci_stored_batches_address(const laci_stored_batches *kept, int64_t batch
                             : NULL;
 }
 
-static off_t offset_of(const laci_stored_batches *kept, int64_t batch) {
+static off_t file_offset_of_batch(const laci_stored_batches *kept, int64_t batch) {
   return (off_t)((uint64_t)(batch - kept->first) * kept->batch_bytes);
 }
 
 lac_status laci_stored_batches_write(const laci_stored_batches *kept, int64_t batch,
                                      const void *from, lac_error *err) {
   const uint8_t *at = from;
-  off_t offset = offset_of(kept, batch);
+  off_t offset = file_offset_of_batch(kept, batch);
   for (size_t left = kept->batch_bytes; left > 0;) {
     ssize_t n = pwrite(kept->place.file, at, left, offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return laci_fail_errno(err, folder_of(kept->frontier), "writing a temporary file");
+    if (n <= 0)
+      return laci_fail_errno(err, find_temporary_folder(kept->frontier),
+                             "writing a temporary file");
     at += n;
     offset += n;
     left -= (size_t)n;
@@ -156,11 +158,13 @@ lac_status laci_stored_batches_write(const laci_stored_batches *kept, int64_t ba
 lac_status laci_stored_batches_read(const laci_stored_batches *kept, int64_t batch, void *to,
                                     lac_error *err) {
   uint8_t *at = to;
-  off_t offset = offset_of(kept, batch);
+  off_t offset = file_offset_of_batch(kept, batch);
   for (size_t left = kept->batch_bytes; left > 0;) {
     ssize_t n = pread(kept->place.file, at, left, offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return laci_fail_errno(err, folder_of(kept->frontier), "reading a temporary file");
+    if (n <= 0)
+      return laci_fail_errno(err, find_temporary_folder(kept->frontier),
+                             "reading a temporary file");
     at += n;
     offset += n;
     left -= (size_t)n;

@@ -34,7 +34,7 @@ static int64_t floats_per_batch(const laci_unfold *u) {
   return n;
 }
 
-static int batches_to_collect(const laci_unfold *u) {
+static int count_batches_to_collect(const laci_unfold *u) {
   const int64_t bytes = floats_per_batch(u) * (int64_t)sizeof(float),
                 positions = laci_unfold_n_positions(u);
   if (bytes == 0 || positions == 0 || laci_unfold_n_columns(u) < WIDE) return 1;
@@ -43,7 +43,7 @@ static int batches_to_collect(const laci_unfold *u) {
   return n > 1 ? (int)n : 1;
 }
 
-static laci_unfold unfold_of_batches(const laci_unfold *u, int n) {
+static laci_unfold make_unfold_of_batches(const laci_unfold *u, int n) {
   laci_unfold all = *u;
   all.images *= n;
   return all;
@@ -51,29 +51,29 @@ static laci_unfold unfold_of_batches(const laci_unfold *u, int n) {
 
 /* Returns the number of positions (inputs of the layer's matrix product) of n batches that are
  * summed. */
-static int64_t count_positions_taken(const laci_unfold *u, int64_t most, int n) {
+static int64_t count_summed_positions(const laci_unfold *u, int64_t most, int n) {
   const int64_t all = laci_unfold_n_positions(u);
   const int64_t cost = laci_gram_can_correlate(u) ? all / ALL_COST_A_PART : all;
   return (most >= cost ? all : most) * n;
 }
 
-uint64_t laci_grams_memory(const laci_unfold *u, bool asymmetric) {
-  const int n = batches_to_collect(u);
-  const laci_unfold all = unfold_of_batches(u, n);
+uint64_t laci_grams_memory_bytes(const laci_unfold *u, bool asymmetric) {
+  const int n = count_batches_to_collect(u);
+  const laci_unfold all = make_unfold_of_batches(u, n);
   const size_t each = asymmetric ? 2 : 1;
-  return laci_bytes_of(count_gram_elements(u), each * sizeof(double)) +
-         laci_bytes_of(laci_unfold_n_positions(&all), sizeof(int64_t)) +
+  return laci_count_bytes_saturated(count_gram_elements(u), each * sizeof(double)) +
+         laci_count_bytes_saturated(laci_unfold_n_positions(&all), sizeof(int64_t)) +
          laci_gram_scratch_bytes(&all, asymmetric) +
-         (n > 1 ? laci_bytes_of(floats_per_batch(&all), each * sizeof(float)) : 0);
+         (n > 1 ? laci_count_bytes_saturated(floats_per_batch(&all), each * sizeof(float)) : 0);
 }
 
 /* Allocates what depends on the sizes of a batch. */
-static lac_status open_buffers(laci_grams *g, lac_error *err) {
+static lac_status alloc_batch_buffers(laci_grams *g, lac_error *err) {
   const bool asymmetric = g->k != NULL;
-  const int n = batches_to_collect(&g->unfold);
-  const laci_unfold all = unfold_of_batches(&g->unfold, n);
+  const int n = count_batches_to_collect(&g->unfold);
+  const laci_unfold all = make_unfold_of_batches(&g->unfold, n);
   const size_t values = (size_t)floats_per_batch(&all);
-  const int64_t taken = count_positions_taken(&g->unfold, g->most, n);
+  const int64_t taken = count_summed_positions(&g->unfold, g->most, n);
   const bool some = taken<laci_unfold_n_positions(&all), wait = n> 1;
   g->most_waiting = n;
   if (some) g->positions = laci_alloc((size_t)taken, sizeof *g->positions);
@@ -86,7 +86,7 @@ static lac_status open_buffers(laci_grams *g, lac_error *err) {
   return laci_fail_memory(err, "sums over a layer's inputs");
 }
 
-static void close_buffers(laci_grams *g) {
+static void free_batch_buffers(laci_grams *g) {
   laci_free(g->positions);
   laci_free(g->scratch);
   laci_free(g->pruned);
@@ -104,7 +104,7 @@ lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymme
   if (asymmetric) g->k = laci_alloc(count, sizeof *g->k);
   lac_status st =
       g->h && (g->k || !asymmetric) ? LAC_OK : laci_fail_memory(err, "sums over a layer's inputs");
-  if (!st) st = open_buffers(g, err);
+  if (!st) st = alloc_batch_buffers(g, err);
   if (st) laci_grams_clear(g);
   return st;
 }
@@ -112,22 +112,22 @@ lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymme
 void laci_grams_clear(laci_grams *g) {
   laci_free(g->h);
   laci_free(g->k);
-  close_buffers(g);
+  free_batch_buffers(g);
   *g = (laci_grams){0};
 }
 
 /* Draws one position from each of `taken` equal parts of [0, all). */
 static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   for (int64_t i = 0; i < taken; i++) {
-    const double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_sums, (uint64_t)i);
-    g->positions[i] = laci_min(laci_int_from_f(at * (double)all / (double)taken), all - 1);
+    const double at = (double)i + laci_rng_unit_interval(POSITIONS_SEED, g->n_sums, (uint64_t)i);
+    g->positions[i] = laci_min(laci_clamp_to_int64(at * (double)all / (double)taken), all - 1);
   }
 }
 
-static void sum_grams(laci_grams *g, const float *dense, const float *pruned, int n_batches,
-                      laci_pool *pool) {
-  const laci_unfold unfold = unfold_of_batches(&g->unfold, n_batches);
-  const int64_t taken = count_positions_taken(&g->unfold, g->most, n_batches);
+static void add_batches_to_grams(laci_grams *g, const float *dense, const float *pruned,
+                                 int n_batches, laci_pool *pool) {
+  const laci_unfold unfold = make_unfold_of_batches(&g->unfold, n_batches);
+  const int64_t taken = count_summed_positions(&g->unfold, g->most, n_batches);
   if (g->positions) draw_positions(g, taken, laci_unfold_n_positions(&unfold));
   const laci_gram gram = {.unfold = &unfold,
                           .pruned = pruned,
@@ -142,34 +142,34 @@ static void sum_grams(laci_grams *g, const float *dense, const float *pruned, in
   g->n_sums++;
 }
 
-static void sum_collected_batches(laci_grams *g, laci_pool *pool) {
-  if (g->n_waiting > 0) sum_grams(g, g->dense, g->pruned, g->n_waiting, pool);
+static void add_collected_batches(laci_grams *g, laci_pool *pool) {
+  if (g->n_waiting > 0) add_batches_to_grams(g, g->dense, g->pruned, g->n_waiting, pool);
   g->n_waiting = 0;
 }
 
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool) {
   if (g->most_waiting == 1) {
-    sum_grams(g, dense, pruned, 1, pool);
+    add_batches_to_grams(g, dense, pruned, 1, pool);
     return;
   }
   const size_t n = (size_t)floats_per_batch(&g->unfold), at = (size_t)g->n_waiting * n;
   memcpy(g->pruned + at, pruned, n * sizeof *pruned);
   if (g->k) memcpy(g->dense + at, dense, n * sizeof *dense);
-  if (++g->n_waiting == g->most_waiting) sum_collected_batches(g, pool);
+  if (++g->n_waiting == g->most_waiting) add_collected_batches(g, pool);
 }
 
-lac_status laci_grams_use(laci_grams *g, const laci_unfold *unfold, laci_pool *pool,
-                          lac_error *err) {
+lac_status laci_grams_set_batch_sizes(laci_grams *g, const laci_unfold *unfold, laci_pool *pool,
+                                      lac_error *err) {
   if (laci_unfold_equal(&g->unfold, unfold)) return LAC_OK;
-  sum_collected_batches(g, pool);
-  close_buffers(g);
+  add_collected_batches(g, pool);
+  free_batch_buffers(g);
   g->unfold = *unfold;
-  return open_buffers(g, err);
+  return alloc_batch_buffers(g, err);
 }
 
 void laci_grams_finish(laci_grams *g, laci_pool *pool) {
   const int64_t columns = laci_unfold_n_columns(&g->unfold);
-  sum_collected_batches(g, pool);
+  add_collected_batches(g, pool);
   for (int64_t group = 0; group < g->unfold.groups; group++)
     laci_gram_mirror_upper(g->h + group * columns * columns, columns, pool);
 }

@@ -26,7 +26,7 @@ typedef struct laci_grams {
                                   where k is NULL */
 } laci_grams;
 
-uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric); /* upper bound */
+uint64_t laci_grams_memory_bytes(const laci_unfold *unfold, bool asymmetric); /* upper bound */
 /** most: the limit of positions of a batch that are summed. The positions are spread evenly, since
  * neighbouring ones are alike, and are drawn at random for every batch. All positions are summed if
  * that costs no more. */
@@ -39,8 +39,8 @@ void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
 /** Continues with batches of other sizes. Groups, channels and windows must stay the same. Fails
  * LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_grams_use(laci_grams *g, const laci_unfold *unfold, laci_pool *pool,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_grams_set_batch_sizes(laci_grams *g, const laci_unfold *unfold,
+                                                     laci_pool *pool, lac_error *err);
 /** Adds one batch of zeros to sums of their own, and returns the seconds that a batch takes;
  * negative: there is no memory for it. */
 double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool);

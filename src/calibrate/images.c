@@ -56,11 +56,11 @@ typedef struct fitting {
   laci_fitted_images *batches; /* [n / batch] */
 } fitting;
 
-static bool is_held(int k) { return k % HELD_PART == HELD_PART - 1; }
+static bool is_held_back_norm(int k) { return k % HELD_PART == HELD_PART - 1; }
 
 /* ---- Graphs ---- */
 
-static lac_status build_part(fitting *f, laci_graph **graph, lac_error *err) {
+static lac_status build_forward_graph(fitting *f, laci_graph **graph, lac_error *err) {
   laci_part part;
   bool *there = laci_alloc((size_t)f->network->graph.n_values + 1, sizeof *there);
   if (!there) return laci_fail_memory(err, what);
@@ -87,7 +87,7 @@ static int add_node(laci_graph *graph, const laci_node *like, const char *name, 
 }
 
 /* Adds the squared distance of value x from a new input, and adds it to the loss. */
-static lac_status add_distance(laci_graph *graph, int x, int k, int *loss, lac_error *err) {
+static lac_status add_distance_to_loss(laci_graph *graph, int x, int k, int *loss, lac_error *err) {
   const laci_attr attrs[] = {laci_attr_float("factor", 0.5F), laci_attr_int("relative", 0)};
   const laci_type type = graph->values[x].type;
   char name[64];
@@ -113,29 +113,29 @@ static lac_status add_distance(laci_graph *graph, int x, int k, int *loss, lac_e
   return st;
 }
 
-static lac_status finish(laci_graph *graph, lac_error *err) {
+static lac_status finish_and_infer_graph(laci_graph *graph, lac_error *err) {
   lac_status st = laci_graph_finish(graph, err);
   return st ? st : laci_graph_infer(graph, NULL, 0, err);
 }
 
 /* Makes the graph that computes the gradient of the pixels alone. */
-static lac_status build_backward(fitting *f, lac_error *err) {
-  lac_status st = build_part(f, &f->backward, err);
+static lac_status build_backward_graph(fitting *f, lac_error *err) {
+  lac_status st = build_forward_graph(f, &f->backward, err);
   laci_graph *graph = f->backward;
   int loss = -1, gradient = -1;
   for (int k = 0; k < f->norms.n && !st; k++) {
     graph->values[graph->outputs[k]].is_output = false;
-    if (!is_held(k)) st = add_distance(graph, graph->outputs[k], k, &loss, err);
+    if (!is_held_back_norm(k)) st = add_distance_to_loss(graph, graph->outputs[k], k, &loss, err);
   }
   if (st) return st;
   graph->n_outputs = 0;
-  st = finish(graph, err);
+  st = finish_and_infer_graph(graph, err);
   if (!st) st = laci_gradient_build(graph, loss, 1, &graph->inputs[0], &gradient, err);
   if (!st) st = laci_graph_add_output(graph, graph->values[gradient].name, err);
-  return st ? st : finish(graph, err);
+  return st ? st : finish_and_infer_graph(graph, err);
 }
 
-static lac_status measure_sizes(fitting *f, lac_error *err) {
+static lac_status measure_norm_sizes(fitting *f, lac_error *err) {
   double sum = 0;
   int n = 0;
   f->inner = laci_alloc((size_t)f->norms.n, sizeof *f->inner);
@@ -158,7 +158,7 @@ static lac_status measure_sizes(fitting *f, lac_error *err) {
 
 /* ---- Lanes ---- */
 
-static void close_lane(fit_lane *lane) {
+static void destroy_lane_engines(fit_lane *lane) {
   for (int k = 0; lane->values && k < lane->fit->norms.n; k++) laci_free(lane->values[k]);
   laci_free(lane->values);
   laci_free(lane->inputs);
@@ -170,7 +170,8 @@ static void close_lane(fit_lane *lane) {
   *lane = (fit_lane){.fit = NULL};
 }
 
-static lac_status open_lane(const fitting *f, fit_lane *lane, laci_budget *budget, lac_error *err) {
+static lac_status create_lane_engines(const fitting *f, fit_lane *lane, laci_budget *budget,
+                                      lac_error *err) {
   const laci_engine_options options = {
       .threads = 1, .dense_only = true, .finite = LACI_FINITE_ASSUMED, .budget = budget};
   const size_t pixels = (size_t)(f->how->batch * f->image), n = (size_t)f->norms.n;
@@ -185,8 +186,9 @@ static lac_status open_lane(const fitting *f, fit_lane *lane, laci_budget *budge
   lane->second = laci_alloc(pixels, sizeof *lane->second);
   for (size_t k = 0; k < n; k++)
     laci_budget_add_unnamed(
-        budget, laci_bytes_of(f->how->batch * f->norms.list[k].channels * f->inner[k], 4));
-  laci_budget_add_unnamed(budget, laci_bytes_of(3 * (int64_t)pixels, 4));
+        budget,
+        laci_count_bytes_saturated(f->how->batch * f->norms.list[k].channels * f->inner[k], 4));
+  laci_budget_add_unnamed(budget, laci_count_bytes_saturated(3 * (int64_t)pixels, 4));
   st = laci_budget_check(budget, what, err);
   if (st) return st;
   bool ok = lane->values && lane->inputs && lane->gradient && lane->first && lane->second;
@@ -197,18 +199,18 @@ static lac_status open_lane(const fitting *f, fit_lane *lane, laci_budget *budge
   return ok ? LAC_OK : laci_fail_memory(err, what);
 }
 
-static lac_status open_lanes(fitting *f, lac_error *err) {
+static lac_status create_all_lanes(fitting *f, lac_error *err) {
   laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
   int64_t most = laci_pool_threads(f->how->pool);
   if (most > MOST_LANES) most = MOST_LANES;
   if (most > f->how->n / f->how->batch) most = f->how->n / f->how->batch;
   const uint64_t before = budget.needed;
-  lac_status st = open_lane(f, &f->lanes[0], &budget, err);
+  lac_status st = create_lane_engines(f, &f->lanes[0], &budget, err);
   const uint64_t each = budget.needed - before;
   f->n_lanes = 1;
   while (!st && f->n_lanes < most && (uint64_t)(f->n_lanes + 1) * each <= most_bytes) {
-    if (open_lane(f, &f->lanes[f->n_lanes], &budget, NULL)) {
-      close_lane(&f->lanes[f->n_lanes]);
+    if (create_lane_engines(f, &f->lanes[f->n_lanes], &budget, NULL)) {
+      destroy_lane_engines(&f->lanes[f->n_lanes]);
       break;
     }
     f->n_lanes++;
@@ -222,7 +224,7 @@ typedef struct moments {
   double mean, deviation;
 } moments;
 
-static moments measure(const float *x, int64_t batch, int64_t stride, int64_t inner) {
+static moments measure_moments(const float *x, int64_t batch, int64_t stride, int64_t inner) {
   double sum = 0, squares = 0;
   for (int64_t n = 0; n < batch; n++) {
     const float *from = x + n * stride;
@@ -241,10 +243,10 @@ static moments measure(const float *x, int64_t batch, int64_t stride, int64_t in
 
 /* Sets x to x - g in a channel, where g is the gradient of the loss; returns the channel's share of
  * the loss. */
-static double set_target(const fitting *f, const laci_norm *norm, int64_t c, int64_t inner,
-                         float *x, double weight) {
+static double set_channel_target(const fitting *f, const laci_norm *norm, int64_t c, int64_t inner,
+                                 float *x, double weight) {
   const int64_t batch = f->how->batch, stride = norm->channels * inner;
-  const moments m = measure(x, batch, stride, inner);
+  const moments m = measure_moments(x, batch, stride, inner);
   const double wanted = sqrt(norm->variance[c]), apart = m.mean - norm->mean[c];
   const double wider = m.deviation / wanted - 1, count = (double)(batch * inner);
   const double scale = weight * f->factor / count;
@@ -259,20 +261,20 @@ static double set_target(const fitting *f, const laci_norm *norm, int64_t c, int
 }
 
 /* Computes the targets in the place of the values, and the distances from the stored statistics. */
-static void set_targets(const fit_lane *lane, double *loss, double *held) {
+static void set_targets_of_norms(const fit_lane *lane, double *loss, double *held) {
   const fitting *f = lane->fit;
   double sums[2] = {0};
   int n[2] = {0};
-  for (int k = 0; k < f->norms.n; k++) n[is_held(k)]++;
+  for (int k = 0; k < f->norms.n; k++) n[is_held_back_norm(k)]++;
   for (int k = 0; k < f->norms.n; k++) {
     const laci_norm *norm = &f->norms.list[k];
     double sum = 0;
-    const double weight = is_held(k) ? 0 : 1 / ((double)norm->channels * n[0]);
+    const double weight = is_held_back_norm(k) ? 0 : 1 / ((double)norm->channels * n[0]);
     for (int64_t c = 0; c < norm->channels; c++) {
       float *x = (float *)lane->values[k] + c * f->inner[k];
-      sum += set_target(f, norm, c, f->inner[k], x, weight);
+      sum += set_channel_target(f, norm, c, f->inner[k], x, weight);
     }
-    sums[is_held(k)] += sum / (double)norm->channels / n[is_held(k)];
+    sums[is_held_back_norm(k)] += sum / (double)norm->channels / n[is_held_back_norm(k)];
   }
   *loss = sums[0];
   *held = sums[1];
@@ -281,7 +283,7 @@ static void set_targets(const fit_lane *lane, double *loss, double *held) {
 static float sign(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F; }
 
 /* Adds the gradient of the total variation, the mean absolute difference of neighbouring pixels. */
-static void add_variation(const fit_lane *lane) {
+static void add_variation_gradient(const fit_lane *lane) {
   const fitting *f = lane->fit;
   const laci_shape *shape = &f->how->shape;
   const bool last = f->how->channels_last;
@@ -329,10 +331,10 @@ static void update_pixels(const fit_lane *lane, int step) {
   }
 }
 
-static lac_status run_forward(fit_lane *lane, double *loss, double *held) {
+static lac_status compute_targets(fit_lane *lane, double *loss, double *held) {
   const void *images[] = {lane->images};
   lac_status st = laci_engine_run(lane->forward, images, lane->values, &lane->err);
-  if (!st) set_targets(lane, loss, held);
+  if (!st) set_targets_of_norms(lane, loss, held);
   return st;
 }
 
@@ -342,14 +344,14 @@ static lac_status fit_batch(fit_lane *lane, laci_fitted_images *to) {
   int n_inputs = 0;
   lane->inputs[n_inputs++] = lane->images;
   for (int k = 0; k < f->norms.n; k++)
-    if (!is_held(k)) lane->inputs[n_inputs++] = lane->values[k];
+    if (!is_held_back_norm(k)) lane->inputs[n_inputs++] = lane->values[k];
   memset(lane->first, 0, bytes);
   memset(lane->second, 0, bytes);
   for (int step = 0; step <= f->how->steps; step++) {
     void *gradient[] = {lane->gradient};
     double loss = 0, held = 0;
     if (laci_interrupted()) return laci_fail(&lane->err, LAC_INTERRUPTED, "interrupted");
-    lac_status st = run_forward(lane, &loss, &held);
+    lac_status st = compute_targets(lane, &loss, &held);
     if (st) return st;
     if (step == 0) *to = (laci_fitted_images){.before = loss, .held_before = held};
     to->after = loss;
@@ -357,13 +359,13 @@ static lac_status fit_batch(fit_lane *lane, laci_fitted_images *to) {
     if (step == f->how->steps) break;
     st = laci_engine_run(lane->backward, lane->inputs, gradient, &lane->err);
     if (st) return st;
-    add_variation(lane);
+    add_variation_gradient(lane);
     update_pixels(lane, step);
   }
   return LAC_OK;
 }
 
-static void fit_lanes(int64_t begin, int64_t end, void *context) {
+static void fit_batches_of_lanes(int64_t begin, int64_t end, void *context) {
   fitting *f = context;
   const int64_t n = f->how->n / f->how->batch;
   for (int64_t at = begin; at < end; at++) {
@@ -379,7 +381,7 @@ static lac_status fit_all(fitting *f, laci_fitted_images *result, lac_error *err
   const int64_t n = f->how->n / f->how->batch;
   f->batches = laci_alloc((size_t)n, sizeof *f->batches);
   if (!f->batches) return laci_fail_memory(err, what);
-  laci_pool_for(f->how->pool, f->n_lanes, 1, fit_lanes, f);
+  laci_pool_for(f->how->pool, f->n_lanes, 1, fit_batches_of_lanes, f);
   for (int at = 0; at < f->n_lanes; at++) {
     if (!f->lanes[at].status) continue;
     if (err) *err = f->lanes[at].err;
@@ -406,13 +408,13 @@ lac_status laci_fit_images(const laci_graph *graph, const laci_fit_images_option
     st = laci_network_create(&from, &samples, 0, options->batch, &f.network, err);
     if (!st && f.network->is_reduced)
       st = laci_fail(err, LAC_UNSUPPORTED, "%s: the network has branches", what);
-    if (!st) st = build_part(&f, &f.forward, err);
-    if (!st) st = measure_sizes(&f, err);
-    if (!st) st = build_backward(&f, err);
-    if (!st) st = open_lanes(&f, err);
+    if (!st) st = build_forward_graph(&f, &f.forward, err);
+    if (!st) st = measure_norm_sizes(&f, err);
+    if (!st) st = build_backward_graph(&f, err);
+    if (!st) st = create_all_lanes(&f, err);
     if (!st) st = fit_all(&f, result, err);
   }
-  for (int at = 0; at < f.n_lanes; at++) close_lane(&f.lanes[at]);
+  for (int at = 0; at < f.n_lanes; at++) destroy_lane_engines(&f.lanes[at]);
   laci_free(f.batches);
   laci_free(f.inner);
   laci_graph_destroy(f.forward);

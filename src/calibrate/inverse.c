@@ -62,7 +62,7 @@ lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, double *out, lac
   return st;
 }
 
-uint64_t laci_fit_inverse_memory(const laci_fit *fit) {
+uint64_t laci_fit_inverse_memory_bytes(const laci_fit *fit) {
   const uint64_t n = (uint64_t)fit->columns;
   return (2 * n * n + (fit->k ? n * (uint64_t)fit->rows : 0)) * sizeof(double);
 }

@@ -22,6 +22,6 @@ LAC_MUST_CHECK lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, d
                                                         lac_error *err);
 
 /** Bytes that the three functions above allocate. */
-uint64_t laci_fit_inverse_memory(const laci_fit *fit);
+uint64_t laci_fit_inverse_memory_bytes(const laci_fit *fit);
 
 #endif

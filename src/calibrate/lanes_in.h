@@ -11,25 +11,26 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_engine laci_engine;
 
 /** The engines of one part, all with the same weights: one engine for each lane. */
-typedef struct laci_lanes {
-  int n;               /* number of lanes; set by the caller before laci_lanes_create */
+typedef struct laci_part_engines {
+  int n;               /* number of lanes; set by the caller before laci_part_engines_create */
   laci_budget *budget; /* set by the caller; the engines' bytes are added to it; NULL: no limit */
   const char *engine;  /* set by the caller: name of the engine that runs the samples */
   laci_graph *graph;
   laci_engine **engines; /* [n] */
-} laci_lanes;
+} laci_part_engines;
 
 /** Creates the engines of the part with these weights, [n_stored]. Fails as laci_engine_create;
  * *lanes is then zeroed. */
-LAC_MUST_CHECK lac_status laci_lanes_create(const laci_network *network, const laci_part *part,
-                                            const uint8_t *const *weights, laci_lanes *lanes,
-                                            lac_error *err);
-void laci_lanes_clear(laci_lanes *lanes); /* destroys the engines; zeroed is fine */
+LAC_MUST_CHECK lac_status laci_part_engines_create(const laci_network *network,
+                                                   const laci_part *part,
+                                                   const uint8_t *const *weights,
+                                                   laci_part_engines *lanes, lac_error *err);
+void laci_part_engines_clear(laci_part_engines *lanes); /* destroys the engines; zeroed is fine */
 
 /** Runs one batch on a lane. inputs, outputs: in the order of the part. Different lanes may run at
  * the same time. */
-LAC_MUST_CHECK lac_status laci_lanes_run(const laci_lanes *lanes, int lane,
-                                         const void *const *inputs, void *const *outputs,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_part_engines_run(const laci_part_engines *lanes, int lane,
+                                                const void *const *inputs, void *const *outputs,
+                                                lac_error *err);
 
 #endif

@@ -11,13 +11,14 @@
 
 /* ---- Windows ---- */
 
-static int64_t attr_at(const laci_node *node, const char *name, int at, int64_t otherwise) {
+static int64_t find_int_attribute(const laci_node *node, const char *name, int at,
+                                  int64_t otherwise) {
   size_t n = 0;
   const int64_t *values = laci_node_ints(node, name, &n);
   return values && (size_t)at < n ? values[at] : otherwise;
 }
 
-static bool has_ints(const laci_node *node, const char *name) {
+static bool has_int_attribute(const laci_node *node, const char *name) {
   size_t n = 0;
   return laci_node_ints(node, name, &n) != NULL;
 }
@@ -25,22 +26,24 @@ static bool has_ints(const laci_node *node, const char *name) {
 /* Returns the padding before the first element of the axis. Inference has checked the attributes.
  * Pads that follow from the sizes (auto_pad) are computed as in inference: an odd element is at the
  * end for SAME_UPPER, else at the beginning. */
-static int64_t pad_of(const laci_node *node, const laci_unfold_axis *axis, bool transposed,
-                      int at) {
+static int64_t padding_before(const laci_node *node, const laci_unfold_axis *axis, bool transposed,
+                              int at) {
   const char *mode = laci_node_text(node, "auto_pad", "NOTSET");
   bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
-  bool follows = upper || lower || (transposed && has_ints(node, "output_shape"));
-  if (!follows) return strcmp(mode, "VALID") == 0 ? 0 : attr_at(node, "pads", at, 0);
+  bool follows = upper || lower || (transposed && has_int_attribute(node, "output_shape"));
+  if (!follows) return strcmp(mode, "VALID") == 0 ? 0 : find_int_attribute(node, "pads", at, 0);
   int64_t reach = (axis->kernel - 1) * axis->dilation + 1;
-  int64_t total = transposed ? axis->stride * (axis->in - 1) +
-                                   attr_at(node, "output_padding", at, 0) + reach - axis->out
-                             : (axis->out - 1) * axis->stride + reach - axis->in;
+  int64_t total = transposed
+                      ? axis->stride * (axis->in - 1) +
+                            find_int_attribute(node, "output_padding", at, 0) + reach - axis->out
+                      : (axis->out - 1) * axis->stride + reach - axis->in;
   if (total < 0) total = 0;
   return upper ? total / 2 : total - total / 2;
 }
 
-static const char *unfold_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                                 const laci_shape *weight, bool transposed, laci_unfold *u) {
+static const char *describe_window_input(const laci_node *node, const laci_shape *x,
+                                         const laci_shape *y, const laci_shape *weight,
+                                         bool transposed, laci_unfold *u) {
   int n_spatial = x->rank - 2;
   if (n_spatial < 1 || n_spatial > LACI_UNFOLD_AXES || y->rank != x->rank)
     return "windows of more than three axes are not calibrated";
@@ -51,16 +54,16 @@ static const char *unfold_window(const laci_node *node, const laci_shape *x, con
     axis->in = x->dims[i + 2];
     axis->out = y->dims[i + 2];
     axis->kernel = weight->dims[i + 2];
-    axis->stride = attr_at(node, "strides", i, 1);
-    axis->dilation = attr_at(node, "dilations", i, 1);
-    axis->pad = pad_of(node, axis, transposed, i);
+    axis->stride = find_int_attribute(node, "strides", i, 1);
+    axis->dilation = find_int_attribute(node, "dilations", i, 1);
+    axis->pad = padding_before(node, axis, transposed, i);
   }
   return NULL;
 }
 
 /* Describes a value [outer, channels, inner] as the input of a matrix product with one tap (kernel
  * position). */
-static void unfold_matrix(const laci_shape *x, int c_axis, laci_unfold *u) {
+static void describe_matrix_input(const laci_shape *x, int c_axis, laci_unfold *u) {
   u->images = laci_shape_count_range(x, 0, c_axis);
   u->channels = x->dims[c_axis];
   u->axis[2].in = u->axis[2].out = laci_shape_count_range(x, c_axis + 1, x->rank);
@@ -68,7 +71,7 @@ static void unfold_matrix(const laci_shape *x, int c_axis, laci_unfold *u) {
 
 /* ---- Layers ---- */
 
-static int weight_port(const laci_network *n, const laci_layer *from) {
+static int find_weight_port(const laci_network *n, const laci_layer *from) {
   const laci_node *node = &n->graph.nodes[from->node];
   laci_weight_axes axes[2];
   int candidates = node->op && node->op->weights ? node->op->weights(&n->graph, node, axes) : 0;
@@ -80,7 +83,7 @@ static int weight_port(const laci_network *n, const laci_layer *from) {
 }
 
 /* Returns the axis of the data input over which a Gemm or MatMul sums. */
-static int reduced_axis(const laci_node *node, int weight, int rank) {
+static int find_reduced_axis(const laci_node *node, int weight, int rank) {
   if (node->op == &laci_op_gemm) {
     bool transposed = laci_node_int(node, weight == 1 ? "transA" : "transB", 0) != 0;
     return (weight == 1) != transposed ? 1 : 0;
@@ -89,7 +92,8 @@ static int reduced_axis(const laci_node *node, int weight, int rank) {
   return rank - 2;
 }
 
-static const char *unfold_of(const laci_network *n, laci_matrix_layer *l, const laci_layer *from) {
+static const char *describe_layer_input(const laci_network *n, laci_matrix_layer *l,
+                                        const laci_layer *from) {
   const laci_node *node = &n->graph.nodes[l->node];
   const laci_shape *x = &n->graph.values[l->value].type.shape;
   const laci_shape *y = &n->graph.values[node->outputs[0]].type.shape;
@@ -100,14 +104,14 @@ static const char *unfold_of(const laci_network *n, laci_matrix_layer *l, const 
   bool transposed = node->op == &laci_op_conv_transpose;
   if (node->op == &laci_op_conv || transposed) {
     const laci_shape *w = &n->graph.stored[l->stored].shape;
-    return unfold_window(node, x, y, w, transposed, &l->unfold);
+    return describe_window_input(node, x, y, w, transposed, &l->unfold);
   }
   if (x->rank < 1) return "it reads a single number";
-  unfold_matrix(x, reduced_axis(node, l->port, x->rank), &l->unfold);
+  describe_matrix_input(x, find_reduced_axis(node, l->port, x->rank), &l->unfold);
   return l->unfold.channels == from->channels_in ? NULL : "its weight is not a plain matrix";
 }
 
-static const char *judge_weight(const laci_analysis *analysis, const laci_layer *from) {
+static const char *why_weight_not_usable(const laci_analysis *analysis, const laci_layer *from) {
   const laci_stored *stored = &analysis->graph->stored[from->stored];
   int n_same = 0;
   for (int l = 0; l < analysis->n_layers; l++) n_same += analysis->layers[l].stored == from->stored;
@@ -122,12 +126,12 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   const laci_layer *from = &analysis->layers[layer];
   const laci_node *node = &n->graph.nodes[from->node];
   const laci_stored *stored = &n->graph.stored[from->stored];
-  const char *reason = judge_weight(analysis, from);
+  const char *reason = why_weight_not_usable(analysis, from);
   if (reason) return reason;
   bool matrix = node->op == &laci_op_gemm || node->op == &laci_op_mat_mul;
   bool window = node->op == &laci_op_conv || node->op == &laci_op_conv_transpose;
   if (!matrix && !window) return "its operator is not calibrated";
-  int port = weight_port(n, from);
+  int port = find_weight_port(n, from);
   if (port < 0) return "its weight is computed";
   bool direct = node->inputs[port] == stored->value;
   if (!direct && (window || stored->shape.rank != 2))
@@ -155,15 +159,15 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   out->taps = laci_shape_count(shape) / (shape->dims[from->k_axis] * shape->dims[from->c_axis]);
   out->columns = out->taps * out->channels;
   if (out->columns > INT32_MAX || out->rows > INT32_MAX) return "it is too large";
-  return unfold_of(n, out, from);
+  return describe_layer_input(n, out, from);
 }
 
 /* ---- The stored weight ---- */
 
 /* Returns the index of an element of the matrix in the stored tensor. Taps are the axes after the
  * first two, innermost and in the same order. */
-static int64_t element_index(const laci_matrix_layer *l, int64_t group, int64_t row,
-                             int64_t column) {
+static int64_t stored_element_index(const laci_matrix_layer *l, int64_t group, int64_t row,
+                                    int64_t column) {
   int64_t tap = column / l->channels, channel = column % l->channels;
   int64_t k = l->groups_along_c ? row : group * l->rows + row;
   int64_t c = l->groups_along_c ? group * l->channels + channel : channel;
@@ -177,10 +181,10 @@ lac_status laci_matrix_layer_gather(const laci_matrix_layer *l, const laci_netwo
   int64_t count = laci_shape_count(&stored->shape);
   double *all = laci_alloc((size_t)count, sizeof *all);
   if (!all) return laci_fail_memory(err, stored->name);
-  laci_read_f(stored->dtype, bytes, 0, count, all);
+  laci_read_f64(stored->dtype, bytes, 0, count, all);
   for (int64_t row = 0; row < l->rows; row++)
     for (int64_t j = 0; j < l->columns; j++)
-      to->elements[row * l->columns + j] = all[element_index(l, to->group, row, j)];
+      to->elements[row * l->columns + j] = all[stored_element_index(l, to->group, row, j)];
   laci_free(all);
   return LAC_OK;
 }
@@ -191,9 +195,9 @@ void laci_matrix_layer_scatter(const laci_matrix_layer *l, const laci_network *n
   size_t size = lac_dtype_size(dtype);
   for (int64_t row = 0; row < l->rows; row++) {
     for (int64_t j = 0; j < l->columns; j++) {
-      int64_t at = element_index(l, from->group, row, j), element = row * l->columns + j;
+      int64_t at = stored_element_index(l, from->group, row, j), element = row * l->columns + j;
       double kept = from->mask[element] ? from->elements[element] : 0;
-      laci_write_f(dtype, &kept, 1, bytes + (size_t)at * size);
+      laci_write_f64(dtype, &kept, 1, bytes + (size_t)at * size);
       mask[at] = from->mask[element];
     }
   }

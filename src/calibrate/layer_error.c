@@ -14,7 +14,7 @@ enum { WEIGHTS = 3 }; /* number of weights that are compared: the dense one and 
 typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
-  laci_lanes lanes[WEIGHTS];
+  laci_part_engines lanes[WEIGHTS];
   int form;               /* index of the form (set of input shapes) of the batches that are run */
   const int64_t *batches; /* the batch of each lane */
   int64_t n_outputs;
@@ -25,7 +25,7 @@ typedef struct trial {
   lac_error *errors;
 } trial;
 
-static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error *err) {
+static lac_status create_trial_engines(trial *t, const uint8_t *const others[2], lac_error *err) {
   const laci_walk_state *w = t->w;
   const laci_graph *graph = &w->network->graph;
   bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
@@ -43,19 +43,20 @@ static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
     if (i > 0) weights[t->layer->stored] = others[i - 1];
-    t->lanes[i] = (laci_lanes){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-    st = laci_lanes_create(w->networks[t->form], &part, weights, &t->lanes[i], err);
+    t->lanes[i] =
+        (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
+    st = laci_part_engines_create(w->networks[t->form], &part, weights, &t->lanes[i], err);
   }
   laci_free(there);
   laci_free(weights);
   return st;
 }
 
-static lac_status open_buffers(trial *t, lac_error *err) {
+static lac_status alloc_trial_buffers(trial *t, lac_error *err) {
   const laci_walk_state *w = t->w;
   size_t lanes = (size_t)w->n_lanes;
   int output = w->network->graph.nodes[t->layer->node].outputs[0];
-  size_t in = (size_t)laci_walk_value_bytes(w, t->layer->value);
+  size_t in = (size_t)laci_walk_largest_value_bytes(w, t->layer->value);
   size_t out = (size_t)laci_network_value_bytes(w->networks[t->form], output);
   t->n_outputs = (int64_t)(out / sizeof(float));
   t->in = laci_alloc(lanes * LACI_STREAMS, sizeof *t->in);
@@ -73,9 +74,9 @@ static lac_status open_buffers(trial *t, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
 }
 
-static void close_trial(trial *t) {
+static void clear_trial(trial *t) {
   size_t lanes = (size_t)t->w->n_lanes;
-  for (int i = 0; i < WEIGHTS; i++) laci_lanes_clear(&t->lanes[i]);
+  for (int i = 0; i < WEIGHTS; i++) laci_part_engines_clear(&t->lanes[i]);
   for (size_t i = 0; t->out && i < lanes * WEIGHTS; i++) laci_free(t->out[i]);
   for (size_t i = 0; t->in && i < lanes * LACI_STREAMS; i++) laci_free(t->in[i]);
   laci_free(t->in);
@@ -85,7 +86,7 @@ static void close_trial(trial *t) {
   laci_free(t->errors);
 }
 
-static lac_status run_lane(const trial *t, int lane, int64_t batch, lac_error *err) {
+static lac_status run_batch_in_lane(const trial *t, int lane, int64_t batch, lac_error *err) {
   const void *x[LACI_STREAMS];
   lac_status st = LAC_OK;
   for (int which = 0; which < LACI_STREAMS && !st; which++) {
@@ -98,7 +99,7 @@ static lac_status run_lane(const trial *t, int lane, int64_t batch, lac_error *e
   for (int i = 0; i < WEIGHTS && !st; i++) {
     const void *in = x[i == 0 ? LACI_STREAM_DENSE : LACI_STREAM_PRUNED];
     void *out = y[i];
-    st = laci_lanes_run(&t->lanes[i], lane, &in, &out, err);
+    st = laci_part_engines_run(&t->lanes[i], lane, &in, &out, err);
   }
   laci_judgement sum = {0};
   for (int64_t j = 0; j < t->n_outputs && !st; j++) {
@@ -112,20 +113,20 @@ static lac_status run_lane(const trial *t, int lane, int64_t batch, lac_error *e
   return st;
 }
 
-static void run_lanes(int64_t begin, int64_t end, void *context) {
+static void run_batches_in_lanes(int64_t begin, int64_t end, void *context) {
   const trial *t = context;
   for (int64_t lane = begin; lane < end; lane++)
-    t->status[lane] = run_lane(t, (int)lane, t->batches[lane], &t->errors[lane]);
+    t->status[lane] = run_batch_in_lane(t, (int)lane, t->batches[lane], &t->errors[lane]);
 }
 
-static lac_status judge_batches(trial *t, const int64_t *batches, int64_t n_batches,
-                                laci_judgement *judged, lac_error *err) {
+static lac_status sum_errors_of_batches(trial *t, const int64_t *batches, int64_t n_batches,
+                                        laci_judgement *judged, lac_error *err) {
   const laci_walk_state *w = t->w;
   for (int64_t at = 0; at < n_batches; at += w->n_lanes) {
     int64_t n = n_batches - at < w->n_lanes ? n_batches - at : w->n_lanes;
     t->batches = batches + at;
     memset(t->errors, 0, (size_t)n * sizeof *t->errors);
-    laci_pool_for(w->options->pool, n, 1, run_lanes, t);
+    laci_pool_for(w->options->pool, n, 1, run_batches_in_lanes, t);
     for (int64_t lane = 0; lane < n; lane++) {
       if (t->status[lane] && err) *err = t->errors[lane];
       if (t->status[lane]) return t->status[lane];
@@ -136,20 +137,20 @@ static lac_status judge_batches(trial *t, const int64_t *batches, int64_t n_batc
   return LAC_OK;
 }
 
-lac_status laci_walk_judge_layer(laci_walk_state *w, const laci_matrix_layer *layer,
-                                 const uint8_t *const others[2], laci_judgement *judged,
-                                 lac_error *err) {
+lac_status laci_walk_measure_layer_error(laci_walk_state *w, const laci_matrix_layer *layer,
+                                         const uint8_t *const others[2], laci_judgement *judged,
+                                         lac_error *err) {
   int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
   *judged = (laci_judgement){0};
   lac_status st = batches ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
   for (int form = 0; form < w->n_forms && !st; form++) {
     trial t = {.w = w, .layer = layer, .form = form};
-    const int64_t n = laci_walk_list_batches(w, form, laci_walk_first_judging(w), batches);
+    const int64_t n = laci_walk_list_batches(w, form, laci_walk_first_held_back(w), batches);
     if (n == 0) continue;
-    st = open_lanes(&t, others, err);
-    if (!st) st = open_buffers(&t, err);
-    if (!st) st = judge_batches(&t, batches, n, judged, err);
-    close_trial(&t);
+    st = create_trial_engines(&t, others, err);
+    if (!st) st = alloc_trial_buffers(&t, err);
+    if (!st) st = sum_errors_of_batches(&t, batches, n, judged, err);
+    clear_trial(&t);
   }
   laci_free(batches);
   return st;

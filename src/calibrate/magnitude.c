@@ -4,7 +4,7 @@
 
 #include "calibrate/score_in.h"
 
-static lac_status compute_saliency(const laci_sums *sums, double *out, lac_error *err) {
+static lac_status compute_magnitude_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   (void)err;
@@ -18,5 +18,5 @@ const laci_score laci_score_magnitude = {
     .paper =
         "Han, Pool, Tran, Dally, \"Learning both weights and connections for efficient neural "
         "networks\", NeurIPS 2015",
-    .saliency = compute_saliency,
+    .saliency = compute_magnitude_saliency,
 };

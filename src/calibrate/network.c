@@ -19,7 +19,8 @@ static bool is_number(lac_dtype dtype) {
 uint64_t laci_network_value_bytes(const laci_network *network, int value) {
   const laci_type *type = &network->graph.values[value].type;
   if (!is_number(type->dtype) || !laci_shape_is_known(&type->shape)) return 0;
-  return laci_bytes_of(laci_shape_count(&type->shape), laci_dtype_is_float(type->dtype) ? 4 : 8);
+  return laci_count_bytes_saturated(laci_shape_count(&type->shape),
+                                    laci_dtype_is_float(type->dtype) ? 4 : 8);
 }
 
 uint64_t laci_network_largest_value_bytes(const laci_network *network) {
@@ -49,7 +50,7 @@ static bool is_constant(const laci_network *n, int value) {
   return true;
 }
 
-static const char *find_refusal(laci_network *n, const laci_node *node) {
+static const char *why_node_not_computable(laci_network *n, const laci_node *node) {
   lac_error why = {0};
   char text[sizeof why.text + 128];
   for (int i = 0; i < node->n_inputs; i++) {
@@ -65,7 +66,7 @@ static const char *find_refusal(laci_network *n, const laci_node *node) {
                    node->name, node->type);
     return laci_arena_text(&n->arena, text);
   }
-  if (!laci_engine_supports(NULL, &n->graph, node, &why))
+  if (!laci_engine_can_run_node(NULL, &n->graph, node, &why))
     return laci_arena_text(&n->arena, why.text);
   for (int i = 0; i < node->n_outputs; i++) {
     int value = node->outputs[i];
@@ -78,11 +79,11 @@ static const char *find_refusal(laci_network *n, const laci_node *node) {
   return NULL;
 }
 
-static void judge_values(laci_network *n) {
+static void mark_constant_and_refused(laci_network *n) {
   for (int v = 0; v < n->graph.n_values; v++) n->constant[v] = n->graph.values[v].stored >= 0;
   for (int at = 0; at < n->graph.n_nodes; at++) {
     const laci_node *node = &n->graph.nodes[at];
-    const char *refusal = find_refusal(n, node);
+    const char *refusal = why_node_not_computable(n, node);
     for (int i = 0; i < node->n_outputs; i++) {
       int value = node->outputs[i];
       if (value < 0) continue;
@@ -96,13 +97,13 @@ static void judge_values(laci_network *n) {
 
 /* ---- Creating the network ---- */
 
-static lac_status infer_types(laci_network *n, const laci_calibration_samples *samples,
-                              const laci_shape *shapes, lac_error *err) {
+static lac_status infer_types_for_batch(laci_network *n, const laci_calibration_samples *samples,
+                                        const laci_shape *shapes, lac_error *err) {
   int n_inputs = n->graph.n_inputs, n_fixed = 0;
   laci_input_shape *fixed = laci_alloc((size_t)n_inputs + 1, sizeof *fixed);
   if (!fixed) return laci_fail_memory(err, "the sizes of values");
   for (int i = 0; i < n_inputs; i++) {
-    const int axis = laci_calibration_axis(samples, i);
+    const int axis = laci_calibration_sample_axis(samples, i);
     const laci_value *v = &n->graph.values[n->graph.inputs[i]];
     if (v->stored >= 0) continue;
     laci_input_shape *to = &fixed[n_fixed++];
@@ -135,9 +136,9 @@ static lac_status store_constant(laci_network *n, int input, const laci_shape *s
     uint8_t *to = bytes + (size_t)k * lac_dtype_size(dtype);
     if (laci_dtype_is_float(dtype)) {
       const double x = (double)((const float *)content)[k];
-      laci_write_f(dtype, &x, 1, to);
+      laci_write_f64(dtype, &x, 1, to);
     } else {
-      laci_write_i(dtype, &((const int64_t *)content)[k], 1, to);
+      laci_write_i64(dtype, &((const int64_t *)content)[k], 1, to);
     }
   }
   n->graph.stored[id] = (laci_stored){.name = v->name,
@@ -155,8 +156,8 @@ static lac_status store_constant(laci_network *n, int input, const laci_shape *s
   return LAC_OK;
 }
 
-static lac_status store_constants(laci_network *n, const laci_calibration_samples *samples,
-                                  const laci_shape *shapes, lac_error *err) {
+static lac_status store_constant_inputs(laci_network *n, const laci_calibration_samples *samples,
+                                        const laci_shape *shapes, lac_error *err) {
   lac_status st = LAC_OK;
   for (int i = 0; samples->constants && i < n->graph.n_inputs && !st; i++)
     if (samples->constants[i]) st = store_constant(n, i, &shapes[i], samples->constants[i], err);
@@ -196,14 +197,14 @@ lac_status laci_network_create(const laci_weighted_graph *from,
   if (!n) return laci_fail_memory(err, "the sizes of values");
   n->batch = batch;
   lac_status st = copy_graph(n, from, err);
-  if (!st) st = store_constants(n, samples, shapes, err);
-  if (!st) st = infer_types(n, samples, shapes, err);
-  if (!st) st = laci_network_take_branches(n, err);
+  if (!st) st = store_constant_inputs(n, samples, shapes, err);
+  if (!st) st = infer_types_for_batch(n, samples, shapes, err);
+  if (!st) st = laci_network_inline_branches(n, err);
   if (st) {
     laci_network_destroy(n);
     return st;
   }
-  judge_values(n);
+  mark_constant_and_refused(n);
   *network = n;
   return LAC_OK;
 }

@@ -38,7 +38,7 @@ LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
                                               lac_error *err);
 /** Inlines each If whose condition inference knows: readers of its results read those of the taken
  * branch. Called by laci_network_create. (branches.c) */
-LAC_MUST_CHECK lac_status laci_network_take_branches(laci_network *network, lac_error *err);
+LAC_MUST_CHECK lac_status laci_network_inline_branches(laci_network *network, lac_error *err);
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 
 /** Bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of numbers. */
@@ -69,6 +69,6 @@ LAC_MUST_CHECK lac_status laci_part_build_graph(const laci_network *network, con
 
 /** Estimates the peak bytes of a run of the part without its inputs and outputs: values that are
  * live at the same time, and the stored tensors that it reads. */
-uint64_t laci_part_memory(const laci_network *network, const laci_part *part);
+uint64_t laci_part_memory_bytes(const laci_network *network, const laci_part *part);
 
 #endif

@@ -8,7 +8,8 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-static const laci_stored *stored_input(const laci_graph *graph, const laci_node *node, int input) {
+static const laci_stored *find_stored_input(const laci_graph *graph, const laci_node *node,
+                                            int input) {
   if (node->n_inputs <= input || node->inputs[input] < 0) return NULL;
   const int id = graph->values[node->inputs[input]].stored;
   return id < 0 || !graph->stored[id].bytes || !laci_dtype_is_float(graph->stored[id].dtype)
@@ -18,14 +19,15 @@ static const laci_stored *stored_input(const laci_graph *graph, const laci_node 
 
 static bool has_statistics(const laci_graph *graph, const laci_node *node) {
   if (node->domain[0] || strcmp(node->type, "BatchNormalization") != 0 || node->body) return false;
-  const laci_stored *mean = stored_input(graph, node, 3), *variance = stored_input(graph, node, 4);
+  const laci_stored *mean = find_stored_input(graph, node, 3),
+                    *variance = find_stored_input(graph, node, 4);
   return mean && variance && mean->shape.rank == 1 && variance->shape.rank == 1 &&
          mean->shape.dims[0] > 0 && mean->shape.dims[0] == variance->shape.dims[0] &&
          node->inputs[0] >= 0 && graph->values[node->inputs[0]].producer >= 0;
 }
 
 /* Raises the variance of channels that hardly vary; otherwise these channels alone would decide. */
-static void raise_variances(laci_norm *n) {
+static void raise_small_variances(laci_norm *n) {
   double sum = 0;
   for (int64_t k = 0; k < n->channels; k++) sum += fmax(n->variance[k], 0);
   const double least = fmax(1e-3 * sum / (double)n->channels, 1e-30);
@@ -34,7 +36,8 @@ static void raise_variances(laci_norm *n) {
 
 static lac_status add_norm(laci_norms *c, const laci_graph *graph, const laci_node *node,
                            lac_error *err) {
-  const laci_stored *mean = stored_input(graph, node, 3), *variance = stored_input(graph, node, 4);
+  const laci_stored *mean = find_stored_input(graph, node, 3),
+                    *variance = find_stored_input(graph, node, 4);
   laci_norm *n = &c->list[c->n];
   for (int k = 0; k < c->n; k++)
     if (c->list[k].value == node->inputs[0]) return LAC_OK; /* two normalizations of one value */
@@ -43,9 +46,9 @@ static lac_status add_norm(laci_norms *c, const laci_graph *graph, const laci_no
   n->mean = laci_arena_alloc(&c->arena, (size_t)n->channels, sizeof *n->mean);
   n->variance = laci_arena_alloc(&c->arena, (size_t)n->channels, sizeof *n->variance);
   if (!n->mean || !n->variance) return laci_fail_memory(err, "statistics of samples");
-  laci_read_f(mean->dtype, mean->bytes, 0, n->channels, n->mean);
-  laci_read_f(variance->dtype, variance->bytes, 0, n->channels, n->variance);
-  raise_variances(n);
+  laci_read_f64(mean->dtype, mean->bytes, 0, n->channels, n->mean);
+  laci_read_f64(variance->dtype, variance->bytes, 0, n->channels, n->variance);
+  raise_small_variances(n);
   c->values[c->n++] = n->value;
   c->n_channels += (size_t)n->channels;
   return LAC_OK;

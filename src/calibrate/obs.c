@@ -76,7 +76,7 @@ static void scratch_clear(scratch *own) {
 }
 
 /** Initializes the scratch for a row; returns how many weights are to be removed. */
-static int begin_row(const pruning *job, scratch *own, const double *weight) {
+static int init_scratch_for_row(const pruning *job, scratch *own, const double *weight) {
   const laci_fit *fit = job->fit;
   const int n_blocks = laci_fit_count_blocks(fit);
   int to_go = 0;
@@ -86,7 +86,7 @@ static int begin_row(const pruning *job, scratch *own, const double *weight) {
   memcpy(own->w, weight, sizeof *own->w * (size_t)own->n);
   memset(own->alive, 1, (size_t)own->n);
   for (int b = 0; b < n_blocks; b++) {
-    const laci_fit_block block = laci_fit_block_at(fit, b);
+    const laci_fit_block block = laci_fit_find_block(fit, b);
     own->excess[b] = block.n_columns > fit->pattern.n ? block.n_columns - fit->pattern.n : 0;
     to_go += own->excess[b];
     for (int c = block.first; c < block.first + block.n_columns; c++) own->block[c] = b;
@@ -98,7 +98,7 @@ static int begin_row(const pruning *job, scratch *own, const double *weight) {
   return to_go;
 }
 
-static int cheapest_weight(const scratch *own) {
+static int find_cheapest_weight(const scratch *own) {
   double least = INFINITY;
   int found = -1;
   for (int c = 0; c < own->n; c++) {
@@ -137,7 +137,7 @@ static void remove_weight(scratch *own, int at, double least_diagonal) {
 }
 
 /* Sets P to the alive rows and columns of P - U' U. */
-static void apply_removals(scratch *own) {
+static void update_inverse(scratch *own) {
   const int n = own->n;
   int left = 0;
   for (int first = 0; first < n; first += STRIP) {
@@ -178,9 +178,9 @@ static void prune_row(const pruning *job, scratch *own, int row) {
   const int columns = job->fit->columns;
   double *weight = job->weight + (int64_t)row * columns;
   uint8_t *mask = job->mask + (int64_t)row * columns;
-  for (int to_go = begin_row(job, own, weight); to_go > 0; to_go--) {
-    remove_weight(own, cheapest_weight(own), job->least);
-    if (own->n_pending == PENDING && to_go > 1) apply_removals(own);
+  for (int to_go = init_scratch_for_row(job, own, weight); to_go > 0; to_go--) {
+    remove_weight(own, find_cheapest_weight(own), job->least);
+    if (own->n_pending == PENDING && to_go > 1) update_inverse(own);
   }
   memset(weight, 0, sizeof *weight * (size_t)columns);
   memset(mask, 0, (size_t)columns);
@@ -191,7 +191,7 @@ static void prune_row(const pruning *job, scratch *own, int row) {
   }
 }
 
-static void prune_rows(int64_t begin, int64_t end, void *context) {
+static void prune_rows_of_thread(int64_t begin, int64_t end, void *context) {
   pruning *job = context;
   scratch own = {0};
   (void)begin;
@@ -221,7 +221,7 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
     double trace = 0;
     for (size_t c = 0; c < n; c++) trace += fit->h[c * n + c] + sums->damping;
     job.least = 1 / trace;
-    laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, prune_rows, &job);
+    laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, prune_rows_of_thread, &job);
     if (job.short_of_memory) st = laci_fail_memory(err, "the inverses of a layer's rows");
     else if (job.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
   }
@@ -229,10 +229,10 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
   return st;
 }
 
-static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
+static uint64_t obs_memory_bytes(const laci_fit *fit, int n_threads) {
   const uint64_t n = (uint64_t)fit->columns;
   const uint64_t of_a_thread = n * ((n + PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
-  return laci_fit_inverse_memory(fit) + (uint64_t)n_threads * of_a_thread;
+  return laci_fit_inverse_memory_bytes(fit) + (uint64_t)n_threads * of_a_thread;
 }
 
 const laci_score laci_score_obs = {
@@ -244,5 +244,5 @@ const laci_score laci_score_obs = {
     .needs_gram = true,
     .saliency = laci_fit_compute_obs_saliency,
     .choose = choose_mask,
-    .memory = memory_needed,
+    .memory = obs_memory_bytes,
 };

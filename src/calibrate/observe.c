@@ -58,7 +58,7 @@ static lac_status show_value(void *context, int value, const laci_engine_port *p
   return o->how.see(o->how.context, &seen, err);
 }
 
-static const laci_graph *graph_of(const laci_observation *o) {
+static const laci_graph *graph_that_runs(const laci_observation *o) {
   return o->part ? o->part : &o->network->graph;
 }
 
@@ -68,7 +68,7 @@ static void *alloc_input(const laci_observation *o, int input) {
 }
 
 /* Returns the index of the network's input of that name. */
-static int input_at(const laci_observation *o, const char *name) {
+static int find_input_by_name(const laci_observation *o, const char *name) {
   const laci_graph *graph = &o->network->graph;
   for (int i = 0; i < graph->n_inputs; i++)
     if (strcmp(graph->values[graph->inputs[i]].name, name) == 0) return i;
@@ -79,9 +79,9 @@ static void *alloc_port_buffer(const laci_engine_port *port) {
   return laci_alloc(port->size_bytes + 1, 1);
 }
 
-static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget *budget,
-                            lac_error *err) {
-  const laci_graph *graph = graph_of(o);
+static lac_status create_lane_engine(laci_observation *o, observe_lane *lane, laci_budget *budget,
+                                     lac_error *err) {
+  const laci_graph *graph = graph_that_runs(o);
   const laci_engine_observer observer = {
       .values = o->values, .n_values = o->n_values, .see = show_value, .context = lane};
   laci_engine_options options = {
@@ -102,7 +102,8 @@ static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget
   lane->ports = laci_alloc((size_t)n_in + 1, sizeof *lane->ports);
   bool ok = lane->in && lane->ports;
   for (int i = 0; i < lane->n_in && ok; i++) ok = (lane->in[i] = alloc_input(o, i)) != NULL;
-  for (int i = 0; i < n_in && ok; i++) lane->ports[i] = lane->in[input_at(o, ports[i].name)];
+  for (int i = 0; i < n_in && ok; i++)
+    lane->ports[i] = lane->in[find_input_by_name(o, ports[i].name)];
   int n_out = laci_engine_outputs(lane->engine, &ports);
   lane->out = ok ? laci_alloc((size_t)n_out + 1, sizeof *lane->out) : NULL;
   ok = ok && lane->out;
@@ -110,7 +111,7 @@ static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget
   return ok ? LAC_OK : laci_fail_memory(err, o->how.what);
 }
 
-static void close_lane(observe_lane *lane) {
+static void clear_lane(observe_lane *lane) {
   const laci_engine_port *ports;
   int n_out = lane->engine ? laci_engine_outputs(lane->engine, &ports) : 0;
   for (int i = 0; lane->in && i < lane->n_in; i++) laci_free(lane->in[i]);
@@ -122,13 +123,13 @@ static void close_lane(observe_lane *lane) {
 }
 
 /* Creates the lanes. The first one must fit in memory; more are added while memory allows. */
-static lac_status open_lanes(laci_observation *o, lac_error *err) {
+static lac_status create_lanes(laci_observation *o, lac_error *err) {
   laci_budget budget = o->how.budget ? *o->how.budget : laci_budget_with_limit(UINT64_MAX);
   for (; o->n_lanes < o->most_lanes; o->n_lanes++) {
     lac_error why = {0};
-    lac_status st = open_lane(o, &o->lanes[o->n_lanes], &budget, &why);
+    lac_status st = create_lane_engine(o, &o->lanes[o->n_lanes], &budget, &why);
     if (!st) continue;
-    close_lane(&o->lanes[o->n_lanes]);
+    clear_lane(&o->lanes[o->n_lanes]);
     o->lanes[o->n_lanes] = (observe_lane){0};
     bool enough = o->n_lanes > 0 && (st == LAC_MEMORY_LIMIT || st == LAC_NO_MEMORY);
     if (!enough && err) *err = why;
@@ -137,9 +138,9 @@ static lac_status open_lanes(laci_observation *o, lac_error *err) {
   return LAC_OK;
 }
 
-static void close_form(laci_observation *o) {
+static void clear_shape_set(laci_observation *o) {
   for (int lane = 0; lane < o->n_lanes; lane++) {
-    close_lane(&o->lanes[lane]);
+    clear_lane(&o->lanes[lane]);
     o->lanes[lane] = (observe_lane){0};
   }
   o->n_lanes = 0;
@@ -153,7 +154,7 @@ static void close_form(laci_observation *o) {
 }
 
 /* Builds the graph that computes the outputs, without inputs that all samples share. */
-static lac_status build_part(laci_observation *o, lac_error *err) {
+static lac_status build_part_without_constants(laci_observation *o, lac_error *err) {
   laci_network *n = o->network;
   laci_graph *graph = &n->graph;
   laci_part part;
@@ -167,8 +168,8 @@ static lac_status build_part(laci_observation *o, lac_error *err) {
 }
 
 /* Finds the wanted values in the graph that runs. */
-static lac_status find_values(laci_observation *o, lac_error *err) {
-  const laci_graph *graph = graph_of(o);
+static lac_status find_observed_values(laci_observation *o, lac_error *err) {
+  const laci_graph *graph = graph_that_runs(o);
   o->place = laci_alloc((size_t)graph->n_values + 1, sizeof *o->place);
   o->values = laci_alloc((size_t)o->how.n_values + 1, sizeof *o->values);
   if (!o->place || !o->values) return laci_fail_memory(err, o->how.what);
@@ -185,14 +186,14 @@ static lac_status find_values(laci_observation *o, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status open_form(laci_observation *o, int form, lac_error *err) {
-  close_form(o);
+static lac_status prepare_shape_set(laci_observation *o, int form, lac_error *err) {
+  clear_shape_set(o);
   o->form = form;
   lac_status st =
       laci_network_create(o->from, o->how.samples, form, o->how.batch, &o->network, err);
-  if (!st && o->network->is_reduced) st = build_part(o, err);
-  if (!st) st = find_values(o, err);
-  return st ? st : open_lanes(o, err);
+  if (!st && o->network->is_reduced) st = build_part_without_constants(o, err);
+  if (!st) st = find_observed_values(o, err);
+  return st ? st : create_lanes(o, err);
 }
 
 lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe_options *options,
@@ -207,7 +208,7 @@ lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe
   if (most > options->n_batches) most = (int)options->n_batches;
   o->most_lanes = most < 1 ? 1 : most;
   o->lanes = laci_alloc((size_t)o->most_lanes, sizeof *o->lanes);
-  lac_status st = o->lanes ? open_form(o, 0, err) : laci_fail_memory(err, options->what);
+  lac_status st = o->lanes ? prepare_shape_set(o, 0, err) : laci_fail_memory(err, options->what);
   if (st) laci_observe_close(o);
   else *observation = o;
   return st;
@@ -215,14 +216,14 @@ lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe
 
 void laci_observe_close(laci_observation *o) {
   if (!o) return;
-  close_form(o);
+  clear_shape_set(o);
   laci_free(o->lanes);
   laci_free(o);
 }
 
 int laci_observe_count_lanes(const laci_observation *o) { return o->most_lanes; }
 
-static void run_lanes(int64_t begin, int64_t end, void *context) {
+static void run_lane_batches(int64_t begin, int64_t end, void *context) {
   const laci_observation *o = context;
   for (int64_t at = begin; at < end; at++) {
     observe_lane *lane = &o->lanes[at];
@@ -230,8 +231,8 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_form(laci_observation *o, const int64_t *firsts, int64_t n_batches,
-                           lac_error *err) {
+static lac_status run_batches_of_shape_set(laci_observation *o, const int64_t *firsts,
+                                           int64_t n_batches, lac_error *err) {
   const laci_observe_options *how = &o->how;
   for (int64_t done = 0; done < n_batches; done += o->n_lanes) {
     if (laci_interrupted())
@@ -244,7 +245,7 @@ static lac_status run_form(laci_observation *o, const int64_t *firsts, int64_t n
           how->samples->fetch(how->samples->context, lane->first, how->batch, lane->in, err);
       if (st) return st;
     }
-    laci_pool_for(how->pool, n, 1, run_lanes, o);
+    laci_pool_for(how->pool, n, 1, run_lane_batches, o);
     for (int64_t at = 0; at < n; at++) {
       if (o->lanes[at].status && err) *err = o->lanes[at].err;
       if (o->lanes[at].status) return o->lanes[at].status;
@@ -257,15 +258,15 @@ lac_status laci_observe_run(laci_observation *o, lac_error *err) {
   const laci_observe_options *how = &o->how;
   int64_t *firsts = laci_alloc((size_t)how->n_batches + 1, sizeof *firsts);
   lac_status st = firsts ? LAC_OK : laci_fail_memory(err, how->what);
-  for (int form = 0; form < laci_calibration_count_forms(how->samples) && !st; form++) {
+  for (int form = 0; form < laci_calibration_count_shape_sets(how->samples) && !st; form++) {
     int64_t n = 0;
     for (int64_t batch = 0; batch < how->n_batches; batch++) {
       const int64_t first = batch * how->batch;
-      if (laci_calibration_form_of(how->samples, first) == form) firsts[n++] = first;
+      if (laci_calibration_shape_set_of(how->samples, first) == form) firsts[n++] = first;
     }
     if (n == 0) continue;
-    if (form != o->form) st = open_form(o, form, err);
-    if (!st) st = run_form(o, firsts, n, err);
+    if (form != o->form) st = prepare_shape_set(o, form, err);
+    if (!st) st = run_batches_of_shape_set(o, firsts, n, err);
   }
   laci_free(firsts);
   return st;

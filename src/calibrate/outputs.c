@@ -46,7 +46,7 @@ typedef struct comparison {
   const laci_compare_options *how;
   laci_network *networks[NETWORKS];
   laci_part parts[NETWORKS];
-  laci_lanes lanes[NETWORKS];
+  laci_part_engines lanes[NETWORKS];
   int n_lanes, n_inputs, n_outputs;
   int64_t n_units; /* number of units of a batch that are compared: its samples if every output has
                       an axis of samples, else 1 */
@@ -67,7 +67,7 @@ typedef struct comparison {
 
 /* ---- Setting up ---- */
 
-static lac_status find_outputs(laci_network *n, laci_part *part, lac_error *err) {
+static lac_status find_part_of_outputs(laci_network *n, laci_part *part, lac_error *err) {
   const laci_graph *graph = &n->graph;
   bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
   lac_status st = there ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
@@ -87,7 +87,7 @@ static lac_status find_outputs(laci_network *n, laci_part *part, lac_error *err)
   return st;
 }
 
-static lac_status check_same_ends(const comparison *c, lac_error *err) {
+static lac_status check_same_inputs_and_outputs(const comparison *c, lac_error *err) {
   const laci_graph *a = &c->networks[0]->graph, *b = &c->networks[1]->graph;
   bool alike = a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs;
   for (int i = 0; alike && i < a->n_inputs; i++)
@@ -101,14 +101,14 @@ static lac_status check_same_ends(const comparison *c, lac_error *err) {
                            "two networks to be compared have other inputs or outputs");
 }
 
-static lac_status open_networks(comparison *c, const laci_weighted_graph *const from[NETWORKS],
-                                lac_error *err) {
+static lac_status create_networks(comparison *c, const laci_weighted_graph *const from[NETWORKS],
+                                  lac_error *err) {
   lac_status st = LAC_OK;
   for (int i = 0; i < NETWORKS && !st; i++) {
     st = laci_network_create(from[i], c->samples, c->form, c->how->batch, &c->networks[i], err);
-    if (!st) st = find_outputs(c->networks[i], &c->parts[i], err);
+    if (!st) st = find_part_of_outputs(c->networks[i], &c->parts[i], err);
   }
-  return st ? st : check_same_ends(c, err);
+  return st ? st : check_same_inputs_and_outputs(c, err);
 }
 
 /* Returns the number of units of a batch: its samples if all float outputs have them along the
@@ -125,9 +125,9 @@ static int64_t count_units(const comparison *c) {
 
 /* Returns the number of lanes (engines that run at the same time): limited by threads, batches and
  * memory. */
-static int lanes_for(const comparison *c, laci_budget *budget) {
+static int count_lanes(const comparison *c, laci_budget *budget) {
   uint64_t lane = 0;
-  for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory(c->networks[i], &c->parts[i]);
+  for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory_bytes(c->networks[i], &c->parts[i]);
   int n = laci_pool_threads(c->how->pool);
   if (n > MOST_LANES) n = MOST_LANES;
   if (n > c->n_batches) n = (int)c->n_batches;
@@ -135,7 +135,7 @@ static int lanes_for(const comparison *c, laci_budget *budget) {
   return n > 0 ? n : 1;
 }
 
-static lac_status open_buffers(comparison *c, lac_error *err) {
+static lac_status alloc_comparison_buffers(comparison *c, lac_error *err) {
   const laci_network *a = c->networks[0];
   size_t lanes = (size_t)c->n_lanes;
   size_t n_in = lanes * (size_t)c->n_inputs, n_out = lanes * (size_t)(NETWORKS * c->n_outputs);
@@ -163,36 +163,37 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
 
 /* Are all outputs of the first network kept from an earlier comparison, so that it need not be run?
  * */
-static bool are_all_outputs_known(const comparison *c) {
+static bool are_all_outputs_cached(const comparison *c) {
   bool all = c->how->kept != NULL;
   for (int64_t k = 0; all && k < c->n_batches; k++)
     all = laci_kept_outputs_find(c->how->kept, c->firsts[k], c->how->batch) != NULL;
   return all;
 }
 
-static lac_status open_comparison(comparison *c, const laci_weighted_graph *const from[NETWORKS],
+static lac_status comparison_init(comparison *c, const laci_weighted_graph *const from[NETWORKS],
                                   lac_error *err) {
-  lac_status st = open_networks(c, from, err);
+  lac_status st = create_networks(c, from, err);
   if (st) return st;
   laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_with_limit(UINT64_MAX);
   c->n_inputs = c->networks[0]->graph.n_inputs;
   c->n_outputs = c->networks[0]->graph.n_outputs;
   c->n_units = count_units(c);
-  c->n_lanes = lanes_for(c, &budget);
-  st = open_buffers(c, err);
+  c->n_lanes = count_lanes(c, &budget);
+  st = alloc_comparison_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
-    if (i == 0 && are_all_outputs_known(c)) continue;
-    c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget, .engine = c->samples->engine};
-    st =
-        laci_lanes_create(c->networks[i], &c->parts[i], c->networks[i]->weights, &c->lanes[i], err);
+    if (i == 0 && are_all_outputs_cached(c)) continue;
+    c->lanes[i] =
+        (laci_part_engines){.n = c->n_lanes, .budget = &budget, .engine = c->samples->engine};
+    st = laci_part_engines_create(c->networks[i], &c->parts[i], c->networks[i]->weights,
+                                  &c->lanes[i], err);
   }
   return st;
 }
 
-static void close_comparison(comparison *c) {
+static void comparison_clear(comparison *c) {
   size_t lanes = (size_t)c->n_lanes;
   for (int i = 0; i < NETWORKS; i++) {
-    laci_lanes_clear(&c->lanes[i]);
+    laci_part_engines_clear(&c->lanes[i]);
     laci_network_destroy(c->networks[i]);
   }
   for (size_t i = 0; c->in && i < lanes * (size_t)c->n_inputs; i++) laci_free(c->in[i]);
@@ -216,7 +217,7 @@ static void close_comparison(comparison *c) {
 /* ---- Do the samples and outputs vary? ---- */
 
 /* Returns the bytes of one sample of a value whose axis 0 is the batch, else those of the value. */
-static size_t sample_bytes(const comparison *c, int value) {
+static size_t bytes_of_sample(const comparison *c, int value) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;
   size_t bytes = (size_t)laci_network_value_bytes(n, value);
@@ -248,13 +249,13 @@ static bool varies_inside(const uint8_t *sample, size_t bytes, size_t element) {
   return memcmp(sample, sample + element, bytes - element) != 0;
 }
 
-static bool note_input_variety(comparison *c, int64_t lane) {
+static bool update_input_variety(comparison *c, int64_t lane) {
   const laci_network *n = c->networks[0];
   bool ok = true;
   for (int i = 0; i < c->n_inputs && ok; i++) {
     int value = n->graph.inputs[i];
     const laci_type *type = &n->graph.values[value].type;
-    size_t bytes = (size_t)laci_network_value_bytes(n, value), sample = sample_bytes(c, value);
+    size_t bytes = (size_t)laci_network_value_bytes(n, value), sample = bytes_of_sample(c, value);
     const uint8_t *batch = c->in[lane * c->n_inputs + i];
     size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
     c->seen.inputs_vary =
@@ -265,26 +266,26 @@ static bool note_input_variety(comparison *c, int64_t lane) {
   return ok;
 }
 
-static bool note_output_variety(comparison *c, int64_t lane) {
+static bool update_output_variety(comparison *c, int64_t lane) {
   const laci_network *n = c->networks[0];
   bool ok = true;
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
     int value = n->graph.outputs[i];
-    c->seen.outputs_vary =
-        differs_from_first(&c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
-                           (size_t)laci_network_value_bytes(n, value), sample_bytes(c, value), &ok);
+    c->seen.outputs_vary = differs_from_first(
+        &c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
+        (size_t)laci_network_value_bytes(n, value), bytes_of_sample(c, value), &ok);
   }
   return ok;
 }
 
-static lac_status note_variety(comparison *c, int64_t n_lanes, lac_error *err) {
+static lac_status update_variety(comparison *c, int64_t n_lanes, lac_error *err) {
   bool ok = true;
   for (int64_t lane = 0; lane < n_lanes && ok; lane++)
-    ok = note_input_variety(c, lane) && note_output_variety(c, lane);
+    ok = update_input_variety(c, lane) && update_output_variety(c, lane);
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
-static const char *why_result_is_doubtful(const laci_compare_options *how, const totals *t) {
+static const char *find_reason_for_doubt(const laci_compare_options *how, const totals *t) {
   const bool several = how->n > 1;
   const sums *all = &t->sums;
   if (!isfinite(all->errors.e) || !isfinite(all->errors.s)) return "outputs are not finite";
@@ -299,7 +300,7 @@ static const char *why_result_is_doubtful(const laci_compare_options *how, const
 
 /* Runs one network on the batch of a lane. A part's inputs are those inputs of the network that the
  * part reads. */
-static lac_status run_network(const comparison *c, int which, int lane, lac_error *err) {
+static lac_status run_network_in_lane(const comparison *c, int which, int lane, lac_error *err) {
   const laci_part *part = &c->parts[which];
   const laci_graph *graph = &c->networks[which]->graph;
   const void **in = laci_alloc((size_t)part->n_inputs + 1, sizeof *in);
@@ -309,34 +310,34 @@ static lac_status run_network(const comparison *c, int which, int lane, lac_erro
       if (graph->inputs[port] == part->inputs[i]) in[i] = c->in[lane * c->n_inputs + port];
   }
   void **out = c->out + (lane * NETWORKS + which) * c->n_outputs;
-  lac_status st = laci_lanes_run(&c->lanes[which], lane, in, out, err);
+  lac_status st = laci_part_engines_run(&c->lanes[which], lane, in, out, err);
   laci_free(in);
   return st;
 }
 
-static size_t output_bytes(const comparison *c, int output) {
+static size_t bytes_of_output(const comparison *c, int output) {
   const laci_network *n = c->networks[0];
   return (size_t)laci_network_value_bytes(n, n->graph.outputs[output]);
 }
 
 /* Copies the first network's kept outputs into the lane's buffers. */
-static void copy_known_outputs(const comparison *c, int lane) {
+static void copy_cached_outputs(const comparison *c, int lane) {
   const uint8_t *from = c->known[lane];
   for (int i = 0; i < c->n_outputs; i++) {
-    memcpy(c->out[lane * NETWORKS * c->n_outputs + i], from, output_bytes(c, i));
-    from += output_bytes(c, i);
+    memcpy(c->out[lane * NETWORKS * c->n_outputs + i], from, bytes_of_output(c, i));
+    from += bytes_of_output(c, i);
   }
 }
 
-static void keep_outputs(const comparison *c, int lane) {
+static void cache_outputs(const comparison *c, int lane) {
   const int64_t batch = c->how->batch;
   uint64_t bytes = 0;
   if (c->known[lane]) return;
-  for (int i = 0; i < c->n_outputs; i++) bytes += output_bytes(c, i);
+  for (int i = 0; i < c->n_outputs; i++) bytes += bytes_of_output(c, i);
   uint8_t *to = laci_kept_outputs_add(c->how->kept, c->at[lane], batch, bytes);
   for (int i = 0; to && i < c->n_outputs; i++) {
-    memcpy(to, c->out[lane * NETWORKS * c->n_outputs + i], output_bytes(c, i));
-    to += output_bytes(c, i);
+    memcpy(to, c->out[lane * NETWORKS * c->n_outputs + i], bytes_of_output(c, i));
+    to += bytes_of_output(c, i);
   }
 }
 
@@ -378,26 +379,26 @@ static void add_squares(const float *a, const float *b, int64_t n, double *error
   }
 }
 
-static laci_error_sums sums_of_unit(double e, double s) {
+static laci_error_sums make_sums_of_unit(double e, double s) {
   return (laci_error_sums){1, e, s, e * e, e * s, s * s};
 }
 
-static void compare_parts(const comparison *c, int output, const float *const y[NETWORKS],
-                          int64_t unit, sums *to) {
+static void add_part_errors(const comparison *c, int output, const float *const y[NETWORKS],
+                            int64_t unit, sums *to) {
   const laci_output_cut *cut = &c->cuts[output];
   const laci_shape *shape =
       &c->networks[0]->graph.values[c->networks[0]->graph.outputs[output]].type.shape;
   const int64_t count = laci_shape_count(shape) / c->n_units;
   double e[2] = {0}, s[2] = {0};
   if (cut->n_parts == 0) return;
-  laci_output_cut_add(cut, y, unit * count, count, e, s);
+  laci_output_cut_add_errors(cut, y, unit * count, count, e, s);
   for (int p = 0; p < cut->n_parts; p++) {
-    const laci_error_sums one = sums_of_unit(e[p], s[p]);
+    const laci_error_sums one = make_sums_of_unit(e[p], s[p]);
     laci_error_sums_add(&to->parts[cut->first + p], &one);
   }
 }
 
-static void compare_unit(const comparison *c, int lane, int64_t unit, sums *all) {
+static void add_unit_errors(const comparison *c, int lane, int64_t unit, sums *all) {
   const laci_network *n = c->networks[0];
   double e = 0, s = 0;
   for (int i = 0; i < c->n_outputs; i++) {
@@ -407,15 +408,15 @@ static void compare_unit(const comparison *c, int lane, int64_t unit, sums *all)
     const float *a = c->out[lane * NETWORKS * c->n_outputs + i];
     const float *b = c->out[(lane * NETWORKS + 1) * c->n_outputs + i];
     add_squares(a + unit * count, b + unit * count, count, &e, &s);
-    compare_parts(c, i, (const float *const[NETWORKS]){a, b}, unit, all);
+    add_part_errors(c, i, (const float *const[NETWORKS]){a, b}, unit, all);
   }
-  const laci_error_sums one = sums_of_unit(e, s);
+  const laci_error_sums one = make_sums_of_unit(e, s);
   laci_error_sums_add(&all->errors, &one);
 }
 
-static void compare_outputs(const comparison *c, int lane, sums *s) {
+static void add_batch_errors(const comparison *c, int lane, sums *s) {
   const laci_network *n = c->networks[0];
-  for (int64_t unit = 0; unit < c->n_units; unit++) compare_unit(c, lane, unit, s);
+  for (int64_t unit = 0; unit < c->n_units; unit++) add_unit_errors(c, lane, unit, s);
   if (c->n_outputs < 1) return;
   const laci_type *type = &n->graph.values[n->graph.outputs[0]].type;
   const float *y[NETWORKS] = {c->out[lane * NETWORKS * c->n_outputs],
@@ -423,15 +424,15 @@ static void compare_outputs(const comparison *c, int lane, sums *s) {
   if (laci_dtype_is_float(type->dtype)) compare_answers(c, lane, y, &type->shape, s);
 }
 
-static void compare_lanes(int64_t begin, int64_t end, void *context) {
+static void run_and_compare_lanes(int64_t begin, int64_t end, void *context) {
   const comparison *c = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
-    if (c->known[lane]) copy_known_outputs(c, (int)lane);
+    if (c->known[lane]) copy_cached_outputs(c, (int)lane);
     for (int i = c->known[lane] ? 1 : 0; i < NETWORKS && !st; i++)
-      st = run_network(c, i, (int)lane, &c->errors[lane]);
+      st = run_network_in_lane(c, i, (int)lane, &c->errors[lane]);
     c->sums[lane] = (sums){0};
-    if (!st) compare_outputs(c, (int)lane, &c->sums[lane]);
+    if (!st) add_batch_errors(c, (int)lane, &c->sums[lane]);
     c->status[lane] = st;
   }
 }
@@ -449,10 +450,10 @@ static void add_sums(sums *to, const sums *from) {
 
 /* Decides how outputs are cut into parts, from the first network's outputs for the batch of lane 0.
  * */
-static lac_status decide_cuts(comparison *c, totals *t, lac_error *err) {
+static lac_status decide_output_cuts(comparison *c, totals *t, lac_error *err) {
   const laci_graph *graph = &c->networks[0]->graph;
-  if (c->known[0]) copy_known_outputs(c, 0);
-  lac_status st = c->known[0] ? LAC_OK : run_network(c, 0, 0, err);
+  if (c->known[0]) copy_cached_outputs(c, 0);
+  lac_status st = c->known[0] ? LAC_OK : run_network_in_lane(c, 0, 0, err);
   int n = 0;
   for (int i = 0; i < c->n_outputs && !st && n + 2 <= LACI_MOST_PARTS; i++) {
     const laci_type *type = &graph->values[graph->outputs[i]].type;
@@ -485,43 +486,43 @@ static lac_status compare_all(comparison *c, totals *t, lac_error *err) {
     for (int64_t lane = 0; lane < n; lane++)
       c->known[lane] = laci_kept_outputs_find(c->how->kept, c->at[lane], batch);
     memset(c->errors, 0, (size_t)n * sizeof *c->errors);
-    if (done == 0) st = decide_cuts(c, t, err);
+    if (done == 0) st = decide_output_cuts(c, t, err);
     if (st) return st;
-    laci_pool_for(c->how->pool, n, 1, compare_lanes, c);
+    laci_pool_for(c->how->pool, n, 1, run_and_compare_lanes, c);
     for (int64_t lane = 0; lane < n; lane++) {
       if (c->status[lane] && err) *err = c->errors[lane];
       if (c->status[lane]) return c->status[lane];
       add_sums(&t->sums, &c->sums[lane]);
-      keep_outputs(c, (int)lane);
+      cache_outputs(c, (int)lane);
     }
-    st = note_variety(c, n, err);
+    st = update_variety(c, n, err);
     if (st) return st;
   }
   return LAC_OK;
 }
 
-static lac_status list_batches(comparison *c, lac_error *err) {
+static lac_status list_batches_of_shape_set(comparison *c, lac_error *err) {
   const int64_t batch = c->how->batch, end = c->how->first + c->how->n;
   c->firsts = laci_alloc((size_t)(c->how->n / batch) + 1, sizeof *c->firsts);
   if (!c->firsts) return laci_fail_memory(err, "outputs to be compared");
   for (int64_t at = c->how->first; at + batch <= end; at += batch)
-    if (laci_calibration_form_of(c->samples, at) == c->form) c->firsts[c->n_batches++] = at;
+    if (laci_calibration_shape_set_of(c->samples, at) == c->form) c->firsts[c->n_batches++] = at;
   return LAC_OK;
 }
 
 /* Compares the networks on the samples of one form. */
-static lac_status compare_form(comparison *c, const laci_weighted_graph *const from[NETWORKS],
-                               totals *to, lac_error *err) {
-  lac_status st = list_batches(c, err);
-  if (!st && (c->n_batches > 0 || laci_calibration_count_forms(c->samples) == 1)) {
-    st = open_comparison(c, from, err);
+static lac_status compare_shape_set(comparison *c, const laci_weighted_graph *const from[NETWORKS],
+                                    totals *to, lac_error *err) {
+  lac_status st = list_batches_of_shape_set(c, err);
+  if (!st && (c->n_batches > 0 || laci_calibration_count_shape_sets(c->samples) == 1)) {
+    st = comparison_init(c, from, err);
     if (!st) st = compare_all(c, to, err);
     to->n_forms++;
     to->inputs_vary = to->inputs_vary || c->seen.inputs_vary || to->n_forms > 1;
     to->outputs_vary = to->outputs_vary || c->seen.outputs_vary || to->n_forms > 1;
     to->inside_varies = to->inside_varies || c->seen.inside_varies || c->n_inputs == 0;
   }
-  close_comparison(c);
+  comparison_clear(c);
   return st;
 }
 
@@ -533,12 +534,12 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   totals t = {.n_forms = 0};
   *difference = (laci_output_difference){0};
   lac_status st = LAC_OK;
-  for (int form = 0; form < laci_calibration_count_forms(samples) && !st; form++) {
+  for (int form = 0; form < laci_calibration_count_shape_sets(samples) && !st; form++) {
     comparison c = {.samples = samples, .how = options, .form = form};
-    st = compare_form(&c, from, &t, err);
+    st = compare_shape_set(&c, from, &t, err);
   }
   if (st) return st;
-  const char *doubt = why_result_is_doubtful(options, &t);
+  const char *doubt = find_reason_for_doubt(options, &t);
   sums all = t.sums;
   if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {
     all.errors.e = INFINITY; /* a difference that is not finite counts as infinite, so that no

@@ -59,8 +59,8 @@ lac_status laci_part_find_nodes(laci_network *n, const bool *there, int n_wanted
 
 /* ---- Building the graph of a part ---- */
 
-static lac_status add_stored(const laci_network *n, laci_graph *graph, int value,
-                             const uint8_t *bytes, lac_error *err) {
+static lac_status add_stored_tensor(const laci_network *n, laci_graph *graph, int value,
+                                    const uint8_t *bytes, lac_error *err) {
   const laci_stored *from = &n->graph.stored[n->graph.values[value].stored];
   const char *name = n->graph.values[value].name;
   int id;
@@ -88,7 +88,7 @@ static lac_status add_known_constant(const laci_network *n, laci_graph *graph, i
   if (laci_graph_find_value(graph, v->name) >= 0) return LAC_OK;
   uint8_t *bytes = laci_arena_alloc(graph->arena, (size_t)known->count + 1, size);
   if (!bytes) return laci_fail_memory(err, "a part of the network");
-  laci_write_i(known->dtype, known->i, known->count, bytes);
+  laci_write_i64(known->dtype, known->i, known->count, bytes);
   return laci_graph_add_stored(graph,
                                &(laci_stored){.name = v->name,
                                               .dtype = known->dtype,
@@ -108,7 +108,7 @@ static lac_status add_node(const laci_network *n, laci_graph *graph, const laci_
     ids[i] = -1;
     if (v < 0) continue;
     int stored = from->values[v].stored;
-    if (stored >= 0) st = add_stored(n, graph, v, weights[stored], err);
+    if (stored >= 0) st = add_stored_tensor(n, graph, v, weights[stored], err);
     else if (is_content_known(n, v)) st = add_known_constant(n, graph, v, err);
     if (!st) ids[i] = laci_graph_intern_value(graph, from->values[v].name);
   }
@@ -157,7 +157,7 @@ static bool is_in_list(const int *list, int n, int value) {
 }
 
 /* Returns the index of the last of the part's nodes that reads the value. */
-static int last_reader(const laci_network *n, const laci_part *part, int value) {
+static int find_last_reader(const laci_network *n, const laci_part *part, int value) {
   for (int at = part->n_nodes - 1; at >= 0; at--) {
     const laci_node *node = &n->graph.nodes[part->nodes[at]];
     if (is_in_list(node->inputs, node->n_inputs, value)) return at;
@@ -165,7 +165,7 @@ static int last_reader(const laci_network *n, const laci_part *part, int value) 
   return -1;
 }
 
-uint64_t laci_part_memory(const laci_network *n, const laci_part *part) {
+uint64_t laci_part_memory_bytes(const laci_network *n, const laci_part *part) {
   uint64_t live = 0, most = 0, stored = 0;
   for (int at = 0; at < part->n_nodes; at++) {
     const laci_node *node = &n->graph.nodes[part->nodes[at]];
@@ -186,8 +186,8 @@ uint64_t laci_part_memory(const laci_network *n, const laci_part *part) {
       bool inside = producer >= 0 && is_in_list(part->nodes, part->n_nodes, producer) &&
                     !is_in_list(part->outputs, part->n_outputs, v) &&
                     !is_in_list(node->inputs, i, v);
-      if (inside && last_reader(n, part, v) == at) live -= laci_network_value_bytes(n, v);
+      if (inside && find_last_reader(n, part, v) == at) live -= laci_network_value_bytes(n, v);
     }
   }
-  return laci_bytes_of(1, (size_t)(most + stored));
+  return laci_count_bytes_saturated(1, (size_t)(most + stored));
 }

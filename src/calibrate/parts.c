@@ -20,7 +20,7 @@ typedef struct row_kinds {
 } row_kinds;
 
 /* Finds out what is true of all rows of n elements. */
-static row_kinds look_at_rows(const float *x, int64_t rows, int64_t n) {
+static row_kinds classify_rows(const float *x, int64_t rows, int64_t n) {
   row_kinds k = {n > 1, n > 1, n > 1};
   for (int64_t r = 0; r < rows && (k.probabilities || k.logarithms || k.unit); r++) {
     double sum = 0, powers = 0, squares = 0;
@@ -42,18 +42,18 @@ static row_kinds look_at_rows(const float *x, int64_t rows, int64_t n) {
 
 /* ---- Scales ---- */
 
-static int compare(const void *a, const void *b) {
+static int compare_doubles(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
 /* Returns the mean square at the upper end of the widest gap between slices; 0: none is wide. */
-static double find_gap(const double *squares, int64_t n, double *ratio) {
+static double find_widest_scale_gap(const double *squares, int64_t n, double *ratio) {
   double *sorted = laci_alloc((size_t)n + 1, sizeof *sorted), above = 0;
   *ratio = apart * apart;
   if (!sorted) return 0;
   memcpy(sorted, squares, (size_t)n * sizeof *sorted);
-  qsort(sorted, (size_t)n, sizeof *sorted, compare);
+  qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
   for (int64_t k = 1; k < n; k++) {
     if (!(sorted[k - 1] > 0) || !(sorted[k] / sorted[k - 1] > *ratio)) continue;
     *ratio = sorted[k] / sorted[k - 1];
@@ -64,7 +64,7 @@ static double find_gap(const double *squares, int64_t n, double *ratio) {
 }
 
 /* Cuts along the axis with the widest gap between the scales of its slices. */
-static void find_scales(const laci_shape *shape, const float *x, laci_output_cut *cut) {
+static void split_by_scale(const laci_shape *shape, const float *x, laci_output_cut *cut) {
   const int64_t count = laci_shape_count(shape);
   double widest = 0;
   for (int axis = 1; axis < shape->rank; axis++) {
@@ -75,7 +75,7 @@ static void find_scales(const laci_shape *shape, const float *x, laci_output_cut
     double *squares = laci_alloc((size_t)n, sizeof *squares);
     if (!squares) return;
     for (int64_t j = 0; j < count; j++) squares[j / inner % n] += (double)x[j] * (double)x[j];
-    const double above = find_gap(squares, n, &ratio);
+    const double above = find_widest_scale_gap(squares, n, &ratio);
     bool *is_small = above > 0 && ratio > widest ? laci_alloc((size_t)n, sizeof *is_small) : NULL;
     for (int64_t k = 0; is_small && k < n; k++) is_small[k] = squares[k] < above;
     laci_free(squares);
@@ -92,10 +92,10 @@ void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output
   const int64_t count = laci_shape_count(shape);
   cut->row = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
   const bool has_rows = shape->rank > 1 && count > 0 && cut->row > 1;
-  const row_kinds k = has_rows ? look_at_rows(x, count / cut->row, cut->row) : (row_kinds){0};
+  const row_kinds k = has_rows ? classify_rows(x, count / cut->row, cut->row) : (row_kinds){0};
   cut->answers = k.probabilities || k.logarithms;
   cut->unit_rows = k.unit && !cut->answers;
-  if (!cut->answers && shape->rank > 2) find_scales(shape, x, cut);
+  if (!cut->answers && shape->rank > 2) split_by_scale(shape, x, cut);
   cut->n_parts = cut->is_small ? 2 : 1;
 }
 
@@ -113,8 +113,8 @@ static int64_t index_of_largest(const float *x, int64_t n) {
   return at;
 }
 
-void laci_output_cut_add(const laci_output_cut *cut, const float *const y[2], int64_t begin,
-                         int64_t n, double *e, double *s) {
+void laci_output_cut_add_errors(const laci_output_cut *cut, const float *const y[2], int64_t begin,
+                                int64_t n, double *e, double *s) {
   for (int64_t r = 0; cut->answers && r < n / cut->row; r++) {
     const int64_t at = begin + r * cut->row;
     e[0] += index_of_largest(y[0] + at, cut->row) != index_of_largest(y[1] + at, cut->row);
@@ -141,7 +141,7 @@ double laci_error_sums_ratio(const laci_error_sums *sums) {
   return sums->s > 0 ? sums->e / sums->s : sums->e > 0 ? INFINITY : 0;
 }
 
-double laci_worst_part(const laci_output_difference *d) {
+double laci_worst_part_error(const laci_output_difference *d) {
   double worst = d->n_parts > 0 ? 0 : d->relative;
   for (int p = 0; p < d->n_parts; p++)
     worst = fmax(worst, laci_error_sums_ratio(&d->parts[p].sums));

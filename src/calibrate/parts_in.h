@@ -28,7 +28,7 @@ void laci_output_cut_clear(laci_output_cut *cut);
 
 /** Adds the elements [begin, begin + n) of an output, which belong to one unit: to e and s, each
  * [cut->n_parts]. */
-void laci_output_cut_add(const laci_output_cut *cut, const float *const y[2], int64_t begin,
-                         int64_t n, double *e, double *s);
+void laci_output_cut_add_errors(const laci_output_cut *cut, const float *const y[2], int64_t begin,
+                                int64_t n, double *e, double *s);
 
 #endif

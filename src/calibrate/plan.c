@@ -18,7 +18,7 @@ typedef struct planning {
 
 /* ---- Stops ---- */
 
-static int stop_of_value(const laci_walk_plan *plan, int value) {
+static int find_stop_of_value(const laci_walk_plan *plan, int value) {
   for (int s = 0; s < plan->n_stops; s++)
     if (plan->stops[s].value == value) return s;
   return -1;
@@ -31,7 +31,7 @@ static int compare_by_node(const void *a, const void *b) {
 
 /* Sorts the stops by their first layers, so that a value comes after all values that it depends on.
  */
-static lac_status find_stops(planning *p) {
+static lac_status list_stops(planning *p) {
   laci_walk_plan *plan = p->plan;
   size_t n = (size_t)plan->n_layers;
   plan->stops = laci_arena_alloc(&p->network->arena, n + 1, sizeof *plan->stops);
@@ -42,7 +42,7 @@ static lac_status find_stops(planning *p) {
   }
   qsort(plan->layers, n, sizeof *plan->layers, compare_by_node);
   for (size_t l = 0; l < n; l++) {
-    int s = stop_of_value(plan, plan->layers[l].value);
+    int s = find_stop_of_value(plan, plan->layers[l].value);
     if (s < 0) plan->stops[s = plan->n_stops++].value = plan->layers[l].value;
     plan->stops[s].n_layers++;
   }
@@ -59,7 +59,7 @@ static lac_status find_stops(planning *p) {
 
 /* ---- Finding which values differ in the pruned network, and how long each is needed ---- */
 
-static void spread_differences(planning *p, const bool *is_pruned) {
+static void mark_differing_values(planning *p, const bool *is_pruned) {
   const laci_graph *graph = &p->network->graph;
   bool *differs = p->plan->differs;
   for (int v = 0; v < graph->n_values; v++)
@@ -74,7 +74,7 @@ static void spread_differences(planning *p, const bool *is_pruned) {
   }
 }
 
-static void start_from_inputs(planning *p) {
+static void mark_inputs_available(planning *p) {
   const laci_graph *graph = &p->network->graph;
   for (int v = 0; v < graph->n_values; v++) p->there[v] = graph->values[v].is_input;
 }
@@ -91,11 +91,11 @@ static void mark_computed_values(planning *p, const laci_part *part) {
   }
 }
 
-static lac_status find_last_stops(planning *p) {
+static lac_status find_last_stop_of_values(planning *p) {
   const laci_graph *graph = &p->network->graph;
   laci_walk_plan *plan = p->plan;
   for (int n = 0; n < graph->n_nodes; n++) p->stop_of[n] = -1;
-  start_from_inputs(p);
+  mark_inputs_available(p);
   for (int s = 0; s < plan->n_stops; s++) {
     laci_part part = {0};
     int value = plan->stops[s].value;
@@ -108,7 +108,7 @@ static lac_status find_last_stops(planning *p) {
   }
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
-    plan->last_stop[v] = stop_of_value(plan, v);
+    plan->last_stop[v] = find_stop_of_value(plan, v);
     for (int r = 0; r < value->n_readers; r++) {
       int s = p->stop_of[value->readers[r]];
       if (s > plan->last_stop[v]) plan->last_stop[v] = s;
@@ -121,7 +121,7 @@ static lac_status find_last_stops(planning *p) {
 
 /* Lists the outputs of the part of the network that runs before stop s: the input of the stop's
  * layers, and values that later parts read. */
-static int list_outputs(planning *p, int s, int stream) {
+static int list_part_outputs(planning *p, int s, int stream) {
   const laci_graph *graph = &p->network->graph;
   const laci_walk_plan *plan = p->plan;
   int n = 0;
@@ -146,9 +146,9 @@ static lac_status make_empty_parts(planning *p, laci_stop *stop) {
   return LAC_OK;
 }
 
-static lac_status find_parts(planning *p) {
+static lac_status make_parts_of_stops(planning *p) {
   laci_walk_plan *plan = p->plan;
-  start_from_inputs(p);
+  mark_inputs_available(p);
   for (int s = 0; s < plan->n_stops; s++) {
     laci_stop *stop = &plan->stops[s];
     lac_status st = LAC_OK;
@@ -158,7 +158,7 @@ static lac_status find_parts(planning *p) {
       continue;
     }
     for (int stream = 0; stream < LACI_STREAMS && !st; stream++) {
-      int n = list_outputs(p, s, stream);
+      int n = list_part_outputs(p, s, stream);
       if (n == 0) continue;
       st = laci_part_find_nodes(p->network, p->there, n, p->wanted, &stop->part[stream], p->err);
     }
@@ -179,10 +179,10 @@ lac_status laci_walk_plan_make(laci_network *network, const bool *is_pruned, lac
   p.wanted = laci_alloc(n_values + 1, sizeof *p.wanted);
   bool ok = plan->differs && plan->last_stop && p.there && p.stop_of && p.wanted;
   lac_status st = ok ? LAC_OK : laci_fail_memory(err, "the parts of the network");
-  if (!st) st = find_stops(&p);
-  if (!st) spread_differences(&p, is_pruned);
-  if (!st) st = find_last_stops(&p);
-  if (!st) st = find_parts(&p);
+  if (!st) st = list_stops(&p);
+  if (!st) mark_differing_values(&p, is_pruned);
+  if (!st) st = find_last_stop_of_values(&p);
+  if (!st) st = make_parts_of_stops(&p);
   laci_free(p.there);
   laci_free(p.stop_of);
   laci_free(p.wanted);

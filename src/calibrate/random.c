@@ -6,12 +6,13 @@
 #include "base/rng.h"
 #include "calibrate/score_in.h"
 
-static lac_status draw_saliency(const laci_sums *sums, double *out, lac_error *err) {
+static lac_status draw_random_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   const uint64_t stream = laci_hash64(fit->name, strlen(fit->name), 0);
   (void)err;
-  for (int64_t at = 0; at < count; at++) out[at] = laci_rng_unit(fit->seed, stream, (uint64_t)at);
+  for (int64_t at = 0; at < count; at++)
+    out[at] = laci_rng_unit_interval(fit->seed, stream, (uint64_t)at);
   return LAC_OK;
 }
 
@@ -19,5 +20,5 @@ const laci_score laci_score_random = {
     .name = "random",
     .title = "random",
     .paper = "uniform numbers: what every score has to better",
-    .saliency = draw_saliency,
+    .saliency = draw_random_saliency,
 };

@@ -32,26 +32,26 @@ static bool widen_range(laci_range *r, const float *x, int64_t n) {
   return finite;
 }
 
-static void count_bins(laci_range *r, const float *x, int64_t n) {
+static void add_to_histogram(laci_range *r, const float *x, int64_t n) {
   double per = r->high > r->low ? LACI_RANGE_BINS / (r->high - r->low) : 0;
   for (int64_t i = 0; i < n; i++) {
     if (x[i] == 0) {
       r->n_zeros++;
       continue;
     }
-    r->bins[laci_int_within(((double)x[i] - r->low) * per, 0, LACI_RANGE_BINS - 1)]++;
+    r->bins[laci_clamp_to_range(((double)x[i] - r->low) * per, 0, LACI_RANGE_BINS - 1)]++;
     r->n_others++;
   }
 }
 
-static laci_range *range_of(const range_job *job, int lane, int value) {
+static laci_range *range_in_lane(const range_job *job, int lane, int value) {
   return &job->ranges[(size_t)lane * (size_t)job->how->n_values + (size_t)value];
 }
 
-static lac_status see_value(void *context, const laci_observed *seen, lac_error *err) {
+static lac_status add_value_to_range(void *context, const laci_observed *seen, lac_error *err) {
   const range_job *job = context;
-  laci_range *r = range_of(job, seen->lane, seen->place);
-  if (job->counts) count_bins(r, seen->elements, seen->n);
+  laci_range *r = range_in_lane(job, seen->lane, seen->place);
+  if (job->counts) add_to_histogram(r, seen->elements, seen->n);
   else if (!widen_range(r, seen->elements, seen->n))
     return laci_fail(err, LAC_BAD_VALUE,
                      "value '%s' is NaN or infinite on the calibration data; wanted finite numbers",
@@ -59,21 +59,21 @@ static lac_status see_value(void *context, const laci_observed *seen, lac_error 
   return LAC_OK;
 }
 
-static void join_ranges(const range_job *job, laci_range *ranges) {
+static void merge_lane_ranges(const range_job *job, laci_range *ranges) {
   for (int v = 0; v < job->how->n_values; v++) {
     for (int lane = 0; lane < job->n_lanes; lane++) {
-      const laci_range *r = range_of(job, lane, v);
+      const laci_range *r = range_in_lane(job, lane, v);
       if (r->low < ranges[v].low) ranges[v].low = r->low;
       if (r->high > ranges[v].high) ranges[v].high = r->high;
     }
-    for (int lane = 0; lane < job->n_lanes; lane++) *range_of(job, lane, v) = ranges[v];
+    for (int lane = 0; lane < job->n_lanes; lane++) *range_in_lane(job, lane, v) = ranges[v];
   }
 }
 
-static void join_counts(const range_job *job, laci_range *ranges) {
+static void merge_lane_histograms(const range_job *job, laci_range *ranges) {
   for (int v = 0; v < job->how->n_values; v++) {
     for (int lane = 0; lane < job->n_lanes; lane++) {
-      const laci_range *r = range_of(job, lane, v);
+      const laci_range *r = range_in_lane(job, lane, v);
       ranges[v].n_zeros += r->n_zeros;
       ranges[v].n_others += r->n_others;
       for (int k = 0; k < LACI_RANGE_BINS; k++) ranges[v].bins[k] += r->bins[k];
@@ -91,7 +91,7 @@ lac_status laci_ranges_measure(const laci_weighted_graph *from, const laci_range
                                     .n_batches = options->n_batches,
                                     .pool = options->pool,
                                     .budget = options->budget,
-                                    .see = see_value,
+                                    .see = add_value_to_range,
                                     .context = &job,
                                     .what = "ranges of values"};
   laci_observation *observation = NULL;
@@ -102,10 +102,10 @@ lac_status laci_ranges_measure(const laci_weighted_graph *from, const laci_range
   job.ranges = laci_alloc((size_t)job.n_lanes * (size_t)options->n_values + 1, sizeof *job.ranges);
   if (!job.ranges) st = laci_fail_memory(err, how.what);
   if (!st) st = laci_observe_run(observation, err);
-  if (!st) join_ranges(&job, ranges);
+  if (!st) merge_lane_ranges(&job, ranges);
   job.counts = true;
   if (!st) st = laci_observe_run(observation, err);
-  if (!st) join_counts(&job, ranges);
+  if (!st) merge_lane_histograms(&job, ranges);
   laci_free(job.ranges);
   laci_observe_close(observation);
   return st;

@@ -53,6 +53,6 @@ typedef struct laci_affine {
 
 /** Chooses scale and zero point for a range. is_signed: -127 .. 127 with zero point 0; else 0 ..
  * 255, with the zero point that the range implies. */
-laci_affine laci_range_affine(const laci_range *range, laci_range_rule rule, bool is_signed);
+laci_affine laci_range_choose_affine(const laci_range *range, laci_range_rule rule, bool is_signed);
 
 #endif

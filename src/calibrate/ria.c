@@ -11,7 +11,7 @@
 
 static double share_of_sum(double weight, double sum) { return sum > 0 ? weight / sum : 0; }
 
-static lac_status compute_saliency(const laci_sums *sums, double *out, lac_error *err) {
+static lac_status compute_ria_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int columns = fit->columns;
   double *of_column = laci_alloc((size_t)columns, sizeof *of_column);
@@ -36,7 +36,7 @@ static lac_status compute_saliency(const laci_sums *sums, double *out, lac_error
   return LAC_OK;
 }
 
-static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
+static uint64_t ria_memory_bytes(const laci_fit *fit, int n_threads) {
   (void)n_threads;
   return (uint64_t)fit->columns * sizeof(double);
 }
@@ -48,6 +48,6 @@ const laci_score laci_score_ria = {
         "Zhang, Bai, Lin, Zhao, Hou, Cannistraci, \"Plug-and-play: an efficient post-training "
         "pruning method for large language models\", ICLR 2024",
     .needs_gram = true,
-    .saliency = compute_saliency,
-    .memory = memory_needed,
+    .saliency = compute_ria_saliency,
+    .memory = ria_memory_bytes,
 };

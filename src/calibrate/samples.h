@@ -52,19 +52,20 @@ typedef struct laci_calibration_cut {
 } laci_calibration_cut;
 
 /** Returns the batch size that network and samples require; 0: any. */
-int64_t laci_calibration_fixed_batch(const laci_graph *graph,
-                                     const laci_calibration_samples *samples);
+int64_t laci_calibration_required_batch(const laci_graph *graph,
+                                        const laci_calibration_samples *samples);
 /** Returns why samples cannot be stacked along axis 0 of one input (constants, other axes, several
  * forms), a static text; NULL: they can. */
-const char *laci_calibration_why_not_plain(const laci_calibration_samples *samples, int n_inputs);
+const char *laci_calibration_why_not_stackable(const laci_calibration_samples *samples,
+                                               int n_inputs);
 
-static inline int laci_calibration_axis(const laci_calibration_samples *s, int input) {
+static inline int laci_calibration_sample_axis(const laci_calibration_samples *s, int input) {
   return s->axes ? s->axes[input] : 0;
 }
-static inline int laci_calibration_count_forms(const laci_calibration_samples *s) {
+static inline int laci_calibration_count_shape_sets(const laci_calibration_samples *s) {
   return s->n_forms > 0 ? s->n_forms : 1;
 }
-static inline int laci_calibration_form_of(const laci_calibration_samples *s, int64_t sample) {
+static inline int laci_calibration_shape_set_of(const laci_calibration_samples *s, int64_t sample) {
   return s->n_forms > 1 ? s->form_of[sample] : 0;
 }
 
@@ -130,7 +131,7 @@ void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from);
 /** Returns e / s; 0 if both are 0, infinity if only s is 0. */
 double laci_error_sums_ratio(const laci_error_sums *sums);
 /** Returns the largest e / s of all parts; `relative` if there are no parts. */
-double laci_worst_part(const laci_output_difference *difference);
+double laci_worst_part_error(const laci_output_difference *difference);
 
 /** Outputs of a network on batches of samples, kept for later comparisons with that network on the
  * same samples. One thread at a time may use it. laci_kept_outputs_create returns NULL if memory is

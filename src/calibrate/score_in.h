@@ -36,7 +36,7 @@ struct laci_score {
 
 /** Returns d as defined at the top of fit.h; 1 where H is all zeros, since any d > 0 is right
  * there. */
-double laci_fit_damping(const laci_fit *fit);
+double laci_fit_compute_damping(const laci_fit *fit);
 
 /** Computes target [rows, columns] = W_d (K + d I). */
 void laci_fit_compute_target(const laci_sums *sums, double *target);
@@ -51,17 +51,17 @@ typedef struct laci_fit_block {
 } laci_fit_block;
 
 /** laci_fit_count_blocks returns the number of N:M blocks of a row: ceil(channels / m) for every
- * tap. laci_fit_block_at returns block number `at`, in the order of columns. */
+ * tap. laci_fit_find_block returns block number `at`, in the order of columns. */
 int laci_fit_count_blocks(const laci_fit *fit);
-laci_fit_block laci_fit_block_at(const laci_fit *fit, int at);
+laci_fit_block laci_fit_find_block(const laci_fit *fit, int at);
 
 /** Sets mask[c] to 1 for the n largest of n_columns scores, else to 0; of equal scores the lower
  * column is kept. */
-void laci_fit_keep_block(const double *score, int n_columns, int n, uint8_t *mask);
-/** Does laci_fit_keep_block for every block of a row. */
-void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *mask);
+void laci_fit_mask_block(const double *score, int n_columns, int n, uint8_t *mask);
+/** Does laci_fit_mask_block for every block of a row. */
+void laci_fit_mask_row(const laci_fit *fit, const double *score, uint8_t *mask);
 
-/** Does laci_fit_keep_largest by |score|. */
-void laci_fit_keep_largest_f32(const laci_fit *fit, const float *score, uint8_t *mask);
+/** Does laci_fit_mask_row by |score|. */
+void laci_fit_mask_row_by_magnitude(const laci_fit *fit, const float *score, uint8_t *mask);
 
 #endif

@@ -72,7 +72,7 @@ typedef struct scratch {
 
 /* ---- groups ---- */
 
-static int compare_masks(const void *a, const void *b) {
+static int compare_rows_by_mask(const void *a, const void *b) {
   const sorted_row *x = a, *y = b;
   const int order = memcmp(x->mask, y->mask, (size_t)x->columns);
   return order ? order : (x->row > y->row) - (x->row < y->row);
@@ -90,7 +90,7 @@ static void group_rows_by_mask(solver *s) {
   for (int row = 0; row < fit->rows; row++) {
     s->sorted[row] = (sorted_row){s->mask + (int64_t)row * fit->columns, fit->columns, row};
   }
-  qsort(s->sorted, (size_t)fit->rows, sizeof *s->sorted, compare_masks);
+  qsort(s->sorted, (size_t)fit->rows, sizeof *s->sorted, compare_rows_by_mask);
   for (int at = 0; at < fit->rows; at++) {
     const uint8_t *mask = s->sorted[at].mask;
     if (!at || memcmp(mask, s->sorted[at - 1].mask, (size_t)fit->columns) != 0) {
@@ -104,7 +104,8 @@ static void group_rows_by_mask(solver *s) {
 
 /* ---- one group ---- */
 
-static void gather_matrix(const solver *s, const int *support, int n, double damping, double *a) {
+static void gather_support_matrix(const solver *s, const int *support, int n, double damping,
+                                  double *a) {
   const laci_fit *fit = s->sums->fit;
   for (int i = 0; i < n; i++) {
     const double *h = fit->h + (int64_t)support[i] * fit->columns;
@@ -116,16 +117,16 @@ static void gather_matrix(const solver *s, const int *support, int n, double dam
 
 /* Factorizes A = H + d I. A is positive definite unless the rounding of H exceeds d: then d is
  * raised. */
-static void factorize(const solver *s, const int *support, int n, double *factor) {
+static void factorize_support(const solver *s, const int *support, int n, double *factor) {
   double damping = s->sums->damping;
-  gather_matrix(s, support, n, damping, factor);
+  gather_support_matrix(s, support, n, damping, factor);
   for (int tries = 0; laci_linear_cholesky(NULL, factor, n) && tries < MOST_TRIES; tries++) {
     damping *= 10;
-    gather_matrix(s, support, n, damping, factor);
+    gather_support_matrix(s, support, n, damping, factor);
   }
 }
 
-static bool factorize_scaled(const scratch *own, int n) {
+static bool factorize_support_in_float(const scratch *own, int n) {
   for (int i = 0; i < n; i++) {
     const double *from = own->matrix + (int64_t)i * n;
     float *to = own->factor + (int64_t)i * n;
@@ -163,12 +164,13 @@ static bool refine_solution(const scratch *own, int n) {
   return false;
 }
 
-static void solve_rows(const solver *s, const support_group *group, const scratch *own, int n) {
+static void solve_rows_of_group(const solver *s, const support_group *group, const scratch *own,
+                                int n) {
   const int columns = s->sums->fit->columns;
   bool in_float = false, factorized = false;
   if (n >= FLOAT_FROM) {
-    gather_matrix(s, own->support, n, s->sums->damping, own->matrix);
-    in_float = factorize_scaled(own, n);
+    gather_support_matrix(s, own->support, n, s->sums->damping, own->matrix);
+    in_float = factorize_support_in_float(own, n);
   }
   for (int at = group->begin; at < group->end; at++) {
     double *weight = s->weight + (int64_t)s->sorted[at].row * columns;
@@ -177,7 +179,7 @@ static void solve_rows(const solver *s, const support_group *group, const scratc
     if (!n) continue;
     if (in_float) in_float = refine_solution(own, n);
     if (!in_float) {
-      if (!factorized) factorize(s, own->support, n, own->matrix);
+      if (!factorized) factorize_support(s, own->support, n, own->matrix);
       factorized = true;
       memcpy(own->answer, own->side, sizeof *own->answer * (size_t)n);
       laci_linear_cholesky_solve(NULL, own->matrix, n, own->answer, 1);
@@ -186,13 +188,13 @@ static void solve_rows(const solver *s, const support_group *group, const scratc
   }
 }
 
-static void solve_group(const solver *s, const support_group *group, const scratch *own) {
+static void solve_support_group(const solver *s, const support_group *group, const scratch *own) {
   const uint8_t *mask = s->sorted[group->begin].mask;
   int n = 0;
   for (int c = 0; c < s->sums->fit->columns; c++) {
     if (mask[c]) own->support[n++] = c;
   }
-  solve_rows(s, group, own, n);
+  solve_rows_of_group(s, group, own, n);
 }
 
 static bool scratch_init(scratch *own, int most) {
@@ -221,7 +223,7 @@ static void scratch_clear(scratch *own) {
   laci_free(own->step);
 }
 
-static void solve_groups(int64_t begin, int64_t end, void *context) {
+static void solve_groups_of_thread(int64_t begin, int64_t end, void *context) {
   solver *s = context;
   scratch own = {0};
   (void)begin;
@@ -233,7 +235,7 @@ static void solve_groups(int64_t begin, int64_t end, void *context) {
     if (at >= s->n_groups) break;
     if (laci_interrupted()) s->interrupted = true;
     if (s->interrupted) break;
-    solve_group(s, &s->groups[at], &own);
+    solve_support_group(s, &s->groups[at], &own);
   }
   scratch_clear(&own);
 }
@@ -242,14 +244,14 @@ lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci
                                   double *weight, lac_error *err) {
   lac_status st = laci_fit_check_input(fit, true, err);
   if (st) return st;
-  const laci_sums sums = {.fit = fit, .pool = pool, .damping = laci_fit_damping(fit)};
+  const laci_sums sums = {.fit = fit, .pool = pool, .damping = laci_fit_compute_damping(fit)};
   solver s = {.sums = &sums, .mask = mask, .weight = weight};
   s.sorted = laci_alloc((size_t)fit->rows, sizeof *s.sorted);
   s.groups = laci_alloc((size_t)fit->rows, sizeof *s.groups);
   if (s.sorted && s.groups) {
     laci_fit_compute_target(&sums, weight);
     group_rows_by_mask(&s);
-    laci_pool_for(pool, laci_pool_threads(pool), 1, solve_groups, &s);
+    laci_pool_for(pool, laci_pool_threads(pool), 1, solve_groups_of_thread, &s);
   } else {
     s.short_of_memory = true;
   }
@@ -260,11 +262,11 @@ lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci
   return st;
 }
 
-uint64_t laci_solve_memory(const laci_fit *fit, int n_threads) {
+uint64_t laci_fit_solve_memory_bytes(const laci_fit *fit, int n_threads) {
   uint64_t n = 0;
   const int n_blocks = laci_fit_count_blocks(fit);
   for (int at = 0; at < n_blocks; at++) {
-    const int b = laci_fit_block_at(fit, at).n_columns;
+    const int b = laci_fit_find_block(fit, at).n_columns;
     n += (uint64_t)(b < fit->pattern.n ? b : fit->pattern.n);
   }
   uint64_t of_a_thread = n * ((n + 2) * sizeof(double) + sizeof(int));

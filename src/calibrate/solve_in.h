@@ -11,6 +11,6 @@ LAC_MUST_CHECK lac_status laci_fit_check_input(const laci_fit *fit, bool needs_g
                                                lac_error *err);
 
 /** Bytes that laci_fit_solve_weights allocates for a mask of the fit's pattern. */
-uint64_t laci_solve_memory(const laci_fit *fit, int n_threads);
+uint64_t laci_fit_solve_memory_bytes(const laci_fit *fit, int n_threads);
 
 #endif

@@ -34,14 +34,15 @@ static void transpose_lower(double *a, int n) {
 }
 
 /* Chooses the block's mask by its weights as updated so far. */
-static void choose_block(const pruning *p, laci_fit_block block, const double *w, uint8_t *mask) {
+static void choose_block_mask(const pruning *p, laci_fit_block block, const double *w,
+                              uint8_t *mask) {
   double worth[LACI_MOST_PATTERN_M] = {0};
   for (int c = 0; c < block.n_columns; c++) {
     const int at = block.first + c;
     const double scaled = w[at] / p->factor[(int64_t)at * p->fit->columns + at];
     worth[c] = scaled * scaled;
   }
-  laci_fit_keep_block(worth, block.n_columns, p->fit->pattern.n, mask + block.first);
+  laci_fit_mask_block(worth, block.n_columns, p->fit->pattern.n, mask + block.first);
 }
 
 /** Columns [first, end): whole blocks. */
@@ -49,11 +50,12 @@ typedef struct column_panel {
   int first_block, n_blocks, first, end;
 } column_panel;
 
-static column_panel panel_at(const laci_fit *fit, int first_block) {
-  column_panel p = {.first_block = first_block, .first = laci_fit_block_at(fit, first_block).first};
+static column_panel find_column_panel(const laci_fit *fit, int first_block) {
+  column_panel p = {.first_block = first_block,
+                    .first = laci_fit_find_block(fit, first_block).first};
   const int n_blocks = laci_fit_count_blocks(fit);
   for (p.end = p.first; first_block + p.n_blocks < n_blocks; p.n_blocks++) {
-    const laci_fit_block block = laci_fit_block_at(fit, first_block + p.n_blocks);
+    const laci_fit_block block = laci_fit_find_block(fit, first_block + p.n_blocks);
     if (block.first + block.n_columns - p.first > PANEL_COLUMNS) break;
     p.end = block.first + block.n_columns;
   }
@@ -62,13 +64,14 @@ static column_panel panel_at(const laci_fit *fit, int first_block) {
 
 /* Prunes one row inside the panel. lost [end - first] is set to the errors that columns to the
  * right of the panel compensate for. */
-static void prune_panel(const pruning *p, const column_panel *panel, int64_t row, double *lost) {
+static void prune_row_in_panel(const pruning *p, const column_panel *panel, int64_t row,
+                               double *lost) {
   const int columns = p->fit->columns;
   double *w = p->weight + row * columns;
   uint8_t *mask = p->mask + row * columns;
   for (int b = 0; b < panel->n_blocks; b++) {
-    const laci_fit_block block = laci_fit_block_at(p->fit, panel->first_block + b);
-    choose_block(p, block, w, mask);
+    const laci_fit_block block = laci_fit_find_block(p->fit, panel->first_block + b);
+    choose_block_mask(p, block, w, mask);
     for (int c = block.first; c < block.first + block.n_columns; c++) {
       const double *factor = p->factor + (int64_t)c * columns;
       const double part = mask[c] ? 0 : w[c] / factor[c];
@@ -80,14 +83,14 @@ static void prune_panel(const pruning *p, const column_panel *panel, int64_t row
   }
 }
 
-static void prune_rows(int64_t begin, int64_t end, void *context) {
+static void prune_rows_by_panels(int64_t begin, int64_t end, void *context) {
   const pruning *p = context;
   const int columns = p->fit->columns, n_blocks = laci_fit_count_blocks(p->fit);
   double lost[ROWS_AT_ONCE * PANEL_COLUMNS];
   for (int at = 0; at < n_blocks;) {
-    const column_panel panel = panel_at(p->fit, at);
+    const column_panel panel = find_column_panel(p->fit, at);
     for (int64_t row = begin; row < end; row++) {
-      prune_panel(p, &panel, row, lost + (row - begin) * PANEL_COLUMNS);
+      prune_row_in_panel(p, &panel, row, lost + (row - begin) * PANEL_COLUMNS);
     }
     laci_linear_product(NULL, &(laci_linear_operands){
                                   .m = (int)(end - begin),
@@ -121,15 +124,15 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
   if (!st) {
     transpose_lower(factor, n);
     pruning p = {fit, factor, mask, weight};
-    laci_pool_for(sums->pool, fit->rows, ROWS_AT_ONCE, prune_rows, &p);
+    laci_pool_for(sums->pool, fit->rows, ROWS_AT_ONCE, prune_rows_by_panels, &p);
   }
   laci_free(factor);
   return st;
 }
 
-static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
+static uint64_t sparsegpt_memory_bytes(const laci_fit *fit, int n_threads) {
   (void)n_threads;
-  return laci_fit_inverse_memory(fit);
+  return laci_fit_inverse_memory_bytes(fit);
 }
 
 const laci_score laci_score_sparsegpt = {
@@ -141,5 +144,5 @@ const laci_score laci_score_sparsegpt = {
     .needs_gram = true,
     .saliency = laci_fit_compute_obs_saliency,
     .choose = choose_mask,
-    .memory = memory_needed,
+    .memory = sparsegpt_memory_bytes,
 };

@@ -11,7 +11,7 @@ static const double LEAST_DAMPING = 0.01; /* damping as a fraction of mean(diag 
 static const double SCARCE = 0.25;        /* damping as a fraction of mean(diag H), multiplied by
                                              columns / positions: for few samples */
 
-double laci_fit_damping(const laci_fit *fit) {
+double laci_fit_compute_damping(const laci_fit *fit) {
   double trace = 0, part = fit->damping;
   for (int c = 0; c < fit->columns; c++) trace += fit->h[(int64_t)c * fit->columns + c];
   if (!(part > 0)) {

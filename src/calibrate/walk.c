@@ -26,7 +26,7 @@ static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
 /* ---- Setting up ---- */
 
-static bool is_layer_wanted(const laci_walk_state *w, int layer) {
+static bool is_layer_to_be_pruned(const laci_walk_state *w, int layer) {
   if (!w->analysis->layers[layer].eligible) return false;
   return !w->options->wanted || w->options->wanted[layer];
 }
@@ -40,10 +40,11 @@ static void destroy_networks(laci_walk_state *w) {
 }
 
 /* Infers the network for every form (set of input shapes) of samples. */
-static lac_status create_networks(laci_walk_state *w, int64_t batch, lac_error *err) {
+static lac_status create_network_of_each_shape_set(laci_walk_state *w, int64_t batch,
+                                                   lac_error *err) {
   const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
   destroy_networks(w);
-  w->n_forms = laci_calibration_count_forms(w->samples);
+  w->n_forms = laci_calibration_count_shape_sets(w->samples);
   w->networks = laci_alloc((size_t)w->n_forms, sizeof(laci_network *));
   lac_status st = w->networks ? LAC_OK : laci_fail_memory(err, "the sizes of values");
   for (int form = 0; form < w->n_forms && !st; form++)
@@ -69,10 +70,10 @@ static lac_status cut_samples(laci_walk_state *w, int64_t most, int64_t fixed, l
 
 /* Infers the network for a small batch first; its sizes tell how large a batch may be. A network
  * that takes one sample but not several at a time (a size in it is fixed) is run one by one. */
-static lac_status open_network(laci_walk_state *w, lac_error *err) {
-  int64_t fixed = laci_calibration_fixed_batch(w->analysis->graph, w->samples);
+static lac_status infer_network_and_batch(laci_walk_state *w, lac_error *err) {
+  int64_t fixed = laci_calibration_required_batch(w->analysis->graph, w->samples);
   const int64_t one = fixed > 0 ? fixed : 1;
-  lac_status st = create_networks(w, one, err);
+  lac_status st = create_network_of_each_shape_set(w, one, err);
   if (st) return st;
   uint64_t largest = laci_network_largest_value_bytes(w->network) / (uint64_t)one;
   int64_t most = w->options->batch;
@@ -82,10 +83,10 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   st = cut_samples(w, most, fixed, err);
   if (st || w->cut.batch == one) return st;
   lac_error why = {0};
-  st = create_networks(w, w->cut.batch, &why);
+  st = create_network_of_each_shape_set(w, w->cut.batch, &why);
   if (st == LAC_BAD_SHAPE) {
     laci_log(LAC_LOG_INFO, "samples are run one by one: %s", why.text);
-    st = create_networks(w, 1, err);
+    st = create_network_of_each_shape_set(w, 1, err);
     if (!st) st = cut_samples(w, 1, 1, err);
   } else if (st && err) {
     *err = why;
@@ -134,7 +135,7 @@ static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_prune
   if (!w->plan.layers) return laci_fail_memory(err, "the layers");
   lac_status st = LAC_OK;
   for (int l = 0; l < n_layers && !st; l++) {
-    if (!is_layer_wanted(w, l)) continue;
+    if (!is_layer_to_be_pruned(w, l)) continue;
     is_pruned[w->analysis->layers[l].stored] = true;
     laci_matrix_layer *layer = &w->plan.layers[w->plan.n_layers];
     const char *reason = laci_matrix_layer_init(w->analysis, l, w->network, layer);
@@ -172,8 +173,8 @@ static lac_status prune_too_large_layers(laci_walk_state *w, const bool *is_prun
   return laci_walk_plan_make(w->network, is_pruned, &w->plan, err);
 }
 
-static lac_status open_walk(laci_walk_state *w, lac_error *err) {
-  lac_status st = open_network(w, err);
+static lac_status walk_init(laci_walk_state *w, lac_error *err) {
+  lac_status st = infer_network_and_batch(w, err);
   if (st) return st;
   size_t n_stored = (size_t)w->network->graph.n_stored,
          n_values = (size_t)w->network->graph.n_values;
@@ -196,7 +197,7 @@ static lac_status open_walk(laci_walk_state *w, lac_error *err) {
   return st;
 }
 
-static void close_walk(laci_walk_state *w) {
+static void walk_clear(laci_walk_state *w) {
   for (int i = 0; i < LACI_STREAMS; i++) {
     for (int v = 0; w->network && w->kept[i] && v < w->network->graph.n_values; v++)
       laci_stored_batches_destroy(w->kept[i][v]);
@@ -210,8 +211,8 @@ static void close_walk(laci_walk_state *w) {
 
 /* ---- Running the network from one calibrated layer to the next ---- */
 
-lac_status laci_walk_unfold_in_form(laci_walk_state *w, const laci_matrix_layer *layer, int form,
-                                    laci_unfold *unfold, lac_error *err) {
+lac_status laci_walk_describe_layer_input(laci_walk_state *w, const laci_matrix_layer *layer,
+                                          int form, laci_unfold *unfold, lac_error *err) {
   laci_matrix_layer there;
   const char *reason = laci_matrix_layer_init(w->analysis, layer->layer, w->networks[form], &there);
   if (reason)
@@ -233,8 +234,8 @@ int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfo
 }
 
 /* Creates the sums for the layers of a stop: grams[which[l]] are those of layer l. */
-static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, laci_grams *grams,
-                             int *which, int *n, lac_error *err) {
+static lac_status create_grams_of_stop(const laci_walk_state *w, const laci_stop *stop,
+                                       laci_grams *grams, int *which, int *n, lac_error *err) {
   bool asymmetric = !w->options->symmetric && w->plan.differs[stop->value];
   lac_status st = LAC_OK;
   for (int l = 0; l < stop->n_layers && !st; l++) {
@@ -250,13 +251,13 @@ static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, la
   return st;
 }
 
-static lac_status walk_to_stop(laci_walk_state *w, int s, lac_error *err) {
+static lac_status run_and_fit_stop(laci_walk_state *w, int s, lac_error *err) {
   const laci_stop *stop = &w->plan.stops[s];
   bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
   laci_grams *grams = laci_alloc((size_t)stop->n_layers, sizeof *grams);
   int *which = laci_alloc((size_t)stop->n_layers, sizeof *which), n = 0;
   lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
-  if (!st && sums) st = open_grams(w, stop, grams, which, &n, err);
+  if (!st && sums) st = create_grams_of_stop(w, stop, grams, which, &n, err);
   if (!st) st = laci_walk_run_part(w, s, grams, n, err);
   for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m], w->options->pool);
   for (int l = 0; l < stop->n_layers && !st; l++) {
@@ -266,18 +267,18 @@ static lac_status walk_to_stop(laci_walk_state *w, int s, lac_error *err) {
   for (int m = 0; m < n; m++) laci_grams_clear(&grams[m]);
   laci_free(grams);
   laci_free(which);
-  laci_walk_free_unneeded(w, s);
+  laci_walk_free_unneeded_values(w, s);
   return st;
 }
 
 /* Compares the network's outputs with the dense network's. If the network cannot be run as a whole,
  * this is no failure, since it was calibrated as far as it can be run. */
-static lac_status compare_with_dense(laci_walk_state *w, lac_error *err) {
+static lac_status compare_outputs_with_dense(laci_walk_state *w, lac_error *err) {
   const laci_graph *graph = w->analysis->graph;
   const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};
   const laci_weighted_graph pruned = {.graph = graph, .weights = w->pruned};
-  const laci_compare_options how = {.first = laci_walk_first_judging(w) * w->cut.batch,
-                                    .n = laci_walk_count_judging(w) * w->cut.batch,
+  const laci_compare_options how = {.first = laci_walk_first_held_back(w) * w->cut.batch,
+                                    .n = laci_walk_count_held_back(w) * w->cut.batch,
                                     .batch = w->cut.batch,
                                     .pool = w->options->pool,
                                     .budget = w->options->budget};
@@ -296,12 +297,12 @@ static lac_status compare_with_dense(laci_walk_state *w, lac_error *err) {
   return st;
 }
 
-static lac_status walk_network(laci_walk_state *w, lac_error *err) {
-  lac_status st = open_walk(w, err);
+static lac_status fit_all_stops(laci_walk_state *w, lac_error *err) {
+  lac_status st = walk_init(w, err);
   if (!st && w->plan.n_stops > 0) st = laci_walk_read_inputs(w, err);
   if (!st && w->plan.n_stops > 0) laci_walk_forecast(w);
-  for (int s = 0; s < w->plan.n_stops && !st; s++) st = walk_to_stop(w, s, err);
-  if (!st) st = compare_with_dense(w, err);
+  for (int s = 0; s < w->plan.n_stops && !st; s++) st = run_and_fit_stop(w, s, err);
+  if (!st) st = compare_outputs_with_dense(w, err);
   if (!st) laci_progress("calibrating", w->total, w->total);
   return st;
 }
@@ -340,14 +341,14 @@ lac_status laci_calibrate(const laci_analysis *analysis, const laci_calibration_
   double began = laci_clock_seconds();
   laci_walk_state w = {.analysis = analysis, .samples = samples, .options = options};
   lac_status st = create_result(analysis, &w.out, err);
-  if (!st) st = walk_network(&w, err);
+  if (!st) st = fit_all_stops(&w, err);
   if (w.out) {
     w.out->cut = w.cut;
     w.out->values_bytes = w.frontier.most_bytes;
     w.out->file_bytes = w.frontier.most_file_bytes;
     w.out->seconds = laci_clock_seconds() - began;
   }
-  close_walk(&w);
+  walk_clear(&w);
   if (st) laci_calibrated_destroy(w.out);
   *out = st ? NULL : w.out;
   return st;

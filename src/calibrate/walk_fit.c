@@ -18,7 +18,7 @@ typedef struct fitting {
   uint8_t *kept;                  /* [rows, columns] */
 } fitting;
 
-static lac_status open_fitting(fitting *f, lac_error *err) {
+static lac_status fitting_init(fitting *f, lac_error *err) {
   const laci_stored *stored = &f->w->network->graph.stored[f->layer->stored];
   size_t n = (size_t)(f->layer->rows * f->layer->columns);
   f->before = laci_alloc(stored->size_bytes, 1);
@@ -31,7 +31,7 @@ static lac_status open_fitting(fitting *f, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, stored->name);
 }
 
-static void close_fitting(fitting *f) {
+static void fitting_clear(fitting *f) {
   laci_free(f->before);
   laci_free(f->after);
   laci_free(f->mask);
@@ -40,7 +40,7 @@ static void close_fitting(fitting *f) {
   laci_free(f->kept);
 }
 
-static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
+static lac_status fit_weight_group(fitting *f, int64_t group, lac_error *err) {
   const laci_matrix_layer *l = f->layer;
   const laci_calibrate_options *o = f->w->options;
   const laci_network *n = f->w->network;
@@ -72,7 +72,7 @@ static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
 /* Stores the layer's result. Fitted weights are dropped if their error on samples held back is
  * larger than with the mask alone. Without options->solve, the weights of the score's own method
  * are always used, as its paper says. */
-static void store_fit(fitting *f, const laci_judgement *judged) {
+static void store_better_weights(fitting *f, const laci_judgement *judged) {
   laci_walk_state *w = f->w;
   laci_calibrated_layer *out = &w->out->layers[f->layer->layer];
   double energy = judged->energy > 0 ? judged->energy : 1;
@@ -95,15 +95,15 @@ lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *laye
   fitting f = {.w = w, .layer = layer, .grams = grams};
   laci_judgement judged;
   double began = laci_clock_seconds();
-  lac_status st = open_fitting(&f, err);
+  lac_status st = fitting_init(&f, err);
   for (int64_t group = 0; group < layer->unfold.groups && !st; group++) {
     if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
-    else st = fit_group(&f, group, err);
+    else st = fit_weight_group(&f, group, err);
   }
   w->out->fit_seconds += laci_clock_seconds() - began;
   const uint8_t *const others[2] = {f.before, f.after};
-  if (!st) st = laci_walk_judge_layer(w, layer, others, &judged, err);
-  if (!st) store_fit(&f, &judged);
-  close_fitting(&f);
+  if (!st) st = laci_walk_measure_layer_error(w, layer, others, &judged, err);
+  if (!st) store_better_weights(&f, &judged);
+  fitting_clear(&f);
   return st;
 }

@@ -38,16 +38,16 @@ static inline laci_stored_batches *laci_walk_stored_batches(const laci_walk_stat
 
 /** The first batch that is held back to judge fits, and the number of these batches. If none is
  * held back, all batches judge. */
-static inline int64_t laci_walk_first_judging(const laci_walk_state *w) {
+static inline int64_t laci_walk_first_held_back(const laci_walk_state *w) {
   return w->cut.n_fitted < w->cut.n_batches ? w->cut.n_fitted : 0;
 }
-static inline int64_t laci_walk_count_judging(const laci_walk_state *w) {
-  return w->cut.n_batches - laci_walk_first_judging(w);
+static inline int64_t laci_walk_count_held_back(const laci_walk_state *w) {
+  return w->cut.n_batches - laci_walk_first_held_back(w);
 }
 
 /** Returns the form (set of input shapes) of a batch's samples. */
-static inline int laci_walk_form_of(const laci_walk_state *w, int64_t batch) {
-  return laci_calibration_form_of(w->samples, batch * w->cut.batch);
+static inline int laci_walk_shape_set_of(const laci_walk_state *w, int64_t batch) {
+  return laci_calibration_shape_set_of(w->samples, batch * w->cut.batch);
 }
 
 /** Lists the batches first .. n_batches - 1 of a form in batches[]; returns their number. */
@@ -55,13 +55,13 @@ static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int form,
                                              int64_t *batches) {
   int64_t n = 0;
   for (int64_t batch = first; batch < w->cut.n_batches; batch++)
-    if (laci_walk_form_of(w, batch) == form) batches[n++] = batch;
+    if (laci_walk_shape_set_of(w, batch) == form) batches[n++] = batch;
   return n;
 }
 
 /** Returns the bytes of a value in a batch; if there are several forms, of the form in which it is
  * largest. */
-static inline uint64_t laci_walk_value_bytes(const laci_walk_state *w, int value) {
+static inline uint64_t laci_walk_largest_value_bytes(const laci_walk_state *w, int value) {
   uint64_t most = 0;
   for (int form = 0; form < w->n_forms; form++) {
     const uint64_t bytes = laci_network_value_bytes(w->networks[form], value);
@@ -95,11 +95,11 @@ LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_gra
                                              int n_grams, lac_error *err);
 /** Describes the layer's input in a batch of a form, for the sums. Fails LAC_UNSUPPORTED if that is
  * impossible for these shapes. (walk.c) */
-LAC_MUST_CHECK lac_status laci_walk_unfold_in_form(laci_walk_state *w,
-                                                   const laci_matrix_layer *layer, int form,
-                                                   laci_unfold *unfold, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
+                                                         const laci_matrix_layer *layer, int form,
+                                                         laci_unfold *unfold, lac_error *err);
 /** Frees the kept values that are not needed after stop s. */
-void laci_walk_free_unneeded(laci_walk_state *w, int s);
+void laci_walk_free_unneeded_values(laci_walk_state *w, int s);
 
 /** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network
  * (walk_fit.c). */
@@ -114,8 +114,9 @@ typedef struct laci_judgement {
 /** Measures errors of the layer's outputs without bias. y_d: the dense weight on the dense
  * network's inputs. y: each of the two other weights (bytes of the stored tensor) on the pruned
  * network's inputs. (layer_error.c) */
-LAC_MUST_CHECK lac_status laci_walk_judge_layer(laci_walk_state *w, const laci_matrix_layer *layer,
-                                                const uint8_t *const others[2],
-                                                laci_judgement *judged, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_measure_layer_error(laci_walk_state *w,
+                                                        const laci_matrix_layer *layer,
+                                                        const uint8_t *const others[2],
+                                                        laci_judgement *judged, lac_error *err);
 
 #endif

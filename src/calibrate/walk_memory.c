@@ -16,18 +16,18 @@ static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
   uint64_t bytes = 0;
-  for (int i = 0; i < n; i++) bytes += laci_walk_value_bytes(w, values[i]);
+  for (int i = 0; i < n; i++) bytes += laci_walk_largest_value_bytes(w, values[i]);
   return bytes;
 }
 
 /* Bytes of the engines and buffers of one lane. */
-static uint64_t lane_bytes(const laci_walk_state *w, const laci_stop *stop) {
+static uint64_t bytes_of_lane(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
   for (int which = 0; which < LACI_STREAMS; which++) {
     const laci_part *part = &stop->part[which];
     uint64_t most = 0;
     for (int form = 0; form < w->n_forms; form++) {
-      const uint64_t memory = laci_part_memory(w->networks[form], part);
+      const uint64_t memory = laci_part_memory_bytes(w->networks[form], part);
       if (memory > most) most = memory;
     }
     bytes += most + bytes_of_values(w, part->inputs, part->n_inputs) +
@@ -40,21 +40,21 @@ static bool is_asymmetric_at(const laci_walk_state *w, const laci_stop *stop) {
   return !w->options->symmetric && w->plan.differs[stop->value];
 }
 
-static uint64_t sums_bytes(const laci_walk_state *w, const laci_stop *stop) {
+static uint64_t bytes_of_sums(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
   for (int l = 0; l < stop->n_layers; l++) {
     const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
     bool shared = false;
     for (int other = 0; other < l && !shared; other++)
       shared = laci_unfold_equal(&layer->unfold, &layer[other - l].unfold);
-    if (!shared) bytes += laci_grams_memory(&layer->unfold, is_asymmetric_at(w, stop));
+    if (!shared) bytes += laci_grams_memory_bytes(&layer->unfold, is_asymmetric_at(w, stop));
   }
   return bytes;
 }
 
 /* Returns the larger of two sizes: a layer's matrices with its fit, and its outputs when its error
  * is measured. */
-static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l) {
+static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_layer *l) {
   const laci_stored *stored = &w->network->graph.stored[l->stored];
   const double some = 0;
   laci_fit fit = {.rows = (int)l->rows,
@@ -64,25 +64,28 @@ static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l
                   .h = &some,
                   .k = &some};
   int threads = laci_pool_threads(w->options->pool);
-  uint64_t matrices = laci_bytes_of(l->rows * l->columns, 2 * sizeof(double) + 1);
-  uint64_t fits = matrices + laci_bytes_of(laci_shape_count(&stored->shape), sizeof(double)) +
-                  laci_fit_memory(&fit, w->options->score, threads);
+  uint64_t matrices = laci_count_bytes_saturated(l->rows * l->columns, 2 * sizeof(double) + 1);
+  uint64_t fits = matrices +
+                  laci_count_bytes_saturated(laci_shape_count(&stored->shape), sizeof(double)) +
+                  laci_fit_memory_bytes(&fit, w->options->score, threads);
   int output = w->network->graph.nodes[l->node].outputs[0];
-  uint64_t judges = 3 * (laci_walk_value_bytes(w, output) + stored->size_bytes) +
-                    2 * laci_walk_value_bytes(w, l->value);
+  uint64_t judges = 3 * (laci_walk_largest_value_bytes(w, output) + stored->size_bytes) +
+                    2 * laci_walk_largest_value_bytes(w, l->value);
   judges *= (uint64_t)w->n_lanes;
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }
 
 /* Adds to the budget all memory that the fits of one stop's layers need, apart from stored values.
  */
-static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budget *budget) {
-  uint64_t lanes = lane_bytes(w, stop) * (uint64_t)w->n_lanes, sums = sums_bytes(w, stop), most = 0;
+static void add_stop_to_budget(const laci_walk_state *w, const laci_stop *stop,
+                               laci_budget *budget) {
+  uint64_t lanes = bytes_of_lane(w, stop) * (uint64_t)w->n_lanes, sums = bytes_of_sums(w, stop),
+           most = 0;
   const char *name = w->network->graph.values[stop->value].name;
   const laci_matrix_layer *largest = &w->plan.layers[stop->first_layer];
   for (int l = 0; l < stop->n_layers; l++) {
     const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
-    uint64_t bytes = layer_bytes(w, layer);
+    uint64_t bytes = bytes_of_layer_fit(w, layer);
     if (bytes <= most) continue;
     most = bytes;
     largest = layer;
@@ -94,22 +97,25 @@ static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budge
 }
 
 /* Returns the budget before the first stop, including masks and new weights of all layers. */
-static laci_budget start_budget(const laci_walk_state *w) {
+static laci_budget budget_before_first_stop(const laci_walk_state *w) {
   laci_budget start = w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   for (int l = 0; l < w->plan.n_layers; l++) {
     const laci_stored *stored = &w->network->graph.stored[w->plan.layers[l].stored];
-    laci_budget_add(&start, stored->size_bytes + laci_bytes_of(laci_shape_count(&stored->shape), 1),
-                    "mask and weights of %s", stored->name);
+    laci_budget_add(
+        &start,
+        stored->size_bytes + laci_count_bytes_saturated(laci_shape_count(&stored->shape), 1),
+        "mask and weights of %s", stored->name);
   }
   return start;
 }
 
 const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer) {
-  const laci_budget start = start_budget(w);
+  const laci_budget start = budget_before_first_stop(w);
   const bool asymmetric = !w->options->symmetric && w->plan.differs[layer->value];
   char needs[32], left[32], text[128];
   w->n_lanes = 1;
-  const uint64_t bytes = laci_grams_memory(&layer->unfold, asymmetric) + layer_bytes(w, layer);
+  const uint64_t bytes =
+      laci_grams_memory_bytes(&layer->unfold, asymmetric) + bytes_of_layer_fit(w, layer);
   if (laci_budget_allows(&start, bytes)) return NULL;
   const uint64_t free_bytes = start.limit > start.needed ? start.limit - start.needed : 0;
   (void)snprintf(text, sizeof text, "its fit takes %s of memory, and %s are left",
@@ -119,12 +125,12 @@ const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer 
   return reason ? reason : "its fit takes more memory than is left";
 }
 
-static laci_budget peak_budget(const laci_walk_state *w) {
-  const laci_budget start = start_budget(w);
+static laci_budget budget_of_largest_stop(const laci_walk_state *w) {
+  const laci_budget start = budget_before_first_stop(w);
   laci_budget most = start;
   for (int s = 0; s < w->plan.n_stops; s++) {
     laci_budget phase = start;
-    add_stop(w, &w->plan.stops[s], &phase);
+    add_stop_to_budget(w, &w->plan.stops[s], &phase);
     laci_budget_keep_larger(&most, &phase);
   }
   return most;
@@ -135,15 +141,15 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   if (threads > MOST_LANES) threads = MOST_LANES;
   if (threads > w->cut.n_batches) threads = w->cut.n_batches;
   w->n_lanes = (int)threads;
-  laci_budget most = peak_budget(w);
+  laci_budget most = budget_of_largest_stop(w);
   while (w->n_lanes > 1 && most.needed > most.limit) {
     w->n_lanes /= 2;
-    most = peak_budget(w);
+    most = budget_of_largest_stop(w);
   }
   lac_status st = laci_budget_check(&most, "the calibration", err);
   if (st) return st;
   uint64_t left = most.limit == UINT64_MAX ? UINT64_MAX : most.limit - most.needed;
-  uint64_t quarter = (most.limit == UINT64_MAX ? laci_memory_allowed("") : most.limit) / 4;
+  uint64_t quarter = (most.limit == UINT64_MAX ? laci_memory_default_limit("") : most.limit) / 4;
   if (quarter > MOST_VALUES) quarter = MOST_VALUES;
   if (w->options->memory_for_values > 0) quarter = w->options->memory_for_values;
   w->frontier.folder = w->options->folder;

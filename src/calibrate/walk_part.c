@@ -16,7 +16,7 @@
 /* A part of one of the two networks, and its engines. */
 typedef struct stream {
   const laci_part *part;
-  laci_lanes lanes;
+  laci_part_engines lanes;
   void **buffers; /* [n_lanes, n_inputs + n_outputs]; NULL: the value is in memory */
   void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
 } stream;
@@ -32,9 +32,9 @@ typedef struct part_run {
   lac_error *errors;
 } part_run;
 
-static int count_ports(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
+static int count_part_ports(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
 
-static int port_value(const stream *s, int port) {
+static int value_of_port(const stream *s, int port) {
   const laci_part *part = s->part;
   return port < part->n_inputs ? part->inputs[port] : part->outputs[port - part->n_inputs];
 }
@@ -50,34 +50,36 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 
 /* Allocates storage for an output of the part. If the value is read later, it is stored for all
  * batches. The stop's own value is otherwise stored only for the batches that are held back. */
-static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
-  size_t bytes = (size_t)laci_walk_value_bytes(w, value);
+static lac_status alloc_output_storage(laci_walk_state *w, int s, int which, int value,
+                                       lac_error *err) {
+  size_t bytes = (size_t)laci_walk_largest_value_bytes(w, value);
   bool later = w->plan.last_stop[value] > s;
-  int64_t first = later ? 0 : laci_walk_first_judging(w);
-  int64_t n = later ? w->cut.n_batches : laci_walk_count_judging(w);
+  int64_t first = later ? 0 : laci_walk_first_held_back(w);
+  int64_t n = later ? w->cut.n_batches : laci_walk_count_held_back(w);
   return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[which][value], err);
 }
 
-static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
+static lac_status prepare_part_in_network(part_run *p, int s, int which, lac_error *err) {
   laci_walk_state *w = p->w;
   stream *one = &p->streams[which];
   const laci_part *part = &w->plan.stops[s].part[which];
   lac_status st = LAC_OK;
   one->part = part;
-  int n = count_ports(one);
+  int n = count_part_ports(one);
   if (n == 0) return LAC_OK;
   for (int i = 0; i < part->n_outputs && !st; i++)
-    if (!w->kept[which][part->outputs[i]]) st = keep_output(w, s, which, part->outputs[i], err);
+    if (!w->kept[which][part->outputs[i]])
+      st = alloc_output_storage(w, s, which, part->outputs[i], err);
   if (st) return st;
   one->buffers = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->buffers);
   one->places = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->places);
   if (!one->buffers || !one->places) return laci_fail_memory(err, "a part of the network");
   for (int port = 0; port < n; port++) {
-    int value = port_value(one, port);
+    int value = value_of_port(one, port);
     const laci_stored_batches *kept = laci_walk_stored_batches(w, which, value);
     if (laci_stored_batches_in_memory(kept) && kept->n == w->cut.n_batches) continue;
     for (int lane = 0; lane < w->n_lanes; lane++) {
-      void *buffer = laci_alloc((size_t)laci_walk_value_bytes(w, value), 1);
+      void *buffer = laci_alloc((size_t)laci_walk_largest_value_bytes(w, value), 1);
       if (!buffer) return laci_fail_memory(err, "a part of the network");
       one->buffers[lane * n + port] = buffer;
     }
@@ -85,13 +87,14 @@ static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
   if (part->n_nodes == 0) return LAC_OK;
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
-  one->lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-  return laci_lanes_create(w->networks[p->form], part, w->weights[which], &one->lanes, err);
+  one->lanes =
+      (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
+  return laci_part_engines_create(w->networks[p->form], part, w->weights[which], &one->lanes, err);
 }
 
-static void close_stream(const laci_walk_state *w, stream *one) {
-  laci_lanes_clear(&one->lanes);
-  for (int i = 0; one->buffers && i < w->n_lanes * count_ports(one); i++)
+static void clear_part_in_network(const laci_walk_state *w, stream *one) {
+  laci_part_engines_clear(&one->lanes);
+  for (int i = 0; one->buffers && i < w->n_lanes * count_part_ports(one); i++)
     laci_free(one->buffers[i]);
   laci_free(one->buffers);
   laci_free(one->places);
@@ -99,100 +102,104 @@ static void close_stream(const laci_walk_state *w, stream *one) {
 
 /* ---- A batch ---- */
 
-static bool has_batch(const laci_stored_batches *kept, int64_t batch) {
+static bool is_batch_stored(const laci_stored_batches *kept, int64_t batch) {
   return batch >= kept->first && batch < kept->first + kept->n;
 }
 
-static lac_status run_stream(const part_run *p, int which, int lane, int64_t batch,
-                             lac_error *err) {
+static lac_status run_part_on_batch(const part_run *p, int which, int lane, int64_t batch,
+                                    lac_error *err) {
   const stream *one = &p->streams[which];
-  int n = count_ports(one), n_inputs = one->part->n_inputs;
+  int n = count_part_ports(one), n_inputs = one->part->n_inputs;
   void **buffers = one->buffers + lane * n, **places = one->places + lane * n;
   lac_status st = LAC_OK;
   if (n == 0) return LAC_OK;
   for (int port = 0; port < n && !st; port++) {
-    const laci_stored_batches *kept = laci_walk_stored_batches(p->w, which, port_value(one, port));
-    places[port] = has_batch(kept, batch) ? laci_stored_batches_address(kept, batch) : NULL;
+    const laci_stored_batches *kept =
+        laci_walk_stored_batches(p->w, which, value_of_port(one, port));
+    places[port] = is_batch_stored(kept, batch) ? laci_stored_batches_address(kept, batch) : NULL;
     if (places[port]) continue;
     places[port] = buffers[port];
     if (port < n_inputs) st = laci_stored_batches_read(kept, batch, places[port], err);
   }
   if (st || one->part->n_nodes == 0) return st;
-  st = laci_lanes_run(&one->lanes, lane, (const void *const *)places, places + n_inputs, err);
+  st =
+      laci_part_engines_run(&one->lanes, lane, (const void *const *)places, places + n_inputs, err);
   for (int port = n_inputs; port < n && !st; port++) {
-    const laci_stored_batches *kept = laci_walk_stored_batches(p->w, which, port_value(one, port));
-    bool in_file = has_batch(kept, batch) && !laci_stored_batches_address(kept, batch);
+    const laci_stored_batches *kept =
+        laci_walk_stored_batches(p->w, which, value_of_port(one, port));
+    bool in_file = is_batch_stored(kept, batch) && !laci_stored_batches_address(kept, batch);
     if (in_file) st = laci_stored_batches_write(kept, batch, places[port], err);
   }
   return st;
 }
 
-static void run_lanes(int64_t begin, int64_t end, void *context) {
+static void run_batches_in_lanes(int64_t begin, int64_t end, void *context) {
   const part_run *p = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
     for (int which = 0; which < LACI_STREAMS && !st; which++)
-      st = run_stream(p, which, (int)lane, p->batches[lane], &p->errors[lane]);
+      st = run_part_on_batch(p, which, (int)lane, p->batches[lane], &p->errors[lane]);
     p->status[lane] = st;
   }
 }
 
 /* Returns the stop's value in a network, for the batch that the lane has just run. */
-static const float *stop_value(const part_run *p, int which, int lane) {
+static const float *find_stop_value(const part_run *p, int which, int lane) {
   if (!p->w->plan.differs[p->value]) which = LACI_STREAM_DENSE;
   const stream *one = &p->streams[which];
-  int n = count_ports(one);
+  int n = count_part_ports(one);
   for (int port = n - 1; port >= 0; port--) {
-    if (port_value(one, port) == p->value) return one->places[lane * n + port];
+    if (value_of_port(one, port) == p->value) return one->places[lane * n + port];
   }
   return NULL;
 }
 
-static lac_status run_batches(part_run *p, int64_t n, laci_grams *grams, int n_grams,
-                              lac_error *err) {
+static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams, int n_grams,
+                                      lac_error *err) {
   laci_walk_state *w = p->w;
   memset(p->errors, 0, (size_t)n * sizeof *p->errors);
-  laci_pool_for(w->options->pool, n, 1, run_lanes, p);
+  laci_pool_for(w->options->pool, n, 1, run_batches_in_lanes, p);
   for (int lane = 0; lane < n; lane++) {
     if (p->status[lane] && err) *err = p->errors[lane];
     if (p->status[lane]) return p->status[lane];
   }
   for (int lane = 0; lane < n; lane++) {
     if (p->batches[lane] >= w->cut.n_fitted) continue;
-    const float *dense = stop_value(p, LACI_STREAM_DENSE, lane);
-    const float *pruned = stop_value(p, LACI_STREAM_PRUNED, lane);
+    const float *dense = find_stop_value(p, LACI_STREAM_DENSE, lane);
+    const float *pruned = find_stop_value(p, LACI_STREAM_PRUNED, lane);
     for (int m = 0; m < n_grams; m++) laci_grams_add(&grams[m], dense, pruned, w->options->pool);
   }
   return LAC_OK;
 }
 
 /* Runs the part for p->batches [n], whose samples have one form: equal sizes of all inputs. */
-static lac_status run_form(part_run *p, int s, int64_t n, laci_grams *grams, int n_grams,
-                           lac_error *err) {
+static lac_status run_batches_of_shape_set(part_run *p, int s, int64_t n, laci_grams *grams,
+                                           int n_grams, lac_error *err) {
   laci_walk_state *w = p->w;
   const int64_t *batches = p->batches;
   lac_status st = LAC_OK;
   for (int which = 0; which < LACI_STREAMS; which++)
     p->streams[which] = (stream){.part = &w->plan.stops[s].part[which]};
-  for (int which = 0; which < LACI_STREAMS && !st; which++) st = open_stream(p, s, which, err);
+  for (int which = 0; which < LACI_STREAMS && !st; which++)
+    st = prepare_part_in_network(p, s, which, err);
   for (int64_t at = 0; at < n && !st; at += w->n_lanes) {
     const int64_t left = n - at, lanes = left < w->n_lanes ? left : w->n_lanes;
     p->batches = batches + at;
-    st = run_batches(p, lanes, grams, n_grams, err);
+    st = run_and_sum_batches(p, lanes, grams, n_grams, err);
     if (!st) st = laci_walk_report_progress(w, lanes, err);
   }
-  for (int which = 0; which < LACI_STREAMS; which++) close_stream(w, &p->streams[which]);
+  for (int which = 0; which < LACI_STREAMS; which++) clear_part_in_network(w, &p->streams[which]);
   return st;
 }
 
 /* Prepares the sums for values of this form's sizes. */
-static lac_status use_form(laci_walk_state *w, int form, laci_grams *grams, int n_grams,
-                           lac_error *err) {
+static lac_status set_grams_batch_sizes(laci_walk_state *w, int form, laci_grams *grams,
+                                        int n_grams, lac_error *err) {
   lac_status st = LAC_OK;
   for (int m = 0; m < n_grams && !st && w->n_forms > 1; m++) {
     laci_unfold unfold;
-    st = laci_walk_unfold_in_form(w, &w->plan.layers[grams[m].layer], form, &unfold, err);
-    if (!st) st = laci_grams_use(&grams[m], &unfold, w->options->pool, err);
+    st = laci_walk_describe_layer_input(w, &w->plan.layers[grams[m].layer], form, &unfold, err);
+    if (!st) st = laci_grams_set_batch_sizes(&grams[m], &unfold, w->options->pool, err);
   }
   return st;
 }
@@ -209,8 +216,8 @@ lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int 
     const int64_t n = laci_walk_list_batches(w, p.form, 0, batches);
     p.batches = batches;
     if (n == 0) continue;
-    st = use_form(w, p.form, grams, n_grams, err);
-    if (!st) st = run_form(&p, s, n, grams, n_grams, err);
+    st = set_grams_batch_sizes(w, p.form, grams, n_grams, err);
+    if (!st) st = run_batches_of_shape_set(&p, s, n, grams, n_grams, err);
   }
   laci_free(batches);
   laci_free(p.status);
@@ -218,7 +225,7 @@ lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int 
   return st;
 }
 
-void laci_walk_free_unneeded(laci_walk_state *w, int s) {
+void laci_walk_free_unneeded_values(laci_walk_state *w, int s) {
   for (int v = 0; v < w->network->graph.n_values; v++) {
     if (w->plan.last_stop[v] > s) continue;
     for (int which = 0; which < LACI_STREAMS; which++) {
@@ -236,11 +243,11 @@ typedef struct inputs {
   void **places;              /* [n_inputs] addresses of the values of the batch */
 } inputs;
 
-static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
+static lac_status alloc_input_storage(laci_walk_state *w, inputs *in, lac_error *err) {
   const laci_graph *graph = &w->network->graph;
   for (int i = 0; i < graph->n_inputs; i++) {
     int value = graph->inputs[i];
-    size_t bytes = (size_t)laci_walk_value_bytes(w, value);
+    size_t bytes = (size_t)laci_walk_largest_value_bytes(w, value);
     if (bytes == 0)
       return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds no numbers",
                        graph->values[value].name);
@@ -258,7 +265,8 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status fetch_batch(laci_walk_state *w, const inputs *in, int64_t batch, lac_error *err) {
+static lac_status fetch_input_batch(laci_walk_state *w, const inputs *in, int64_t batch,
+                                    lac_error *err) {
   int n = w->network->graph.n_inputs;
   for (int i = 0; i < n; i++) {
     void *place = in->kept[i] ? laci_stored_batches_address(in->kept[i], batch) : NULL;
@@ -280,9 +288,9 @@ lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err) {
                .places = laci_alloc(n + 1, sizeof *in.places)};
   lac_status st =
       in.kept && in.buffers && in.places ? LAC_OK : laci_fail_memory(err, "the network's inputs");
-  if (!st) st = open_inputs(w, &in, err);
+  if (!st) st = alloc_input_storage(w, &in, err);
   for (int64_t batch = 0; batch < w->cut.n_batches && !st; batch++) {
-    st = fetch_batch(w, &in, batch, err);
+    st = fetch_input_batch(w, &in, batch, err);
     if (!st) st = laci_walk_report_progress(w, 1, err);
   }
   for (size_t i = 0; in.buffers && i < n; i++) laci_free(in.buffers[i]);

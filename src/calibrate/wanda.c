@@ -5,7 +5,7 @@
 
 #include "calibrate/score_in.h"
 
-static lac_status compute_saliency(const laci_sums *sums, double *out, lac_error *err) {
+static lac_status compute_wanda_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   (void)err;
   for (int row = 0; row < fit->rows; row++) {
@@ -25,5 +25,5 @@ const laci_score laci_score_wanda = {
         "Sun, Liu, Bair, Kolter, \"A simple and effective pruning approach for large language "
         "models\", ICLR 2024",
     .needs_gram = true,
-    .saliency = compute_saliency,
+    .saliency = compute_wanda_saliency,
 };

@@ -8,11 +8,11 @@
 
 enum { BLOCK = 1024 }; /* floats that stay in the nearest cache while parts are added */
 
-static int64_t block_at(int64_t at, int64_t n) { return n - at < BLOCK ? n - at : BLOCK; }
+static int64_t size_of_block_at(int64_t at, int64_t n) { return n - at < BLOCK ? n - at : BLOCK; }
 
-void laci_comm_add_f32(const float *parts, int n_parts, int64_t n, float *sum) {
+void laci_comm_sum_parts_f32(const float *parts, int n_parts, int64_t n, float *sum) {
   for (int64_t at = 0; at < n; at += BLOCK) {
-    int64_t count = block_at(at, n);
+    int64_t count = size_of_block_at(at, n);
     float *restrict to = sum + at;
     memcpy(to, parts + at, (size_t)count * sizeof *to);
     for (int k = 1; k < n_parts; k++) {
@@ -22,10 +22,10 @@ void laci_comm_add_f32(const float *parts, int n_parts, int64_t n, float *sum) {
   }
 }
 
-void laci_comm_add_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum) {
+void laci_comm_sum_parts_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum) {
   float all[BLOCK];
   for (int64_t at = 0; at < n; at += BLOCK) {
-    int64_t count = block_at(at, n);
+    int64_t count = size_of_block_at(at, n);
     laci_comm_from_bf16(parts + at, count, all);
     for (int k = 1; k < n_parts; k++) {
       const uint16_t *restrict from = parts + k * n + at;

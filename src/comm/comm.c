@@ -11,7 +11,7 @@
 
 /* ---- Opening ---- */
 
-static lac_status alloc_buffers(laci_comm *c, lac_error *err) {
+static lac_status alloc_comm_buffers(laci_comm *c, lac_error *err) {
   const size_t size = (size_t)c->size;
   c->heard = laci_alloc(size, sizeof *c->heard);
   c->peers = laci_alloc(size, sizeof *c->peers);
@@ -23,7 +23,7 @@ static lac_status alloc_buffers(laci_comm *c, lac_error *err) {
 }
 
 /* Exchanges with all processes on which machine, and under which process id, each of them runs. */
-static lac_status exchange_peers(laci_comm *c, lac_error *err) {
+static lac_status exchange_process_ids(laci_comm *c, lac_error *err) {
   const laci_peer ours = laci_peer_describe_self();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
 }
@@ -50,8 +50,8 @@ lac_status laci_comm_open_transport(const lac_transport *transport,
   c->rank = transport->rank;
   c->size = transport->size;
   c->timeout = options->timeout;
-  lac_status st = alloc_buffers(c, err);
-  if (!st) st = exchange_peers(c, err);
+  lac_status st = alloc_comm_buffers(c, err);
+  if (!st) st = exchange_process_ids(c, err);
   *comm = c;
   return st;
 }
@@ -59,7 +59,7 @@ lac_status laci_comm_open_transport(const lac_transport *transport,
 lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, lac_error *err) {
   const lac_transport *transport;
   *comm = NULL;
-  lac_status st = laci_comm_find_launched(&transport, err);
+  lac_status st = laci_comm_find_launched_transport(&transport, err);
   return st || !transport ? st : laci_comm_open_transport(transport, options, comm, err);
 }
 
@@ -74,12 +74,12 @@ static bool wait_for_close(laci_comm *c, lac_status ended) {
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;
   int begun =
       c->transport->gather(c->transport->self, CHANNEL_MEETING, c->votes, c->begin, &request);
-  return !begun && laci_comm_wait(c, &request, NULL) == LAC_OK;
+  return !begun && laci_comm_wait_request(c, &request, NULL) == LAC_OK;
 }
 
 void laci_comm_close(laci_comm *c, lac_status ended) {
   if (!c) return;
-  if (ended == LAC_PEER) laci_comm_wait_for_first(c);
+  if (ended == LAC_PEER) laci_comm_wait_for_process_0(c);
   bool all_know = !ended || (c->agreed && ended != LAC_PEER);
   bool in_order = all_know && wait_for_close(c, ended);
   c->transport->end(c->transport->self, in_order ? 0 : 1);
@@ -89,7 +89,7 @@ void laci_comm_close(laci_comm *c, lac_status ended) {
 int laci_comm_rank(const laci_comm *c) { return c ? c->rank : 0; }
 int laci_comm_size(const laci_comm *c) { return c ? c->size : 1; }
 const char *laci_comm_transport(const laci_comm *c) { return c ? c->transport->name : "none"; }
-bool laci_comm_has_agreed(const laci_comm *c) { return !c || c->agreed; }
+bool laci_comm_is_failure_known_to_all(const laci_comm *c) { return !c || c->agreed; }
 
 void laci_comm_set_timeout(laci_comm *c, double seconds) {
   if (c) c->timeout = seconds;

@@ -5,7 +5,7 @@
  *     st = laci_comm_open(&options, &comm, err);            NULL: this process is alone
  *     st = laci_comm_broadcast(comm, masks, n, err);
  *     st = laci_comm_agree_on_status(comm, st, err);                  all fail where one does
- *     laci_comm_sum_begin(sum, gradients, n);  ...  laci_comm_poll(comm);
+ *     laci_comm_sum_begin(sum, gradients, n);  ...  laci_comm_advance_sums(comm);
  *     st = laci_comm_sum_end(sum, err);
  *
  * A comm that is NULL means a single process: all functions accept it, and nothing is sent. All
@@ -53,17 +53,17 @@ LAC_MUST_CHECK lac_status laci_comm_open_transport(const lac_transport *transpor
 /** Called after this process has lost another one: waits for process 0, which may have to report
  * and save, to end all processes, this one included. It waits while process 0 lives, and for
  * `timeout` seconds at most. Does nothing at process 0, or in a second call. */
-void laci_comm_wait_for_first(laci_comm *comm);
+void laci_comm_wait_for_process_0(laci_comm *comm);
 /** Closes the comm; ended: the status of this process's work. After a failure that the others do
- * not know (laci_comm_has_agreed), it ends all processes at once, this one included, and does not
- * return; after LAC_PEER it first calls laci_comm_wait_for_first. Else it waits for the others to
- * close: after a success as long as they live, since one may still write a common result; after a
- * failure for `timeout` seconds, at most 30, and then ends all. */
+ * not know (laci_comm_is_failure_known_to_all), it ends all processes at once, this one included,
+ * and does not return; after LAC_PEER it first calls laci_comm_wait_for_process_0. Else it waits
+ * for the others to close: after a success as long as they live, since one may still write a common
+ * result; after a failure for `timeout` seconds, at most 30, and then ends all. */
 void laci_comm_close(laci_comm *comm, lac_status ended);
 
 /** Returns the rank from the launcher's environment, without opening a comm; 0 for a single
  * process. */
-int laci_comm_launched_rank(void);
+int laci_comm_rank_from_environment(void);
 
 int laci_comm_rank(const laci_comm *comm);              /* alone: 0 */
 int laci_comm_size(const laci_comm *comm);              /* alone: 1 */
@@ -95,7 +95,7 @@ LAC_MUST_CHECK lac_status laci_comm_agree_on_status(laci_comm *comm, lac_status 
 LAC_MUST_CHECK lac_status laci_comm_agree_without_timeout(laci_comm *comm, lac_status mine,
                                                           lac_error *err);
 /** Do all processes know of the last failure, because laci_comm_agree_on_status reported it? */
-bool laci_comm_has_agreed(const laci_comm *comm);
+bool laci_comm_is_failure_known_to_all(const laci_comm *comm);
 
 /* ---- Operations during which the caller can work ---- */
 
@@ -104,7 +104,7 @@ LAC_MUST_CHECK lac_status laci_comm_vote_begin(laci_comm *comm, uint32_t bits, l
 /** Waits until all processes have begun the vote, for at most `times` usual timeouts: for a caller
  * that votes early, while others still have up to `times` steps of work to do. The vote must still
  * be ended. Fails LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_comm_await_vote(laci_comm *comm, int times, lac_error *err);
+LAC_MUST_CHECK lac_status laci_comm_vote_wait(laci_comm *comm, int times, lac_error *err);
 /** Ends a vote. *any becomes the bits that any process has set; a NULL comm leaves it as it is.
  * Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_end(laci_comm *comm, uint32_t *any, lac_error *err);
@@ -129,7 +129,7 @@ void laci_comm_sum_destroy(laci_comm_sum *sum);
  * laci_comm_sum_end. */
 void laci_comm_sum_begin(laci_comm_sum *sum, float *x, int64_t n);
 /** Advances the sums in progress, without waiting. Cheap. */
-void laci_comm_poll(laci_comm *comm);
+void laci_comm_advance_sums(laci_comm *comm);
 /** Waits for a sum to finish; sums must be ended in the order in which they were begun. Fails
  * LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_sum_end(laci_comm_sum *sum, lac_error *err);

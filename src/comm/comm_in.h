@@ -27,7 +27,7 @@ struct laci_comm {
   int rank, size;
   double timeout;
   bool agreed; /* all processes know of the last failure, and have begun no operation since */
-  bool left;   /* laci_comm_wait_for_first was called */
+  bool left;   /* laci_comm_wait_for_process_0 was called */
 
   int64_t n_meetings;          /* number of operations of all processes (meetings) that this process
                                   has entered so far */
@@ -72,30 +72,30 @@ struct laci_comm_sum {
 laci_peer laci_peer_describe_self(void);
 /** Has the process of this rank died? False if this cannot be known, as for a process on another
  * machine. */
-bool laci_comm_has_died(const laci_comm *comm, int rank);
+bool laci_comm_has_process_died(const laci_comm *comm, int rank);
 /** Fails LAC_PEER where a process of this machine has died. */
-LAC_MUST_CHECK lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err);
+LAC_MUST_CHECK lac_status laci_comm_check_processes_alive(const laci_comm *comm, lac_error *err);
 
 /* ---- wait.c ---- */
 
 /** Waits until the request is done; sums in progress are advanced meanwhile. Fails LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err);
+LAC_MUST_CHECK lac_status laci_comm_wait_request(laci_comm *comm, void **request, lac_error *err);
 /** Waits until the sum is done. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_sum *sum,
                                              lac_error *err);
 /** Tells process 0 that this process has entered another meeting or sum; at process 0, receives
  * these messages. */
-void laci_comm_announce_meeting(laci_comm *comm);
+void laci_comm_announce_operation(laci_comm *comm);
 /** Fails with the text of the transport. */
-lac_status laci_comm_fail_peer(const laci_comm *comm, lac_error *err);
+lac_status laci_comm_fail_transport(const laci_comm *comm, lac_error *err);
 
 /* ---- phases.c ---- */
 
 /** Advances all sums in progress as far as possible without waiting. Returns true if any of them
  * advanced. */
-bool laci_comm_advance(laci_comm *comm);
+bool laci_comm_advance_sum_phases(laci_comm *comm);
 /** Appends the sum to those in progress. */
-void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);
+void laci_comm_append_sum_in_progress(laci_comm *comm, laci_comm_sum *sum);
 /** Returns the bytes in which a float is sent. */
 size_t laci_wire_element_bytes(laci_wire wire);
 /** Returns the floats of the largest chunk when n floats are divided among the processes. */
@@ -105,15 +105,17 @@ int64_t laci_comm_chunk_size(int64_t n, int size);
 
 /** Finds the transport to the processes with which a launcher started this one; *transport is NULL
  * if it was started alone. Fails LAC_UNSUPPORTED. */
-LAC_MUST_CHECK lac_status laci_comm_find_launched(const lac_transport **transport, lac_error *err);
+LAC_MUST_CHECK lac_status laci_comm_find_launched_transport(const lac_transport **transport,
+                                                            lac_error *err);
 
 /* ---- add.c ---- */
 
 /** Adds parts: sum [n] = numbers of part 0 + numbers of part 1 ..., in this order. parts: [n_parts,
  * n]. */
-void laci_comm_add_f32(const float *parts, int n_parts, int64_t n, float *sum);
-/** Does the same as laci_comm_add_f32 for bf16 numbers, which are added in f32 and rounded once. */
-void laci_comm_add_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum);
+void laci_comm_sum_parts_f32(const float *parts, int n_parts, int64_t n, float *sum);
+/** Does the same as laci_comm_sum_parts_f32 for bf16 numbers, which are added in f32 and rounded
+ * once. */
+void laci_comm_sum_parts_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum);
 void laci_comm_to_bf16(const float *from, int64_t n, uint16_t *to);
 void laci_comm_from_bf16(const uint16_t *from, int64_t n, float *to);
 

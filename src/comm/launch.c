@@ -38,15 +38,15 @@ static const launcher *find_launcher(void) {
   return NULL;
 }
 
-static int count_started(const launcher *by) { return by ? atoi(getenv(by->size)) : 1; }
+static int count_started_processes(const launcher *by) { return by ? atoi(getenv(by->size)) : 1; }
 
-int laci_comm_launched_rank(void) {
+int laci_comm_rank_from_environment(void) {
   const launcher *by = find_launcher();
-  return count_started(by) > 1 ? atoi(getenv(by->rank)) : 0;
+  return count_started_processes(by) > 1 ? atoi(getenv(by->rank)) : 0;
 }
 
-static lac_status fail_load(const launcher *by, int n, const char *what, const char *why,
-                            lac_error *err) {
+static lac_status fail_to_load_plugin(const launcher *by, int n, const char *what, const char *why,
+                                      lac_error *err) {
   return laci_fail(err, LAC_UNSUPPORTED,
                    "%s started %d processes, but %s cannot be used: %s; a single process needs "
                    "no %s",
@@ -55,7 +55,7 @@ static lac_status fail_load(const launcher *by, int n, const char *what, const c
 
 /* Loads the plug-in for MPI. Its shared library is never closed, since MPI can be started only once
  * in a process. */
-static lac_status load(const launcher *by, int n, lac_plugin *plugin, lac_error *err) {
+static lac_status load_mpi_plugin(const launcher *by, int n, lac_plugin *plugin, lac_error *err) {
   char path[PATH_MAX];
   void *handle;
   lac_error why = {0};
@@ -65,22 +65,23 @@ static lac_status load(const launcher *by, int n, lac_plugin *plugin, lac_error 
     (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
   /* RTLD_GLOBAL, since Open MPI loads further libraries, which need its symbols */
   if (laci_plugin_open(path, true, plugin, &handle, &why))
-    return fail_load(by, n, "the MPI plug-in", why.text, err);
-  if (!plugin->open_transport) return fail_load(by, n, path, "it offers no transport", err);
+    return fail_to_load_plugin(by, n, "the MPI plug-in", why.text, err);
+  if (!plugin->open_transport)
+    return fail_to_load_plugin(by, n, path, "it offers no transport", err);
   return LAC_OK;
 }
 
-lac_status laci_comm_find_launched(const lac_transport **transport, lac_error *err) {
+lac_status laci_comm_find_launched_transport(const lac_transport **transport, lac_error *err) {
   const launcher *by = find_launcher();
   lac_plugin plugin;
   const char *why = NULL;
   *transport = NULL;
-  int n = count_started(by);
+  int n = count_started_processes(by);
   if (n <= 1) return LAC_OK;
-  lac_status st = load(by, n, &plugin, err);
+  lac_status st = load_mpi_plugin(by, n, &plugin, err);
   if (st) return st;
   lac_transport *t = plugin.open_transport(&why);
-  if (!t) return fail_load(by, n, "MPI", why, err);
+  if (!t) return fail_to_load_plugin(by, n, "MPI", why, err);
   if (t->size != n) {
     int size = t->size;
     t->end(t->self, 0);

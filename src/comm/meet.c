@@ -15,7 +15,7 @@
  * beginning; not 0: it failed. */
 static lac_status wait_for_started_request(laci_comm *c, int begun, void **request,
                                            lac_error *err) {
-  return begun ? laci_comm_fail_peer(c, err) : laci_comm_wait(c, request, err);
+  return begun ? laci_comm_fail_transport(c, err) : laci_comm_wait_request(c, request, err);
 }
 
 lac_status laci_comm_broadcast(laci_comm *c, void *bytes, size_t n, lac_error *err) {
@@ -23,7 +23,7 @@ lac_status laci_comm_broadcast(laci_comm *c, void *bytes, size_t n, lac_error *e
   for (size_t at = 0; c && at < n && !st;) {
     size_t part = n - at < LAC_TRANSPORT_MOST ? n - at : LAC_TRANSPORT_MOST;
     void *request = NULL;
-    laci_comm_announce_meeting(c);
+    laci_comm_announce_operation(c);
     int begun = c->transport->broadcast(c->transport->self, CHANNEL_MEETING, (char *)bytes + at,
                                         part, &request);
     st = wait_for_started_request(c, begun, &request, err);
@@ -39,7 +39,7 @@ lac_status laci_comm_gather_parts(laci_comm *c, void *all, const size_t *begin, 
     return laci_fail(err, LAC_BAD_ARGUMENT, "%zu bytes of all processes: wanted %zu or less",
                      begin[c->size], LAC_TRANSPORT_MOST);
   }
-  laci_comm_announce_meeting(c);
+  laci_comm_announce_operation(c);
   int begun = c->transport->gather(c->transport->self, CHANNEL_MEETING, all, begin, &request);
   return wait_for_started_request(c, begun, &request, err);
 }
@@ -56,7 +56,8 @@ lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all,
 
 /* Exchanges statuses and texts, and fails with those of process `from`, one of those that failed.
  * mine: this process's status. */
-static lac_status fail_together(laci_comm *c, lac_status mine, int from, lac_error *err) {
+static lac_status fail_with_status_of_process(laci_comm *c, lac_status mine, int from,
+                                              lac_error *err) {
   laci_ending e = {.status = (int)mine};
   if (mine && err) {
     e.hint = (int)err->hint;
@@ -79,7 +80,7 @@ lac_status laci_comm_agree_on_status(laci_comm *c, lac_status mine, lac_error *e
   uint32_t own = (uint32_t)mine;
   lac_status st = laci_comm_gather(c, &own, sizeof own, c->votes, err);
   for (int k = 0; k < c->size && !st; k++) {
-    if (c->votes[k]) return fail_together(c, mine, k, err);
+    if (c->votes[k]) return fail_with_status_of_process(c, mine, k, err);
   }
   return st;
 }
@@ -99,25 +100,25 @@ lac_status laci_comm_vote_begin(laci_comm *c, uint32_t bits, lac_error *err) {
   if (!c) return LAC_OK;
   c->votes[c->rank] = bits;
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;
-  laci_comm_announce_meeting(c);
+  laci_comm_announce_operation(c);
   int begun =
       c->transport->gather(c->transport->self, CHANNEL_MEETING, c->votes, c->begin, &c->vote);
-  return begun ? laci_comm_fail_peer(c, err) : LAC_OK;
+  return begun ? laci_comm_fail_transport(c, err) : LAC_OK;
 }
 
-lac_status laci_comm_await_vote(laci_comm *c, int times, lac_error *err) {
+lac_status laci_comm_vote_wait(laci_comm *c, int times, lac_error *err) {
   if (!c) return LAC_OK;
   const double timeout = c->timeout;
   c->timeout = timeout * times;
-  lac_status st = laci_comm_wait(c, &c->vote, err);
+  lac_status st = laci_comm_wait_request(c, &c->vote, err);
   c->timeout = timeout;
   return st;
 }
 
 lac_status laci_comm_vote_end(laci_comm *c, uint32_t *any, lac_error *err) {
-  /* The vote's request is NULL if laci_comm_await_vote has already waited for the vote. */
+  /* The vote's request is NULL if laci_comm_vote_wait has already waited for the vote. */
   if (!c) return LAC_OK; /* without a comm *any stays unchanged: it has the caller's own bits */
-  lac_status st = c->vote ? laci_comm_wait(c, &c->vote, err) : LAC_OK;
+  lac_status st = c->vote ? laci_comm_wait_request(c, &c->vote, err) : LAC_OK;
   *any = 0;
   for (int k = 0; k < c->size && !st; k++) *any |= c->votes[k];
   return st;

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "comm/comm_in.h"
 
-static uint64_t machine_hash(void) {
+static uint64_t hash_machine_identity(void) {
   char text[512] = "";
   uint64_t hash = 0;
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -24,12 +24,12 @@ static uint64_t machine_hash(void) {
 }
 
 laci_peer laci_peer_describe_self(void) {
-  return (laci_peer){.pid = getpid(), .place = machine_hash()};
+  return (laci_peer){.pid = getpid(), .place = hash_machine_identity()};
 }
 
 /* Has the process of this machine ended? A zombie, which has ended but was not collected by its
  * parent, counts as ended. */
-static bool has_died(int64_t pid) {
+static bool has_pid_died(int64_t pid) {
   char path[64], text[512];
   if (kill((pid_t)pid, 0) != 0) return true;
   (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
@@ -43,16 +43,16 @@ static bool has_died(int64_t pid) {
   return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
-bool laci_comm_has_died(const laci_comm *comm, int rank) {
+bool laci_comm_has_process_died(const laci_comm *comm, int rank) {
   const laci_peer *ours = &comm->peers[comm->rank], *peer = &comm->peers[rank];
   if (rank == comm->rank || peer->pid == 0 || peer->place != ours->place) return false;
   /* a peer with our own pid is not checked: in tests, ranks are threads of one process */
-  return peer->pid != ours->pid && has_died(peer->pid);
+  return peer->pid != ours->pid && has_pid_died(peer->pid);
 }
 
-lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err) {
+lac_status laci_comm_check_processes_alive(const laci_comm *comm, lac_error *err) {
   for (int k = 0; k < comm->size; k++) {
-    if (!laci_comm_has_died(comm, k)) continue;
+    if (!laci_comm_has_process_died(comm, k)) continue;
     return laci_fail(err, LAC_PEER, "process %d (pid %" PRId64 ") has died", k, comm->peers[k].pid);
   }
   return LAC_OK;

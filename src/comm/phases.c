@@ -22,7 +22,7 @@ size_t laci_wire_element_bytes(laci_wire wire) {
 
 /* ---- Phases ---- */
 
-static void lay_out_chunks(laci_comm_sum *s) {
+static void compute_chunk_ranges(laci_comm_sum *s) {
   const int size = s->comm->size, rank = s->comm->rank;
   const int64_t chunk = laci_comm_chunk_size(s->n, size);
   const size_t each = laci_wire_element_bytes(s->wire);
@@ -33,32 +33,33 @@ static void lay_out_chunks(laci_comm_sum *s) {
   s->count = (int64_t)(s->begin[rank + 1] / each) - s->first;
 }
 
-static void *wire_bytes(const laci_comm_sum *s) {
+static void *buffer_in_wire_format(const laci_comm_sum *s) {
   return s->wire == LACI_WIRE_BF16 ? (void *)s->packed : (void *)s->x;
 }
 
-static void begin_exchange(laci_comm_sum *s) {
+static void begin_exchanging_chunks(laci_comm_sum *s) {
   const lac_transport *t = s->comm->transport;
-  lay_out_chunks(s);
+  compute_chunk_ranges(s);
   if (s->wire == LACI_WIRE_BF16) laci_comm_to_bf16(s->x, s->n, s->packed);
   s->phase = LACI_PHASE_EXCHANGING;
-  if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_bytes(s), s->begin, s->chunks, &s->request))
+  if (t->exchange(t->self, CHANNEL_EXCHANGE, buffer_in_wire_format(s), s->begin, s->chunks,
+                  &s->request))
     s->comm->broken = true;
 }
 
-static void add_chunks(laci_comm_sum *s) {
+static void sum_chunks_of_processes(laci_comm_sum *s) {
   const int size = s->comm->size;
   if (s->wire == LACI_WIRE_BF16) {
-    laci_comm_add_bf16(s->chunks, size, s->count, s->packed + s->first);
+    laci_comm_sum_parts_bf16(s->chunks, size, s->count, s->packed + s->first);
   } else {
-    laci_comm_add_f32(s->chunks, size, s->count, s->x + s->first);
+    laci_comm_sum_parts_f32(s->chunks, size, s->count, s->x + s->first);
   }
 }
 
-static void begin_gathering(laci_comm_sum *s) {
+static void begin_gathering_sums(laci_comm_sum *s) {
   const lac_transport *t = s->comm->transport;
   s->phase = LACI_PHASE_GATHERING;
-  if (t->gather(t->self, CHANNEL_GATHER, wire_bytes(s), s->begin, &s->request))
+  if (t->gather(t->self, CHANNEL_GATHER, buffer_in_wire_format(s), s->begin, &s->request))
     s->comm->broken = true;
 }
 
@@ -75,13 +76,13 @@ static bool is_request_done(laci_comm_sum *s) {
 static bool advance_sum(laci_comm_sum *s, bool may_gather) {
   if (s->phase == LACI_PHASE_EXCHANGING && is_request_done(s)) {
     s->times.exchanged = laci_clock_seconds();
-    add_chunks(s);
+    sum_chunks_of_processes(s);
     s->phase = LACI_PHASE_EXCHANGED;
-    if (may_gather) begin_gathering(s);
+    if (may_gather) begin_gathering_sums(s);
     return true;
   }
   if (s->phase == LACI_PHASE_EXCHANGED && may_gather) {
-    begin_gathering(s);
+    begin_gathering_sums(s);
     return true;
   }
   if (s->phase == LACI_PHASE_GATHERING && is_request_done(s)) {
@@ -93,7 +94,7 @@ static bool advance_sum(laci_comm_sum *s, bool may_gather) {
   return false;
 }
 
-bool laci_comm_advance(laci_comm *comm) {
+bool laci_comm_advance_sum_phases(laci_comm *comm) {
   bool moved = false, may_gather = true;
   for (laci_comm_sum *s = comm->first; s && !comm->broken; s = s->next) {
     moved = advance_sum(s, may_gather) || moved;
@@ -104,10 +105,10 @@ bool laci_comm_advance(laci_comm *comm) {
   return moved;
 }
 
-void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *s) {
+void laci_comm_append_sum_in_progress(laci_comm *comm, laci_comm_sum *s) {
   s->next = NULL;
   if (comm->last) comm->last->next = s;
   else comm->first = s;
   comm->last = s;
-  if (!comm->broken) begin_exchange(s);
+  if (!comm->broken) begin_exchanging_chunks(s);
 }

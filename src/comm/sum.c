@@ -8,7 +8,7 @@
 
 /* ---- Creating ---- */
 
-static lac_status alloc_buffers(laci_comm_sum *s, lac_error *err) {
+static lac_status alloc_sum_buffers(laci_comm_sum *s, lac_error *err) {
   const size_t size = (size_t)s->comm->size;
   s->begin = laci_alloc(size + 1, sizeof *s->begin);
   s->chunks = laci_alloc((size_t)laci_comm_chunk_size(s->most, s->comm->size) * size,
@@ -33,7 +33,7 @@ lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire, l
   s->comm = comm;
   s->most = most;
   s->wire = wire;
-  lac_status st = comm ? alloc_buffers(s, err) : LAC_OK;
+  lac_status st = comm ? alloc_sum_buffers(s, err) : LAC_OK;
   if (st) laci_comm_sum_destroy(s);
   else *sum = s;
   return st;
@@ -72,13 +72,13 @@ void laci_comm_sum_begin(laci_comm_sum *s, float *x, int64_t n) {
     s->times.exchanged = s->times.done = s->times.begun;
     return;
   }
-  laci_comm_announce_meeting(comm);
-  laci_comm_add_sum(comm, s);
+  laci_comm_announce_operation(comm);
+  laci_comm_append_sum_in_progress(comm, s);
 }
 
-void laci_comm_poll(laci_comm *comm) {
+void laci_comm_advance_sums(laci_comm *comm) {
   if (!comm || !comm->first) return;
-  (void)laci_comm_advance(comm);
+  (void)laci_comm_advance_sum_phases(comm);
 }
 
 lac_status laci_comm_sum_end(laci_comm_sum *s, lac_error *err) {

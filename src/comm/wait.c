@@ -28,25 +28,25 @@ static const double LOOK_EVERY_S = 0.25,
 
 /* ---- Finding the process that is late ---- */
 
-static void receive_words(laci_comm *comm) {
+static void receive_meeting_numbers(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   int64_t word;
   int from;
   while (comm->rank == 0 && t->hear(t->self, &from, &word) == 1) comm->heard[from] = word;
 }
 
-void laci_comm_announce_meeting(laci_comm *comm) {
+void laci_comm_announce_operation(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   comm->n_meetings++;
   comm->agreed = false; /* a new operation shows that the caller has handled the earlier failure */
-  receive_words(comm);  /* messages must be received, or they would accumulate */
+  receive_meeting_numbers(comm); /* messages must be received, or they would accumulate */
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
 /* Fails because a process is late. Process 0 knows which one, unless all have entered the same
  * number of meetings. The other processes only know that nothing arrived, not even a message of
  * process 0. */
-static lac_status fail_late(const laci_comm *comm, lac_error *err) {
+static lac_status fail_late_process(const laci_comm *comm, lac_error *err) {
   char who[128] = "";
   int n_late = 0, at = 0;
   for (int k = 1; k < comm->size && comm->rank == 0; k++) {
@@ -65,7 +65,7 @@ static lac_status fail_late(const laci_comm *comm, lac_error *err) {
                                    : ", and no word of process 0 about it");
 }
 
-lac_status laci_comm_fail_peer(const laci_comm *comm, lac_error *err) {
+lac_status laci_comm_fail_transport(const laci_comm *comm, lac_error *err) {
   const lac_transport *t = comm->transport;
   return laci_fail(err, LAC_PEER, "process %d: %s", comm->rank, t->why(t->self));
 }
@@ -77,7 +77,7 @@ typedef struct wait_state {
   int n_iterations;
 } wait_state;
 
-static void back_off(wait_state *p) {
+static void yield_or_nap(wait_state *p) {
   if (++p->n_iterations <= YIELDS) {
     (void)sched_yield();
     return;
@@ -89,26 +89,26 @@ static void back_off(wait_state *p) {
 
 /* Sleeps a little, after a poll in which nothing arrived. From time to time checks for dead
  * processes and for the timeout, and fails LAC_PEER then. */
-static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) {
+static lac_status nap_and_check_timeout(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
-  back_off(p);
+  yield_or_nap(p);
   if (now - p->looked < LOOK_EVERY_S) return LAC_OK;
   p->looked = now;
-  lac_status st = laci_comm_find_dead(comm, err);
+  lac_status st = laci_comm_check_processes_alive(comm, err);
   if (st) return st;
-  receive_words(comm);
+  receive_meeting_numbers(comm);
   double most = comm->timeout + (comm->rank == 0 ? 0 : HEAD_START_S);
-  return now - p->begun > most ? fail_late(comm, err) : LAC_OK;
+  return now - p->begun > most ? fail_late_process(comm, err) : LAC_OK;
 }
 
 /* Waits for a request or for a sum; the parameter for the other is NULL. Fails LAC_PEER. */
-static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum *sum,
-                           lac_error *err) {
+static lac_status wait_for_request_or_sum(laci_comm *comm, void **request, const laci_comm_sum *sum,
+                                          lac_error *err) {
   const lac_transport *t = comm->transport;
   wait_state p = {.begun = laci_clock_seconds()};
   p.looked = p.begun;
   for (;;) {
-    bool moved = laci_comm_advance(comm);
+    bool moved = laci_comm_advance_sum_phases(comm);
     int answer = sum ? sum->phase == LACI_PHASE_DONE : t->test(t->self, request);
     bool failed = answer < 0 || comm->broken;
     if (failed) break;
@@ -118,40 +118,40 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
       p.n_iterations = 0;
       continue;
     }
-    lac_status st = wait_a_little(comm, &p, err);
+    lac_status st = nap_and_check_timeout(comm, &p, err);
     if (st) return st;
   }
   /* checks first whether a process of this machine died, which explains more than the transport's
    * message */
-  lac_status st = laci_comm_find_dead(comm, err);
-  return st ? st : laci_comm_fail_peer(comm, err);
+  lac_status st = laci_comm_check_processes_alive(comm, err);
+  return st ? st : laci_comm_fail_transport(comm, err);
 }
 
-static void sleep_briefly(int n) {
+static void sleep_naps(int n) {
   const struct timespec time = {0, LEAVING_NAP_NS};
   for (int k = 0; k < n; k++) (void)nanosleep(&time, NULL);
 }
 
-void laci_comm_wait_for_first(laci_comm *comm) {
+void laci_comm_wait_for_process_0(laci_comm *comm) {
   const double begin = laci_clock_seconds();
   if (!comm || comm->rank == 0 || comm->left) return;
   comm->left = true;
   if (comm->size == 2) return; /* of two processes, the lost one is process 0 */
-  const bool was_there = !laci_comm_has_died(comm, 0);
-  while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout)
-    sleep_briefly(1);
+  const bool was_there = !laci_comm_has_process_died(comm, 0);
+  while (!laci_comm_has_process_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout)
+    sleep_naps(1);
   /* If process 0 has ended during the wait, it has also ordered all others to end, which takes a
    * moment to arrive. Otherwise the remaining processes return one after the other by rank, and the
    * first one ends the rest. */
-  if (was_there && laci_comm_has_died(comm, 0)) sleep_briefly(ENDING_NAPS);
+  if (was_there && laci_comm_has_process_died(comm, 0)) sleep_naps(ENDING_NAPS);
   const int late = (comm->rank - 1) * RANK_NAPS;
-  sleep_briefly(late < ENDING_NAPS ? late : ENDING_NAPS);
+  sleep_naps(late < ENDING_NAPS ? late : ENDING_NAPS);
 }
 
-lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err) {
-  return wait_for(comm, request, NULL, err);
+lac_status laci_comm_wait_request(laci_comm *comm, void **request, lac_error *err) {
+  return wait_for_request_or_sum(comm, request, NULL, err);
 }
 
 lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_sum *sum, lac_error *err) {
-  return wait_for(comm, NULL, sum, err);
+  return wait_for_request_or_sum(comm, NULL, sum, err);
 }

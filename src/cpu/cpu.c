@@ -51,7 +51,7 @@ static laci_cpu_level level_of_processor(void) {
 #endif
 }
 
-static laci_cpu_level max_level_allowed(void) {
+static laci_cpu_level find_max_level(void) {
   const char *cap = getenv("LAC_CPU");
   for (int i = 0; cap && i < N_STEPS; i++) {
     if (!strcmp(cap, names[ladder[i]])) return ladder[i];
@@ -73,7 +73,7 @@ static laci_cpu_level set_level(laci_cpu_level most) {
 
 laci_cpu_level laci_cpu_level_in_force(void) {
   int level = atomic_load_explicit(&level_now, memory_order_acquire);
-  return level >= 0 ? (laci_cpu_level)level : set_level(max_level_allowed());
+  return level >= 0 ? (laci_cpu_level)level : set_level(find_max_level());
 }
 
 bool laci_cpu_has_avx512f(void) {
@@ -105,7 +105,7 @@ bool laci_cpu_has_bf16_tiles(void) {
 #endif
 }
 
-const char *laci_cpu_name(laci_cpu_level level) {
+const char *laci_cpu_level_name(laci_cpu_level level) {
   return (int)level >= 0 && (int)level < N_NAMES ? names[level] : "unknown";
 }
 

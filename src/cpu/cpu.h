@@ -22,7 +22,7 @@ typedef enum laci_cpu_level {
 laci_cpu_level laci_cpu_level_in_force(void);
 
 /** Returns "scalar", "avx2", "avx512" or "neon", the values of LAC_CPU. */
-const char *laci_cpu_name(laci_cpu_level level);
+const char *laci_cpu_level_name(laci_cpu_level level);
 
 /** Does the processor have AVX-512 F, BW, VL and DQ, and does the cap allow AVX-512? The first
  * processors with AVX-512 have these, but not VNNI; their level is therefore below LACI_CPU_AVX512.

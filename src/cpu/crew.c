@@ -27,7 +27,7 @@ struct laci_crew {
   mark marks[MOST];
 };
 
-static void relax(int *n_spins) {
+static void pause_or_yield(int *n_spins) {
   if (++*n_spins >= SPINS) {
     *n_spins = 0;
     (void)sched_yield();
@@ -39,7 +39,7 @@ static void relax(int *n_spins) {
 }
 
 /** Computes the parts of a loop that nobody has taken, from part `first` on. */
-static void take_parts(laci_crew *crew, uint32_t loop, int first) {
+static void compute_free_parts(laci_crew *crew, uint32_t loop, int first) {
   for (int at = 0; at < crew->n; at++) {
     const int part = (first + at) % crew->n;
     uint32_t before = loop - 1;
@@ -51,27 +51,27 @@ static void take_parts(laci_crew *crew, uint32_t loop, int first) {
   }
 }
 
-static void follow(laci_crew *crew, int first) {
+static void run_as_follower(laci_crew *crew, int first) {
   uint32_t seen = 0;
   int n_spins = 0;
   while (!atomic_load_explicit(&crew->ended, memory_order_acquire)) {
     const uint32_t loop = atomic_load_explicit(&crew->loop, memory_order_acquire);
     if (loop == seen) {
-      relax(&n_spins);
+      pause_or_yield(&n_spins);
       continue;
     }
-    take_parts(crew, loop, first);
+    compute_free_parts(crew, loop, first);
     seen = loop;
     n_spins = 0;
   }
 }
 
 /** Index 0, which some thread takes before any other index, is the leader. */
-static void join(int64_t begin, int64_t end, void *context) {
+static void join_crew(int64_t begin, int64_t end, void *context) {
   laci_crew *crew = context;
   for (int64_t at = begin; at < end; at++) {
     if (at > 0) {
-      follow(crew, (int)at);
+      run_as_follower(crew, (int)at);
       continue;
     }
     crew->lead(crew, crew->lead_context);
@@ -79,10 +79,10 @@ static void join(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_crew_run(laci_pool *pool, laci_crew_lead *lead, void *context) {
+void laci_crew_run_leader(laci_pool *pool, laci_crew_lead *lead, void *context) {
   const int threads = laci_pool_threads(pool);
   laci_crew crew = {.lead = lead, .lead_context = context, .n = threads < MOST ? threads : MOST};
-  laci_pool_for(pool, crew.n, 1, join, &crew);
+  laci_pool_for(pool, crew.n, 1, join_crew, &crew);
 }
 
 void laci_crew_for(laci_crew *crew, laci_crew_body *body, void *context) {
@@ -92,6 +92,7 @@ void laci_crew_for(laci_crew *crew, laci_crew_body *body, void *context) {
   crew->context = context;
   atomic_store_explicit(&crew->n_done, 0, memory_order_relaxed);
   atomic_store_explicit(&crew->loop, loop, memory_order_release);
-  take_parts(crew, loop, 0);
-  while (atomic_load_explicit(&crew->n_done, memory_order_acquire) < crew->n) relax(&n_spins);
+  compute_free_parts(crew, loop, 0);
+  while (atomic_load_explicit(&crew->n_done, memory_order_acquire) < crew->n)
+    pause_or_yield(&n_spins);
 }

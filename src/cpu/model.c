@@ -10,7 +10,7 @@
 #include <cpuid.h>
 #endif
 
-void laci_cpu_model(char name[LACI_CPU_MODEL]) {
+void laci_cpu_read_model(char name[LACI_CPU_MODEL]) {
   char line[2 * LACI_CPU_MODEL];
   struct utsname system;
   FILE *file = fopen("/proc/cpuinfo", "re");
@@ -24,7 +24,7 @@ void laci_cpu_model(char name[LACI_CPU_MODEL]) {
   if (file) (void)fclose(file);
 }
 
-void laci_cpu_vendor(char *vendor, size_t size, int *family) {
+void laci_cpu_read_vendor(char *vendor, size_t size, int *family) {
   (void)snprintf(vendor, size, "%s", "");
   *family = 0;
 #if defined(__x86_64__)

@@ -8,10 +8,10 @@
 enum { LACI_CPU_MODEL = 128 };
 
 /** Writes the name of the processor as the system reports it, or else the architecture. */
-void laci_cpu_model(char name[LACI_CPU_MODEL]);
+void laci_cpu_read_model(char name[LACI_CPU_MODEL]);
 
 /** Writes the vendor by CPUID ("AuthenticAMD"), and the processor family in the vendor's numbering;
  * without CPUID "" and 0. */
-void laci_cpu_vendor(char *vendor, size_t size, int *family);
+void laci_cpu_read_vendor(char *vendor, size_t size, int *family);
 
 #endif

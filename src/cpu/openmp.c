@@ -45,7 +45,7 @@ static void *find_function(void *library, const char *name) {
 }
 
 /** Are both functions of one shared object? */
-static bool are_of_one_object(const void *one, const void *other) {
+static bool is_same_object(const void *one, const void *other) {
   Dl_info a, b;
   return one && other && dladdr(one, &a) && dladdr(other, &b) && a.dli_fbase == b.dli_fbase;
 }
@@ -65,7 +65,7 @@ __attribute__((constructor)) static void find_openmp_runtime(void) {
 #if !defined(__SANITIZE_THREAD__)
   if (set && max && run) memcpy(&run_region, &run, sizeof run);
 #endif
-  survives_fork = are_of_one_object(run, find_function(library, "laci_team_survives_fork"));
+  survives_fork = is_same_object(run, find_function(library, "laci_team_survives_fork"));
   if (library) (void)dlclose(library);
 }
 
@@ -147,7 +147,7 @@ void laci_openmp_run(int n, void (*body)(void *context), void *context) {
   run_region(body, context, (unsigned)n, 0);
 }
 
-bool laci_openmp_can_use(int n) {
+bool laci_openmp_can_use_threads(int n) {
   if (n <= 1 || survives_fork) return true;
   pid_t self = getpid();
   if (!team_of) team_of = self;

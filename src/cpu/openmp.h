@@ -25,7 +25,7 @@ void laci_openmp_run(int n, void (*body)(void *context), void *context);
  * laci_openmp_run does. False in a process that was forked after this thread had a team: the team's
  * threads stayed in the other process, and the run time would wait for them forever. Always true
  * for n = 1. */
-bool laci_openmp_can_use(int n);
+bool laci_openmp_can_use_threads(int n);
 /** Sets how many threads oneDNN's primitives use on the calling thread; returns the previous
  * number. Without a run time it does nothing and returns n. */
 int laci_openmp_set_threads(int n);

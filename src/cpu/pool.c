@@ -148,7 +148,7 @@ lac_status laci_pool_create_on(const laci_parallel *parallel, int n_threads, lac
   pthread_cond_init(&p->left, NULL);
   if (parallel) p->parallel = *parallel;
   p->borrows = !p->parallel.run && n > 1 && n <= count_cores_allowed() && laci_openmp_has_team() &&
-               laci_openmp_can_use(n);
+               laci_openmp_can_use_threads(n);
   p->owner = getpid();
   if (p->parallel.run) p->n_workers = n - 1;
   else if (p->borrows) p->n_workers = laci_openmp_available_threads(n) - 1;
@@ -207,7 +207,7 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
   if (n <= 0) return;
   if (grain < 1) grain = 1;
   if (!pool || pool->n_workers == 0 || inside_body || n <= grain || pool->owner != getpid() ||
-      (pool->borrows && !laci_openmp_can_use(laci_pool_threads(pool)))) {
+      (pool->borrows && !laci_openmp_can_use_threads(laci_pool_threads(pool)))) {
     run_serially(n, grain, body, context);
     return;
   }

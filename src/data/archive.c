@@ -28,11 +28,11 @@ typedef struct feed {
 
 /* ---- Callbacks for libarchive ---- */
 
-static la_ssize_t read_block(struct archive *tar, void *context, const void **bytes) {
+static la_ssize_t read_archive_block(struct archive *tar, void *context, const void **bytes) {
   feed *f = context;
   size_t left = f->archive->n - f->at, n = left < BLOCK ? left : BLOCK;
   f->status =
-      laci_reader_fetch(f->archive->reader, f->archive->offset + f->at, n, f->block, f->err);
+      laci_reader_copy_range(f->archive->reader, f->archive->offset + f->at, n, f->block, f->err);
   if (f->status) {
     archive_set_error(tar, -1, "cannot be read");
     return ARCHIVE_FATAL;
@@ -62,12 +62,12 @@ static lac_status fail_archive(const feed *f, const char *what) {
 
 /** Checks that the archive ends with sectors of zeros; otherwise it was cut off. They must be after
  * all members, since an archive inside this one may end with such sectors, too. */
-static lac_status check_end(feed *f) {
+static lac_status check_zero_sectors_at_end(feed *f) {
   const laci_archive *a = f->archive;
   uint8_t end[2 * SECTOR];
   if (a->n < f->end + sizeof end) return fail_archive(f, "it is cut off");
   lac_status st =
-      laci_reader_fetch(a->reader, a->offset + a->n - sizeof end, sizeof end, end, f->err);
+      laci_reader_copy_range(a->reader, a->offset + a->n - sizeof end, sizeof end, end, f->err);
   for (size_t k = 0; k < sizeof end && !st; k++) {
     if (end[k]) return fail_archive(f, "it is cut off: it does not end as archives do");
   }
@@ -76,8 +76,8 @@ static lac_status check_end(feed *f) {
 
 /** Fails unless the first bytes that libarchive returns for the member are those at its position.
  * */
-static lac_status compare_first(const feed *f, struct archive *tar,
-                                const laci_archive_member *member) {
+static lac_status compare_first_bytes(const feed *f, struct archive *tar,
+                                      const laci_archive_member *member) {
   const void *bytes = NULL;
   uint8_t there[COMPARED];
   size_t n = 0;
@@ -86,7 +86,7 @@ static lac_status compare_first(const feed *f, struct archive *tar,
   if (code != ARCHIVE_OK) return fail_archive(f, archive_error_string(tar));
   if (n > COMPARED) n = COMPARED;
   if (n > member->n) n = member->n;
-  lac_status st = laci_reader_fetch(f->archive->reader, member->offset, n, there, f->err);
+  lac_status st = laci_reader_copy_range(f->archive->reader, member->offset, n, there, f->err);
   if (st || (at == 0 && memcmp(there, bytes, n) == 0)) return st;
   return laci_fail(f->err, LAC_BAD_FILE,
                    "%s: '%s' is not stored in it as it is (compressed, sparse); wanted a plain tar "
@@ -94,8 +94,8 @@ static lac_status compare_first(const feed *f, struct archive *tar,
                    f->archive->name, member->name);
 }
 
-static lac_status visit_entry(feed *f, struct archive *tar, struct archive_entry *entry,
-                              laci_archive_visit *visit, void *context) {
+static lac_status visit_archive_entry(feed *f, struct archive *tar, struct archive_entry *entry,
+                                      laci_archive_visit *visit, void *context) {
   const laci_archive *a = f->archive;
   const char *name = archive_entry_pathname(entry);
   const la_int64_t size = archive_entry_size(entry), at = archive_filter_bytes(tar, 0);
@@ -109,28 +109,29 @@ static lac_status visit_entry(feed *f, struct archive *tar, struct archive_entry
   }
   f->end += ((size_t)size + SECTOR - 1) / SECTOR * SECTOR;
   laci_archive_member member = {name, a->offset + (size_t)at, (size_t)size};
-  lac_status st = size ? compare_first(f, tar, &member) : LAC_OK;
+  lac_status st = size ? compare_first_bytes(f, tar, &member) : LAC_OK;
   return st ? st : visit(context, &member, f->err);
 }
 
-lac_status laci_archive_walk(const laci_archive *archive, laci_archive_visit *visit, void *context,
-                             lac_error *err) {
+lac_status laci_archive_visit_files(const laci_archive *archive, laci_archive_visit *visit,
+                                    void *context, lac_error *err) {
   feed f = {.archive = archive, .err = err};
   struct archive *tar = archive_read_new();
   if (!tar) return laci_fail_memory(err, archive->name);
-  lac_status st = check_end(&f);
-  bool opened = !st && archive_read_support_format_tar(tar) == ARCHIVE_OK &&
-                archive_read_open2(tar, &f, NULL, read_block, skip_bytes, NULL) == ARCHIVE_OK;
+  lac_status st = check_zero_sectors_at_end(&f);
+  bool opened =
+      !st && archive_read_support_format_tar(tar) == ARCHIVE_OK &&
+      archive_read_open2(tar, &f, NULL, read_archive_block, skip_bytes, NULL) == ARCHIVE_OK;
   if (!st && !opened) st = fail_archive(&f, archive_error_string(tar));
   while (!st) {
     struct archive_entry *entry;
     int code = archive_read_next_header(tar, &entry);
     if (code == ARCHIVE_EOF) {
-      st = check_end(&f);
+      st = check_zero_sectors_at_end(&f);
       break;
     }
     if (code < ARCHIVE_WARN) st = fail_archive(&f, archive_error_string(tar));
-    else st = visit_entry(&f, tar, entry, visit, context);
+    else st = visit_archive_entry(&f, tar, entry, visit, context);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   (void)archive_read_free(tar);

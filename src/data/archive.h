@@ -32,7 +32,8 @@ typedef lac_status laci_archive_visit(void *context, const laci_archive_member *
  * read. Fails LAC_BAD_FILE for what is no whole tar archive, one that is cut off, and one whose
  * files are not stored in it as they are (compressed, sparse); LAC_UNSUPPORTED where Lacuna was
  * built without libarchive; LAC_IO, LAC_NO_MEMORY; and as visit does. */
-LAC_MUST_CHECK lac_status laci_archive_walk(const laci_archive *archive, laci_archive_visit *visit,
-                                            void *context, lac_error *err);
+LAC_MUST_CHECK lac_status laci_archive_visit_files(const laci_archive *archive,
+                                                   laci_archive_visit *visit, void *context,
+                                                   lac_error *err);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "data/archive.h"
 
-lac_status laci_archive_walk(const laci_archive *archive, laci_archive_visit *visit, void *context,
-                             lac_error *err) {
+lac_status laci_archive_visit_files(const laci_archive *archive, laci_archive_visit *visit,
+                                    void *context, lac_error *err) {
   (void)visit, (void)context;
   return laci_fail(err, LAC_UNSUPPORTED,
                    "%s: this Lacuna was built without libarchive; unpacked folders need none",

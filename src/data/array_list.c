@@ -14,33 +14,34 @@
 
 const char laci_labels_name[] = "labels";
 
-static bool ends_in(const char *name, const char *ending) {
+static bool has_suffix(const char *name, const char *ending) {
   size_t n = strlen(name), n_ending = strlen(ending);
   return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
 }
 
-static bool has_ending(const char *name, const char *ending) {
-  return name[0] != '.' && ends_in(name, ending);
+static bool is_visible_with_suffix(const char *name, const char *ending) {
+  return name[0] != '.' && has_suffix(name, ending);
 }
 
-static bool is_npy_name(const char *name) { return has_ending(name, ".npy"); }
+static bool is_npy_name(const char *name) { return is_visible_with_suffix(name, ".npy"); }
 
-static bool folder_has(const char *path, const char *ending) {
+static bool folder_has_files_with_suffix(const char *path, const char *ending) {
   bool found = false;
   DIR *files = opendir(path);
   for (struct dirent *file; files && !found && (file = readdir(files));)
-    found = has_ending(file->d_name, ending);
+    found = is_visible_with_suffix(file->d_name, ending);
   if (files) (void)closedir(files);
   return found;
 }
 
 bool laci_path_has_arrays(const char *path) {
-  if (!laci_is_folder(path)) return ends_in(path, ".npy") || ends_in(path, ".npz");
-  return folder_has(path, ".npy") || folder_has(path, ".npz");
+  if (!laci_is_folder(path)) return has_suffix(path, ".npy") || has_suffix(path, ".npz");
+  return folder_has_files_with_suffix(path, ".npy") || folder_has_files_with_suffix(path, ".npz");
 }
 
 bool laci_folder_has_archives(const char *path) {
-  return laci_is_folder(path) && !folder_has(path, ".npy") && folder_has(path, ".npz");
+  return laci_is_folder(path) && !folder_has_files_with_suffix(path, ".npy") &&
+         folder_has_files_with_suffix(path, ".npz");
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -54,7 +55,7 @@ lac_status laci_list_archives(const char *folder, laci_arena *arena, const char 
   lac_status st = LAC_OK;
   if (!files) return laci_fail_errno(err, folder, "listing");
   for (struct dirent *file; !st && (file = readdir(files));) {
-    if (!has_ending(file->d_name, ".npz")) continue;
+    if (!is_visible_with_suffix(file->d_name, ".npz")) continue;
     if (!laci_name_list_add(&list, laci_arena_text(arena, file->d_name)))
       st = laci_fail_memory(err, folder);
   }
@@ -70,7 +71,8 @@ lac_status laci_list_archives(const char *folder, laci_arena *arena, const char 
   return st;
 }
 
-static lac_status reserve(laci_array_list *list, size_t n, const char *path, lac_error *err) {
+static lac_status alloc_array_list(laci_array_list *list, size_t n, const char *path,
+                                   lac_error *err) {
   list->names = laci_arena_alloc(&list->arena, n + 1, sizeof *list->names);
   list->rows = laci_arena_alloc(&list->arena, n + 1, sizeof *list->rows);
   return list->names && list->rows ? LAC_OK : laci_fail_memory(err, path);
@@ -79,7 +81,7 @@ static lac_status reserve(laci_array_list *list, size_t n, const char *path, lac
 static lac_status open_npz(const char *path, laci_budget *budget, laci_array_list *list,
                            lac_error *err) {
   lac_status st = laci_npz_open(path, &list->npz, err);
-  if (!st) st = reserve(list, (size_t)laci_npz_count(list->npz), path, err);
+  if (!st) st = alloc_array_list(list, (size_t)laci_npz_count(list->npz), path, err);
   for (int k = 0; !st && k < laci_npz_count(list->npz); k++) {
     list->names[k] = laci_npz_name(list->npz, k);
     st = laci_npz_open_rows(list->npz, k, budget, &list->rows[k], err);
@@ -89,8 +91,8 @@ static lac_status open_npz(const char *path, laci_budget *budget, laci_array_lis
 }
 
 /* Lists the names of the .npy files in a folder, without the ending, in no particular order. */
-static lac_status list_npy(const char *folder, laci_arena *arena, laci_name_list *list,
-                           lac_error *err) {
+static lac_status list_npy_names(const char *folder, laci_arena *arena, laci_name_list *list,
+                                 lac_error *err) {
   DIR *files = opendir(folder);
   lac_status st = LAC_OK;
   if (!files) return laci_fail_errno(err, folder, "listing");
@@ -103,15 +105,15 @@ static lac_status list_npy(const char *folder, laci_arena *arena, laci_name_list
   return st;
 }
 
-static lac_status open_folder(const char *folder, laci_budget *budget, laci_array_list *list,
-                              lac_error *err) {
+static lac_status open_arrays_of_folder(const char *folder, laci_budget *budget,
+                                        laci_array_list *list, lac_error *err) {
   laci_name_list names = {0};
   char file[4200];
-  lac_status st = list_npy(folder, &list->arena, &names, err);
-  if (!st) st = reserve(list, names.n, folder, err);
+  lac_status st = list_npy_names(folder, &list->arena, &names, err);
+  if (!st) st = alloc_array_list(list, names.n, folder, err);
   for (size_t k = 0; k < names.n && !st; k++) {
     (void)snprintf(file, sizeof file, "%.300s.npy", names.at[k]);
-    const char *path = laci_path_in(&list->arena, folder, file);
+    const char *path = laci_path_join(&list->arena, folder, file);
     list->names[k] = names.at[k];
     st = path ? laci_rows_open(path, budget, &list->rows[k], err) : laci_fail_memory(err, folder);
     list->n = (int)k + !st;
@@ -120,16 +122,16 @@ static lac_status open_folder(const char *folder, laci_budget *budget, laci_arra
   return st;
 }
 
-static lac_status open_single(const char *path, laci_budget *budget, laci_array_list *list,
-                              lac_error *err) {
-  lac_status st = reserve(list, 1, path, err);
+static lac_status open_single_npy(const char *path, laci_budget *budget, laci_array_list *list,
+                                  lac_error *err) {
+  lac_status st = alloc_array_list(list, 1, path, err);
   if (!st) st = laci_rows_open(path, budget, &list->rows[0], err);
   list->n = !st;
   if (!st) list->names[0] = "";
   return st;
 }
 
-static lac_status close_failed(laci_array_list *list, lac_status st) {
+static lac_status close_list_if_failed(laci_array_list *list, lac_status st) {
   if (st) laci_array_list_close(list);
   return st;
 }
@@ -137,15 +139,16 @@ static lac_status close_failed(laci_array_list *list, lac_status st) {
 lac_status laci_array_list_open(const char *path, laci_budget *budget, laci_array_list *list,
                                 lac_error *err) {
   *list = (laci_array_list){.n = 0};
-  return close_failed(list, ends_in(path, ".npz")  ? open_npz(path, budget, list, err)
-                            : laci_is_folder(path) ? open_folder(path, budget, list, err)
-                                                   : open_single(path, budget, list, err));
+  return close_list_if_failed(list, has_suffix(path, ".npz") ? open_npz(path, budget, list, err)
+                                    : laci_is_folder(path)
+                                        ? open_arrays_of_folder(path, budget, list, err)
+                                        : open_single_npy(path, budget, list, err));
 }
 
 lac_status laci_array_list_open_memory(const char *name, const laci_rows_memory *arrays, int n,
                                        laci_array_list *list, lac_error *err) {
   *list = (laci_array_list){.n = 0};
-  lac_status st = reserve(list, (size_t)n, name, err);
+  lac_status st = alloc_array_list(list, (size_t)n, name, err);
   for (int k = 0; k < n && !st; k++) {
     for (int before = 0; before < k && !st; before++) {
       if (strcmp(arrays[before].name, arrays[k].name) != 0) continue;
@@ -155,7 +158,7 @@ lac_status laci_array_list_open_memory(const char *name, const laci_rows_memory 
     if (!st) st = laci_rows_open_memory(&arrays[k], &list->rows[k], err);
     list->n = k + !st;
   }
-  return close_failed(list, st);
+  return close_list_if_failed(list, st);
 }
 
 laci_npz *laci_array_list_close_but_npz(laci_array_list *list) {
@@ -173,7 +176,8 @@ void laci_array_list_close(laci_array_list *list) {
 lac_status laci_check_labels(const laci_rows *labels, int64_t n, lac_error *err) {
   const laci_type *type = laci_rows_type(labels);
   char text[256];
-  if (!laci_dtype_is_integer(type->dtype) || type->shape.rank < 1 || laci_rows_width(labels) != 1) {
+  if (!laci_dtype_is_integer(type->dtype) || type->shape.rank < 1 ||
+      laci_rows_elements_per_row(labels) != 1) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: found %s %s, wanted one integer for each sample",
                      laci_rows_name(labels), lac_dtype_name(type->dtype),
                      laci_shape_text(&type->shape, text, sizeof text));

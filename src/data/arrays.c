@@ -26,12 +26,13 @@ typedef struct array_set {
 
 /* ---- Reading ---- */
 
-static void name_sample(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
+static void write_sample_name(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
   const array_set *a = set->own;
   (void)snprintf(text, size_bytes, "%s: sample %lld", laci_rows_name(a->samples), (long long)at);
 }
 
-static lac_status read_floats(const laci_dataset *set, int64_t at, float *out, lac_error *err) {
+static lac_status read_float_sample(const laci_dataset *set, int64_t at, float *out,
+                                    lac_error *err) {
   const array_set *a = set->own;
   lac_status st = laci_rows_read_f32(a->samples, at, out, err);
   return st ? st : laci_rows_check_finite(a->samples, at, out, err);
@@ -65,9 +66,9 @@ static void close_set(laci_dataset *set) {
 }
 
 static const laci_dataset_kind ready = {
-    .ready = read_floats, .name = name_sample, .close = close_set};
+    .ready = read_float_sample, .name = write_sample_name, .close = close_set};
 static const laci_dataset_kind images = {
-    .image = read_image, .name = name_sample, .close = close_set};
+    .image = read_image, .name = write_sample_name, .close = close_set};
 
 /* ---- Opening ---- */
 
@@ -81,7 +82,7 @@ bool laci_arrays_exist_in(const char *path) {
   return access(labels, F_OK) == 0;
 }
 
-static lac_status fail_type(const array_set *a, lac_error *err) {
+static lac_status fail_element_type(const array_set *a, lac_error *err) {
   const laci_type *type = laci_rows_type(a->samples);
   char text[256];
   return laci_fail(err, LAC_BAD_SHAPE,
@@ -108,7 +109,7 @@ static bool find_axes(array_set *a, const laci_shape *shape) {
 
 /* Sets the preprocessing of arrays of bytes: images of one size, which they keep unless the caller
  * says otherwise. */
-static void prepare_images(laci_dataset *set) {
+static void set_image_preprocessing(laci_dataset *set) {
   const array_set *a = set->own;
   laci_preprocessing *p = &set->preprocessing;
   set->kind = &images;
@@ -124,10 +125,10 @@ static void prepare_images(laci_dataset *set) {
   set->augment = (laci_augment){.pad = CHANGE_PAD, .flip = true};
 }
 
-static lac_status find_kind(laci_dataset *set, lac_error *err) {
+static lac_status find_sample_kind(laci_dataset *set, lac_error *err) {
   array_set *a = set->own;
   const laci_type *type = laci_rows_type(a->samples);
-  if (type->shape.rank < 1) return fail_type(a, err);
+  if (type->shape.rank < 1) return fail_element_type(a, err);
   set->count = type->shape.dims[0];
   if (laci_dtype_is_float(type->dtype)) {
     set->preprocessing.is_ready = true;
@@ -135,15 +136,15 @@ static lac_status find_kind(laci_dataset *set, lac_error *err) {
     for (int axis = 1; axis < type->shape.rank; axis++)
       set->preprocessing.ready.dims[axis - 1] = type->shape.dims[axis];
   } else if (type->dtype == LAC_DTYPE_U8 && find_axes(a, &type->shape)) {
-    prepare_images(set);
+    set_image_preprocessing(set);
   } else {
-    return fail_type(a, err);
+    return fail_element_type(a, err);
   }
   if (set->count > 0) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", laci_rows_name(a->samples));
 }
 
-static lac_status read_labels(laci_dataset *set, const laci_rows *labels, lac_error *err) {
+static lac_status read_label_array(laci_dataset *set, const laci_rows *labels, lac_error *err) {
   lac_status st = laci_check_labels(labels, set->count, err);
   if (st) return st;
   set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
@@ -163,8 +164,10 @@ static lac_status read_labels(laci_dataset *set, const laci_rows *labels, lac_er
 }
 
 /* Takes the array of samples out of the list; *labels still belongs to the list. */
-static lac_status take_arrays(laci_dataset *set, const laci_dataset_options *options,
-                              laci_array_list *list, const laci_rows **labels, lac_error *err) {
+static lac_status take_sample_and_label_arrays(laci_dataset *set,
+                                               const laci_dataset_options *options,
+                                               laci_array_list *list, const laci_rows **labels,
+                                               lac_error *err) {
   array_set *a = set->own;
   for (int k = 0; k < list->n; k++) {
     const char *name = list->names[k];
@@ -207,9 +210,9 @@ lac_status laci_arrays_open(laci_dataset *set, const laci_dataset_options *optio
                                                                 options->n_arrays, &list, err)
                                   : laci_array_list_open(set->folder, NULL, &list, err);
   if (st) return st;
-  st = take_arrays(set, options, &list, &labels, err);
-  if (!st) st = find_kind(set, err);
-  if (!st) st = read_labels(set, labels, err);
+  st = take_sample_and_label_arrays(set, options, &list, &labels, err);
+  if (!st) st = find_sample_kind(set, err);
+  if (!st) st = read_label_array(set, labels, err);
   a->npz = laci_array_list_close_but_npz(&list);
   return st;
 }

@@ -29,9 +29,9 @@ laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t
                                            uint64_t sample) {
   uint64_t n = 2 * (uint64_t)augment->pad + 1;
   laci_augment_draw draw = {0};
-  draw.top = (int)laci_rng_below(seed, STREAM_AUGMENT, 3 * sample, n);
-  draw.left = (int)laci_rng_below(seed, STREAM_AUGMENT, 3 * sample + 1, n);
-  draw.flipped = augment->flip && laci_rng_below(seed, STREAM_AUGMENT, 3 * sample + 2, 2);
+  draw.top = (int)laci_rng_integer_below(seed, STREAM_AUGMENT, 3 * sample, n);
+  draw.left = (int)laci_rng_integer_below(seed, STREAM_AUGMENT, 3 * sample + 1, n);
+  draw.flipped = augment->flip && laci_rng_integer_below(seed, STREAM_AUGMENT, 3 * sample + 2, 2);
   return draw;
 }
 
@@ -46,7 +46,7 @@ static void mirror_row(uint8_t *row, int width) {
 }
 
 /** Copies a row of the image shifted by `shift` pixels; pixels from outside the image are black. */
-static void shift_row(const uint8_t *from, uint8_t *to, int width, int shift) {
+static void copy_shifted_row(const uint8_t *from, uint8_t *to, int width, int shift) {
   int first = shift < 0 ? -shift : 0, end = shift > 0 ? width - shift : width;
   memset(to, 0, (size_t)width * 3);
   if (first >= end) return;
@@ -60,7 +60,7 @@ static void crop_and_mirror(const laci_augment_draw *draw, int pad, const laci_i
     int source = y + draw->top - pad;
     uint8_t *row = to->rgb + (size_t)y * stride;
     if (source < 0 || source >= from->height) memset(row, 0, stride);
-    else shift_row(from->rgb + (size_t)source * stride, row, from->width, draw->left - pad);
+    else copy_shifted_row(from->rgb + (size_t)source * stride, row, from->width, draw->left - pad);
   }
 }
 

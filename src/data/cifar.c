@@ -47,25 +47,25 @@ typedef struct cifar {
 
 /* ---- Images ---- */
 
-static const cifar_file *file_of(const laci_dataset *set, int64_t at) {
+static const cifar_file *find_file_of_image(const laci_dataset *set, int64_t at) {
   const cifar *c = set->own;
   int k = c->n_files - 1;
   while (c->files[k].first > at) k--;
   return &c->files[k];
 }
 
-static void name_image(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
-  const cifar_file *file = file_of(set, at);
+static void write_image_name(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
+  const cifar_file *file = find_file_of_image(set, at);
   (void)snprintf(text, size_bytes, "%s: record %lld", file->path, (long long)(at - file->first));
 }
 
 static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,
                              lac_error *err) {
-  const cifar_file *file = file_of(set, at);
+  const cifar_file *file = find_file_of_image(set, at);
   const size_t place = file->images.offset + (size_t)(at - file->first) * file->images.stride;
   uint8_t channels[IMAGE_BYTES];
   lac_status st = laci_image_set_size(image, file->path, SIDE, SIDE, err);
-  if (!st) st = laci_reader_fetch(file->reader, place, sizeof channels, channels, err);
+  if (!st) st = laci_reader_copy_range(file->reader, place, sizeof channels, channels, err);
   if (st) return st;
   for (int x = 0; x < CHANNEL_BYTES; x++) {
     for (int k = 0; k < 3; k++) image->rgb[x * 3 + k] = channels[k * CHANNEL_BYTES + x];
@@ -84,37 +84,38 @@ static void close_files(laci_dataset *set) {
 }
 
 static const laci_dataset_kind kind = {
-    .image = read_image, .name = name_image, .close = close_files};
+    .image = read_image, .name = write_image_name, .close = close_files};
 
 /* ---- Opening ---- */
 
 /** Does the folder contain a file of this name? If `pickle`, also checks that its content begins
  * like a pickle, since other data may have such names. A path that is too long counts as
  * missing. */
-static bool has_file(const char *folder, const char *name, bool pickle) {
+static bool has_file_of_kind(const char *folder, const char *name, bool pickle) {
   char path[PATH_MAX];
   int n = snprintf(path, sizeof path, "%s/%s", folder, name);
   if (n <= 0 || (size_t)n >= sizeof path) return false;
   return pickle ? laci_is_pickle(path) : access(path, F_OK) == 0;
 }
 
-static bool has_layout(const char *folder, const layout *l) {
+static bool folder_has_layout(const char *folder, const layout *l) {
   char train[64];
   (void)snprintf(train, sizeof train, l->train, 1);
-  return has_file(folder, l->test, !l->n_labels) || has_file(folder, train, !l->n_labels);
+  return has_file_of_kind(folder, l->test, !l->n_labels) ||
+         has_file_of_kind(folder, train, !l->n_labels);
 }
 
 static const layout *find_layout(const char *folder) {
   for (int k = 0; k < N_LAYOUTS; k++) {
-    if (has_layout(folder, &layouts[k])) return &layouts[k];
+    if (folder_has_layout(folder, &layouts[k])) return &layouts[k];
   }
   return NULL;
 }
 
 bool laci_cifar_exists_in(const char *folder) { return find_layout(folder) != NULL; }
 
-static lac_status find_records(const char *path, int n_labels, size_t size_bytes,
-                               laci_cifar_images *images, lac_error *err) {
+static lac_status find_image_records(const char *path, int n_labels, size_t size_bytes,
+                                     laci_cifar_images *images, lac_error *err) {
   images->offset = (size_t)n_labels;
   images->stride = (size_t)n_labels + IMAGE_BYTES;
   images->n = (int64_t)(size_bytes / images->stride);
@@ -123,10 +124,10 @@ static lac_status find_records(const char *path, int n_labels, size_t size_bytes
                    size_bytes, images->stride);
 }
 
-static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) {
+static lac_status open_and_add_file(laci_dataset *set, const char *name, lac_error *err) {
   cifar *c = set->own;
   cifar_file *file = &c->files[c->n_files];
-  file->path = laci_path_in(&set->arena, set->folder, name);
+  file->path = laci_path_join(&set->arena, set->folder, name);
   if (!file->path) return laci_fail_memory(err, set->folder);
   lac_status st = laci_reader_open(file->path, &file->reader, err);
   if (st) return st;
@@ -134,11 +135,11 @@ static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) 
   file->first = set->count;
   file->images.stride = IMAGE_BYTES;
   if (c->layout->n_labels) {
-    st = find_records(file->path, c->layout->n_labels, laci_reader_size(file->reader),
-                      &file->images, err);
+    st = find_image_records(file->path, c->layout->n_labels, laci_reader_size(file->reader),
+                            &file->images, err);
   } else {
-    st = laci_cifar_pickle_read(file->path, file->reader, c->layout->label_key, set->n_classes,
-                                &file->images, err);
+    st = laci_cifar_pickle_find_images(file->path, file->reader, c->layout->label_key,
+                                       set->n_classes, &file->images, err);
   }
   if (!st) set->count += file->images.n;
   return st;
@@ -146,24 +147,24 @@ static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) 
 
 static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error *err) {
   const layout *l = ((cifar *)set->own)->layout;
-  if (part == LACI_PART_TEST) return add_file(set, l->test, err);
-  if (!strchr(l->train, '%')) return add_file(set, l->train, err);
+  if (part == LACI_PART_TEST) return open_and_add_file(set, l->test, err);
+  if (!strchr(l->train, '%')) return open_and_add_file(set, l->train, err);
   for (int k = 1; k <= MAX_FILES; k++) {
     char name[64];
     (void)snprintf(name, sizeof name, l->train, k);
-    if (k > 1 && !has_file(set->folder, name, false)) break;
-    lac_status st = add_file(set, name, err);
+    if (k > 1 && !has_file_of_kind(set->folder, name, false)) break;
+    lac_status st = open_and_add_file(set, name, err);
     if (st) return st;
   }
   return LAC_OK;
 }
 
 /** Reads the labels of n records from record `first` of the file on; buffer: [n] records. */
-static lac_status read_records(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
-                               uint8_t *buffer, lac_error *err) {
+static lac_status read_record_labels(laci_dataset *set, const cifar_file *file, int64_t first,
+                                     int64_t n, uint8_t *buffer, lac_error *err) {
   const size_t stride = file->images.stride, label_at = file->images.offset - 1;
   lac_status st =
-      laci_reader_fetch(file->reader, (size_t)first * stride, (size_t)n * stride, buffer, err);
+      laci_reader_copy_range(file->reader, (size_t)first * stride, (size_t)n * stride, buffer, err);
   for (int64_t at = 0; at < n && !st; at++) {
     int label = buffer[(size_t)at * stride + label_at];
     set->labels[file->first + first + at] = label;
@@ -188,14 +189,14 @@ static lac_status read_labels(laci_dataset *set, lac_error *err) {
       continue;
     }
     for (int64_t first = 0; first < n && !st; first += RUN) {
-      st = read_records(set, file, first, n - first < RUN ? n - first : RUN, buffer, err);
+      st = read_record_labels(set, file, first, n - first < RUN ? n - first : RUN, buffer, err);
     }
   }
   laci_free(buffer);
   return st;
 }
 
-static lac_status read_name_lines(laci_dataset *set, const char *path, lac_error *err) {
+static lac_status read_class_names_from_text(laci_dataset *set, const char *path, lac_error *err) {
   const char **lines;
   int n_lines;
   lac_status st = laci_read_lines(&set->arena, path, &lines, &n_lines, err);
@@ -211,11 +212,11 @@ static lac_status read_name_lines(laci_dataset *set, const char *path, lac_error
 /** Reads the class names, if there are any; a set without names is complete. */
 static lac_status read_names(laci_dataset *set, lac_error *err) {
   const layout *l = ((cifar *)set->own)->layout;
-  if (!has_file(set->folder, l->names, !l->n_labels)) return LAC_OK;
-  const char *path = laci_path_in(&set->arena, set->folder, l->names);
+  if (!has_file_of_kind(set->folder, l->names, !l->n_labels)) return LAC_OK;
+  const char *path = laci_path_join(&set->arena, set->folder, l->names);
   set->class_names = laci_alloc((size_t)l->n_classes, sizeof *set->class_names);
   if (!path || !set->class_names) return laci_fail_memory(err, set->folder);
-  if (l->n_labels) return read_name_lines(set, path, err);
+  if (l->n_labels) return read_class_names_from_text(set, path, err);
   return laci_cifar_pickle_names(&set->arena, path, l->name_key, l->n_classes, set->class_names,
                                  err);
 }

@@ -19,9 +19,9 @@ typedef struct laci_cifar_images {
 bool laci_is_pickle(const char *path);
 /** Finds the images and reads the labels called `key`. images->stride is an input: the bytes of an
  * image. Fails as laci_pickle_parse does, and LAC_BAD_FILE for missing entries. */
-LAC_MUST_CHECK lac_status laci_cifar_pickle_read(const char *path, laci_reader *reader,
-                                                 const char *key, int n_classes,
-                                                 laci_cifar_images *images, lac_error *err);
+LAC_MUST_CHECK lac_status laci_cifar_pickle_find_images(const char *path, laci_reader *reader,
+                                                        const char *key, int n_classes,
+                                                        laci_cifar_images *images, lac_error *err);
 /** Reads the n class names called `key`, copied to the arena. */
 LAC_MUST_CHECK lac_status laci_cifar_pickle_names(laci_arena *arena, const char *path,
                                                   const char *key, int n, const char **names,

@@ -26,18 +26,19 @@ bool laci_is_pickle(const char *path) {
 }
 
 /** Reads and parses the whole file. *value points into the reader's memory until
- * laci_reader_release. */
+ * laci_reader_release_loaded. */
 static lac_status parse_pickle(laci_arena *arena, const char *path, laci_reader *reader,
                                const laci_pickle_value **value, lac_error *err) {
   const size_t n = laci_reader_size(reader);
-  lac_status st = n ? laci_reader_load(reader, 0, n, err)
+  lac_status st = n ? laci_reader_load_range(reader, 0, n, err)
                     : laci_fail(err, LAC_BAD_FILE, "%s: an empty file", path);
   return st ? st : laci_pickle_parse(arena, path, laci_reader_bytes(reader), n, value, err);
 }
 
-static lac_status find_images(const char *path, const laci_pickle_value *file, size_t image_bytes,
-                              const laci_pickle_value **data, lac_error *err) {
-  *data = laci_pickle_get(file, "data");
+static lac_status find_image_array(const char *path, const laci_pickle_value *file,
+                                   size_t image_bytes, const laci_pickle_value **data,
+                                   lac_error *err) {
+  *data = laci_pickle_find_in_dict(file, "data");
   if (!*data || (*data)->kind != LACI_PICKLE_ARRAY || (*data)->n != 2) {
     return laci_fail(err, LAC_BAD_FILE, "%s: no array 'data' of two axes, the images", path);
   }
@@ -49,9 +50,9 @@ static lac_status find_images(const char *path, const laci_pickle_value *file, s
 }
 
 /** Reads the labels called `key`, which must be as many as the images. */
-static lac_status read_labels(const char *path, const laci_pickle_value *file, const char *key,
-                              int n_classes, laci_cifar_images *images, lac_error *err) {
-  const laci_pickle_value *list = laci_pickle_get(file, key);
+static lac_status read_label_list(const char *path, const laci_pickle_value *file, const char *key,
+                                  int n_classes, laci_cifar_images *images, lac_error *err) {
+  const laci_pickle_value *list = laci_pickle_find_in_dict(file, key);
   if (!list || list->kind != LACI_PICKLE_LIST || (int64_t)list->n != images->n) {
     return laci_fail(err, LAC_BAD_FILE, "%s: no list '%s' of %" PRId64 " labels", path, key,
                      images->n);
@@ -71,18 +72,18 @@ static lac_status read_labels(const char *path, const laci_pickle_value *file, c
   return LAC_OK;
 }
 
-lac_status laci_cifar_pickle_read(const char *path, laci_reader *reader, const char *key,
-                                  int n_classes, laci_cifar_images *images, lac_error *err) {
+lac_status laci_cifar_pickle_find_images(const char *path, laci_reader *reader, const char *key,
+                                         int n_classes, laci_cifar_images *images, lac_error *err) {
   laci_arena arena = {0};
   const laci_pickle_value *file, *data = NULL;
   lac_status st = parse_pickle(&arena, path, reader, &file, err);
-  if (!st) st = find_images(path, file, images->stride, &data, err);
+  if (!st) st = find_image_array(path, file, images->stride, &data, err);
   if (!st) {
     images->n = data->items[0]->number;
     images->offset = (size_t)(data->bytes - laci_reader_bytes(reader));
-    st = read_labels(path, file, key, n_classes, images, err);
+    st = read_label_list(path, file, key, n_classes, images, err);
   }
-  laci_reader_release(reader);
+  laci_reader_release_loaded(reader);
   laci_arena_clear(&arena);
   return st;
 }
@@ -94,7 +95,7 @@ lac_status laci_cifar_pickle_names(laci_arena *arena, const char *path, const ch
   const laci_pickle_value *file = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
   if (!st) st = parse_pickle(&scratch, path, reader, &file, err);
-  const laci_pickle_value *list = st ? NULL : laci_pickle_get(file, key);
+  const laci_pickle_value *list = st ? NULL : laci_pickle_find_in_dict(file, key);
   if (!st && (!list || list->kind != LACI_PICKLE_LIST || list->n != (size_t)n)) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: no list '%s' of %d class names", path, key, n);
   }

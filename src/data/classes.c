@@ -19,7 +19,7 @@ static const uint32_t imagenet_ids[] = {
 _Static_assert(sizeof imagenet_ids / sizeof *imagenet_ids == IMAGENET_CLASSES,
                "one id for each class");
 
-int laci_imagenet_class(const char *name) {
+int laci_imagenet_class_of_synset(const char *name) {
   uint32_t id = 0;
   if (name[0] != 'n' || strlen(name) != WORDNET_ID_LENGTH) return -1;
   for (const char *digit = name + 1; *digit; digit++) {
@@ -52,8 +52,8 @@ static int compare_listed(const void *a, const void *b) {
 
 /** Splits each line into name and text, and sorts the list by name. Fails if a name is missing or
  * occurs twice. */
-static lac_status sort_list(laci_arena *arena, const char *path, const char **lines, int n,
-                            listed *list, lac_error *err) {
+static lac_status split_and_sort_lines(laci_arena *arena, const char *path, const char **lines,
+                                       int n, listed *list, lac_error *err) {
   for (int at = 0; at < n; at++) {
     size_t length = strcspn(lines[at], "\t");
     const char *name = laci_arena_text_n(arena, lines[at], length);
@@ -72,7 +72,8 @@ static lac_status sort_list(laci_arena *arena, const char *path, const char **li
 
 /** Reads the file of classes, sets the set's classes to its lines, and returns them as *list,
  * sorted by name, in the set's arena. */
-static lac_status read_list(laci_dataset *set, const char *path, listed **list, lac_error *err) {
+static lac_status read_class_list(laci_dataset *set, const char *path, listed **list,
+                                  lac_error *err) {
   const char **lines;
   int n_lines;
   lac_status st = laci_read_lines(&set->arena, path, &lines, &n_lines, err);
@@ -84,7 +85,7 @@ static lac_status read_list(laci_dataset *set, const char *path, listed **list, 
   if (!*list || !set->class_names || !set->class_folders) return laci_fail_memory(err, path);
   set->n_classes = n_lines;
   set->numbering = LACI_NUMBERED_BY_LIST;
-  st = sort_list(&set->arena, path, lines, n_lines, *list, err);
+  st = split_and_sort_lines(&set->arena, path, lines, n_lines, *list, err);
   for (int at = 0; at < n_lines && !st; at++) {
     set->class_names[(*list)[at].number] = (*list)[at].text;
     set->class_folders[(*list)[at].number] = (*list)[at].name;
@@ -92,15 +93,16 @@ static lac_status read_list(laci_dataset *set, const char *path, listed **list, 
   return st;
 }
 
-lac_status laci_list_classes(laci_dataset *set, const char *classes_path, lac_error *err) {
+lac_status laci_classes_read_from_file(laci_dataset *set, const char *classes_path,
+                                       lac_error *err) {
   listed *list;
-  return read_list(set, classes_path, &list, err);
+  return read_class_list(set, classes_path, &list, err);
 }
 
-static lac_status number_by_list(laci_dataset *set, const char *const *folders, int n,
-                                 const char *path, int32_t *numbers, lac_error *err) {
+static lac_status number_folders_by_list(laci_dataset *set, const char *const *folders, int n,
+                                         const char *path, int32_t *numbers, lac_error *err) {
   listed *list;
-  lac_status st = read_list(set, path, &list, err);
+  lac_status st = read_class_list(set, path, &list, err);
   for (int at = 0; at < n && !st; at++) {
     listed key = {.name = folders[at]};
     const listed *found = bsearch(&key, list, (size_t)set->n_classes, sizeof *list, compare_listed);
@@ -126,14 +128,14 @@ lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status number_by_id(laci_dataset *set, const char *const *folders, int n,
-                               int32_t *numbers, lac_error *err) {
-  for (int at = 0; at < n; at++) numbers[at] = laci_imagenet_class(folders[at]);
+static lac_status number_folders_by_wordnet_id(laci_dataset *set, const char *const *folders, int n,
+                                               int32_t *numbers, lac_error *err) {
+  for (int at = 0; at < n; at++) numbers[at] = laci_imagenet_class_of_synset(folders[at]);
   return laci_imagenet_set_classes(set, err);
 }
 
-static lac_status number_in_order(laci_dataset *set, const char *const *folders, int n,
-                                  int32_t *numbers, lac_error *err) {
+static lac_status number_folders_in_order(laci_dataset *set, const char *const *folders, int n,
+                                          int32_t *numbers, lac_error *err) {
   set->n_classes = n;
   set->numbering = LACI_NUMBERED_IN_ORDER;
   set->class_names = laci_alloc((size_t)n, sizeof *set->class_names);
@@ -148,8 +150,8 @@ static lac_status number_in_order(laci_dataset *set, const char *const *folders,
 /* ---- Numbering class folders by the names that the network was trained with ---- */
 
 /* Adds each line of the text to the list. */
-static lac_status add_lines(laci_arena *arena, const char *text, laci_name_list *list,
-                            lac_error *err) {
+static lac_status add_lines_to_list(laci_arena *arena, const char *text, laci_name_list *list,
+                                    lac_error *err) {
   while (*text) {
     const size_t n = strcspn(text, "\n");
     const char *name = laci_arena_text_n(arena, text, n);
@@ -159,7 +161,7 @@ static lac_status add_lines(laci_arena *arena, const char *text, laci_name_list 
   return LAC_OK;
 }
 
-static int index_in(const laci_name_list *known, const char *name) {
+static int find_name_index(const laci_name_list *known, const char *name) {
   for (size_t k = 0; k < known->n; k++) {
     if (strcmp(known->at[k], name) == 0) return (int)k;
   }
@@ -167,7 +169,7 @@ static int index_in(const laci_name_list *known, const char *name) {
 }
 
 /* Writes the first names, such as "'dog', 'emu' and 3 more". */
-static void write_some_names(const char *const *names, size_t n, char text[300]) {
+static void write_first_names(const char *const *names, size_t n, char text[300]) {
   size_t used = 0, k = 0;
   text[0] = 0;
   for (; k < n && k < MOST_NAMED && used < 200; k++)
@@ -181,9 +183,9 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
   char names[300], wanted[300];
   bool whole = true;
   for (int at = 0; at < n && whole; at++)
-    if (index_in(known, folders[at]) < 0) whole = laci_name_list_add(&unknown, folders[at]);
-  write_some_names(unknown.at, unknown.n, names);
-  write_some_names(known->at, known->n, wanted);
+    if (find_name_index(known, folders[at]) < 0) whole = laci_name_list_add(&unknown, folders[at]);
+  write_first_names(unknown.at, unknown.n, names);
+  write_first_names(known->at, known->n, wanted);
   const bool one = unknown.n == 1;
   laci_free(unknown.at);
   if (!whole) return laci_fail_memory(err, set->folder);
@@ -196,10 +198,11 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
 
 /* Numbers the folders by the known classes. All known classes become the set's classes, even those
  * without a folder. */
-static lac_status number_by_known(laci_dataset *set, const char *const *folders, int n,
-                                  const laci_name_list *known, int32_t *numbers, lac_error *err) {
+static lac_status number_folders_by_known_names(laci_dataset *set, const char *const *folders,
+                                                int n, const laci_name_list *known,
+                                                int32_t *numbers, lac_error *err) {
   for (int at = 0; at < n; at++) {
-    numbers[at] = index_in(known, folders[at]);
+    numbers[at] = find_name_index(known, folders[at]);
     if (numbers[at] < 0) return fail_unknown(set, folders, n, known, err);
   }
   set->n_classes = (int)known->n;
@@ -214,52 +217,53 @@ static lac_status number_by_known(laci_dataset *set, const char *const *folders,
  * options->trained_on. The list is empty if these folders are named by WordNet ids. It is also
  * empty if their number is not that of the network's outputs, since the network cannot have been
  * trained on them. */
-static lac_status list_known(laci_dataset *set, const laci_dataset_options *options,
-                             laci_name_list *known, lac_error *err) {
-  if (options->known) return add_lines(&set->arena, options->known, known, err);
+static lac_status list_known_class_names(laci_dataset *set, const laci_dataset_options *options,
+                                         laci_name_list *known, lac_error *err) {
+  if (options->known) return add_lines_to_list(&set->arena, options->known, known, err);
   if (!options->trained_on) return LAC_OK;
   lac_status st = laci_list_folders(&set->arena, options->trained_on, known, err);
   for (size_t k = 0; k < known->n && !st; k++)
-    if (laci_imagenet_class(known->at[k]) >= 0) known->n = 0;
+    if (laci_imagenet_class_of_synset(known->at[k]) >= 0) known->n = 0;
   if (options->outputs > 0 && (uint64_t)options->outputs != known->n) known->n = 0;
   return st;
 }
 
-static bool all_known(const laci_name_list *known, const char *const *folders, int n) {
+static bool are_all_folders_known(const laci_name_list *known, const char *const *folders, int n) {
   for (int at = 0; at < n; at++)
-    if (index_in(known, folders[at]) < 0) return false;
+    if (find_name_index(known, folders[at]) < 0) return false;
   return true;
 }
 
 /* Numbers the folders by their names alone: as WordNet ids if all are such ids, in sorted order if
  * none is. */
-static lac_status number_by_name(laci_dataset *set, const char *const *folders, int n,
-                                 int32_t *numbers, lac_error *err) {
+static lac_status number_folders_by_name(laci_dataset *set, const char *const *folders, int n,
+                                         int32_t *numbers, lac_error *err) {
   int n_known = 0;
   const char *other = NULL;
   for (int at = 0; at < n; at++) {
-    if (laci_imagenet_class(folders[at]) >= 0) n_known++;
+    if (laci_imagenet_class_of_synset(folders[at]) >= 0) n_known++;
     else other = folders[at];
   }
-  if (!other) return number_by_id(set, folders, n, numbers, err);
-  if (n_known == 0) return number_in_order(set, folders, n, numbers, err);
+  if (!other) return number_folders_by_wordnet_id(set, folders, n, numbers, err);
+  if (n_known == 0) return number_folders_in_order(set, folders, n, numbers, err);
   return laci_fail(err, LAC_BAD_FILE,
                    "%s: '%s' is none of ImageNet's 1000 classes as %d other folders are; a list of "
                    "classes must say which is which",
                    set->folder, other, n_known);
 }
 
-lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
-                               const laci_dataset_options *options, int32_t *numbers,
-                               lac_error *err) {
+lac_status laci_number_class_folders(laci_dataset *set, const char *const *folders, int n,
+                                     const laci_dataset_options *options, int32_t *numbers,
+                                     lac_error *err) {
   if (options->classes_path)
-    return number_by_list(set, folders, n, options->classes_path, numbers, err);
+    return number_folders_by_list(set, folders, n, options->classes_path, numbers, err);
   laci_name_list known = {0};
-  lac_status st = list_known(set, options, &known, err);
-  const bool by_known = known.n > 0 && !(options->may_be_new && !all_known(&known, folders, n));
+  lac_status st = list_known_class_names(set, options, &known, err);
+  const bool by_known =
+      known.n > 0 && !(options->may_be_new && !are_all_folders_known(&known, folders, n));
   if (!st) {
-    st = by_known ? number_by_known(set, folders, n, &known, numbers, err)
-                  : number_by_name(set, folders, n, numbers, err);
+    st = by_known ? number_folders_by_known_names(set, folders, n, &known, numbers, err)
+                  : number_folders_by_name(set, folders, n, numbers, err);
   }
   laci_free(known.at);
   return st;

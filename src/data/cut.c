@@ -17,7 +17,8 @@ static const double LEAST_AREA = 0.02, MOST_AREA = 0.33, LEAST_ASPECT = 0.3, MOS
 /** Rounds as Python does: halves to even numbers. */
 static int round_half_even(double value) { return (int)nearbyint(value); }
 
-bool laci_erase_size(double area, double aspect, laci_plane_sizes sizes, int *height, int *width) {
+bool laci_erase_rectangle_size(double area, double aspect, laci_plane_sizes sizes, int *height,
+                               int *width) {
   const double pixels = area * sizes.height * sizes.width;
   *height = round_half_even(sqrt(pixels * aspect));
   *width = round_half_even(sqrt(pixels / aspect));
@@ -34,21 +35,21 @@ static void clear_rectangle(const laci_rectangle *cut, laci_plane_sizes sizes, f
   }
 }
 
-void laci_erase_part(uint64_t seed, uint64_t sample, double probability, laci_plane_sizes sizes,
-                     float *image) {
+void laci_erase_random_rectangle(uint64_t seed, uint64_t sample, double probability,
+                                 laci_plane_sizes sizes, float *image) {
   uint64_t at = sample * DRAWS;
-  if (laci_rng_unit(seed, STREAM_ERASE, at++) >= probability) return;
+  if (laci_rng_unit_interval(seed, STREAM_ERASE, at++) >= probability) return;
   for (int k = 0; k < TRIES; k++) {
     int height, width;
     const double area =
-        LEAST_AREA + (MOST_AREA - LEAST_AREA) * laci_rng_unit(seed, STREAM_ERASE, at++);
-    const double turn = laci_rng_unit(seed, STREAM_ERASE, at++);
+        LEAST_AREA + (MOST_AREA - LEAST_AREA) * laci_rng_unit_interval(seed, STREAM_ERASE, at++);
+    const double turn = laci_rng_unit_interval(seed, STREAM_ERASE, at++);
     const double aspect = exp(log(LEAST_ASPECT) + (log(MOST_ASPECT) - log(LEAST_ASPECT)) * turn);
-    if (!laci_erase_size(area, aspect, sizes, &height, &width)) continue;
-    const int top =
-        (int)laci_rng_below(seed, STREAM_ERASE, at++, (uint64_t)(sizes.height - height + 1));
+    if (!laci_erase_rectangle_size(area, aspect, sizes, &height, &width)) continue;
+    const int top = (int)laci_rng_integer_below(seed, STREAM_ERASE, at++,
+                                                (uint64_t)(sizes.height - height + 1));
     const int left =
-        (int)laci_rng_below(seed, STREAM_ERASE, at++, (uint64_t)(sizes.width - width + 1));
+        (int)laci_rng_integer_below(seed, STREAM_ERASE, at++, (uint64_t)(sizes.width - width + 1));
     const laci_rectangle cut = {
         .top = top, .left = left, .bottom = top + height, .right = left + width};
     clear_rectangle(&cut, sizes, image);
@@ -56,7 +57,7 @@ void laci_erase_part(uint64_t seed, uint64_t sample, double probability, laci_pl
   }
 }
 
-laci_rectangle laci_cut_around(double share, int y, int x, int height, int width) {
+laci_rectangle laci_cut_rectangle_around(double share, int y, int x, int height, int width) {
   const double half = 0.5 * sqrt(1 - share);
   const int half_height = (int)(half * height), half_width = (int)(half * width);
   laci_rectangle cut = {.top = y > half_height ? y - half_height : 0,
@@ -68,20 +69,22 @@ laci_rectangle laci_cut_around(double share, int y, int x, int height, int width
   return cut;
 }
 
-bool laci_cutmix_is_drawn(uint64_t seed, uint64_t step, double mixup, double cutmix) {
+bool laci_cutmix_is_chosen(uint64_t seed, uint64_t step, double mixup, double cutmix) {
   if (!(cutmix > 0)) return false;
-  return !(mixup > 0) || laci_rng_unit(seed, STREAM_CUT, step * DRAWS) < 0.5;
+  return !(mixup > 0) || laci_rng_unit_interval(seed, STREAM_CUT, step * DRAWS) < 0.5;
 }
 
-laci_rectangle laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width) {
+laci_rectangle laci_cutmix_draw_rectangle(uint64_t seed, uint64_t step, double alpha, int height,
+                                          int width) {
   const uint64_t at = step * DRAWS + 1;
-  const double share = laci_mixup_share(seed ^ STREAM_CUT, step, alpha);
-  const int x = (int)laci_rng_below(seed, STREAM_CUT, at, (uint64_t)width);
-  const int y = (int)laci_rng_below(seed, STREAM_CUT, at + 1, (uint64_t)height);
-  return laci_cut_around(share, y, x, height, width);
+  const double share = laci_mixup_draw_share(seed ^ STREAM_CUT, step, alpha);
+  const int x = (int)laci_rng_integer_below(seed, STREAM_CUT, at, (uint64_t)width);
+  const int y = (int)laci_rng_integer_below(seed, STREAM_CUT, at + 1, (uint64_t)height);
+  return laci_cut_rectangle_around(share, y, x, height, width);
 }
 
-void laci_cutmix_items(const laci_rectangle *cut, laci_plane_sizes sizes, float *images, int n) {
+void laci_cutmix_swap_rectangles(const laci_rectangle *cut, laci_plane_sizes sizes, float *images,
+                                 int n) {
   const size_t plane = (size_t)sizes.height * (size_t)sizes.width;
   const size_t size = (size_t)sizes.channels * plane;
   for (int i = 0; i < n / 2; i++) { /* in a batch of odd size, the middle image does not change */

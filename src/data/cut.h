@@ -22,24 +22,27 @@ typedef struct laci_rectangle {
 
 /** Computes the size of an erased rectangle: `area` of the image's pixels, 0.02 to 0.33, with the
  * height `aspect` times the width. False: it is not smaller than the image in both. */
-bool laci_erase_size(double area, double aspect, laci_plane_sizes sizes, int *height, int *width);
+bool laci_erase_rectangle_size(double area, double aspect, laci_plane_sizes sizes, int *height,
+                               int *width);
 
 /** Sets a random rectangle to zero, which is the mean of prepared pixels, with this probability. */
-void laci_erase_part(uint64_t seed, uint64_t sample, double probability, laci_plane_sizes sizes,
-                     float *image);
+void laci_erase_random_rectangle(uint64_t seed, uint64_t sample, double probability,
+                                 laci_plane_sizes sizes, float *image);
 
 /** Returns the rectangle around (x, y) that covers the fraction 1 - share of the image's pixels. It
  * is then cut at the image's borders, and its own `share` is set to what is outside of it. */
-laci_rectangle laci_cut_around(double share, int y, int x, int height, int width);
+laci_rectangle laci_cut_rectangle_around(double share, int y, int x, int height, int width);
 
 /** Does this step do CutMix? Never if cutmix is 0. If mixup is above 0, too, half of the steps do.
  * */
-bool laci_cutmix_is_drawn(uint64_t seed, uint64_t step, double mixup, double cutmix);
+bool laci_cutmix_is_chosen(uint64_t seed, uint64_t step, double mixup, double cutmix);
 /** Draws the rectangle of a step. Its share, before it is cut at the borders, is drawn from
  * Beta(alpha, alpha). */
-laci_rectangle laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width);
+laci_rectangle laci_cutmix_draw_rectangle(uint64_t seed, uint64_t step, double alpha, int height,
+                                          int width);
 /** Exchanges the pixels in the rectangle between image i and image n - 1 - i, the pairs of
- * laci_mixup_items. */
-void laci_cutmix_items(const laci_rectangle *cut, laci_plane_sizes sizes, float *images, int n);
+ * laci_mixup_blend_items. */
+void laci_cutmix_swap_rectangles(const laci_rectangle *cut, laci_plane_sizes sizes, float *images,
+                                 int n);
 
 #endif

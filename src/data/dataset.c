@@ -12,10 +12,10 @@
 
 /* Arrays count only if the folder has no data of another format: other programs leave such files.
  * */
-static bool has_arrays_alone(const char *folder) {
+static bool has_only_arrays(const char *folder) {
   return laci_arrays_exist_in(folder) && !laci_cifar_exists_in(folder) &&
          !laci_digits_exist_in(folder) && !laci_records_exist_in(folder) &&
-         !laci_flat_folder_exists_in(folder);
+         !laci_is_flat_image_folder(folder);
 }
 
 lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
@@ -26,11 +26,11 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   made->folder = laci_arena_text(&made->arena, folder);
   lac_status st = LAC_OK;
   if (!made->folder) st = laci_fail_memory(err, folder);
-  else if (options->arrays || has_arrays_alone(folder)) st = laci_arrays_open(made, options, err);
+  else if (options->arrays || has_only_arrays(folder)) st = laci_arrays_open(made, options, err);
   else if (laci_cifar_exists_in(folder)) st = laci_cifar_open(made, options, err);
   else if (laci_digits_exist_in(folder)) st = laci_digits_open(made, options, err);
   else if (laci_records_exist_in(folder)) st = laci_records_open(made, options, err);
-  else if (laci_flat_folder_exists_in(folder)) st = laci_flat_folder_open(made, options, err);
+  else if (laci_is_flat_image_folder(folder)) st = laci_flat_folder_open(made, options, err);
   else st = laci_folder_open(made, options, err);
   if (st) laci_dataset_close(made);
   else *set = made;
@@ -43,7 +43,7 @@ lac_status laci_dataset_open_digits(const char *name, const uint8_t *bytes, size
   laci_dataset *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, name);
   made->folder = laci_arena_text(&made->arena, name);
-  lac_status st = made->folder ? laci_digits_read(made, name, bytes, size_bytes, part, err)
+  lac_status st = made->folder ? laci_digits_open_memory(made, name, bytes, size_bytes, part, err)
                                : laci_fail_memory(err, name);
   if (st) laci_dataset_close(made);
   else *set = made;
@@ -60,7 +60,7 @@ void laci_dataset_close(laci_dataset *set) {
 }
 
 int64_t laci_dataset_count(const laci_dataset *set) { return set->count; }
-int laci_dataset_classes(const laci_dataset *set) { return set->n_classes; }
+int laci_dataset_count_classes(const laci_dataset *set) { return set->n_classes; }
 const char *laci_dataset_format(const laci_dataset *set) { return set->format; }
 laci_numbering laci_dataset_numbering(const laci_dataset *set) { return set->numbering; }
 laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set) {
@@ -84,8 +84,9 @@ int laci_dataset_label(const laci_dataset *set, int64_t at) {
 }
 
 /** Decodes a stored image, or a part of it; part: NULL is the whole image. */
-static lac_status decode_stored(const laci_dataset *set, int64_t at, const laci_image_part *part,
-                                laci_image *image, lac_error *err) {
+static lac_status decode_stored_image(const laci_dataset *set, int64_t at,
+                                      const laci_image_part *part, laci_image *image,
+                                      lac_error *err) {
   char name[512];
   laci_encoded encoded = {0};
   lac_status st = set->kind->encoded(set, at, &encoded, err);
@@ -102,12 +103,12 @@ lac_status laci_dataset_read_image(const laci_dataset *set, int64_t at, laci_ima
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its samples are no images", set->folder);
   }
   return set->kind->image ? set->kind->image(set, at, image, err)
-                          : decode_stored(set, at, NULL, image, err);
+                          : decode_stored_image(set, at, NULL, image, err);
 }
 
-static lac_status read_part(const laci_dataset *set, int64_t at, const laci_image_part *part,
-                            laci_image *image, lac_error *err) {
-  if (!set->kind->image) return decode_stored(set, at, part, image, err);
+static lac_status read_image_part(const laci_dataset *set, int64_t at, const laci_image_part *part,
+                                  laci_image *image, lac_error *err) {
+  if (!set->kind->image) return decode_stored_image(set, at, part, image, err);
   lac_status st = set->kind->image(set, at, image, err);
   if (!st) laci_image_crop(image, part->choose(part->context, image->width, image->height));
   return st;
@@ -142,13 +143,13 @@ static lac_status policy_sample(const laci_sample_change *change, const char *na
   return st ? st : laci_prepare_crop(preparer, name, &scratch[1], out, err);
 }
 
-static lac_status resized_sample(const laci_dataset *set, const laci_sample_change *change,
-                                 laci_preparer *preparer, laci_image *scratch, float *out,
-                                 lac_error *err) {
+static lac_status read_resized_sample(const laci_dataset *set, const laci_sample_change *change,
+                                      laci_preparer *preparer, laci_image *scratch, float *out,
+                                      lac_error *err) {
   char name[512];
   laci_image_part part = {.choose = choose_region, .context = change};
   laci_preparer_output_size(preparer, &part.least_width, &part.least_height);
-  lac_status st = read_part(set, change->image, &part, &scratch[0], err);
+  lac_status st = read_image_part(set, change->image, &part, &scratch[0], err);
   if (st) return st;
   set->kind->name(set, change->image, name, sizeof name);
   if (change->augment.policy.kind != LACI_POLICY_NONE) {
@@ -158,9 +159,9 @@ static lac_status resized_sample(const laci_dataset *set, const laci_sample_chan
   return laci_prepare_image_part(preparer, name, &scratch[0], draw.flipped, out, err);
 }
 
-static lac_status padded_sample(const laci_dataset *set, const laci_sample_change *change,
-                                laci_preparer *preparer, laci_image *scratch, float *out,
-                                lac_error *err) {
+static lac_status read_padded_sample(const laci_dataset *set, const laci_sample_change *change,
+                                     laci_preparer *preparer, laci_image *scratch, float *out,
+                                     lac_error *err) {
   char name[512];
   lac_status st = laci_dataset_read_image(set, change->image, &scratch[0], err);
   if (st) return st;
@@ -176,6 +177,6 @@ lac_status laci_dataset_read_changed_sample(const laci_dataset *set,
                                             laci_preparer *preparer, laci_image *scratch,
                                             float *out, lac_error *err) {
   if (set->kind->ready) return set->kind->ready(set, change->image, out, err);
-  if (!change->augment.resized) return padded_sample(set, change, preparer, scratch, out, err);
-  return resized_sample(set, change, preparer, scratch, out, err);
+  if (!change->augment.resized) return read_padded_sample(set, change, preparer, scratch, out, err);
+  return read_resized_sample(set, change, preparer, scratch, out, err);
 }

@@ -103,7 +103,7 @@ LAC_MUST_CHECK lac_status laci_dataset_open_digits(const char *name, const uint8
 void laci_dataset_close(laci_dataset *set); /* NULL is fine; nothing can fail */
 
 int64_t laci_dataset_count(const laci_dataset *set);
-int laci_dataset_classes(const laci_dataset *set);
+int laci_dataset_count_classes(const laci_dataset *set);
 /** Returns the class's name, which lives as long as the set; NULL if the data have no names. */
 const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
 /** Returns the name of the class's folder, which lives as long as the set; NULL if there is

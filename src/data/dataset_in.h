@@ -57,9 +57,9 @@ LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset
 LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *options,
                                            lac_error *err);
 /** Opens digits like laci_digits_open, but from the bytes of a digits.csv.gz. */
-LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
-                                           const uint8_t *bytes, size_t size_bytes,
-                                           laci_dataset_part part, lac_error *err);
+LAC_MUST_CHECK lac_status laci_digits_open_memory(laci_dataset *set, const char *name,
+                                                  const uint8_t *bytes, size_t size_bytes,
+                                                  laci_dataset_part part, lac_error *err);
 /** Opens images in one folder, with a text file that gives the class of each. */
 LAC_MUST_CHECK lac_status laci_flat_folder_open(laci_dataset *set,
                                                 const laci_dataset_options *options,
@@ -75,13 +75,13 @@ LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_datase
 bool laci_records_exist_in(const char *folder);
 bool laci_digits_exist_in(const char *folder);
 /** Does the folder itself contain images, and is there a file of labels for them? */
-bool laci_flat_folder_exists_in(const char *folder);
+bool laci_is_flat_image_folder(const char *folder);
 bool laci_flat_folder_has_images(const char *folder);
 /** Does the folder contain one of CIFAR's files? */
 bool laci_cifar_exists_in(const char *folder);
 
 /** Returns folder/name, in the arena; NULL: no memory. */
-char *laci_path_in(laci_arena *arena, const char *folder, const char *name);
+char *laci_path_join(laci_arena *arena, const char *folder, const char *name);
 
 /** Reads the lines of a text file of at most 16 MiB, without line ends and without empty lines at
  * the end of the file; they are copies in the arena. */
@@ -89,11 +89,11 @@ LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, c
                                           int *n_lines, lac_error *err);
 
 /** Sets the classes from the file classes_path, as dataset.h describes. */
-LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *classes_path,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_classes_read_from_file(laci_dataset *set, const char *classes_path,
+                                                      lac_error *err);
 
 /** Returns the class number of a synset such as "n01440764" in ImageNet; -1: none. */
-int laci_imagenet_class(const char *name);
+int laci_imagenet_class_of_synset(const char *name);
 /** Writes the synset of class 0..999, 9 letters. */
 void laci_imagenet_write_synset(int class_number, char synset[16]);
 /** Sets the classes to those of ImageNet. Fails LAC_NO_MEMORY. */
@@ -101,8 +101,8 @@ LAC_MUST_CHECK lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error
 
 /** Numbers the folders (sorted names) and sets the classes, as dataset.h describes.
  */
-LAC_MUST_CHECK lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
-                                              const laci_dataset_options *options, int32_t *numbers,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_number_class_folders(laci_dataset *set, const char *const *folders,
+                                                    int n, const laci_dataset_options *options,
+                                                    int32_t *numbers, lac_error *err);
 
 #endif

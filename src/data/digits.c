@@ -37,7 +37,7 @@ static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *im
   return LAC_OK;
 }
 
-static void name_image(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
+static void write_image_name(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
   (void)snprintf(text, size_bytes, "%s: digit %lld", set->folder, (long long)at);
 }
 
@@ -47,11 +47,11 @@ static void close_images(laci_dataset *set) {
 }
 
 static const laci_dataset_kind kind = {
-    .image = read_image, .name = name_image, .close = close_images};
+    .image = read_image, .name = write_image_name, .close = close_images};
 
 bool laci_digits_exist_in(const char *folder) {
   laci_arena arena = {0};
-  const char *path = laci_path_in(&arena, folder, file_name);
+  const char *path = laci_path_join(&arena, folder, file_name);
   bool is_there = path && access(path, F_OK) == 0;
   laci_arena_clear(&arena);
   return is_there;
@@ -59,8 +59,8 @@ bool laci_digits_exist_in(const char *folder) {
 
 /** Decompresses the text and adds a final zero; memory grows in steps, so that it takes no more
  * than needed. */
-static lac_status inflate_text(const char *name, const uint8_t *bytes, size_t size_bytes,
-                               char **text, lac_error *err) {
+static lac_status decompress_text(const char *name, const uint8_t *bytes, size_t size_bytes,
+                                  char **text, lac_error *err) {
   z_stream stream = {0};
   size_t capacity = 1 << 18;
   int end = Z_OK;
@@ -97,7 +97,7 @@ static lac_status inflate_text(const char *name, const uint8_t *bytes, size_t si
 }
 
 /** Reads a line of 64 pixels and a label at *at, and moves *at past it; false: it is malformed. */
-static bool read_line(const char **at, uint8_t *pixels, int32_t *label) {
+static bool parse_digit_line(const char **at, uint8_t *pixels, int32_t *label) {
   for (int k = 0; k <= PIXELS; k++) {
     bool is_label = k == PIXELS;
     int value = 0, n = 0;
@@ -120,7 +120,8 @@ static lac_status parse_images(laci_dataset *set, const char *name, const char *
   if (!set->own || !set->labels) return laci_fail_memory(err, name);
   for (const char *at = text; *at; set->count++) {
     size_t n = (size_t)set->count;
-    if (n < most && read_line(&at, (uint8_t *)set->own + n * PIXELS, &set->labels[n])) continue;
+    if (n < most && parse_digit_line(&at, (uint8_t *)set->own + n * PIXELS, &set->labels[n]))
+      continue;
     return laci_fail(err, LAC_BAD_FILE, "%s: line %zu: wanted 64 pixels 0..16 and a label 0..9",
                      name, n + 1);
   }
@@ -138,8 +139,8 @@ static void keep_images_of_part(laci_dataset *set, laci_dataset_part part) {
   set->count = end - first;
 }
 
-lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *bytes,
-                            size_t size_bytes, laci_dataset_part part, lac_error *err) {
+lac_status laci_digits_open_memory(laci_dataset *set, const char *name, const uint8_t *bytes,
+                                   size_t size_bytes, laci_dataset_part part, lac_error *err) {
   char *text = NULL;
   set->kind = &kind;
   set->format = "digits";
@@ -147,7 +148,7 @@ lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *
   set->augment = (laci_augment){.pad = 1};
   set->preprocessing = (laci_preprocessing){.height = SIDE, .width = SIDE, .is_grey = true};
   for (int c = 0; c < 3; c++) set->preprocessing.std[c] = BRIGHTEST;
-  lac_status st = inflate_text(name, bytes, size_bytes, &text, err);
+  lac_status st = decompress_text(name, bytes, size_bytes, &text, err);
   if (st) return st;
   st = parse_images(set, name, text, err);
   laci_free(text);
@@ -164,14 +165,14 @@ lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *optio
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: digits need no names of classes",
                      options->classes_path);
   }
-  const char *path = laci_path_in(&set->arena, set->folder, file_name);
+  const char *path = laci_path_join(&set->arena, set->folder, file_name);
   if (!path) return laci_fail_memory(err, set->folder);
   lac_status st = laci_reader_open(path, &file, err);
   if (st) return st;
   size_t n = laci_reader_size(file);
   if (n > MOST_TEXT) st = laci_fail(err, LAC_BAD_FILE, "%s: too large", path);
-  if (!st) st = laci_reader_materialise(file, 0, n, err);
-  if (!st) st = laci_digits_read(set, path, laci_reader_bytes(file), n, options->part, err);
+  if (!st) st = laci_reader_materialise_range(file, 0, n, err);
+  if (!st) st = laci_digits_open_memory(set, path, laci_reader_bytes(file), n, options->part, err);
   laci_reader_close(file);
   return st;
 }

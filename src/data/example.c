@@ -103,13 +103,13 @@ typedef struct field {
   uint64_t value; /* only for WIRE_VARINT */
 } field;
 
-static lac_status fail_wire(const wire_reader *w, const char *what) {
+static lac_status fail_bad_message(const wire_reader *w, const char *what) {
   return laci_fail(w->err, LAC_BAD_FILE, "%s: byte %zu: %s", w->source->name, w->source->at, what);
 }
 
 /** Returns a view of bytes [at, at + n) of the message, valid until the next call. The range must
  * be inside the message, and n <= WINDOW. */
-static lac_status view_bytes(wire_reader *w, size_t at, size_t n, const uint8_t **bytes) {
+static lac_status view_message_bytes(wire_reader *w, size_t at, size_t n, const uint8_t **bytes) {
   if (n == 0) return LAC_OK;
   if (w->source->bytes) {
     *bytes = w->source->bytes + at;
@@ -119,8 +119,8 @@ static lac_status view_bytes(wire_reader *w, size_t at, size_t n, const uint8_t 
     size_t left = w->source->n - at;
     w->window_at = at;
     w->window_n = left < WINDOW ? left : WINDOW;
-    lac_status st = laci_reader_fetch(w->source->reader, w->source->offset + at, w->window_n,
-                                      w->window, w->err);
+    lac_status st = laci_reader_copy_range(w->source->reader, w->source->offset + at, w->window_n,
+                                           w->window, w->err);
     if (st) {
       w->window_n = 0;
       return st;
@@ -133,7 +133,7 @@ static lac_status view_bytes(wire_reader *w, size_t at, size_t n, const uint8_t 
 static lac_status take_varint(wire_reader *w, size_t *at, size_t end, uint64_t *number) {
   const uint8_t *bytes = NULL;
   size_t most = end - *at < MAX_VARINT ? end - *at : MAX_VARINT;
-  lac_status st = view_bytes(w, *at, most, &bytes);
+  lac_status st = view_message_bytes(w, *at, most, &bytes);
   *number = 0;
   for (size_t k = 0; k < most && !st; k++) {
     *number |= (uint64_t)(bytes[k] & 0x7F) << (7 * k);
@@ -141,11 +141,11 @@ static lac_status take_varint(wire_reader *w, size_t *at, size_t end, uint64_t *
     *at += k + 1;
     return LAC_OK;
   }
-  return st ? st : fail_wire(w, "no Example: a number without an end");
+  return st ? st : fail_bad_message(w, "no Example: a number without an end");
 }
 
 /** Reads the field that begins at *at, and moves *at to its end. */
-static lac_status take_field(wire_reader *w, size_t *at, size_t end, field *f) {
+static lac_status read_wire_field(wire_reader *w, size_t *at, size_t end, field *f) {
   uint64_t tag = 0, n = 0;
   lac_status st = take_varint(w, at, end, &tag);
   if (st) return st;
@@ -160,8 +160,8 @@ static lac_status take_field(wire_reader *w, size_t *at, size_t end, field *f) {
   if (f->type == WIRE_BYTES) st = take_varint(w, at, end, &n);
   else if (f->type == WIRE_64) n = 8;
   else if (f->type == WIRE_32) n = 4;
-  else st = fail_wire(w, "no Example: a field of an unknown kind");
-  if (!st && n > end - *at) st = fail_wire(w, "no Example: a field beyond its end");
+  else st = fail_bad_message(w, "no Example: a field of an unknown kind");
+  if (!st && n > end - *at) st = fail_bad_message(w, "no Example: a field beyond its end");
   if (st) return st;
   f->at = *at;
   *at += (size_t)n;
@@ -181,11 +181,11 @@ typedef struct feature {
 
 /** Reads the values of a BytesList or an Int64List into f; numbers may be packed (protobuf's packed
  * encoding). */
-static lac_status read_list(wire_reader *w, const field *list, bool numbers, feature *f) {
+static lac_status read_value_list(wire_reader *w, const field *list, bool numbers, feature *f) {
   lac_status st = LAC_OK;
   field value;
   for (size_t at = list->at; at < list->end && !st;) {
-    st = take_field(w, &at, list->end, &value);
+    st = read_wire_field(w, &at, list->end, &value);
     if (st || value.number != 1) continue;
     if (!numbers && value.type == WIRE_BYTES) {
       f->at = value.at;
@@ -210,9 +210,9 @@ static lac_status read_feature(wire_reader *w, const field *outer, feature *f) {
   lac_status st = LAC_OK;
   field list;
   for (size_t at = outer->at; at < outer->end && !st;) {
-    st = take_field(w, &at, outer->end, &list);
+    st = read_wire_field(w, &at, outer->end, &list);
     if (st || list.type != WIRE_BYTES || (list.number != 1 && list.number != 3)) continue;
-    st = read_list(w, &list, list.number == 3, f);
+    st = read_value_list(w, &list, list.number == 3, f);
   }
   return st;
 }
@@ -223,19 +223,19 @@ static lac_status copy_text(wire_reader *w, size_t at, size_t n, size_t room, ch
   const uint8_t *bytes = NULL;
   text[0] = '\0';
   if (n >= room) return LAC_OK;
-  lac_status st = view_bytes(w, at, n, &bytes);
+  lac_status st = view_message_bytes(w, at, n, &bytes);
   if (st || (n && memchr(bytes, '\0', n))) return st;
   if (n) memcpy(text, bytes, n);
   text[n] = '\0';
   return LAC_OK;
 }
 
-static lac_status read_entry(wire_reader *w, const field *entry, feature *f) {
+static lac_status read_map_entry(wire_reader *w, const field *entry, feature *f) {
   lac_status st = LAC_OK;
   field part;
   *f = (feature){0};
   for (size_t at = entry->at; at < entry->end && !st;) {
-    st = take_field(w, &at, entry->end, &part);
+    st = read_wire_field(w, &at, entry->end, &part);
     if (st || part.type != WIRE_BYTES) continue;
     if (part.number == 1) st = copy_text(w, part.at, part.end - part.at, KEY, f->key);
     else if (part.number == 2) st = read_feature(w, &part, f);
@@ -268,9 +268,9 @@ static lac_status read_features(wire_reader *w, const field *outer, found *so_fa
   field entry;
   feature f;
   for (size_t at = outer->at; at < outer->end && !st;) {
-    st = take_field(w, &at, outer->end, &entry);
+    st = read_wire_field(w, &at, outer->end, &entry);
     if (st || entry.number != 1 || entry.type != WIRE_BYTES) continue;
-    st = read_entry(w, &entry, &f);
+    st = read_map_entry(w, &entry, &f);
     if (!st) st = record_feature(w, &f, so_far, view);
   }
   return st;
@@ -284,12 +284,12 @@ lac_status laci_example_find_features(const laci_example_source *source, laci_ex
   lac_status st = LAC_OK;
   *view = (laci_example_view){0};
   for (size_t at = 0; at < source->n && !st;) {
-    st = take_field(&w, &at, source->n, &outer);
+    st = read_wire_field(&w, &at, source->n, &outer);
     if (st || outer.number != 1 || outer.type != WIRE_BYTES) continue;
     st = read_features(&w, &outer, &so_far, view);
   }
   if (st) return st;
-  if (so_far.images != 1) return fail_wire(&w, "an Example without one image/encoded");
-  if (so_far.labels != 1) return fail_wire(&w, "an Example without one image/class/label");
+  if (so_far.images != 1) return fail_bad_message(&w, "an Example without one image/encoded");
+  if (so_far.labels != 1) return fail_bad_message(&w, "an Example without one image/class/label");
   return LAC_OK;
 }

@@ -23,20 +23,20 @@ enum { MOST_DIGITS = 6 };
 
 /* ---- The file of labels ---- */
 
-static bool file_exists(char path[PATH_MAX], const char *folder, int length, const char *between,
-                        const char *name) {
+static bool label_file_exists(char path[PATH_MAX], const char *folder, int length,
+                              const char *between, const char *name) {
   int n = snprintf(path, PATH_MAX, "%.*s%s%s", length, folder, between, name);
   return n > 0 && n < PATH_MAX && access(path, F_OK) == 0;
 }
 
 /** Finds the file of labels in the folder, or next to it; false: there is none. */
-static bool find_labels(const char *folder, char path[PATH_MAX]) {
+static bool find_label_file(const char *folder, char path[PATH_MAX]) {
   int n = (int)strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;
-  return file_exists(path, folder, n, "/", "labels.txt") ||
-         file_exists(path, folder, n, "/", "synset_labels.txt") ||
-         file_exists(path, folder, n, "", ".txt") ||
-         file_exists(path, folder, n, "/../", "synset_labels.txt");
+  return label_file_exists(path, folder, n, "/", "labels.txt") ||
+         label_file_exists(path, folder, n, "/", "synset_labels.txt") ||
+         label_file_exists(path, folder, n, "", ".txt") ||
+         label_file_exists(path, folder, n, "/../", "synset_labels.txt");
 }
 
 static lac_status list_images_in(laci_arena *arena, const char *folder, size_t *n_left_out,
@@ -55,9 +55,9 @@ bool laci_flat_folder_has_images(const char *folder) {
   return has;
 }
 
-bool laci_flat_folder_exists_in(const char *folder) {
+bool laci_is_flat_image_folder(const char *folder) {
   char path[PATH_MAX];
-  return find_labels(folder, path) && laci_flat_folder_has_images(folder);
+  return find_label_file(folder, path) && laci_flat_folder_has_images(folder);
 }
 
 /* ---- Lines ---- */
@@ -98,29 +98,31 @@ static lac_status split_lines(const char *path, const char **lines, int n, label
   return LAC_OK;
 }
 
-static int compare_rows(const void *a, const void *b) {
+static int compare_names_of_rows(const void *a, const void *b) {
   return strcmp(((const labelled *)a)->name, ((const labelled *)b)->name);
 }
 
 /** Finds the text of each image's label. */
-static lac_status match_names(const laci_name_list *images, const char *path, labelled *rows, int n,
-                              const char **labels, lac_error *err) {
-  qsort(rows, (size_t)n, sizeof *rows, compare_rows);
+static lac_status match_labels_to_images(const laci_name_list *images, const char *path,
+                                         labelled *rows, int n, const char **labels,
+                                         lac_error *err) {
+  qsort(rows, (size_t)n, sizeof *rows, compare_names_of_rows);
   for (int k = 1; k < n; k++) {
     if (strcmp(rows[k - 1].name, rows[k].name) != 0) continue;
     return laci_fail(err, LAC_BAD_FILE, "%s: '%s' is there twice", path, rows[k].name);
   }
   for (size_t at = 0; at < images->n; at++) {
     labelled key = {.name = images->at[at]};
-    const labelled *found = bsearch(&key, rows, (size_t)n, sizeof *rows, compare_rows);
+    const labelled *found = bsearch(&key, rows, (size_t)n, sizeof *rows, compare_names_of_rows);
     if (!found) return laci_fail(err, LAC_BAD_FILE, "%s: no line for '%s'", path, images->at[at]);
     labels[at] = found->label;
   }
   return LAC_OK;
 }
 
-static lac_status label_in_order(const laci_dataset *set, const char *path, const labelled *rows,
-                                 int n, const char **labels, lac_error *err) {
+static lac_status use_labels_in_order(const laci_dataset *set, const char *path,
+                                      const labelled *rows, int n, const char **labels,
+                                      lac_error *err) {
   if (n != set->count) {
     return laci_fail(err, LAC_BAD_FILE,
                      "%s: %d lines, wanted one for each of the %lld images of %s", path, n,
@@ -138,8 +140,9 @@ static int parse_number(const char *label) {
   return n > 0 && n <= MOST_DIGITS && !label[n] ? atoi(label) : -1;
 }
 
-static lac_status number_by_number(laci_dataset *set, const char *path, const char *const *labels,
-                                   const char *classes_path, lac_error *err) {
+static lac_status set_labels_by_number(laci_dataset *set, const char *path,
+                                       const char *const *labels, const char *classes_path,
+                                       lac_error *err) {
   int most = 0;
   for (int64_t at = 0; at < set->count; at++) {
     set->labels[at] = parse_number(labels[at]);
@@ -151,7 +154,7 @@ static lac_status number_by_number(laci_dataset *set, const char *path, const ch
   set->n_classes = most + 1;
   set->numbering = LACI_NUMBERED_BY_DATA;
   if (!classes_path) return LAC_OK;
-  lac_status st = laci_list_classes(set, classes_path, err);
+  lac_status st = laci_classes_read_from_file(set, classes_path, err);
   if (st || most < set->n_classes) return st;
   return laci_fail(err, LAC_BAD_FILE, "%s: label %d, wanted 0 to %d, the lines of %s", path, most,
                    set->n_classes - 1, classes_path);
@@ -161,9 +164,9 @@ static int compare_labels(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/** Numbers the class names in labels as class folders are numbered (laci_number_classes). */
-static lac_status number_by_name(laci_dataset *set, const char **labels,
-                                 const laci_dataset_options *options, lac_error *err) {
+/** Numbers the class names in labels as class folders are numbered (laci_number_class_folders). */
+static lac_status set_labels_by_class_name(laci_dataset *set, const char **labels,
+                                           const laci_dataset_options *options, lac_error *err) {
   const size_t n = (size_t)set->count;
   size_t n_names = 0;
   const char **names = laci_arena_alloc(&set->arena, n, sizeof *names);
@@ -175,7 +178,7 @@ static lac_status number_by_name(laci_dataset *set, const char **labels,
   for (size_t at = 0; at < n; at++) {
     if (!n_names || strcmp(names[n_names - 1], names[at]) != 0) names[n_names++] = names[at];
   }
-  st = laci_number_classes(set, names, (int)n_names, options, numbers, err);
+  st = laci_number_class_folders(set, names, (int)n_names, options, numbers, err);
   for (size_t at = 0; at < n && !st; at++) {
     const char **found = bsearch(&labels[at], names, n_names, sizeof *names, compare_labels);
     set->labels[at] = numbers[found - names];
@@ -185,8 +188,8 @@ out:
   return st;
 }
 
-static lac_status label_images(laci_dataset *set, const char *path,
-                               const laci_dataset_options *options, lac_error *err) {
+static lac_status read_image_labels(laci_dataset *set, const char *path,
+                                    const laci_dataset_options *options, lac_error *err) {
   const laci_image_files *f = set->own;
   const char **lines, **labels = laci_alloc(f->images.n, sizeof *labels);
   labelled *rows = NULL;
@@ -198,12 +201,13 @@ static lac_status label_images(laci_dataset *set, const char *path,
   if (st) goto out;
   rows = laci_alloc((size_t)n, sizeof *rows);
   st = rows ? split_lines(path, lines, n, rows, err) : laci_fail_memory(err, path);
-  if (!st && n > 0 && rows[0].name) st = match_names(&f->images, path, rows, n, labels, err);
-  else if (!st) st = label_in_order(set, path, rows, n, labels, err);
+  if (!st && n > 0 && rows[0].name)
+    st = match_labels_to_images(&f->images, path, rows, n, labels, err);
+  else if (!st) st = use_labels_in_order(set, path, rows, n, labels, err);
   if (!st && parse_number(labels[0]) >= 0) {
-    st = number_by_number(set, path, labels, options->classes_path, err);
+    st = set_labels_by_number(set, path, labels, options->classes_path, err);
   } else if (!st) {
-    st = number_by_name(set, labels, options, err);
+    st = set_labels_by_class_name(set, labels, options, err);
   }
 out:
   laci_free(rows);
@@ -215,7 +219,7 @@ lac_status laci_flat_folder_open(laci_dataset *set, const laci_dataset_options *
                                  lac_error *err) {
   char path[PATH_MAX];
   laci_name_list folders = {0};
-  lac_status st = laci_image_files_begin(set, err);
+  lac_status st = laci_image_files_init(set, err);
   if (!st) st = laci_list_folders(&set->arena, set->folder, &folders, err);
   if (!st && folders.n > 0) {
     st = laci_fail(err, LAC_BAD_FILE,
@@ -225,11 +229,11 @@ lac_status laci_flat_folder_open(laci_dataset *set, const laci_dataset_options *
   }
   laci_image_files *f = set->own;
   if (!st) st = list_images_in(&set->arena, set->folder, &f->n_left_out, &f->images, err);
-  if (!st && !find_labels(set->folder, path)) {
+  if (!st && !find_label_file(set->folder, path)) {
     st = laci_fail(err, LAC_NOT_FOUND, "%s: the file of labels is gone", set->folder);
   }
   if (!st) set->count = (int64_t)f->images.n;
-  if (!st) st = label_images(set, path, options, err);
+  if (!st) st = read_image_labels(set, path, options, err);
   laci_free(folders.at);
   return st;
 }

@@ -20,15 +20,15 @@ static lac_status list_images(laci_dataset *set, const laci_name_list *classes, 
 }
 
 /** Sets the label of each image to the number of its class folder. */
-static lac_status label_images(laci_dataset *set, const laci_name_list *classes,
-                               const int64_t *ends, const laci_dataset_options *options,
-                               lac_error *err) {
+static lac_status set_labels_by_folder(laci_dataset *set, const laci_name_list *classes,
+                                       const int64_t *ends, const laci_dataset_options *options,
+                                       lac_error *err) {
   int n = (int)classes->n;
   int32_t *numbers = laci_alloc(classes->n, sizeof *numbers);
   set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
   lac_status st = LAC_OK;
   if (!numbers || !set->labels) st = laci_fail_memory(err, set->folder);
-  else st = laci_number_classes(set, classes->at, n, options, numbers, err);
+  else st = laci_number_class_folders(set, classes->at, n, options, numbers, err);
   for (int64_t k = 0, at = 0; k < n && !st; k++) {
     for (; at < ends[k]; at++) set->labels[at] = numbers[k];
   }
@@ -40,13 +40,13 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
                             lac_error *err) {
   laci_name_list classes = {0};
   int64_t *ends = NULL;
-  lac_status st = laci_image_files_begin(set, err);
+  lac_status st = laci_image_files_init(set, err);
   if (!st) st = laci_list_folders(&set->arena, set->folder, &classes, err);
   if (st) goto out;
   ends = laci_alloc(classes.n, sizeof *ends);
   st = ends ? list_images(set, &classes, ends, err) : laci_fail_memory(err, set->folder);
   if (st) goto out;
-  if (!options->quiet) laci_image_files_log_left_out(set);
+  if (!options->quiet) laci_image_files_warn_of_left_out(set);
   set->count = (int64_t)((laci_image_files *)set->own)->images.n;
   if (set->count == 0 && laci_flat_folder_has_images(set->folder)) {
     st = laci_fail(err, LAC_BAD_FILE,
@@ -62,7 +62,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
                    set->folder);
     goto out;
   }
-  st = label_images(set, &classes, ends, options, err);
+  st = set_labels_by_folder(set, &classes, ends, options, err);
 out:
   laci_free(ends);
   laci_free(classes.at);

@@ -60,7 +60,7 @@ LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, l
 
 /** Is it a JPEG of three colours or grey, which every reader supports? False for CMYK and for other
  * formats. Only the header is read. */
-bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes);
+bool laci_image_is_common_jpeg(const uint8_t *bytes, size_t size_bytes);
 
 /** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,
  * CMYK and YCCK (inverted, as Adobe writes them) are multiplied by their black. The inverse

@@ -9,24 +9,25 @@
 #include "base/log.h"
 #include "base/reader.h"
 
-static void name_image(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
+static void write_image_name(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
   const laci_image_files *f = set->own;
   (void)snprintf(text, size_bytes, "%s/%s", set->folder, f->images.at[at]);
 }
 
-static lac_status read_bytes(const laci_dataset *set, int64_t at, laci_encoded *encoded,
-                             lac_error *err) {
+static lac_status read_image_file(const laci_dataset *set, int64_t at, laci_encoded *encoded,
+                                  lac_error *err) {
   const laci_image_files *f = set->own;
   laci_arena arena = {0};
   laci_reader *reader = NULL;
-  const char *path = laci_path_in(&arena, set->folder, f->images.at[at]);
+  const char *path = laci_path_join(&arena, set->folder, f->images.at[at]);
   lac_status st = path ? laci_reader_open(path, &reader, err) : laci_fail_memory(err, set->folder);
   if (st) goto out;
   encoded->size_bytes = laci_reader_size(reader);
   encoded->memory = laci_alloc(encoded->size_bytes, 1);
   encoded->bytes = encoded->memory;
-  st = encoded->memory ? laci_reader_fetch(reader, 0, encoded->size_bytes, encoded->memory, err)
-                       : laci_fail_memory(err, path);
+  st = encoded->memory
+           ? laci_reader_copy_range(reader, 0, encoded->size_bytes, encoded->memory, err)
+           : laci_fail_memory(err, path);
 out:
   laci_reader_close(reader);
   laci_arena_clear(&arena);
@@ -42,9 +43,9 @@ static void close_files(laci_dataset *set) {
 }
 
 static const laci_dataset_kind kind = {
-    .encoded = read_bytes, .name = name_image, .close = close_files};
+    .encoded = read_image_file, .name = write_image_name, .close = close_files};
 
-lac_status laci_image_files_begin(laci_dataset *set, lac_error *err) {
+lac_status laci_image_files_init(laci_dataset *set, lac_error *err) {
   laci_image_files *f = laci_alloc(1, sizeof *f);
   if (!f) return laci_fail_memory(err, set->folder);
   set->kind = &kind;
@@ -55,7 +56,7 @@ lac_status laci_image_files_begin(laci_dataset *set, lac_error *err) {
   return LAC_OK;
 }
 
-void laci_image_files_log_left_out(const laci_dataset *set) {
+void laci_image_files_warn_of_left_out(const laci_dataset *set) {
   size_t n = ((const laci_image_files *)set->own)->n_left_out;
   if (n == 1) {
     laci_log(LAC_LOG_WARNING, "%s: a file left out, its name is not that of an image", set->folder);

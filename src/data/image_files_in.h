@@ -13,8 +13,8 @@ typedef struct laci_image_files {
 } laci_image_files;
 
 /** Fills all fields of the set except images, labels and classes. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_image_files_begin(laci_dataset *set, lac_error *err);
+LAC_MUST_CHECK lac_status laci_image_files_init(laci_dataset *set, lac_error *err);
 /** Logs a warning if files were left out. */
-void laci_image_files_log_left_out(const laci_dataset *set);
+void laci_image_files_warn_of_left_out(const laci_dataset *set);
 
 #endif

@@ -8,21 +8,23 @@
 #include "base/reader.h"
 #include "data/image.h"
 
-static bool begins(const uint8_t *bytes, size_t size_bytes, size_t at, const char *with, size_t n) {
+static bool has_bytes_at(const uint8_t *bytes, size_t size_bytes, size_t at, const char *with,
+                         size_t n) {
   return size_bytes >= at + n && memcmp(bytes + at, with, n) == 0;
 }
 
 static bool is_jpeg(const uint8_t *bytes, size_t size_bytes) {
-  return begins(bytes, size_bytes, 0, "\xFF\xD8", 2);
+  return has_bytes_at(bytes, size_bytes, 0, "\xFF\xD8", 2);
 }
 
 lac_status laci_image_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                              laci_image *image, lac_error *err) {
   if (is_jpeg(bytes, size_bytes)) { return laci_jpeg_decode(name, bytes, size_bytes, image, err); }
-  if (begins(bytes, size_bytes, 0, "\x89PNG", 4)) {
+  if (has_bytes_at(bytes, size_bytes, 0, "\x89PNG", 4)) {
     return laci_png_decode(name, bytes, size_bytes, image, err);
   }
-  if (begins(bytes, size_bytes, 0, "RIFF", 4) && begins(bytes, size_bytes, 8, "WEBP", 4)) {
+  if (has_bytes_at(bytes, size_bytes, 0, "RIFF", 4) &&
+      has_bytes_at(bytes, size_bytes, 8, "WEBP", 4)) {
     return laci_webp_decode(name, bytes, size_bytes, image, err);
   }
   if (size_bytes == 0) {
@@ -43,7 +45,7 @@ lac_status laci_image_decode_part(const char *name, const uint8_t *bytes, size_t
   return st;
 }
 
-bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes) {
+bool laci_image_is_common_jpeg(const uint8_t *bytes, size_t size_bytes) {
   enum { COMPONENTS = 9, INKS = 4 };
   if (!is_jpeg(bytes, size_bytes)) return false;
   for (size_t at = 2; at + 4 <= size_bytes && bytes[at] == 0xFF;) {

@@ -56,7 +56,7 @@ static uint64_t hash_number(uint64_t number, uint64_t seed) {
 }
 
 /** Returns a hash of everything that determines the content of the shards. */
-static uint64_t fingerprint_of(const conversion *c) {
+static uint64_t hash_conversion(const conversion *c) {
   uint64_t hash = hash_number(c->options->seed, 1);
   for (int p = 0; p < N_PARTS; p++) {
     const laci_raw_part *raw = &c->parts[p].raw;
@@ -74,7 +74,7 @@ static uint64_t fingerprint_of(const conversion *c) {
 }
 
 /** Logs classes without images and files that were left out, which could otherwise be missed. */
-static void log_missing(const laci_raw_part *raw, const char *name) {
+static void warn_of_missing_images(const laci_raw_part *raw, const char *name) {
   bool there[LACI_IMAGENET_CLASSES] = {false};
   int missing = 0;
   for (size_t k = 0; k < raw->n; k++) there[raw->images[k].label] = true;
@@ -89,13 +89,13 @@ static void log_missing(const laci_raw_part *raw, const char *name) {
   }
 }
 
-static lac_status check_shards(const char *what, int n, lac_error *err) {
+static lac_status check_shard_count(const char *what, int n, lac_error *err) {
   if (n >= 1 && n <= MOST_SHARDS) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%d %s shards, wanted 1 to %d", n, what, MOST_SHARDS);
 }
 
 /** Fails if this build cannot encode JPEGs, since every image would then count as broken. */
-static lac_status check_build(lac_error *err) {
+static lac_status check_can_encode_jpeg(lac_error *err) {
   uint8_t black[3] = {0}, *bytes = NULL;
   size_t n;
   const laci_image pixel = {.width = 1, .height = 1, .rgb = black, .capacity_bytes = sizeof black};
@@ -104,14 +104,14 @@ static lac_status check_build(lac_error *err) {
   return st;
 }
 
-static lac_status list_parts(conversion *c, const char *raw, lac_error *err) {
+static lac_status list_images_of_parts(conversion *c, const char *raw, lac_error *err) {
   const int n_shards[N_PARTS] = {c->options->shards, c->options->val_shards};
   int64_t first = 0;
-  lac_status st = laci_raw_read_class_texts(raw, &c->arena, c->texts, err);
+  lac_status st = laci_raw_read_class_names(raw, &c->arena, c->texts, err);
   for (int p = 0; p < N_PARTS && !st; p++) {
     source *part = &c->parts[p];
-    st = check_shards(part_names[p], n_shards[p], err);
-    if (!st) st = laci_raw_open(raw, p == 0, &part->raw, err);
+    st = check_shard_count(part_names[p], n_shards[p], err);
+    if (!st) st = laci_raw_part_open(raw, p == 0, &part->raw, err);
     part->n_shards = part->raw.n ? n_shards[p] : 0;
     part->first = first;
     first += part->n_shards;
@@ -126,7 +126,7 @@ static lac_status list_parts(conversion *c, const char *raw, lac_error *err) {
         raw);
   }
   for (int p = 0; p < N_PARTS && !st; p++) {
-    if (c->parts[p].raw.n) log_missing(&c->parts[p].raw, part_names[p]);
+    if (c->parts[p].raw.n) warn_of_missing_images(&c->parts[p].raw, part_names[p]);
     else laci_log(LAC_LOG_WARNING, "%s: no %s images", raw, part_names[p]);
   }
   return st;
@@ -134,17 +134,17 @@ static lac_status list_parts(conversion *c, const char *raw, lac_error *err) {
 
 /* ---- The folder ---- */
 
-static lac_status remove_old(const conversion *c, lac_error *err) {
-  lac_status st = laci_folder_remove(c->folder, LACI_JOURNAL_NAME, err);
-  if (!st) st = laci_folder_remove(c->folder, BROKEN_NAME, err);
+static lac_status remove_old_shards(const conversion *c, lac_error *err) {
+  lac_status st = laci_folder_remove_matching(c->folder, LACI_JOURNAL_NAME, err);
+  if (!st) st = laci_folder_remove_matching(c->folder, BROKEN_NAME, err);
   for (int p = 0; p < N_PARTS && !st; p++) {
-    st = laci_folder_remove(c->folder, part_patterns[p], err);
+    st = laci_folder_remove_matching(c->folder, part_patterns[p], err);
   }
   return st;
 }
 
-static lac_status open_folder(conversion *c, lac_error *err) {
-  const uint64_t fingerprint = fingerprint_of(c);
+static lac_status lock_and_open_folder(conversion *c, lac_error *err) {
+  const uint64_t fingerprint = hash_conversion(c);
   if (mkdir(c->folder, 0777) != 0 && errno != EEXIST) {
     return laci_fail(err, errno == ENOENT ? LAC_NOT_FOUND : LAC_IO, "%s: %s", c->folder,
                      strerror(errno));
@@ -159,12 +159,12 @@ static lac_status open_folder(conversion *c, lac_error *err) {
       return laci_fail(err, LAC_EXISTS, "%s: it has shards that no conversion of this kind left",
                        c->folder);
     }
-    st = remove_old(c, err);
+    st = remove_old_shards(c, err);
   }
   lac_error other = {0};
   if (!st) st = laci_journal_open(c->folder, fingerprint, &c->journal, &other);
   if (st == LAC_EXISTS && c->options->force) {
-    st = remove_old(c, err);
+    st = remove_old_shards(c, err);
     return st ? st : laci_journal_open(c->folder, fingerprint, &c->journal, err);
   }
   if (st && err && other.status) *err = other;
@@ -173,7 +173,7 @@ static lac_status open_folder(conversion *c, lac_error *err) {
 
 /* ---- Shards ---- */
 
-static void plan_shard(const conversion *c, int64_t number, laci_imagenet_shard *shard) {
+static void describe_shard(const conversion *c, int64_t number, laci_imagenet_shard *shard) {
   const int p = number >= c->parts[1].first ? 1 : 0;
   const source *part = &c->parts[p];
   const int64_t k = number - part->first, n = (int64_t)part->raw.n;
@@ -190,13 +190,14 @@ static void plan_shard(const conversion *c, int64_t number, laci_imagenet_shard 
 
 /** Returns the journal's entry of a shard that was finished earlier and whose file still exists;
  * NULL: there is none. Call it only while no thread writes shards. */
-static const laci_journal_shard *find_done(const conversion *c, const laci_imagenet_shard *shard) {
+static const laci_journal_shard *find_finished_shard(const conversion *c,
+                                                     const laci_imagenet_shard *shard) {
   const laci_journal_shard *done = laci_journal_find(c->journal, shard->name);
   return done && laci_folder_has_match(c->folder, shard->name) ? done : NULL;
 }
 
 /** Counts an image as written or broken, and reports progress; false: the conversion must end. */
-static bool count_image_done(void *context) {
+static bool count_image(void *context) {
   conversion *c = context;
   pthread_mutex_lock(&c->mutex);
   c->done++;
@@ -207,7 +208,8 @@ static bool count_image_done(void *context) {
   return goes_on && !laci_interrupted();
 }
 
-static lac_status note_shard(conversion *c, const laci_imagenet_shard *shard, lac_error *err) {
+static lac_status record_finished_shard(conversion *c, const laci_imagenet_shard *shard,
+                                        lac_error *err) {
   laci_journal_shard line = {shard->name, shard->images, shard->broken,
                              shard->broken_lines ? shard->broken_lines : ""};
   pthread_mutex_lock(&c->mutex);
@@ -218,7 +220,7 @@ static lac_status note_shard(conversion *c, const laci_imagenet_shard *shard, la
   return st;
 }
 
-static void note_failure(conversion *c, lac_status st, const lac_error *error) {
+static void record_first_failure(conversion *c, lac_status st, const lac_error *error) {
   pthread_mutex_lock(&c->mutex);
   if (!c->status) {
     c->status = st;
@@ -238,22 +240,22 @@ static void make_shards(int64_t begin, int64_t end, void *context) {
   for (int64_t k = begin; k < end; k++) {
     laci_imagenet_shard shard;
     lac_error error = {0};
-    plan_shard(t->c, t->numbers[k], &shard);
-    lac_status st = laci_imagenet_shard_write(&shard, count_image_done, t->c, &error);
-    if (!st) st = note_shard(t->c, &shard, &error);
-    if (st) note_failure(t->c, st, &error);
+    describe_shard(t->c, t->numbers[k], &shard);
+    lac_status st = laci_imagenet_shard_write(&shard, count_image, t->c, &error);
+    if (!st) st = record_finished_shard(t->c, &shard, &error);
+    if (st) record_first_failure(t->c, st, &error);
     laci_imagenet_shard_clear(&shard);
   }
 }
 
-static lac_status list_todo(conversion *c, todo *t, lac_error *err) {
+static lac_status list_unfinished_shards(conversion *c, todo *t, lac_error *err) {
   const int64_t n = c->parts[1].first + c->parts[1].n_shards;
   *t = (todo){.c = c, .numbers = laci_alloc((size_t)n, sizeof *t->numbers)};
   if (!t->numbers) return laci_fail_memory(err, c->folder);
   for (int64_t k = 0; k < n; k++) {
     laci_imagenet_shard shard;
-    plan_shard(c, k, &shard);
-    const laci_journal_shard *done = find_done(c, &shard);
+    describe_shard(c, k, &shard);
+    const laci_journal_shard *done = find_finished_shard(c, &shard);
     if (!done) {
       t->numbers[t->n++] = k;
       continue;
@@ -269,7 +271,7 @@ static lac_status list_todo(conversion *c, todo *t, lac_error *err) {
 static lac_status make_all_shards(conversion *c, lac_error *err) {
   todo t;
   laci_pool *pool = NULL;
-  lac_status st = list_todo(c, &t, err);
+  lac_status st = list_unfinished_shards(c, &t, err);
   if (!st && c->done) {
     laci_log(LAC_LOG_INFO, "%s: %d shards are there already", c->folder,
              c->results[0].kept + c->results[1].kept);
@@ -293,12 +295,12 @@ static lac_status write_broken(const conversion *c, lac_error *err) {
   const laci_write_options replace = {.force = true};
   const int64_t n = c->parts[1].first + c->parts[1].n_shards;
   if (!c->results[0].broken && !c->results[1].broken) return LAC_OK;
-  const char *path = laci_path_in(&scratch, c->folder, BROKEN_NAME);
+  const char *path = laci_path_join(&scratch, c->folder, BROKEN_NAME);
   lac_status st =
       path ? laci_writer_open(path, &replace, &writer, err) : laci_fail_memory(err, c->folder);
   for (int64_t k = 0; k < n && !st; k++) {
     laci_imagenet_shard shard;
-    plan_shard(c, k, &shard);
+    describe_shard(c, k, &shard);
     const laci_journal_shard *done = laci_journal_find(c->journal, shard.name);
     if (done) st = laci_writer_append(writer, done->broken_lines, strlen(done->broken_lines), err);
   }
@@ -320,14 +322,14 @@ lac_status laci_imagenet_convert(const char *raw, const char *folder,
   c->results = parts;
   c->lock = -1;
   pthread_mutex_init(&c->mutex, NULL);
-  lac_status st = check_build(err);
-  if (!st) st = list_parts(c, raw, err);
-  if (!st) st = open_folder(c, err);
+  lac_status st = check_can_encode_jpeg(err);
+  if (!st) st = list_images_of_parts(c, raw, err);
+  if (!st) st = lock_and_open_folder(c, err);
   if (!st) st = make_all_shards(c, err);
   if (!st) st = write_broken(c, err);
   laci_journal_close(c->journal);
   laci_folder_unlock(c->lock);
-  for (int p = 0; p < N_PARTS; p++) laci_raw_close(&c->parts[p].raw);
+  for (int p = 0; p < N_PARTS; p++) laci_raw_part_close(&c->parts[p].raw);
   pthread_mutex_destroy(&c->mutex);
   laci_arena_clear(&c->arena);
   laci_free(c);

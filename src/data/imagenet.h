@@ -30,8 +30,8 @@ typedef struct laci_imagenet_part {
  * and listed in folder/broken.txt. A run continues an earlier one, however that was ended, with the
  * same resulting shards. Memory: names, and for each thread an image and its decoded pixels.
  *
- * Fails as laci_raw_open does, LAC_NOT_FOUND for a RAW without images, LAC_EXISTS for a folder with
- * shards of something else or in use, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. Finished shards
+ * Fails as laci_raw_part_open does, LAC_NOT_FOUND for a RAW without images, LAC_EXISTS for a folder
+ * with shards of something else or in use, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. Finished shards
  * stay. */
 LAC_MUST_CHECK lac_status laci_imagenet_convert(const char *raw, const char *folder,
                                                 const laci_imagenet_options *options,

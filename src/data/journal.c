@@ -30,7 +30,7 @@ static lac_status fail_system(const laci_journal *j, lac_error *err) {
   return laci_fail(err, LAC_IO, "%s: %s", j->path, strerror(errno));
 }
 
-static lac_status write_all(laci_journal *j, const char *bytes, size_t n, lac_error *err) {
+static lac_status write_all_bytes(laci_journal *j, const char *bytes, size_t n, lac_error *err) {
   while (n > 0) {
     ssize_t written = write(j->fd, bytes, n);
     if (written < 0 && errno == EINTR) continue;
@@ -65,8 +65,8 @@ typedef struct pending {
 
 /** Parses a line: "broken SHARD NAME<TAB>why" is added to *broken, and "shard SHARD IMAGES" becomes
  * a finished shard, with *is_shard = true. Fails LAC_BAD_FILE for other lines. */
-static lac_status read_line(laci_journal *j, char *line, pending *broken, bool *is_shard,
-                            lac_error *err) {
+static lac_status parse_journal_line(laci_journal *j, char *line, pending *broken, bool *is_shard,
+                                     lac_error *err) {
   char name[NAME];
   long long images;
   int used = 0;
@@ -92,8 +92,8 @@ static lac_status read_line(laci_journal *j, char *line, pending *broken, bool *
 
 /** Reads the lines after the first `head` bytes. *good: the number of bytes up to the end of the
  * last shard line. */
-static lac_status read_lines(laci_journal *j, char *text, size_t head, size_t *good,
-                             lac_error *err) {
+static lac_status parse_journal_lines(laci_journal *j, char *text, size_t head, size_t *good,
+                                      lac_error *err) {
   lac_status st = LAC_OK;
   pending broken = {.lines = laci_alloc(strlen(text) + 1, 1)};
   if (!broken.lines) return laci_fail_memory(err, j->path);
@@ -103,7 +103,7 @@ static lac_status read_lines(laci_journal *j, char *text, size_t head, size_t *g
     bool is_shard = false;
     if (!end) break; /* an incomplete line: the process was killed while it wrote */
     *end = '\0';
-    st = read_line(j, text + at, &broken, &is_shard, err);
+    st = parse_journal_line(j, text + at, &broken, &is_shard, err);
     at = (size_t)(end - text) + 1;
     if (is_shard) *good = at;
   }
@@ -119,13 +119,13 @@ static lac_status read_journal(laci_journal *j, const char *head, lac_error *err
   size_t n = strlen(text), n_head = strlen(head);
   if (n < n_head && strncmp(text, head, n) == 0) { /* an incomplete first line */
     if (ftruncate(j->fd, 0) != 0) st = fail_system(j, err);
-    if (!st) st = write_all(j, head, n_head, err);
+    if (!st) st = write_all_bytes(j, head, n_head, err);
   } else if (strncmp(text, head, n_head) != 0) {
     st = laci_fail(err, LAC_EXISTS,
                    "%s: the folder holds a conversion of other images or with other options",
                    j->path);
   } else {
-    st = read_lines(j, text, n_head, &good, err);
+    st = parse_journal_lines(j, text, n_head, &good, err);
     if (!st && ftruncate(j->fd, (off_t)good) != 0) st = fail_system(j, err);
   }
   laci_free(text);
@@ -141,7 +141,7 @@ lac_status laci_journal_open(const char *folder, uint64_t fingerprint, laci_jour
   laci_journal *j = laci_alloc(1, sizeof *j);
   if (!j) return laci_fail_memory(err, folder);
   j->fd = -1;
-  j->path = laci_path_in(&j->arena, folder, LACI_JOURNAL_NAME);
+  j->path = laci_path_join(&j->arena, folder, LACI_JOURNAL_NAME);
   lac_status st = j->path ? LAC_OK : laci_fail_memory(err, folder);
   (void)snprintf(head, sizeof head, "lacuna imagenet 1 %016" PRIx64 "\n", fingerprint);
   if (!st) {
@@ -181,7 +181,7 @@ lac_status laci_journal_add(laci_journal *journal, const laci_journal_shard *sha
   }
   n += (size_t)snprintf(text + n, capacity - n, "shard %s %" PRId64 "\n", shard->name,
                         shard->images);
-  lac_status st = write_all(journal, text, n, err);
+  lac_status st = write_all_bytes(journal, text, n, err);
   if (!st) st = add_shard_to_list(journal, shard, err);
   laci_free(text);
   return st;

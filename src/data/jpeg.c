@@ -37,7 +37,7 @@ typedef struct decoder {
 
 /* ---- Callbacks for libjpeg ---- */
 
-static void fail_by_message(j_common_ptr jpeg) {
+static void fail_with_library_message(j_common_ptr jpeg) {
   decoder *d = jpeg->client_data;
   char text[JMSG_LENGTH_MAX];
   bool memory = d->messages.msg_code == JERR_OUT_OF_MEMORY;
@@ -47,7 +47,7 @@ static void fail_by_message(j_common_ptr jpeg) {
   longjmp(d->failed, 1);
 }
 
-static void fail_where_pixels_are_lost(j_common_ptr jpeg, int level) {
+static void fail_if_pixels_are_lost(j_common_ptr jpeg, int level) {
   if (level >= 0) return; /* a trace message */
   switch (jpeg->err->msg_code) {
     case JWRN_ADOBE_XFORM: /* unusual, but no pixels are lost: unknown markers, padding between
@@ -55,13 +55,13 @@ static void fail_where_pixels_are_lost(j_common_ptr jpeg, int level) {
     case JWRN_EXTRANEOUS_DATA:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL: break;
-    default: fail_by_message(jpeg);
+    default: fail_with_library_message(jpeg);
   }
 }
 
 static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 
-static void limit_scans(j_common_ptr jpeg) {
+static void fail_if_too_many_scans(j_common_ptr jpeg) {
   decoder *d = jpeg->client_data;
   if (d->jpeg.input_scan_number <= MAX_SCANS) return;
   d->status =
@@ -83,13 +83,13 @@ static lac_status check_size(decoder *d, size_t size_bytes) {
 
 /** Converts inverted CMYK, in which 255 - c is the ink, to RGB: red is the light that passes both
  * cyan and black. */
-static void rgb_from_cmyk(const uint8_t *cmyk, int width, uint8_t *rgb) {
+static void convert_cmyk_row_to_rgb(const uint8_t *cmyk, int width, uint8_t *rgb) {
   for (int x = 0; x < width; x++, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; c++) rgb[c] = (uint8_t)((cmyk[c] * cmyk[3] + 127) / 255);
   }
 }
 
-static void read_rows(decoder *d, laci_image *image) {
+static void read_all_rows(decoder *d, laci_image *image) {
   j_decompress_ptr jpeg = &d->jpeg;
   size_t stride = (size_t)image->width * 3;
   JSAMPARRAY line = NULL;
@@ -101,7 +101,7 @@ static void read_rows(decoder *d, laci_image *image) {
     uint8_t *to = image->rgb + jpeg->output_scanline * stride;
     if (line) {
       (void)jpeg_read_scanlines(jpeg, line, 1);
-      rgb_from_cmyk(line[0], image->width, to);
+      convert_cmyk_row_to_rgb(line[0], image->width, to);
     } else {
       (void)jpeg_read_scanlines(jpeg, &to, 1);
     }
@@ -111,7 +111,7 @@ static void read_rows(decoder *d, laci_image *image) {
 /** Returns the factor by which a part may be reduced when it is decoded: 1, 2, 4 or 8. The decoded
  * part is at least four times as wide as its final size, so that the result hardly differs from
  * that of the full image. */
-static int shrink_of(const laci_image_part *part, laci_region region) {
+static int find_shrink_factor(const laci_image_part *part, laci_region region) {
   int shrink = 1;
   if (part->least_width < 1 || part->least_height < 1) return 1;
   while (shrink < 8 && region.width / (8 * shrink) >= part->least_width &&
@@ -122,7 +122,7 @@ static int shrink_of(const laci_image_part *part, laci_region region) {
 }
 
 /** Returns the region in pixels of the reduced image, without pixels that it covers only partly. */
-static laci_region shrink_region(laci_region r, int shrink) {
+static laci_region find_shrunk_region(laci_region r, int shrink) {
   int left = (r.left + shrink - 1) / shrink, top = (r.top + shrink - 1) / shrink;
   return (laci_region){left, top, (r.left + r.width) / shrink - left,
                        (r.top + r.height) / shrink - top};
@@ -148,24 +148,24 @@ static void read_region(decoder *d, laci_region r, laci_image *image) {
   }
 }
 
-static void decode_region(decoder *d, const laci_image_part *part, laci_image *image) {
+static void decode_image_region(decoder *d, const laci_image_part *part, laci_image *image) {
   j_decompress_ptr jpeg = &d->jpeg;
   laci_region r = part->choose(part->context, (int)jpeg->image_width, (int)jpeg->image_height);
-  int shrink = shrink_of(part, r);
+  int shrink = find_shrink_factor(part, r);
   jpeg->scale_num = 1;
   jpeg->scale_denom = (unsigned)shrink;
   (void)jpeg_start_decompress(jpeg);
-  r = shrink_region(r, shrink);
+  r = find_shrunk_region(r, shrink);
   d->status = laci_image_set_size(image, d->name, r.width, r.height, d->err);
   if (!d->status) read_region(d, r, image);
 }
 
-static void decode_all(decoder *d, laci_image *image) {
+static void decode_whole_image(decoder *d, laci_image *image) {
   j_decompress_ptr jpeg = &d->jpeg;
   d->status = laci_image_set_size(image, d->name, jpeg->image_width, jpeg->image_height, d->err);
   if (d->status) return;
   (void)jpeg_start_decompress(jpeg);
-  read_rows(d, image);
+  read_all_rows(d, image);
   /* jpeg_finish_decompress is not called: all rows are read, and what follows them in the file is
    * not needed. */
 }
@@ -186,10 +186,10 @@ static void decode_jpeg(decoder *d, const uint8_t *bytes, size_t size_bytes,
   d->jpeg.out_color_space = inks ? JCS_CMYK : JCS_RGB;
   d->jpeg.dct_method = JDCT_ISLOW;
   if (part && !inks) {
-    decode_region(d, part, image);
+    decode_image_region(d, part, image);
     return;
   }
-  decode_all(d, image);
+  decode_whole_image(d, image);
   if (d->status || !part) return;
   laci_image_crop(image, part->choose(part->context, image->width, image->height));
 }
@@ -204,10 +204,10 @@ lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes, size_t 
   decoder d = {.name = name, .err = err};
   d.jpeg.err = jpeg_std_error(&d.messages);
   d.jpeg.client_data = &d;
-  d.messages.error_exit = fail_by_message;
-  d.messages.emit_message = fail_where_pixels_are_lost;
+  d.messages.error_exit = fail_with_library_message;
+  d.messages.emit_message = fail_if_pixels_are_lost;
   d.messages.output_message = print_nothing;
-  d.progress.progress_monitor = limit_scans;
+  d.progress.progress_monitor = fail_if_too_many_scans;
   decode_jpeg(&d, bytes, size_bytes, part, image);
   jpeg_destroy_decompress(&d.jpeg);
   return d.status;

@@ -25,7 +25,7 @@ typedef struct encoder {
   lac_status status;
 } encoder;
 
-static void fail_by_message(j_common_ptr jpeg) {
+static void fail_with_library_message(j_common_ptr jpeg) {
   encoder *e = jpeg->client_data;
   char text[JMSG_LENGTH_MAX];
   (*e->messages.format_message)(jpeg, text);
@@ -62,7 +62,7 @@ lac_status laci_jpeg_encode(const char *name, const laci_image *image, uint8_t *
   *n = 0;
   e.jpeg.err = jpeg_std_error(&e.messages);
   e.jpeg.client_data = &e;
-  e.messages.error_exit = fail_by_message;
+  e.messages.error_exit = fail_with_library_message;
   e.messages.output_message = print_nothing;
   encode_jpeg(&e, image);
   jpeg_destroy_compress(&e.jpeg);

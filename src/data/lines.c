@@ -9,7 +9,7 @@
 
 enum { MAX_LINES_BYTES = 1 << 24 };
 
-char *laci_path_in(laci_arena *arena, const char *folder, const char *name) {
+char *laci_path_join(laci_arena *arena, const char *folder, const char *name) {
   size_t n = strlen(folder), capacity = n + strlen(name) + 2;
   bool slash = n > 0 && folder[n - 1] == '/';
   char *path = laci_arena_alloc(arena, capacity, 1);

@@ -43,8 +43,8 @@ typedef lac_status visit_name(void *context, const char *folder, const struct di
                               lac_error *err);
 
 /** Calls visit for each name in a folder that does not begin with a dot. */
-static lac_status visit_all_entries(const char *path, visit_name *visit, void *context,
-                                    lac_error *err) {
+static lac_status visit_folder_entries(const char *path, visit_name *visit, void *context,
+                                       lac_error *err) {
   DIR *dir = opendir(path);
   if (!dir) {
     int cause = errno;
@@ -65,12 +65,12 @@ static lac_status visit_all_entries(const char *path, visit_name *visit, void *c
 
 /** Finds whether an entry is a folder. Most file systems say so in the listing, which saves a call
  * of stat for each of a million images. */
-static lac_status find_kind(const char *folder, const struct dirent *entry, bool *is_folder,
-                            lac_error *err) {
+static lac_status find_whether_folder(const char *folder, const struct dirent *entry,
+                                      bool *is_folder, lac_error *err) {
   *is_folder = entry->d_type == DT_DIR;
   if (entry->d_type != DT_UNKNOWN && entry->d_type != DT_LNK) return LAC_OK;
   laci_arena scratch = {0};
-  const char *path = laci_path_in(&scratch, folder, entry->d_name);
+  const char *path = laci_path_join(&scratch, folder, entry->d_name);
   if (path) *is_folder = laci_is_folder(path);
   laci_arena_clear(&scratch);
   return path ? LAC_OK : laci_fail_memory(err, folder);
@@ -86,18 +86,18 @@ typedef struct collector {
   laci_name_list *images;
 } collector;
 
-static lac_status collect_name(void *context, const char *folder, const struct dirent *entry,
-                               lac_error *err) {
+static lac_status add_entry_to_lists(void *context, const char *folder, const struct dirent *entry,
+                                     lac_error *err) {
   const collector *c = context;
   bool is_folder = false, added;
-  lac_status st = find_kind(folder, entry, &is_folder, err);
+  lac_status st = find_whether_folder(folder, entry, &is_folder, err);
   if (st) return st;
   if (is_folder) {
     added = laci_name_list_add(c->folders, laci_arena_text(c->arena, entry->d_name));
   } else if (!c->where) {
     added = true;
   } else if (laci_is_image_name(entry->d_name)) {
-    const char *name = *c->inside ? laci_path_in(c->arena, c->inside, entry->d_name)
+    const char *name = *c->inside ? laci_path_join(c->arena, c->inside, entry->d_name)
                                   : laci_arena_text(c->arena, entry->d_name);
     added = laci_name_list_add(c->images, name);
   } else {
@@ -119,31 +119,32 @@ lac_status laci_list_folders(laci_arena *arena, const char *path, laci_name_list
                              lac_error *err) {
   collector c = {.arena = arena, .folders = list};
   size_t from = list->n;
-  lac_status st = visit_all_entries(path, collect_name, &c, err);
+  lac_status st = visit_folder_entries(path, add_entry_to_lists, &c, err);
   sort_names(list, from);
   return st;
 }
 
 /* ---- Images ---- */
 
-static lac_status list_below(laci_arena *arena, const laci_listing *where, const char *inside,
-                             int depth, laci_name_list *list, lac_error *err) {
+static lac_status list_images_below(laci_arena *arena, const laci_listing *where,
+                                    const char *inside, int depth, laci_name_list *list,
+                                    lac_error *err) {
   laci_name_list folders = {0};
   laci_arena scratch = {0};
   collector c = {arena, &folders, where, inside, list};
   size_t from = list->n;
   lac_status st = LAC_OK;
-  const char *path = *inside ? laci_path_in(&scratch, where->root, inside) : where->root;
+  const char *path = *inside ? laci_path_join(&scratch, where->root, inside) : where->root;
   if (!path) st = laci_fail_memory(err, where->root);
   else if (depth == 0)
     st = laci_fail(err, LAC_BAD_FILE, "%s: more than %d levels of folders", path, DEEPEST);
-  else st = visit_all_entries(path, collect_name, &c, err);
+  else st = visit_folder_entries(path, add_entry_to_lists, &c, err);
   sort_names(list, from);
   sort_names(&folders, 0);
   for (size_t k = 0; k < folders.n && where->deep && !st; k++) {
-    const char *below = *inside ? laci_path_in(&scratch, inside, folders.at[k]) : folders.at[k];
-    st =
-        below ? list_below(arena, where, below, depth - 1, list, err) : laci_fail_memory(err, path);
+    const char *below = *inside ? laci_path_join(&scratch, inside, folders.at[k]) : folders.at[k];
+    st = below ? list_images_below(arena, where, below, depth - 1, list, err)
+               : laci_fail_memory(err, path);
   }
   laci_free(folders.at);
   laci_arena_clear(&scratch);
@@ -152,5 +153,5 @@ static lac_status list_below(laci_arena *arena, const laci_listing *where, const
 
 lac_status laci_list_images(laci_arena *arena, const laci_listing *where, const char *inside,
                             laci_name_list *list, lac_error *err) {
-  return list_below(arena, where, inside, DEEPEST, list, err);
+  return list_images_below(arena, where, inside, DEEPEST, list, err);
 }

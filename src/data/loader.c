@@ -70,14 +70,14 @@ laci_loader_options laci_loader_options_default(const laci_dataset *set) {
       .preprocessing = laci_dataset_preprocessing(set), .batch = 1, .depth = 2};
 }
 
-static slot *slot_of(laci_loader *loader, uint64_t batch) {
+static slot *slot_of_batch(laci_loader *loader, uint64_t batch) {
   return &loader->slots[batch % (uint64_t)loader->options.depth];
 }
 
 /* ---- Decoding ---- */
 
 /** Returns the image of the set at a place in the order of loading. */
-static int64_t image_at(const laci_loader *loader, int64_t place) {
+static int64_t image_number_at(const laci_loader *loader, int64_t place) {
   if (!loader->options.training) {
     return loader->options.order ? loader->options.order[place] : place;
   }
@@ -87,11 +87,11 @@ static int64_t image_at(const laci_loader *loader, int64_t place) {
                              laci_dataset_count(loader->set), place % an_epoch);
 }
 
-static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, int at,
-                             lac_error *err) {
+static lac_status read_image_into_slot(laci_loader *loader, worker_scratch *b, slot *s, int at,
+                                       lac_error *err) {
   int64_t place = s->first + at;
   float *out = s->pixels + (size_t)at * loader->sample;
-  int64_t image = image_at(loader, place);
+  int64_t image = image_number_at(loader, place);
   s->labels[at] = laci_dataset_label(loader->set, image);
   if (!loader->options.training || !loader->training.augmented) {
     return laci_dataset_read_sample(loader->set, image, b->preparer, &b->images[0], out, err);
@@ -111,7 +111,7 @@ static void load_next_image(laci_loader *loader, worker_scratch *b, slot *s) {
                                        needed */
   pthread_mutex_unlock(&loader->lock);
   lac_error error = {0};
-  lac_status st = useless ? LAC_OK : load_image(loader, b, s, at, &error);
+  lac_status st = useless ? LAC_OK : read_image_into_slot(loader, b, s, at, &error);
   pthread_mutex_lock(&loader->lock);
   if (st && at < s->failed_at) {
     s->failed_at = at;
@@ -121,9 +121,9 @@ static void load_next_image(laci_loader *loader, worker_scratch *b, slot *s) {
 }
 
 /** Returns the oldest slot with an unassigned image; NULL: there is none now. */
-static slot *slot_to_fill(laci_loader *loader) {
+static slot *find_slot_to_fill(laci_loader *loader) {
   for (; loader->open < loader->n_put; loader->open++) {
-    slot *s = slot_of(loader, loader->open);
+    slot *s = slot_of_batch(loader, loader->open);
     if (s->n_given < s->n) return s;
   }
   return NULL;
@@ -135,7 +135,7 @@ static void *run_worker(void *context) {
   (void)laci_context_enter(loader->job);
   pthread_mutex_lock(&loader->lock);
   while (!loader->closing) {
-    slot *s = slot_to_fill(loader);
+    slot *s = find_slot_to_fill(loader);
     if (s) load_next_image(loader, &w->scratch, s);
     else pthread_cond_wait(&loader->wanted, &loader->lock);
   }
@@ -145,14 +145,14 @@ static void *run_worker(void *context) {
 
 /* ---- Creating ---- */
 
-int64_t laci_training_steps(const laci_dataset *set, int batch) {
+int64_t laci_training_steps_per_epoch(const laci_dataset *set, int batch) {
   return laci_dataset_count(set) / batch;
 }
 
-static lac_status check_training(const laci_dataset *set, const laci_loader_options *o,
-                                 lac_error *err) {
+static lac_status check_training_order(const laci_dataset *set, const laci_loader_options *o,
+                                       lac_error *err) {
   const laci_training_order *t = o->training;
-  if (laci_training_steps(set, o->batch) == 0) {
+  if (laci_training_steps_per_epoch(set, o->batch) == 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a batch of %d images, but there are only %lld",
                      o->batch, (long long)laci_dataset_count(set));
   }
@@ -180,7 +180,7 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
   if (o->depth < 1 || o->depth > MAX_DEPTH) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers, wanted 1 to %d", o->depth, MAX_DEPTH);
   }
-  if (o->training) return check_training(set, o, err);
+  if (o->training) return check_training_order(set, o, err);
   if (o->first_batch < 0 || o->first_batch > INT64_MAX / 2 / o->batch) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "loading from batch %lld on",
                      (long long)o->first_batch);
@@ -199,7 +199,7 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
 
 /** Sets *n to the number of threads that the option stands for. For <= 0 it is the number of cores
  * that this process may use, which the thread pool knows. */
-static lac_status count_threads(int threads, int *n, lac_error *err) {
+static lac_status find_thread_count(int threads, int *n, lac_error *err) {
   laci_pool *pool = NULL;
   *n = threads;
   if (threads <= 0) {
@@ -235,7 +235,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
   int n_threads = 0;
   *loader = NULL;
   lac_status st = check_options(set, options, err);
-  if (!st) st = count_threads(options->threads, &n_threads, err);
+  if (!st) st = find_thread_count(options->threads, &n_threads, err);
   if (st) return st;
   laci_loader *made = laci_alloc(1, sizeof *made + (size_t)n_threads * sizeof(worker));
   if (!made) return laci_fail_memory(err, "loading images");
@@ -245,7 +245,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
   int64_t count = laci_dataset_count(set);
   if (options->training) {
     made->training = *options->training;
-    made->steps_per_epoch = laci_training_steps(set, options->batch);
+    made->steps_per_epoch = laci_training_steps_per_epoch(set, options->batch);
     made->options.order = NULL;
     made->options.first_batch = 0;
     made->options.limit = INT64_MAX;
@@ -302,7 +302,7 @@ lac_status laci_loader_queue_batch(laci_loader *loader, float *pixels, int32_t *
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers are out already", o->depth);
   }
   pthread_mutex_lock(&loader->lock);
-  slot *s = slot_of(loader, loader->n_put);
+  slot *s = slot_of_batch(loader, loader->n_put);
   int64_t n_batches = o->limit / o->batch + (o->limit % o->batch != 0);
   int64_t batch = (int64_t)loader->n_put + o->first_batch;
   bool past = batch >= n_batches;
@@ -326,7 +326,7 @@ lac_status laci_loader_take_batch(laci_loader *loader, laci_batch *batch, lac_er
     return laci_fail(err, LAC_BAD_ARGUMENT, "no buffer is out");
   }
   pthread_mutex_lock(&loader->lock);
-  slot *s = slot_of(loader, loader->n_taken);
+  slot *s = slot_of_batch(loader, loader->n_taken);
   while (s->n_done < s->n) {
     if (s->n_given < s->n) load_next_image(loader, &loader->scratch, s);
     else pthread_cond_wait(&loader->filled, &loader->lock);

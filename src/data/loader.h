@@ -48,7 +48,7 @@ typedef struct laci_training_order {
 } laci_training_order;
 /** Returns the number of steps in an epoch, one for each full batch of images; 0: the set is
  * smaller than a batch. */
-int64_t laci_training_steps(const laci_dataset *set, int batch);
+int64_t laci_training_steps_per_epoch(const laci_dataset *set, int batch);
 
 /** Returns options with a batch of one image, two buffers, all cores, and
  * laci_dataset_preprocessing. */

@@ -10,8 +10,8 @@
 
 /** Checks the logits of an image, and sets *most to the largest one. A logit of -inf is valid: the
  * class is impossible. Fails LAC_BAD_VALUE if a logit is NaN or inf, or all are -inf. */
-static lac_status check_row(const float *row, int64_t classes, int64_t image, float *most,
-                            lac_error *err) {
+static lac_status check_logits_row(const float *row, int64_t classes, int64_t image, float *most,
+                                   lac_error *err) {
   *most = -INFINITY;
   for (int64_t j = 0; j < classes; j++) {
     if (!(row[j] < INFINITY)) {
@@ -34,13 +34,13 @@ static double cross_entropy(const float *row, int64_t classes, float most, int64
   return log(sum) + ((double)most - (double)row[label]);
 }
 
-static double loss_of(const laci_metrics *metrics, const float *row, int64_t classes, float most,
-                      int64_t label) {
+static double loss_of_row(const laci_metrics *metrics, const float *row, int64_t classes,
+                          float most, int64_t label) {
   if (!metrics->of_probabilities) return cross_entropy(row, classes, most, label);
   return -log(fmax((double)row[label], (double)FLT_TRUE_MIN));
 }
 
-static int64_t count_before(const float *row, int64_t classes, int64_t label) {
+static int64_t count_classes_before_label(const float *row, int64_t classes, int64_t label) {
   int64_t n = 0;
   for (int64_t j = 0; j < classes; j++) {
     n += row[j] > row[label] || (row[j] == row[label] && j < label);
@@ -69,7 +69,7 @@ lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t 
                        image, labels[i], classes);
     }
     lac_error bad = {0};
-    lac_status st = check_row(row, classes, image, &most, &bad);
+    lac_status st = check_logits_row(row, classes, image, &most, &bad);
     if (st && sum.counts_bad) {
       if (sum.n_bad++ == 0) sum.bad = bad;
       sum.images++;
@@ -77,8 +77,8 @@ lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t 
     }
     if (st && err) *err = bad;
     if (st) return st;
-    const laci_image_score score = {.loss = loss_of(metrics, row, classes, most, labels[i]),
-                                    .before = count_before(row, classes, labels[i])};
+    const laci_image_score score = {.loss = loss_of_row(metrics, row, classes, most, labels[i]),
+                                    .before = count_classes_before_label(row, classes, labels[i])};
     if (sum.scores) sum.scores[image] = score;
     laci_metrics_add_score(&sum, &score);
   }
@@ -86,7 +86,7 @@ lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t 
   return LAC_OK;
 }
 
-lac_status laci_metrics_check(const laci_metrics *metrics, lac_error *err) {
+lac_status laci_metrics_check_all_finite(const laci_metrics *metrics, lac_error *err) {
   if (metrics->n_bad == 0) return LAC_OK;
   return laci_fail(err, LAC_BAD_VALUE,
                    "%" PRId64 " of %" PRId64
@@ -95,18 +95,18 @@ lac_status laci_metrics_check(const laci_metrics *metrics, lac_error *err) {
                    metrics->n_bad, metrics->images, metrics->bad.text);
 }
 
-static double per_image(double sum, int64_t images) {
+static double mean_per_image(double sum, int64_t images) {
   return images > 0 ? sum / (double)images : 0;
 }
 
 double laci_metrics_top1(const laci_metrics *metrics) {
-  return per_image(100.0 * (double)metrics->top1, metrics->images);
+  return mean_per_image(100.0 * (double)metrics->top1, metrics->images);
 }
 
 double laci_metrics_top5(const laci_metrics *metrics) {
-  return per_image(100.0 * (double)metrics->top5, metrics->images);
+  return mean_per_image(100.0 * (double)metrics->top5, metrics->images);
 }
 
 double laci_metrics_loss(const laci_metrics *metrics) {
-  return per_image(metrics->loss_sum, metrics->images);
+  return mean_per_image(metrics->loss_sum, metrics->images);
 }

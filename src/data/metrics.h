@@ -29,7 +29,7 @@ typedef struct laci_metrics {
   double loss_sum;
   bool of_probabilities;    /* the rows are probabilities, not logits */
   bool counts_bad;          /* rows that are not finite are counted instead of failing; no accuracy
-                               may be reported then (laci_metrics_check) */
+                               may be reported then (laci_metrics_check_all_finite) */
   int64_t n_bad;            /* number of rows that are not finite */
   lac_error bad;            /* what is wrong with the first such row */
   laci_image_score *scores; /* [first + number of images] the score of each image is written to its
@@ -47,7 +47,8 @@ void laci_metrics_add_score(laci_metrics *metrics, const laci_image_score *score
 
 /** Checks after the last image that all logits were finite. Fails LAC_BAD_VALUE with the number of
  * images whose logits were not. */
-LAC_MUST_CHECK lac_status laci_metrics_check(const laci_metrics *metrics, lac_error *err);
+LAC_MUST_CHECK lac_status laci_metrics_check_all_finite(const laci_metrics *metrics,
+                                                        lac_error *err);
 
 /** Return top-1 and top-5 in percent of the images, and the mean loss; 0 if there are no images. */
 double laci_metrics_top1(const laci_metrics *metrics);

@@ -37,7 +37,9 @@ typedef struct draws {
 } draws;
 
 /** Returns a number in (0, 1], whose logarithm is finite. */
-static double draw_unit(draws *d) { return 1 - laci_rng_unit(d->seed, STREAM_MIXUP, d->at++); }
+static double draw_unit(draws *d) {
+  return 1 - laci_rng_unit_interval(d->seed, STREAM_MIXUP, d->at++);
+}
 
 static double draw_normal(draws *d) {
   double radius = sqrt(-2 * log(draw_unit(d)));
@@ -46,7 +48,7 @@ static double draw_normal(draws *d) {
 
 /** Returns the logarithm of a Gamma draw, since for a small alpha the value itself is often too
  * small for a double. */
-static double log_gamma_draw(draws *d, double alpha) {
+static double draw_log_gamma(draws *d, double alpha) {
   double boost = 0, shape = alpha;
   if (alpha < 1) {
     boost = log(draw_unit(d)) / alpha;
@@ -66,14 +68,14 @@ static double log_gamma_draw(draws *d, double alpha) {
   return boost + log(size * cube);
 }
 
-double laci_mixup_share(uint64_t seed, uint64_t step, double alpha) {
+double laci_mixup_draw_share(uint64_t seed, uint64_t step, double alpha) {
   draws d = {seed, step * 1024}; /* 1024: more numbers than both variables use */
   if (!(alpha > 0)) return 1;
-  double first = log_gamma_draw(&d, alpha), second = log_gamma_draw(&d, alpha);
+  double first = draw_log_gamma(&d, alpha), second = draw_log_gamma(&d, alpha);
   return 1 / (1 + exp(second - first));
 }
 
-void laci_mixup_items(double share, float *items, int n, size_t size) {
+void laci_mixup_blend_items(double share, float *items, int n, size_t size) {
   const float a = (float)share, b = (float)(1 - share);
   for (int i = 0; i < n / 2; i++) { /* in a batch of odd size, the middle item does not change */
     float *first = items + (size_t)i * size, *second = items + (size_t)(n - 1 - i) * size;

@@ -48,7 +48,7 @@ static void swap_bytes(uint8_t *bytes, size_t size_bytes, size_t element) {
 }
 
 /** Converts the elements to C order and little-endian; their size was checked before. */
-static void read_elements(const laci_npy_header *header, const uint8_t *from, laci_npy *array) {
+static void convert_elements(const laci_npy_header *header, const uint8_t *from, laci_npy *array) {
   size_t element = lac_dtype_size(header->type.dtype);
   if (array->size_bytes == 0) return;
   if (header->fortran_order && header->type.shape.rank > 1) {
@@ -62,8 +62,8 @@ static void read_elements(const laci_npy_header *header, const uint8_t *from, la
 }
 
 /** Parses a file. opaque: the type to give to untyped bytes ('V1'); NONE: not known. */
-static lac_status parse_array(const char *name, const laci_file_bytes *file, lac_dtype opaque,
-                              laci_npy *array, lac_error *err) {
+static lac_status parse_npy_bytes(const char *name, const laci_file_bytes *file, lac_dtype opaque,
+                                  laci_npy *array, lac_error *err) {
   const uint8_t *bytes = file->bytes;
   const size_t size_bytes = file->size_bytes;
   laci_npy_header header;
@@ -71,7 +71,7 @@ static lac_status parse_array(const char *name, const laci_file_bytes *file, lac
   *array = (laci_npy){0};
   lac_status st = laci_npy_header_parse(name, bytes, size_bytes, &header, err);
   if (st) return st;
-  if (header.opaque && !laci_npy_is_opaque(opaque)) return laci_npy_fail_opaque(name, err);
+  if (header.opaque && !laci_npy_is_untyped(opaque)) return laci_npy_fail_untyped(name, err);
   if (header.opaque) header.type.dtype = opaque;
   int64_t count = laci_shape_count(&header.type.shape);
   size_t found = size_bytes - header.offset_bytes, wanted = 0;
@@ -85,21 +85,21 @@ static lac_status parse_array(const char *name, const laci_file_bytes *file, lac
   uint8_t *buffer = laci_alloc(wanted, 1);
   if (!buffer) return laci_fail_memory(err, name);
   *array = (laci_npy){.type = header.type, .size_bytes = wanted, .bytes = buffer};
-  read_elements(&header, bytes + header.offset_bytes, array);
+  convert_elements(&header, bytes + header.offset_bytes, array);
   return LAC_OK;
 }
 
 lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
                           laci_npy *array, lac_error *err) {
   const laci_file_bytes file = {.bytes = (uint8_t *)(uintptr_t)bytes, .size_bytes = size_bytes};
-  return parse_array(name, &file, LAC_DTYPE_NONE, array, err);
+  return parse_npy_bytes(name, &file, LAC_DTYPE_NONE, array, err);
 }
 
 lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array, lac_error *err) {
   laci_file_bytes file;
   *array = (laci_npy){0};
   lac_status st = laci_file_bytes_read(path, &file, err);
-  if (!st) st = parse_array(path, &file, dtype, array, err);
+  if (!st) st = parse_npy_bytes(path, &file, dtype, array, err);
   laci_file_bytes_clear(&file);
   return st;
 }
@@ -118,12 +118,12 @@ void laci_npy_clear(laci_npy *array) {
 lac_status laci_npy_append_header(laci_writer *writer, const laci_type *type, lac_error *err) {
   char text[LACI_NPY_HEADER_BYTES];
   size_t n = 0;
-  lac_status st = laci_npy_header_print(type, text, &n, err);
+  lac_status st = laci_npy_header_write(type, text, &n, err);
   return st ? st : laci_writer_append(writer, text, n, err);
 }
 
-static lac_status append_array(laci_writer *writer, const laci_type *type, const void *bytes,
-                               lac_error *err) {
+static lac_status append_header_and_elements(laci_writer *writer, const laci_type *type,
+                                             const void *bytes, lac_error *err) {
   lac_status st = laci_npy_append_header(writer, type, err);
   if (st) return st;
   int64_t count = laci_shape_count(&type->shape);
@@ -137,7 +137,7 @@ lac_status laci_npy_write(const char *path, const laci_type *type, const void *b
   laci_writer *writer = NULL;
   lac_status st = laci_writer_open(path, &options, &writer, err);
   if (st) return st;
-  st = append_array(writer, type, bytes, err);
+  st = append_header_and_elements(writer, type, bytes, err);
   if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE) st = laci_fail_with_prefix(err, st, "%s", path);
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);

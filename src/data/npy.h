@@ -2,7 +2,7 @@
  * NumPy's array files (.npy), in which users give inputs and get outputs.
  *
  * An array in memory always has little-endian elements in C order, whatever the file had.
- * laci_buf_from_bytes (tensor/buf.h) and laci_read_f read this form. Next: npy_header.c, the
+ * laci_buf_from_bytes (tensor/buf.h) and laci_read_f64 read this form. Next: npy_header.c, the
  * grammar of the header. */
 #ifndef LACI_DATA_NPY_H
 #define LACI_DATA_NPY_H

@@ -38,13 +38,13 @@ static const struct {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-bool laci_npy_is_opaque(lac_dtype dtype) {
+bool laci_npy_is_untyped(lac_dtype dtype) {
   int bits = laci_dtype_bits(dtype);
   bool has_name = dtype == LAC_DTYPE_BOOL || dtype == LAC_DTYPE_U8 || dtype == LAC_DTYPE_I8;
   return bits > 0 && bits <= 8 && !has_name;
 }
 
-lac_status laci_npy_fail_opaque(const char *name, lac_error *err) {
+lac_status laci_npy_fail_untyped(const char *name, lac_error *err) {
   return laci_fail(err, LAC_UNSUPPORTED,
                    "%s: bytes of any type (V1), and no input of 8 bits or fewer to give them one",
                    name);
@@ -58,7 +58,7 @@ typedef struct cursor {
   lac_error *err;
 } cursor;
 
-static lac_status fail_wanted(const cursor *c, const char *what) {
+static lac_status fail_header_syntax(const cursor *c, const char *what) {
   return laci_fail(c->err, LAC_BAD_FILE, "%s: header, character %td: wanted %s", c->name,
                    c->at - c->text + 1, what);
 }
@@ -67,14 +67,14 @@ static void skip_blanks(cursor *c) {
   while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n')) c->at++;
 }
 
-static bool take_mark(cursor *c, char mark) {
+static bool skip_if_character(cursor *c, char mark) {
   skip_blanks(c);
   if (c->at == c->end || *c->at != mark) return false;
   c->at++;
   return true;
 }
 
-static bool take_word(cursor *c, const char *word) {
+static bool skip_if_word(cursor *c, const char *word) {
   size_t n = strlen(word);
   skip_blanks(c);
   if ((size_t)(c->end - c->at) < n || memcmp(c->at, word, n) != 0) return false;
@@ -83,29 +83,29 @@ static bool take_word(cursor *c, const char *word) {
 }
 
 /** Reads a Python string, 'text' or "text", without escapes and of fewer than `capacity` bytes. */
-static lac_status read_text(cursor *c, char *out, size_t capacity) {
+static lac_status parse_text(cursor *c, char *out, size_t capacity) {
   char quote = '\'';
-  if (!take_mark(c, quote)) {
+  if (!skip_if_character(c, quote)) {
     quote = '"';
-    if (!take_mark(c, quote)) return fail_wanted(c, "a text in quotes");
+    if (!skip_if_character(c, quote)) return fail_header_syntax(c, "a text in quotes");
   }
   const char *close = memchr(c->at, quote, (size_t)(c->end - c->at));
   if (!close || (size_t)(close - c->at) >= capacity)
-    return fail_wanted(c, "a short text in quotes");
+    return fail_header_syntax(c, "a short text in quotes");
   memcpy(out, c->at, (size_t)(close - c->at));
   out[close - c->at] = '\0';
   c->at = close + 1;
   return LAC_OK;
 }
 
-static lac_status read_descr(cursor *c, laci_npy_header *header) {
+static lac_status parse_element_type(cursor *c, laci_npy_header *header) {
   char text[32];
   skip_blanks(c);
   if (c->at < c->end && *c->at == '[') {
     return laci_fail(c->err, LAC_UNSUPPORTED, "%s: an array of records, wanted one of numbers",
                      c->name);
   }
-  lac_status st = read_text(c, text, sizeof text);
+  lac_status st = parse_text(c, text, sizeof text);
   if (st) return st;
   for (int at = 0; at < N_KINDS && text[0]; at++) {
     if (strcmp(text + 1, kinds[at].name) != 0) continue;
@@ -124,40 +124,41 @@ static lac_status read_descr(cursor *c, laci_npy_header *header) {
       c->name, text);
 }
 
-static lac_status read_order(cursor *c, laci_npy_header *header) {
-  header->fortran_order = take_word(c, "True");
-  if (header->fortran_order || take_word(c, "False")) return LAC_OK;
-  return fail_wanted(c, "True or False");
+static lac_status parse_fortran_order(cursor *c, laci_npy_header *header) {
+  header->fortran_order = skip_if_word(c, "True");
+  if (header->fortran_order || skip_if_word(c, "False")) return LAC_OK;
+  return fail_header_syntax(c, "True or False");
 }
 
-static lac_status read_size(cursor *c, int64_t *size) {
+static lac_status parse_size(cursor *c, int64_t *size) {
   const char *begin = c->at;
   *size = 0;
   for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
     if (__builtin_mul_overflow(*size, 10, size) ||
         __builtin_add_overflow(*size, *c->at - '0', size)) {
-      return fail_wanted(c, "a size that a machine can have");
+      return fail_header_syntax(c, "a size that a machine can have");
     }
   }
-  if (c->at == begin) return fail_wanted(c, "a size");
+  if (c->at == begin) return fail_header_syntax(c, "a size");
   if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote long integers so */
   return LAC_OK;
 }
 
 /** Reads a shape such as (), (3,), (3, 4) or (3, 4,). */
-static lac_status read_shape(cursor *c, laci_npy_header *header) {
+static lac_status parse_shape(cursor *c, laci_npy_header *header) {
   laci_shape *shape = &header->type.shape;
   shape->rank = 0;
-  if (!take_mark(c, '(')) return fail_wanted(c, "'(' of the shape");
-  while (!take_mark(c, ')')) {
+  if (!skip_if_character(c, '(')) return fail_header_syntax(c, "'(' of the shape");
+  while (!skip_if_character(c, ')')) {
     if (shape->rank == LACI_MAX_RANK) {
       return laci_fail(c->err, LAC_UNSUPPORTED, "%s: more than %d axes", c->name, LACI_MAX_RANK);
     }
-    lac_status st = read_size(c, &shape->dims[shape->rank]);
+    lac_status st = parse_size(c, &shape->dims[shape->rank]);
     if (st) return st;
     shape->rank++;
-    if (take_mark(c, ',')) continue;
-    if (shape->rank == 1 || !take_mark(c, ')')) return fail_wanted(c, "',' or ')' in the shape");
+    if (skip_if_character(c, ',')) continue;
+    if (shape->rank == 1 || !skip_if_character(c, ')'))
+      return fail_header_syntax(c, "',' or ')' in the shape");
     break;
   }
   return LAC_OK;
@@ -167,36 +168,38 @@ typedef lac_status read_value(cursor *c, laci_npy_header *header);
 static const struct {
   const char *key;
   read_value *read;
-} keys[] = {{"descr", read_descr}, {"fortran_order", read_order}, {"shape", read_shape}};
+} keys[] = {
+    {"descr", parse_element_type}, {"fortran_order", parse_fortran_order}, {"shape", parse_shape}};
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
-static lac_status read_pair(cursor *c, laci_npy_header *header, unsigned *seen) {
+static lac_status parse_key_and_value(cursor *c, laci_npy_header *header, unsigned *seen) {
   char key[32];
-  lac_status st = read_text(c, key, sizeof key);
+  lac_status st = parse_text(c, key, sizeof key);
   if (st) return st;
   for (int at = 0; at < N_KEYS; at++) {
     if (strcmp(key, keys[at].key) != 0) continue;
     if (*seen & 1U << at) break;
     *seen |= 1U << at;
-    return take_mark(c, ':') ? keys[at].read(c, header) : fail_wanted(c, "':' after the key");
+    return skip_if_character(c, ':') ? keys[at].read(c, header)
+                                     : fail_header_syntax(c, "':' after the key");
   }
   return laci_fail(c->err, LAC_BAD_FILE,
                    "%s: header: key '%s', wanted descr, fortran_order and shape, once each",
                    c->name, key);
 }
 
-static lac_status read_dictionary(cursor *c, laci_npy_header *header) {
+static lac_status parse_dictionary(cursor *c, laci_npy_header *header) {
   unsigned seen = 0;
-  if (!take_mark(c, '{')) return fail_wanted(c, "'{'");
-  while (!take_mark(c, '}')) {
-    lac_status st = read_pair(c, header, &seen);
+  if (!skip_if_character(c, '{')) return fail_header_syntax(c, "'{'");
+  while (!skip_if_character(c, '}')) {
+    lac_status st = parse_key_and_value(c, header, &seen);
     if (st) return st;
-    if (take_mark(c, ',')) continue;
-    if (!take_mark(c, '}')) return fail_wanted(c, "',' or '}'");
+    if (skip_if_character(c, ',')) continue;
+    if (!skip_if_character(c, '}')) return fail_header_syntax(c, "',' or '}'");
     break;
   }
   skip_blanks(c);
-  if (c->at != c->end) return fail_wanted(c, "nothing but blanks after the dictionary");
+  if (c->at != c->end) return fail_header_syntax(c, "nothing but blanks after the dictionary");
   if (seen == (1U << N_KEYS) - 1) return LAC_OK;
   return laci_fail(c->err, LAC_BAD_FILE,
                    "%s: header: a key is missing, wanted descr, fortran_order and shape", c->name);
@@ -228,13 +231,13 @@ lac_status laci_npy_header_parse(const char *name, const uint8_t *bytes, size_t 
   const char *text = (const char *)bytes + start;
   cursor c = {.name = name, .text = text, .at = text, .end = text + length, .err = err};
   header->offset_bytes = start + length;
-  return read_dictionary(&c, header);
+  return parse_dictionary(&c, header);
 }
 
 /* ---- Writing ---- */
 
 /** Writes a shape in Python's form: "()", "(3,)", "(3, 4)"; returns its length. */
-static int print_shape(const laci_shape *shape, char *text, size_t capacity) {
+static int write_shape(const laci_shape *shape, char *text, size_t capacity) {
   int used = snprintf(text, capacity, "(");
   for (int axis = 0; axis < shape->rank; axis++) {
     used += snprintf(text + used, capacity - (size_t)used, "%s%" PRId64, axis ? ", " : "",
@@ -243,10 +246,10 @@ static int print_shape(const laci_shape *shape, char *text, size_t capacity) {
   return used + snprintf(text + used, capacity - (size_t)used, shape->rank == 1 ? ",)" : ")");
 }
 
-lac_status laci_npy_header_print(const laci_type *type, char text[LACI_NPY_HEADER_BYTES],
+lac_status laci_npy_header_write(const laci_type *type, char text[LACI_NPY_HEADER_BYTES],
                                  size_t *size_bytes, lac_error *err) {
   char shape[256];
-  const char *kind = laci_npy_is_opaque(type->dtype) ? "V1" : NULL;
+  const char *kind = laci_npy_is_untyped(type->dtype) ? "V1" : NULL;
   for (int at = 0; at < N_KINDS; at++) {
     if (kinds[at].dtype == type->dtype && !kind) kind = kinds[at].name;
   }
@@ -259,7 +262,7 @@ lac_status laci_npy_header_print(const laci_type *type, char text[LACI_NPY_HEADE
                      laci_shape_text(&type->shape, shape, sizeof shape));
   }
   const size_t start = MAGIC_BYTES + VERSION_BYTES + 2;
-  (void)print_shape(&type->shape, shape, sizeof shape);
+  (void)write_shape(&type->shape, shape, sizeof shape);
   char order = lac_dtype_size(type->dtype) == 1 && kind[0] != 'V' ? '|' : '<';
   size_t n = start + (size_t)snprintf(text + start, LACI_NPY_HEADER_BYTES - start,
                                       "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }",

@@ -20,15 +20,15 @@ LAC_MUST_CHECK lac_status laci_npy_header_parse(const char *name, const uint8_t 
                                                 lac_error *err);
 
 /** Does NumPy store this type as untyped bytes ('V1')? */
-bool laci_npy_is_opaque(lac_dtype dtype);
+bool laci_npy_is_untyped(lac_dtype dtype);
 /** Fails LAC_UNSUPPORTED: the file has untyped bytes, and the type is not known. */
-LAC_MUST_CHECK lac_status laci_npy_fail_opaque(const char *name, lac_error *err);
+LAC_MUST_CHECK lac_status laci_npy_fail_untyped(const char *name, lac_error *err);
 
 enum { LACI_NPY_HEADER_BYTES = 512 }; /* more than any header of rank 8 takes */
 
 /** Writes the whole header, magic to final newline, as numpy.save does; *size_bytes is a multiple
  * of 64. Fails LAC_UNSUPPORTED, LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_npy_header_print(const laci_type *type,
+LAC_MUST_CHECK lac_status laci_npy_header_write(const laci_type *type,
                                                 char text[LACI_NPY_HEADER_BYTES],
                                                 size_t *size_bytes, lac_error *err);
 

@@ -44,8 +44,8 @@ static lac_status list_array_names(laci_npz *npz, lac_error *err) {
 }
 
 /* Opens an archive from a reader, and owns the reader even if this fails. */
-static lac_status open_archive(const char *name, laci_reader *reader, laci_npz **npz,
-                               lac_error *err) {
+static lac_status open_npz_reader(const char *name, laci_reader *reader, laci_npz **npz,
+                                  lac_error *err) {
   laci_npz *made = laci_alloc(1, sizeof *made);
   if (!made) {
     laci_reader_close(reader);
@@ -66,7 +66,7 @@ lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err) {
   laci_reader *reader = NULL;
   *npz = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
-  return st ? st : open_archive(path, reader, npz, err);
+  return st ? st : open_npz_reader(path, reader, npz, err);
 }
 
 lac_status laci_npz_open_memory(const char *name, const void *bytes, size_t size_bytes,
@@ -74,7 +74,7 @@ lac_status laci_npz_open_memory(const char *name, const void *bytes, size_t size
   laci_reader *reader = NULL;
   *npz = NULL;
   lac_status st = laci_reader_open_memory(name, bytes, size_bytes, &reader, err);
-  return st ? st : open_archive(name, reader, npz, err);
+  return st ? st : open_npz_reader(name, reader, npz, err);
 }
 
 void laci_npz_close(laci_npz *npz) {
@@ -90,8 +90,8 @@ int laci_npz_count(const laci_npz *npz) { return (int)npz->n; }
 const char *laci_npz_name(const laci_npz *npz, int at) { return npz->names[at]; }
 
 /* Reads a whole member and parses its array. */
-static lac_status read_whole(const laci_npz *npz, const laci_zip_member *m, const char *name,
-                             laci_budget *budget, laci_rows **rows, lac_error *err) {
+static lac_status read_whole_array(const laci_npz *npz, const laci_zip_member *m, const char *name,
+                                   laci_budget *budget, laci_rows **rows, lac_error *err) {
   uint8_t *bytes = NULL;
   laci_npy array = {0};
   lac_status st = LAC_OK;
@@ -131,5 +131,5 @@ lac_status laci_npz_open_rows(const laci_npz *npz, int at, laci_budget *budget, 
     return st;
   }
   laci_rows_close(found);
-  return read_whole(npz, m, name, budget, rows, err);
+  return read_whole_array(npz, m, name, budget, rows, err);
 }

@@ -35,15 +35,15 @@ static bool has_folders(const char *path) {
 
 /** Is the folder a part of a data set? A folder of images only is not: it may be a class called
  * "train". */
-static bool is_part(const char *path) {
+static bool is_data_part(const char *path) {
   return has_folders(path) || laci_cifar_exists_in(path) || laci_digits_exist_in(path) ||
-         laci_flat_folder_exists_in(path) || laci_records_exist_in(path) ||
+         laci_is_flat_image_folder(path) || laci_records_exist_in(path) ||
          laci_arrays_exist_in(path);
 }
 
 /** Finds the first name for evaluation data of which a folder exists, and writes its path. NULL:
  * there is no such folder. */
-static const char *find_test(const char *data, char path[PATH_MAX]) {
+static const char *find_test_folder(const char *data, char path[PATH_MAX]) {
   for (int k = 0; k < N_TEST_NAMES; k++) {
     (void)snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - LONGEST_NAME, data, test_names[k]);
     if (is_folder(path)) return test_names[k];
@@ -51,7 +51,7 @@ static const char *find_test(const char *data, char path[PATH_MAX]) {
   return NULL;
 }
 
-static lac_status fail_no_test(const char *data, laci_parts_use use, lac_error *err) {
+static lac_status fail_missing_part(const char *data, laci_parts_use use, lac_error *err) {
   return laci_fail(err, LAC_NOT_FOUND,
                    "%s: it has a folder train, but none for evaluation: wanted val, validation or "
                    "test next to it, or %s",
@@ -66,8 +66,8 @@ lac_status laci_parts_find(const char *data, laci_parts_use use, laci_parts *par
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", data);
   }
   (void)snprintf(parts->train, PATH_MAX, "%.*s/train", PATH_MAX - LONGEST_NAME, data);
-  const char *test = find_test(data, parts->test);
-  bool train_is_part = is_part(parts->train), test_is_part = test && is_part(parts->test);
+  const char *test = find_test_folder(data, parts->test);
+  bool train_is_part = is_data_part(parts->train), test_is_part = test && is_data_part(parts->test);
   if (test && is_folder(parts->train) && (train_is_part || test_is_part)) return LAC_OK;
   if (test_is_part) {
     memcpy(parts->train, parts->test, PATH_MAX);
@@ -79,7 +79,7 @@ lac_status laci_parts_find(const char *data, laci_parts_use use, laci_parts *par
   }
   if (train_is_part) {
     memcpy(parts->test, parts->train, PATH_MAX);
-    return use == LACI_PARTS_TRAIN ? LAC_OK : fail_no_test(data, use, err);
+    return use == LACI_PARTS_TRAIN ? LAC_OK : fail_missing_part(data, use, err);
   }
   (void)snprintf(parts->train, PATH_MAX, "%s", data);
   (void)snprintf(parts->test, PATH_MAX, "%s", data);

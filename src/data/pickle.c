@@ -40,7 +40,7 @@ static lac_status fail_memory(const machine *m) { return laci_fail_memory(m->err
 /* ---- Bytes ---- */
 
 /** Returns a view of the next n bytes, and moves past them. */
-static lac_status take_bytes(machine *m, size_t n, const uint8_t **bytes) {
+static lac_status read_next_bytes(machine *m, size_t n, const uint8_t **bytes) {
   if (n > m->size_bytes - m->at) return fail_opcode(m, "the pickle is cut off");
   *bytes = m->bytes + m->at;
   m->at += n;
@@ -48,9 +48,9 @@ static lac_status take_bytes(machine *m, size_t n, const uint8_t **bytes) {
 }
 
 /** Reads the next n bytes as a little-endian number. */
-static lac_status take_number(machine *m, size_t n, uint32_t *number) {
+static lac_status read_next_number(machine *m, size_t n, uint32_t *number) {
   const uint8_t *bytes = NULL;
-  lac_status st = take_bytes(m, n, &bytes);
+  lac_status st = read_next_bytes(m, n, &bytes);
   *number = 0;
   for (size_t k = 0; k < n && !st; k++) *number |= (uint32_t)bytes[k] << (8 * k);
   return st;
@@ -58,7 +58,9 @@ static lac_status take_number(machine *m, size_t n, uint32_t *number) {
 
 /* ---- The stack ---- */
 
-static size_t stack_floor(const machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
+static size_t height_at_last_mark(const machine *m) {
+  return m->n_marks ? m->marks[m->n_marks - 1] : 0;
+}
 
 static lac_status push_value(machine *m, laci_pickle_value *value) {
   if (!value || !laci_grow((void **)&m->stack, m->n_stack, &m->stack_capacity, sizeof(void *))) {
@@ -68,7 +70,7 @@ static lac_status push_value(machine *m, laci_pickle_value *value) {
   return LAC_OK;
 }
 
-static lac_status push_new(machine *m, laci_pickle_kind kind, int64_t number) {
+static lac_status push_new_value(machine *m, laci_pickle_kind kind, int64_t number) {
   laci_pickle_value *value = laci_arena_alloc(m->arena, 1, sizeof *value);
   if (value) *value = (laci_pickle_value){.kind = kind, .number = number};
   return push_value(m, value);
@@ -76,22 +78,22 @@ static lac_status push_new(machine *m, laci_pickle_kind kind, int64_t number) {
 
 /** Removes the top value and returns it; NULL: there is none above the last mark. */
 static laci_pickle_value *pop_value(machine *m) {
-  return m->n_stack > stack_floor(m) ? m->stack[--m->n_stack] : NULL;
+  return m->n_stack > height_at_last_mark(m) ? m->stack[--m->n_stack] : NULL;
 }
 
 /** Returns the top value without removing it; NULL: there is none above the last mark. */
-static laci_pickle_value *top_value(const machine *m) {
-  return m->n_stack > stack_floor(m) ? m->stack[m->n_stack - 1] : NULL;
+static laci_pickle_value *peek_value(const machine *m) {
+  return m->n_stack > height_at_last_mark(m) ? m->stack[m->n_stack - 1] : NULL;
 }
 
-static bool is_kind(const laci_pickle_value *value, laci_pickle_kind kind) {
+static bool is_value_of_kind(const laci_pickle_value *value, laci_pickle_kind kind) {
   return value && value->kind == kind;
 }
 
 /** Appends n items to a list or dictionary. Its capacity doubles. So the smaller arrays that are
  * left in the arena are together no larger than the last one. */
-static lac_status add_items(machine *m, laci_pickle_value *to, laci_pickle_value *const *items,
-                            size_t n) {
+static lac_status append_items(machine *m, laci_pickle_value *to, laci_pickle_value *const *items,
+                               size_t n) {
   if (to->n + n > to->capacity) {
     size_t capacity = 2 * to->capacity > to->n + n ? 2 * to->capacity : to->n + n;
     laci_pickle_value **grown = laci_arena_alloc(m->arena, capacity, sizeof *grown);
@@ -107,9 +109,9 @@ static lac_status add_items(machine *m, laci_pickle_value *to, laci_pickle_value
 
 /* ---- Opcodes: values ---- */
 
-static lac_status do_protocol(machine *m) {
+static lac_status check_pickle_protocol(machine *m) {
   uint32_t version = 0;
-  lac_status st = take_number(m, 1, &version);
+  lac_status st = read_next_number(m, 1, &version);
   if (st || version == PROTOCOL) return st;
   return laci_fail(m->err, LAC_UNSUPPORTED, "%s: a pickle of protocol %d, wanted %d", m->name,
                    (int)version, PROTOCOL);
@@ -117,55 +119,60 @@ static lac_status do_protocol(machine *m) {
 
 static lac_status push_number(machine *m, size_t n) {
   uint32_t number = 0;
-  lac_status st = take_number(m, n, &number);
-  return st ? st : push_new(m, LACI_PICKLE_NUMBER, n == 4 ? (int32_t)number : (int64_t)number);
+  lac_status st = read_next_number(m, n, &number);
+  return st ? st
+            : push_new_value(m, LACI_PICKLE_NUMBER, n == 4 ? (int32_t)number : (int64_t)number);
 }
-static lac_status do_number_1(machine *m) { return push_number(m, 1); }
-static lac_status do_number_2(machine *m) { return push_number(m, 2); }
-static lac_status do_number_4(machine *m) { return push_number(m, 4); }
-static lac_status do_none(machine *m) { return push_new(m, LACI_PICKLE_NONE, 0); }
-static lac_status do_true(machine *m) { return push_new(m, LACI_PICKLE_BOOL, 1); }
-static lac_status do_false(machine *m) { return push_new(m, LACI_PICKLE_BOOL, 0); }
+static lac_status push_pickle_number_1(machine *m) { return push_number(m, 1); }
+static lac_status push_pickle_number_2(machine *m) { return push_number(m, 2); }
+static lac_status push_pickle_number_4(machine *m) { return push_number(m, 4); }
+static lac_status push_pickle_none(machine *m) { return push_new_value(m, LACI_PICKLE_NONE, 0); }
+static lac_status push_pickle_true(machine *m) { return push_new_value(m, LACI_PICKLE_BOOL, 1); }
+static lac_status push_pickle_false(machine *m) { return push_new_value(m, LACI_PICKLE_BOOL, 0); }
 
-static lac_status do_real(machine *m) {
+static lac_status push_pickle_real(machine *m) {
   const uint8_t *bytes = NULL;
-  lac_status st = take_bytes(m, sizeof(double), &bytes);
-  return st ? st : push_new(m, LACI_PICKLE_REAL, 0);
+  lac_status st = read_next_bytes(m, sizeof(double), &bytes);
+  return st ? st : push_new_value(m, LACI_PICKLE_REAL, 0);
 }
 
 /** Pushes a number whose bytes, little-endian, are preceded by how many they are. */
-static lac_status do_long(machine *m) {
+static lac_status push_pickle_long(machine *m) {
   uint32_t n = 0;
   const uint8_t *bytes = NULL;
-  lac_status st = take_number(m, 1, &n);
+  lac_status st = read_next_number(m, 1, &n);
   if (!st && n > MOST_LONG) st = fail_opcode(m, "a number of more than 64 bits");
-  if (!st) st = take_bytes(m, n, &bytes);
+  if (!st) st = read_next_bytes(m, n, &bytes);
   if (st) return st;
   uint64_t number = n && bytes[n - 1] & 0x80 ? UINT64_MAX : 0; /* the sign */
   for (size_t k = n; k-- > 0;) number = number << 8 | bytes[k];
-  return push_new(m, LACI_PICKLE_NUMBER, (int64_t)number);
+  return push_new_value(m, LACI_PICKLE_NUMBER, (int64_t)number);
 }
 
-static lac_status do_list(machine *m) { return push_new(m, LACI_PICKLE_LIST, 0); }
-static lac_status do_dict(machine *m) { return push_new(m, LACI_PICKLE_DICT, 0); }
+static lac_status push_empty_pickle_list(machine *m) {
+  return push_new_value(m, LACI_PICKLE_LIST, 0);
+}
+static lac_status push_empty_pickle_dict(machine *m) {
+  return push_new_value(m, LACI_PICKLE_DICT, 0);
+}
 
 static lac_status push_text(machine *m, size_t n_length) {
   uint32_t length = 0;
   const uint8_t *bytes = NULL;
-  lac_status st = take_number(m, n_length, &length);
-  if (!st) st = take_bytes(m, length, &bytes);
-  if (!st) st = push_new(m, LACI_PICKLE_TEXT, 0);
+  lac_status st = read_next_number(m, n_length, &length);
+  if (!st) st = read_next_bytes(m, length, &bytes);
+  if (!st) st = push_new_value(m, LACI_PICKLE_TEXT, 0);
   if (st) return st;
-  top_value(m)->bytes = bytes;
-  top_value(m)->n_bytes = length;
+  peek_value(m)->bytes = bytes;
+  peek_value(m)->n_bytes = length;
   return LAC_OK;
 }
-static lac_status do_text_1(machine *m) { return push_text(m, 1); }
-static lac_status do_text_4(machine *m) { return push_text(m, 4); }
+static lac_status push_pickle_text_1(machine *m) { return push_text(m, 1); }
+static lac_status push_pickle_text_4(machine *m) { return push_text(m, 4); }
 
 /* ---- Opcodes: collections ---- */
 
-static lac_status do_mark(machine *m) {
+static lac_status push_pickle_mark(machine *m) {
   if (!laci_grow((void **)&m->marks, m->n_marks, &m->marks_capacity, sizeof *m->marks)) {
     return fail_memory(m);
   }
@@ -174,7 +181,7 @@ static lac_status do_mark(machine *m) {
 }
 
 /** Removes the last mark and the values above it from the stack, and returns these values. */
-static lac_status take_marked(machine *m, laci_pickle_value ***items, size_t *n) {
+static lac_status pop_to_mark(machine *m, laci_pickle_value ***items, size_t *n) {
   if (m->n_marks == 0) return fail_opcode(m, "no mark");
   size_t from = m->marks[--m->n_marks];
   *items = m->stack + from;
@@ -187,66 +194,69 @@ static lac_status push_tuple(machine *m, laci_pickle_value *const *items, size_t
   laci_pickle_value *tuple = laci_arena_alloc(m->arena, 1, sizeof *tuple);
   if (!tuple) return fail_memory(m);
   tuple->kind = LACI_PICKLE_LIST;
-  lac_status st = add_items(m, tuple, items, n);
+  lac_status st = append_items(m, tuple, items, n);
   return st ? st : push_value(m, tuple);
 }
 
-static lac_status do_tuple(machine *m) {
+static lac_status replace_marked_by_tuple(machine *m) {
   laci_pickle_value **items = NULL;
   size_t n = 0;
-  lac_status st = take_marked(m, &items, &n);
+  lac_status st = pop_to_mark(m, &items, &n);
   return st ? st : push_tuple(m, items, n);
 }
 
 static lac_status replace_top_by_tuple(machine *m, size_t n) {
-  if (m->n_stack - stack_floor(m) < n) return fail_opcode(m, "too few values for a tuple");
+  if (m->n_stack - height_at_last_mark(m) < n) return fail_opcode(m, "too few values for a tuple");
   m->n_stack -= n;
   return push_tuple(m, m->stack + m->n_stack, n);
 }
-static lac_status do_tuple_1(machine *m) { return replace_top_by_tuple(m, 1); }
-static lac_status do_tuple_2(machine *m) { return replace_top_by_tuple(m, 2); }
-static lac_status do_tuple_3(machine *m) { return replace_top_by_tuple(m, 3); }
+static lac_status replace_top_1_by_tuple(machine *m) { return replace_top_by_tuple(m, 1); }
+static lac_status replace_top_2_by_tuple(machine *m) { return replace_top_by_tuple(m, 2); }
+static lac_status replace_top_3_by_tuple(machine *m) { return replace_top_by_tuple(m, 3); }
 
-static lac_status do_append(machine *m) {
+static lac_status append_pickle_item(machine *m) {
   laci_pickle_value *item = pop_value(m);
-  if (!item || !is_kind(top_value(m), LACI_PICKLE_LIST))
+  if (!item || !is_value_of_kind(peek_value(m), LACI_PICKLE_LIST))
     return fail_opcode(m, "no list to append to");
-  return add_items(m, top_value(m), &item, 1);
+  return append_items(m, peek_value(m), &item, 1);
 }
 
-static lac_status do_appends(machine *m) {
+static lac_status append_marked_pickle_items(machine *m) {
   laci_pickle_value **items = NULL;
   size_t n = 0;
-  lac_status st = take_marked(m, &items, &n);
+  lac_status st = pop_to_mark(m, &items, &n);
   if (st) return st;
-  if (!is_kind(top_value(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
-  return add_items(m, top_value(m), items, n);
+  if (!is_value_of_kind(peek_value(m), LACI_PICKLE_LIST))
+    return fail_opcode(m, "no list to append to");
+  return append_items(m, peek_value(m), items, n);
 }
 
-static lac_status do_set(machine *m) {
-  if (m->n_stack - stack_floor(m) < 3) return fail_opcode(m, "too few values for an entry");
+static lac_status set_pickle_dict_item(machine *m) {
+  if (m->n_stack - height_at_last_mark(m) < 3) return fail_opcode(m, "too few values for an entry");
   m->n_stack -= 2;
-  if (!is_kind(top_value(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for an entry");
-  return add_items(m, top_value(m), m->stack + m->n_stack, 2);
+  if (!is_value_of_kind(peek_value(m), LACI_PICKLE_DICT))
+    return fail_opcode(m, "no dictionary for an entry");
+  return append_items(m, peek_value(m), m->stack + m->n_stack, 2);
 }
 
-static lac_status do_sets(machine *m) {
+static lac_status set_marked_pickle_dict_items(machine *m) {
   laci_pickle_value **items = NULL;
   size_t n = 0;
-  lac_status st = take_marked(m, &items, &n);
+  lac_status st = pop_to_mark(m, &items, &n);
   if (st) return st;
-  if (!is_kind(top_value(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for entries");
+  if (!is_value_of_kind(peek_value(m), LACI_PICKLE_DICT))
+    return fail_opcode(m, "no dictionary for entries");
   if (n % 2) return fail_opcode(m, "a key without a value");
-  return add_items(m, top_value(m), items, n);
+  return append_items(m, peek_value(m), items, n);
 }
 
 /* ---- Opcodes: the memo ---- */
 
 static lac_status store_memo(machine *m, size_t n_number) {
   uint32_t number = 0;
-  lac_status st = take_number(m, n_number, &number);
+  lac_status st = read_next_number(m, n_number, &number);
   if (st) return st;
-  if (!top_value(m)) return fail_opcode(m, "no value to keep");
+  if (!peek_value(m)) return fail_opcode(m, "no value to keep");
   if (number > m->n_memo + 1) return fail_opcode(m, "a number of the memo far beyond the last");
   while (m->n_memo <= number) {
     if (!laci_grow((void **)&m->memo, m->n_memo, &m->memo_capacity, sizeof *m->memo)) {
@@ -254,21 +264,21 @@ static lac_status store_memo(machine *m, size_t n_number) {
     }
     m->memo[m->n_memo++] = NULL;
   }
-  m->memo[number] = top_value(m);
+  m->memo[number] = peek_value(m);
   return LAC_OK;
 }
-static lac_status do_put_1(machine *m) { return store_memo(m, 1); }
-static lac_status do_put_4(machine *m) { return store_memo(m, 4); }
+static lac_status store_pickle_memo_1(machine *m) { return store_memo(m, 1); }
+static lac_status store_pickle_memo_4(machine *m) { return store_memo(m, 4); }
 
 static lac_status load_memo(machine *m, size_t n_number) {
   uint32_t number = 0;
-  lac_status st = take_number(m, n_number, &number);
+  lac_status st = read_next_number(m, n_number, &number);
   if (st) return st;
   if (number >= m->n_memo || !m->memo[number]) return fail_opcode(m, "nothing kept there");
   return push_value(m, m->memo[number]);
 }
-static lac_status do_get_1(machine *m) { return load_memo(m, 1); }
-static lac_status do_get_4(machine *m) { return load_memo(m, 4); }
+static lac_status load_pickle_memo_1(machine *m) { return load_memo(m, 1); }
+static lac_status load_pickle_memo_4(machine *m) { return load_memo(m, 4); }
 
 /* ---- Opcodes: arrays and tensors ---- */
 
@@ -286,7 +296,7 @@ typedef enum known_name {
 } known_name;
 
 /** Reads the text up to the next line end. */
-static lac_status take_line(machine *m, const char **line, int *length) {
+static lac_status read_next_line(machine *m, const char **line, int *length) {
   const uint8_t *end = memchr(m->bytes + m->at, '\n', m->size_bytes - m->at);
   *line = (const char *)m->bytes + m->at;
   if (!end || end - (m->bytes + m->at) > 200) return fail_opcode(m, "a name without an end");
@@ -295,7 +305,7 @@ static lac_status take_line(machine *m, const char **line, int *length) {
   return LAC_OK;
 }
 
-static bool line_is(const char *line, int length, const char *text) {
+static bool is_line_equal(const char *line, int length, const char *text) {
   return strlen(text) == (size_t)length && memcmp(line, text, (size_t)length) == 0;
 }
 
@@ -307,20 +317,20 @@ static bool is_torch_type(const char *name, int n) {
   const int n_ending = sizeof ending - 1;
   if (n > n_ending && memcmp(name + n - n_ending, ending, (size_t)n_ending) == 0) return true;
   for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
-    if (line_is(name, n, types[k])) return true;
+    if (is_line_equal(name, n, types[k])) return true;
   }
   return false;
 }
 
-static lac_status push_name(machine *m, known_name stands_for, const char *name, int n) {
-  lac_status st = push_new(m, LACI_PICKLE_NAME, stands_for);
+static lac_status push_name_value(machine *m, known_name stands_for, const char *name, int n) {
+  lac_status st = push_new_value(m, LACI_PICKLE_NAME, stands_for);
   if (st) return st;
-  top_value(m)->bytes = (const uint8_t *)name;
-  top_value(m)->n_bytes = (size_t)n;
+  peek_value(m)->bytes = (const uint8_t *)name;
+  peek_value(m)->n_bytes = (size_t)n;
   return LAC_OK;
 }
 
-static lac_status do_name(machine *m) {
+static lac_status push_known_pickle_name(machine *m) {
   static const struct {
     const char *module, *name;
     known_name stands_for;
@@ -335,104 +345,109 @@ static lac_status do_name(machine *m) {
                {"torch", "device", DEVICE}};
   const char *module = NULL, *name = NULL;
   int n_module = 0, n_name = 0;
-  lac_status st = take_line(m, &module, &n_module);
-  if (!st) st = take_line(m, &name, &n_name);
+  lac_status st = read_next_line(m, &module, &n_module);
+  if (!st) st = read_next_line(m, &name, &n_name);
   if (st) return st;
   for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
     if (m->torch == (known[k].stands_for >= FIRST_OF_TORCH) &&
-        line_is(module, n_module, known[k].module) && line_is(name, n_name, known[k].name)) {
-      return push_name(m, known[k].stands_for, name, n_name);
+        is_line_equal(module, n_module, known[k].module) &&
+        is_line_equal(name, n_name, known[k].name)) {
+      return push_name_value(m, known[k].stands_for, name, n_name);
     }
   }
-  if (m->torch && line_is(module, n_module, "torch") && is_torch_type(name, n_name))
-    return push_name(m, TORCH_TYPE, name, n_name);
+  if (m->torch && is_line_equal(module, n_module, "torch") && is_torch_type(name, n_name))
+    return push_name_value(m, TORCH_TYPE, name, n_name);
   return laci_fail(m->err, LAC_UNSUPPORTED, "%s: byte %zu: the name '%.*s.%.*s', wanted %s only",
                    m->name, m->opcode_at, n_module, module, n_name, name,
                    m->torch ? "tensors and plain values" : "NumPy's arrays");
 }
 
 bool laci_pickle_is_text(const laci_pickle_value *value, const char *text) {
-  return is_kind(value, LACI_PICKLE_TEXT) && value->n_bytes == strlen(text) &&
+  return is_value_of_kind(value, LACI_PICKLE_TEXT) && value->n_bytes == strlen(text) &&
          memcmp(value->bytes, text, value->n_bytes) == 0;
 }
 
 /** Replaces ("storage", type, key, device, number of elements) by a storage. */
-static lac_status do_storage(machine *m) {
+static lac_status replace_top_by_torch_storage(machine *m) {
   const laci_pickle_value *id = pop_value(m);
-  bool is_one = is_kind(id, LACI_PICKLE_LIST) && id->n >= N_STORAGE &&
+  bool is_one = is_value_of_kind(id, LACI_PICKLE_LIST) && id->n >= N_STORAGE &&
                 laci_pickle_is_text(id->items[0], "storage") &&
-                is_kind(id->items[1], LACI_PICKLE_NAME) && id->items[1]->number == TORCH_TYPE &&
-                is_kind(id->items[2], LACI_PICKLE_TEXT) &&
-                is_kind(id->items[4], LACI_PICKLE_NUMBER);
+                is_value_of_kind(id->items[1], LACI_PICKLE_NAME) &&
+                id->items[1]->number == TORCH_TYPE &&
+                is_value_of_kind(id->items[2], LACI_PICKLE_TEXT) &&
+                is_value_of_kind(id->items[4], LACI_PICKLE_NUMBER);
   if (!is_one) return fail_opcode(m, "a reference that is no storage of PyTorch's");
-  lac_status st = push_new(m, LACI_PICKLE_STORAGE, 0);
+  lac_status st = push_new_value(m, LACI_PICKLE_STORAGE, 0);
   if (st) return st;
-  laci_pickle_value *made = top_value(m);
-  st = add_items(m, made, id->items, id->n);
-  return st ? st : add_items(m, &m->storages, &made, 1);
+  laci_pickle_value *made = peek_value(m);
+  st = append_items(m, made, id->items, id->n);
+  return st ? st : append_items(m, &m->storages, &made, 1);
 }
 
 static lac_status push_tensor(machine *m, const laci_pickle_value *given) {
-  bool is_one = given->n >= N_TENSOR && is_kind(given->items[0], LACI_PICKLE_STORAGE) &&
-                is_kind(given->items[1], LACI_PICKLE_NUMBER) &&
-                is_kind(given->items[2], LACI_PICKLE_LIST) &&
-                is_kind(given->items[3], LACI_PICKLE_LIST);
+  bool is_one = given->n >= N_TENSOR && is_value_of_kind(given->items[0], LACI_PICKLE_STORAGE) &&
+                is_value_of_kind(given->items[1], LACI_PICKLE_NUMBER) &&
+                is_value_of_kind(given->items[2], LACI_PICKLE_LIST) &&
+                is_value_of_kind(given->items[3], LACI_PICKLE_LIST);
   if (!is_one) return fail_opcode(m, "a tensor without storage, offset, shape and strides");
-  lac_status st = push_new(m, LACI_PICKLE_TENSOR, 0);
-  return st ? st : add_items(m, top_value(m), given->items, given->n);
+  lac_status st = push_new_value(m, LACI_PICKLE_TENSOR, 0);
+  return st ? st : append_items(m, peek_value(m), given->items, given->n);
 }
 
 /** Pushes a dictionary: an empty one, or one made of a list of pairs. */
-static lac_status push_ordered(machine *m, const laci_pickle_value *given) {
-  lac_status st = push_new(m, LACI_PICKLE_DICT, 0);
+static lac_status push_ordered_dict(machine *m, const laci_pickle_value *given) {
+  lac_status st = push_new_value(m, LACI_PICKLE_DICT, 0);
   if (st || given->n == 0) return st;
   const laci_pickle_value *pairs = given->n == 1 ? given->items[0] : NULL;
-  if (!is_kind(pairs, LACI_PICKLE_LIST)) return fail_opcode(m, "a dictionary of no pairs");
+  if (!is_value_of_kind(pairs, LACI_PICKLE_LIST)) return fail_opcode(m, "a dictionary of no pairs");
   for (size_t k = 0; k < pairs->n && !st; k++) {
     const laci_pickle_value *pair = pairs->items[k];
-    if (!is_kind(pair, LACI_PICKLE_LIST) || pair->n != 2)
+    if (!is_value_of_kind(pair, LACI_PICKLE_LIST) || pair->n != 2)
       return fail_opcode(m, "a dictionary of no pairs");
-    st = add_items(m, top_value(m), pair->items, 2);
+    st = append_items(m, peek_value(m), pair->items, 2);
   }
   return st;
 }
 
 /** Executes a call of one of PyTorch's functions; only a few are known. */
-static lac_status call_torch(machine *m, known_name name, const laci_pickle_value *given) {
+static lac_status execute_torch_call(machine *m, known_name name, const laci_pickle_value *given) {
   laci_pickle_value *first = given->n ? given->items[0] : NULL;
-  if (name == ORDERED_DICT) return push_ordered(m, given);
+  if (name == ORDERED_DICT) return push_ordered_dict(m, given);
   if (name == REBUILD_TENSOR) return push_tensor(m, given);
-  if (name == REBUILD_PARAMETER && is_kind(first, LACI_PICKLE_TENSOR)) return push_value(m, first);
-  if (name == SIZE && is_kind(first, LACI_PICKLE_LIST)) return push_value(m, first);
-  if (name == DEVICE && is_kind(first, LACI_PICKLE_TEXT)) return push_value(m, first);
+  if (name == REBUILD_PARAMETER && is_value_of_kind(first, LACI_PICKLE_TENSOR))
+    return push_value(m, first);
+  if (name == SIZE && is_value_of_kind(first, LACI_PICKLE_LIST)) return push_value(m, first);
+  if (name == DEVICE && is_value_of_kind(first, LACI_PICKLE_TEXT)) return push_value(m, first);
   return fail_opcode(m, "a call that is none of a tensor");
 }
 
 /** Executes a call of numpy.core.multiarray._reconstruct(ndarray, (0,), 'b'), of numpy.dtype('u1',
  * 0, 1), or of a known function of PyTorch. All other calls are refused. */
-static lac_status do_reduce(machine *m) {
+static lac_status execute_pickle_call(machine *m) {
   const laci_pickle_value *given = pop_value(m), *name = pop_value(m);
-  if (m->torch && is_kind(name, LACI_PICKLE_NAME) && is_kind(given, LACI_PICKLE_LIST))
-    return call_torch(m, (known_name)name->number, given);
-  if (!is_kind(name, LACI_PICKLE_NAME) || !is_kind(given, LACI_PICKLE_LIST) || given->n != 3) {
+  if (m->torch && is_value_of_kind(name, LACI_PICKLE_NAME) &&
+      is_value_of_kind(given, LACI_PICKLE_LIST))
+    return execute_torch_call(m, (known_name)name->number, given);
+  if (!is_value_of_kind(name, LACI_PICKLE_NAME) || !is_value_of_kind(given, LACI_PICKLE_LIST) ||
+      given->n != 3) {
     return fail_opcode(m,
                        m->torch ? "a call of what is no name" : "a call that is none of NumPy's");
   }
   if (name->number == DTYPE) {
-    return push_new(m, LACI_PICKLE_TYPE, laci_pickle_is_text(given->items[0], "u1"));
+    return push_new_value(m, LACI_PICKLE_TYPE, laci_pickle_is_text(given->items[0], "u1"));
   }
-  bool array = name->number == RECONSTRUCT && is_kind(given->items[0], LACI_PICKLE_NAME) &&
+  bool array = name->number == RECONSTRUCT && is_value_of_kind(given->items[0], LACI_PICKLE_NAME) &&
                given->items[0]->number == NDARRAY;
-  return array ? push_new(m, LACI_PICKLE_ARRAY, 0)
+  return array ? push_new_value(m, LACI_PICKLE_ARRAY, 0)
                : fail_opcode(m, "a call that is none of NumPy's");
 }
 
 /** Does an array of bytes of this shape have exactly n_bytes elements? */
-static bool has_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
+static bool has_shape_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
   uint64_t count = 1;
   for (size_t k = 0; k < shape->n; k++) {
     const laci_pickle_value *side = shape->items[k];
-    if (!is_kind(side, LACI_PICKLE_NUMBER) || side->number < 0 || side->number > INT32_MAX)
+    if (!is_value_of_kind(side, LACI_PICKLE_NUMBER) || side->number < 0 || side->number > INT32_MAX)
       return false;
     if (side->number && count > n_bytes / (uint64_t)side->number) return false;
     count *= (uint64_t)side->number;
@@ -443,22 +458,25 @@ static bool has_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
 /** Sets the state of an array, (1, shape, type, Fortran order, bytes). The state of a type is
  * ignored, and so are attributes of a dictionary, such as the versions of a state dict's modules.
  * */
-static lac_status do_build(machine *m) {
+static lac_status set_pickle_object_state(machine *m) {
   const laci_pickle_value *state = pop_value(m);
-  laci_pickle_value *array = top_value(m);
-  if (is_kind(state, LACI_PICKLE_LIST) && is_kind(array, LACI_PICKLE_TYPE)) return LAC_OK;
-  if (is_kind(state, LACI_PICKLE_DICT) && is_kind(array, LACI_PICKLE_DICT)) return LAC_OK;
-  if (!is_kind(state, LACI_PICKLE_LIST) || state->n != N_STATE ||
-      !is_kind(array, LACI_PICKLE_ARRAY)) {
+  laci_pickle_value *array = peek_value(m);
+  if (is_value_of_kind(state, LACI_PICKLE_LIST) && is_value_of_kind(array, LACI_PICKLE_TYPE))
+    return LAC_OK;
+  if (is_value_of_kind(state, LACI_PICKLE_DICT) && is_value_of_kind(array, LACI_PICKLE_DICT))
+    return LAC_OK;
+  if (!is_value_of_kind(state, LACI_PICKLE_LIST) || state->n != N_STATE ||
+      !is_value_of_kind(array, LACI_PICKLE_ARRAY)) {
     return fail_opcode(m, "a state that is none of an array");
   }
   laci_pickle_value **parts = state->items;
-  if (!is_kind(parts[1], LACI_PICKLE_LIST) || !is_kind(parts[2], LACI_PICKLE_TYPE) ||
-      !parts[2]->number || !is_kind(parts[3], LACI_PICKLE_BOOL) || parts[3]->number ||
-      !is_kind(parts[4], LACI_PICKLE_TEXT)) {
+  if (!is_value_of_kind(parts[1], LACI_PICKLE_LIST) ||
+      !is_value_of_kind(parts[2], LACI_PICKLE_TYPE) || !parts[2]->number ||
+      !is_value_of_kind(parts[3], LACI_PICKLE_BOOL) || parts[3]->number ||
+      !is_value_of_kind(parts[4], LACI_PICKLE_TEXT)) {
     return fail_opcode(m, "no array of bytes in C order");
   }
-  if (!has_n_elements(parts[1], parts[4]->n_bytes)) {
+  if (!has_shape_n_elements(parts[1], parts[4]->n_bytes)) {
     return fail_opcode(m, "an array whose shape has not its bytes");
   }
   array->items = parts[1]->items;
@@ -470,7 +488,7 @@ static lac_status do_build(machine *m) {
 
 /* ---- Running the opcodes ---- */
 
-static lac_status do_stop(machine *m) {
+static lac_status finish_pickle(machine *m) {
   m->result = pop_value(m);
   if (!m->result) return fail_opcode(m, "an end without a value");
   if (m->n_stack || m->n_marks) return fail_opcode(m, "an end with more than a value");
@@ -493,7 +511,7 @@ static const struct {
 static lac_status run_opcode(machine *m) {
   uint32_t opcode = 0;
   m->opcode_at = m->at;
-  lac_status st = take_number(m, 1, &opcode);
+  lac_status st = read_next_number(m, 1, &opcode);
   if (st) return st;
   if (m->opcode_at == 0 && opcode != 0x80) {
     return laci_fail(m->err, LAC_BAD_FILE, "%s: no pickle of protocol %d", m->name, PROTOCOL);
@@ -505,7 +523,7 @@ static lac_status run_opcode(machine *m) {
                    (unsigned)opcode, m->torch ? "PyTorch's" : "CIFAR's");
 }
 
-static lac_status run(machine *m, const laci_pickle_value **value) {
+static lac_status run_pickle(machine *m, const laci_pickle_value **value) {
   lac_status st = LAC_OK;
   *value = NULL;
   while (!m->result && !st) st = run_opcode(m);
@@ -519,7 +537,7 @@ static lac_status run(machine *m, const laci_pickle_value **value) {
 lac_status laci_pickle_parse(laci_arena *arena, const char *name, const uint8_t *bytes,
                              size_t size_bytes, const laci_pickle_value **value, lac_error *err) {
   machine m = {.arena = arena, .name = name, .bytes = bytes, .size_bytes = size_bytes, .err = err};
-  return run(&m, value);
+  return run_pickle(&m, value);
 }
 
 lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name, laci_pickle_bytes *from,
@@ -530,7 +548,7 @@ lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name, laci_pic
                .size_bytes = from->n,
                .torch = true,
                .err = err};
-  lac_status st = run(&m, &found->root);
+  lac_status st = run_pickle(&m, &found->root);
   found->storages = m.storages.items;
   found->n_storages = m.storages.n;
   from->at += m.at;
@@ -538,8 +556,8 @@ lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name, laci_pic
   return st;
 }
 
-const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key) {
-  if (!is_kind(dict, LACI_PICKLE_DICT)) return NULL;
+const laci_pickle_value *laci_pickle_find_in_dict(const laci_pickle_value *dict, const char *key) {
+  if (!is_value_of_kind(dict, LACI_PICKLE_DICT)) return NULL;
   for (size_t k = 0; k + 1 < dict->n; k += 2) {
     if (laci_pickle_is_text(dict->items[k], key)) return dict->items[k + 1];
   }

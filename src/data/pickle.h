@@ -75,6 +75,6 @@ LAC_MUST_CHECK lac_status laci_pickle_parse_torch(laci_arena *arena, const char 
 bool laci_pickle_is_text(const laci_pickle_value *value, const char *text);
 /** Returns the value of a key in a dictionary; NULL: the key is missing, or `dict` is no
  * dictionary. */
-const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key);
+const laci_pickle_value *laci_pickle_find_in_dict(const laci_pickle_value *dict, const char *key);
 
 #endif

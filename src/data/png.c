@@ -28,7 +28,7 @@ typedef struct decoder {
 
 /* ---- Callbacks for libpng ---- */
 
-static void fail_by_message(png_structp png, const char *text) {
+static void fail_with_library_message(png_structp png, const char *text) {
   decoder *d = png_get_error_ptr(png);
   if (!d->status)
     d->status = laci_fail(d->err, LAC_BAD_FILE, "%s: no whole PNG: %s", d->name, text);
@@ -61,7 +61,7 @@ static lac_status check_size(decoder *d) {
 
 /** Tells libpng to convert any kind of image to three bytes a pixel. Returns the number of passes
  * over the rows. */
-static int ask_for_rgb(decoder *d) {
+static int set_conversion_to_rgb(decoder *d) {
   png_set_expand(d->png); /* palettes to colours, fewer bits to 8 */
   png_set_strip_16(d->png);
   png_set_strip_alpha(d->png);
@@ -80,7 +80,7 @@ static void decode_png(decoder *d) {
   png_read_info(d->png, d->info);
   d->status = check_size(d);
   if (d->status) return;
-  int passes = ask_for_rgb(d);
+  int passes = set_conversion_to_rgb(d);
   const size_t stride = (size_t)d->image->width * 3;
   if (png_get_rowbytes(d->png, d->info) != stride) png_error(d->png, "rows of an unknown kind");
   for (int pass = 0; pass < passes; pass++) {
@@ -94,7 +94,8 @@ static void decode_png(decoder *d) {
 lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                            laci_image *image, lac_error *err) {
   decoder d = {.name = name, .bytes = bytes, .size_bytes = size_bytes, .image = image, .err = err};
-  d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, fail_by_message, ignore_warning);
+  d.png =
+      png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, fail_with_library_message, ignore_warning);
   if (d.png) d.info = png_create_info_struct(d.png);
   if (d.info) decode_png(&d);
   else d.status = laci_fail_memory(err, name);

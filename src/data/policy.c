@@ -64,12 +64,13 @@ lac_status laci_policy_apply(const laci_sample_change *of, const char *name, lac
   for (int k = 0; k < n; k++) {
     const uint64_t at = of->sample * DRAWS + 3 * (uint64_t)k;
     const laci_pixel_change change =
-        (laci_pixel_change)laci_rng_below(seed, STREAM_POLICY, at, LACI_PIXELS_CHANGES);
-    const int bin = is_trivial ? (int)laci_rng_below(seed, STREAM_POLICY, at + 1, LACI_POLICY_BINS)
-                               : policy->magnitude;
+        (laci_pixel_change)laci_rng_integer_below(seed, STREAM_POLICY, at, LACI_PIXELS_CHANGES);
+    const int bin = is_trivial
+                        ? (int)laci_rng_integer_below(seed, STREAM_POLICY, at + 1, LACI_POLICY_BINS)
+                        : policy->magnitude;
     double magnitude =
         laci_policy_magnitude(policy->kind, change, bin, image->width, image->height);
-    if (laci_policy_has_sign(change) && laci_rng_below(seed, STREAM_POLICY, at + 2, 2)) {
+    if (laci_policy_has_sign(change) && laci_rng_integer_below(seed, STREAM_POLICY, at + 2, 2)) {
       magnitude = -magnitude;
     }
     lac_status st = laci_pixels_change(change, magnitude, name, image, spare, err);

@@ -33,17 +33,17 @@ int laci_preprocessing_channels(const laci_preprocessing *preprocessing) {
   return preprocessing->is_grey ? 1 : 3;
 }
 
-laci_shape laci_preprocessing_shape(const laci_preprocessing *p) {
+laci_shape laci_preprocessing_sample_shape(const laci_preprocessing *p) {
   if (p->is_ready) return p->ready;
   return (laci_shape){3, {laci_preprocessing_channels(p), p->height, p->width}};
 }
 
 size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing) {
-  const laci_shape shape = laci_preprocessing_shape(preprocessing);
+  const laci_shape shape = laci_preprocessing_sample_shape(preprocessing);
   return (size_t)laci_shape_count(&shape);
 }
 
-lac_status laci_scale_check(const float mean[3], const float std[3], lac_error *err) {
+lac_status laci_scale_check_mean_and_std(const float mean[3], const float std[3], lac_error *err) {
   for (int c = 0; c < 3; c++) {
     if (isfinite(mean[c]) && isfinite(std[c]) && std[c] > 0) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -95,8 +95,8 @@ lac_status laci_preparer_create(const laci_preprocessing *preprocessing, laci_pr
 
 void laci_preparer_destroy(laci_preparer *preparer) {
   if (!preparer) return;
-  laci_taps_clear(&preparer->across);
-  laci_taps_clear(&preparer->down);
+  laci_resize_taps_clear(&preparer->across);
+  laci_resize_taps_clear(&preparer->down);
   laci_free(preparer->line);
   laci_free(preparer->narrow);
   laci_free(preparer);
@@ -109,7 +109,7 @@ void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *h
 
 /** Returns half of the number of pixels that are cut off; an odd number is halved to an even
  * result. */
-static int64_t crop_offset(int64_t whole, int kept) {
+static int64_t centered_crop_offset(int64_t whole, int kept) {
   int64_t twice = whole - kept, low = twice / 2;
   return twice % 2 && low % 2 ? low + 1 : low;
 }
@@ -133,8 +133,8 @@ lac_status laci_prepare_crop(const laci_preparer *p, const char *name, const lac
     return laci_fail(err, LAC_BAD_SHAPE, "%s: %d x %d pixels, wanted at least %d x %d", name,
                      image->width, image->height, r->width, r->height);
   }
-  size_t left = (size_t)crop_offset(image->width, r->width);
-  size_t top = (size_t)crop_offset(image->height, r->height);
+  size_t left = (size_t)centered_crop_offset(image->width, r->width);
+  size_t top = (size_t)centered_crop_offset(image->height, r->height);
   for (int y = 0; y < r->height; y++) {
     size_t at = (top + (size_t)y) * (size_t)image->width + left;
     scale_row(p, image->rgb + at * 3, false, y, out);
@@ -151,16 +151,18 @@ static bool reserve_narrow_rows(laci_preparer *p, size_t wanted) {
 }
 
 /** Computes the resize weights for the crop's columns and rows in the resized image. */
-static lac_status plan_resize(laci_preparer *p, const laci_image *image, lac_error *err) {
+static lac_status compute_resize_weights(laci_preparer *p, const laci_image *image,
+                                         lac_error *err) {
   const laci_preprocessing *r = &p->preprocessing;
   int64_t width = image->width, height = image->height, side = r->resize;
   int64_t new_width = width <= height ? side : side * width / height;
   int64_t new_height = width <= height ? side * height / width : side;
-  lac_status st = laci_taps_compute(&p->across, image->width, new_width,
-                                    crop_offset(new_width, r->width), r->width, err);
+  lac_status st =
+      laci_resize_taps_compute(&p->across, image->width, new_width,
+                               centered_crop_offset(new_width, r->width), r->width, err);
   if (st) return st;
-  return laci_taps_compute(&p->down, image->height, new_height, crop_offset(new_height, r->height),
-                           r->height, err);
+  return laci_resize_taps_compute(&p->down, image->height, new_height,
+                                  centered_crop_offset(new_height, r->height), r->height, err);
 }
 
 /** Where resized rows go: scaled into `pixels`, or as they are into `bytes`. */
@@ -199,15 +201,15 @@ lac_status laci_prepare_image(laci_preparer *preparer, const char *name, const l
   laci_preparer *p = preparer;
   const resized_rows to = {.pixels = out};
   if (!p->preprocessing.resize) return laci_prepare_crop(p, name, image, out, err);
-  lac_status st = plan_resize(p, image, err);
+  lac_status st = compute_resize_weights(p, image, err);
   return st ? st : resize_and_crop(p, name, image, &to, err);
 }
 
 static lac_status resize_part(laci_preparer *p, const char *name, const laci_image *part,
                               const resized_rows *to, lac_error *err) {
   const laci_preprocessing *r = &p->preprocessing;
-  lac_status st = laci_taps_compute(&p->across, part->width, r->width, 0, r->width, err);
-  if (!st) st = laci_taps_compute(&p->down, part->height, r->height, 0, r->height, err);
+  lac_status st = laci_resize_taps_compute(&p->across, part->width, r->width, 0, r->width, err);
+  if (!st) st = laci_resize_taps_compute(&p->down, part->height, r->height, 0, r->height, err);
   return st ? st : resize_and_crop(p, name, part, to, err);
 }
 

@@ -46,10 +46,10 @@ enum { LACI_PREPROCESSING_MAX = 16384 };
 laci_preprocessing laci_preprocessing_default(void);
 
 /** Three properties of prepared samples. laci_preprocessing_channels: the number of channels (3, or
- * 1 for grey). laci_preprocessing_shape: the shape of a sample, for images [channels, height,
- * width]. laci_preprocessing_sample_size: its number of floats. */
+ * 1 for grey). laci_preprocessing_sample_shape: the shape of a sample, for images [channels,
+ * height, width]. laci_preprocessing_sample_size: its number of floats. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
-laci_shape laci_preprocessing_shape(const laci_preprocessing *preprocessing);
+laci_shape laci_preprocessing_sample_shape(const laci_preprocessing *preprocessing);
 size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing);
 
 /** Fails LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized
@@ -59,7 +59,8 @@ LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *pre
 
 /** Checks a caller's mean and std. Fails LAC_BAD_ARGUMENT unless all are finite and std is above
  * 0. */
-LAC_MUST_CHECK lac_status laci_scale_check(const float mean[3], const float std[3], lac_error *err);
+LAC_MUST_CHECK lac_status laci_scale_check_mean_and_std(const float mean[3], const float std[3],
+                                                        lac_error *err);
 
 /** A preparer: preprocessing with its tables and scratch memory. Each thread needs its own. */
 typedef struct laci_preparer laci_preparer;

@@ -42,17 +42,18 @@ typedef struct laci_raw_part {
  * (a folder or archive that is no class of ImageNet; an archive that is cut off; labels that do not
  * fit), LAC_NOT_FOUND where validation images have no labels, LAC_UNSUPPORTED for archives where
  * Lacuna was built without libarchive, LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_raw_open(const char *raw, bool is_training, laci_raw_part *part,
-                                        lac_error *err);
-void laci_raw_close(laci_raw_part *part);
+LAC_MUST_CHECK lac_status laci_raw_part_open(const char *raw, bool is_training, laci_raw_part *part,
+                                             lac_error *err);
+void laci_raw_part_close(laci_raw_part *part);
 
 /** Reads the encoded bytes of an image; they are the caller's (laci_free). Any thread. Fails
  * LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_raw_read(const laci_raw_part *part, const laci_raw_image *image,
-                                        uint8_t **bytes, size_t *n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_raw_read_image(const laci_raw_part *part,
+                                              const laci_raw_image *image, uint8_t **bytes,
+                                              size_t *n, lac_error *err);
 
 /** Reads the readable names of the classes, "" where not known; they live in the arena. */
-LAC_MUST_CHECK lac_status laci_raw_read_class_texts(const char *raw, laci_arena *arena,
+LAC_MUST_CHECK lac_status laci_raw_read_class_names(const char *raw, laci_arena *arena,
                                                     const char *texts[LACI_IMAGENET_CLASSES],
                                                     lac_error *err);
 

@@ -38,13 +38,13 @@ typedef struct records {
   lac_error *errors; /* [n]; only while the set is opened */
 } records;
 
-static const char *part_name(laci_dataset_part part) {
+static const char *shard_name_of_part(laci_dataset_part part) {
   return part == LACI_PART_TRAIN ? "train" : "validation";
 }
 
 /* ---- Images ---- */
 
-static shard *shard_of(const laci_dataset *set, int64_t at) {
+static shard *find_shard_of_image(const laci_dataset *set, int64_t at) {
   const records *r = set->own;
   int low = 0, high = r->n - 1;
   while (low < high) {
@@ -55,15 +55,15 @@ static shard *shard_of(const laci_dataset *set, int64_t at) {
   return &r->shards[low];
 }
 
-static void name_image(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
-  const shard *s = shard_of(set, at);
+static void write_image_name(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
+  const shard *s = find_shard_of_image(set, at);
   (void)snprintf(text, size_bytes, "%s: the record at byte %zu", s->path,
                  s->records[at - s->first].place.at);
 }
 
-static lac_status read_bytes(const laci_dataset *set, int64_t at, laci_encoded *encoded,
-                             lac_error *err) {
-  const shard *s = shard_of(set, at);
+static lac_status read_checked_image(const laci_dataset *set, int64_t at, laci_encoded *encoded,
+                                     lac_error *err) {
+  const shard *s = find_shard_of_image(set, at);
   const record *r = &s->records[at - s->first];
   laci_example_view view;
   lac_status st = laci_tfrecord_read(s->path, s->reader, &r->place, &encoded->memory, err);
@@ -95,7 +95,7 @@ static void close_shards(laci_dataset *set) {
 }
 
 static const laci_dataset_kind kind = {
-    .encoded = read_bytes, .name = name_image, .close = close_shards};
+    .encoded = read_checked_image, .name = write_image_name, .close = close_shards};
 
 /* ---- The index ---- */
 
@@ -107,7 +107,7 @@ static lac_status check_label(shard *s, const laci_tfrecord *place, const laci_e
     return laci_fail(err, LAC_BAD_FILE, "%s: byte %zu: label %" PRId64 ", wanted 1 to %d", s->path,
                      place->at, view->label, IMAGENET_CLASSES);
   }
-  int by_synset = laci_imagenet_class(view->synset);
+  int by_synset = laci_imagenet_class_of_synset(view->synset);
   if (by_synset < 0) s->has_synsets = false;
   if (by_synset < 0 || by_synset == view->label - 1) return LAC_OK;
   return laci_fail(err, LAC_BAD_FILE, "%s: byte %zu: label %" PRId64 ", but %s is %d", s->path,
@@ -129,8 +129,8 @@ static lac_status add_record(shard *s, const laci_tfrecord *place, lac_error *er
 
 /** Explains a failure to parse a record. If the status is LAC_BAD_FILE and the record's checksum is
  * wrong, too, *err says that instead: the record is damaged. Returns the status. */
-static lac_status blame_checksum(const shard *s, const laci_tfrecord *place, lac_status st,
-                                 lac_error *err) {
+static lac_status explain_by_checksum(const shard *s, const laci_tfrecord *place, lac_status st,
+                                      lac_error *err) {
   uint8_t *bytes = NULL;
   lac_error damage = {0};
   if (st != LAC_BAD_FILE) return st;
@@ -141,7 +141,7 @@ static lac_status blame_checksum(const shard *s, const laci_tfrecord *place, lac
   return st;
 }
 
-static lac_status index_shard(shard *s, lac_error *err) {
+static lac_status index_records_of_shard(shard *s, lac_error *err) {
   lac_status st = laci_reader_open(s->path, &s->reader, err);
   s->has_synsets = true;
   for (size_t at = 0; !st && at < laci_reader_size(s->reader);) {
@@ -149,7 +149,7 @@ static lac_status index_shard(shard *s, lac_error *err) {
     st = laci_tfrecord_find(s->path, s->reader, at, &place, err);
     if (st) break;
     st = add_record(s, &place, err);
-    if (st) st = blame_checksum(s, &place, st, err);
+    if (st) st = explain_by_checksum(s, &place, st, err);
     at = place.next;
   }
   return st;
@@ -158,14 +158,14 @@ static lac_status index_shard(shard *s, lac_error *err) {
 static void index_shards(int64_t begin, int64_t end, void *context) {
   records *r = context;
   for (int64_t k = begin; k < end; k++) {
-    r->shards[k].status = index_shard(&r->shards[k], &r->errors[k]);
+    r->shards[k].status = index_records_of_shard(&r->shards[k], &r->errors[k]);
     if (r->n > MOST_OPEN && r->shards[k].reader) laci_reader_close_descriptor(r->shards[k].reader);
   }
 }
 
 /** Merges the shards into the set: numbers the images of all shards, one shard after the other, and
  * sets labels and classes. Fails with the error of the first shard that failed. */
-static lac_status number_images(laci_dataset *set, lac_error *err) {
+static lac_status merge_shards(laci_dataset *set, lac_error *err) {
   records *r = set->own;
   bool has_synsets = true;
   for (int k = 0; k < r->n; k++) {
@@ -193,7 +193,7 @@ static lac_status number_images(laci_dataset *set, lac_error *err) {
 /* ---- The shards ---- */
 
 /** Returns N for a name PART-00000-of-N; 0 for any other name. */
-static int shards_of_name(const char *name, const char *part) {
+static int parse_shard_count(const char *name, const char *part) {
   int at, of, length = 0;
   size_t n = strlen(part);
   if (strncmp(name, part, n) != 0 || strlen(name) != n + strlen("-00000-of-00000")) return 0;
@@ -207,11 +207,11 @@ static int shards_of_name(const char *name, const char *part) {
 
 /** Returns the number of shards that the file names in the folder state for the part. 0: there are
  * no shards; -1: names state different numbers. */
-static int count_shards(const char *folder, const char *part) {
+static int find_shard_count(const char *folder, const char *part) {
   int found = 0;
   DIR *files = opendir(folder);
   for (struct dirent *file; files && found >= 0 && (file = readdir(files));) {
-    int n = shards_of_name(file->d_name, part);
+    int n = parse_shard_count(file->d_name, part);
     if (n && found && n != found) found = -1;
     else if (n) found = n;
   }
@@ -220,13 +220,13 @@ static int count_shards(const char *folder, const char *part) {
 }
 
 bool laci_records_exist_in(const char *folder) {
-  return count_shards(folder, part_name(LACI_PART_TRAIN)) != 0 ||
-         count_shards(folder, part_name(LACI_PART_TEST)) != 0;
+  return find_shard_count(folder, shard_name_of_part(LACI_PART_TRAIN)) != 0 ||
+         find_shard_count(folder, shard_name_of_part(LACI_PART_TEST)) != 0;
 }
 
-static lac_status name_shards(laci_dataset *set, const char *part, lac_error *err) {
+static lac_status set_shard_paths(laci_dataset *set, const char *part, lac_error *err) {
   records *r = set->own;
-  int n = count_shards(set->folder, part);
+  int n = find_shard_count(set->folder, part);
   if (n == 0) {
     return laci_fail(err, LAC_NOT_FOUND, "%s: it has TFRecords, but no %s-00000-of-...",
                      set->folder, part);
@@ -242,7 +242,7 @@ static lac_status name_shards(laci_dataset *set, const char *part, lac_error *er
   for (int k = 0; k < n; k++) {
     char name[NAME];
     (void)snprintf(name, sizeof name, "%s-%05d-of-%05d", part, k, n);
-    r->shards[k].path = laci_path_in(&set->arena, set->folder, name);
+    r->shards[k].path = laci_path_join(&set->arena, set->folder, name);
     if (!r->shards[k].path) return laci_fail_memory(err, set->folder);
   }
   return LAC_OK;
@@ -263,12 +263,12 @@ lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *opti
   set->format = "tfrecords";
   set->augment = (laci_augment){.flip = true, .resized = true};
   set->preprocessing = laci_preprocessing_default();
-  lac_status st = name_shards(set, part_name(options->part), err);
+  lac_status st = set_shard_paths(set, shard_name_of_part(options->part), err);
   if (!st) st = laci_pool_create(0, &pool, err);
   if (st) return st;
   laci_pool_for(pool, r->n, 1, index_shards, r);
   laci_pool_destroy(pool);
-  st = number_images(set, err);
+  st = merge_shards(set, err);
   laci_free(r->errors);
   r->errors = NULL;
   return st;

@@ -16,11 +16,11 @@ static const double least_area = 0.08, least_aspect = 3.0 / 4, most_aspect = 4.0
 /** Returns random number `number` of draw `draw` for a sample, in [0, 1). */
 static double draw_unit(uint64_t seed, uint64_t sample, int draw, int number) {
   uint64_t counter = sample * (DRAWS * NUMBERS) + (uint64_t)(draw * NUMBERS + number);
-  return laci_rng_unit(seed, STREAM_REGION, counter);
+  return laci_rng_unit_interval(seed, STREAM_REGION, counter);
 }
 
-static bool draw_region(uint64_t seed, uint64_t sample, int draw, int width, int height,
-                        laci_region *r) {
+static bool try_random_region(uint64_t seed, uint64_t sample, int draw, int width, int height,
+                              laci_region *r) {
   double area = (double)width * height, low = log(least_aspect), high = log(most_aspect);
   area *= least_area + (1 - least_area) * draw_unit(seed, sample, draw, 0);
   double aspect = exp(low + (high - low) * draw_unit(seed, sample, draw, 1));
@@ -32,7 +32,7 @@ static bool draw_region(uint64_t seed, uint64_t sample, int draw, int width, int
   return true;
 }
 
-static laci_region middle_region(int width, int height) {
+static laci_region largest_middle_region(int width, int height) {
   laci_region r = {0, 0, width, height};
   double aspect = (double)width / height;
   if (aspect < least_aspect) r.height = (int)llrint(width / least_aspect);
@@ -47,7 +47,7 @@ static laci_region middle_region(int width, int height) {
 laci_region laci_draw_region(uint64_t seed, uint64_t sample, int width, int height) {
   laci_region r;
   for (int draw = 0; draw < DRAWS; draw++) {
-    if (draw_region(seed, sample, draw, width, height, &r)) return r;
+    if (try_random_region(seed, sample, draw, width, height, &r)) return r;
   }
-  return middle_region(width, height);
+  return largest_middle_region(width, height);
 }

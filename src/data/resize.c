@@ -14,7 +14,7 @@
 #include "base/memory.h"
 
 /** Reserves memory for n elements; old contents may be lost. Returns false if memory is short. */
-static bool reserve_array(void **array, size_t *capacity, size_t n, size_t size) {
+static bool reserve_elements(void **array, size_t *capacity, size_t n, size_t size) {
   if (n <= *capacity) return true;
   laci_free(*array);
   *array = laci_alloc(n, size);
@@ -22,7 +22,7 @@ static bool reserve_array(void **array, size_t *capacity, size_t n, size_t size)
   return *array != NULL;
 }
 
-void laci_taps_clear(laci_taps *taps) {
+void laci_resize_taps_clear(laci_taps *taps) {
   laci_free(taps->spans);
   laci_free(taps->weights);
   laci_free(taps->pairs);
@@ -33,8 +33,8 @@ void laci_taps_clear(laci_taps *taps) {
 /** Computes the span and the weights of pixel k of the result. Returns where the next pixel's
  * weights begin. The order of the floating-point operations must not change, since the results
  * depend on it. */
-static int32_t *set_span(laci_taps *taps, laci_tap_span *span, int in, double step, int64_t k,
-                         int32_t *weight) {
+static int32_t *compute_span_weights(laci_taps *taps, laci_tap_span *span, int in, double step,
+                                     int64_t k, int32_t *weight) {
   double reach = step > 1 ? step : 1;
   double centre = ((double)k + 0.5) * step;
   double low = centre - reach + 0.5, high = centre + reach + 0.5;
@@ -56,15 +56,15 @@ static int32_t *set_span(laci_taps *taps, laci_tap_span *span, int in, double st
 }
 
 /** Returns the number of pairs for `count` weights, padded to whole groups. */
-static size_t count_pairs(int count) {
+static size_t count_weight_pairs(int count) {
   return (size_t)((count + LACI_TAP_GROUP - 1) / LACI_TAP_GROUP * LACI_TAP_GROUP / 2);
 }
 
 /** Stores the weights of a span in pairs, the form for vector instructions. Returns where the next
  * pixel's pairs begin. */
-static laci_tap_pair *set_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
+static laci_tap_pair *store_weight_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
   const uint32_t low = (1U << LACI_TAP_LOW_BITS) - 1;
-  size_t n = count_pairs(span->count);
+  size_t n = count_weight_pairs(span->count);
   for (size_t at = 0; at < n; at++) {
     size_t x = 2 * at, count = (size_t)span->count;
     uint32_t a = x < count ? (uint32_t)span->weight[x] : 0;
@@ -76,23 +76,23 @@ static laci_tap_pair *set_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
   return pairs + n;
 }
 
-lac_status laci_taps_compute(laci_taps *taps, int in, int64_t out, int64_t first, int n,
-                             lac_error *err) {
+lac_status laci_resize_taps_compute(laci_taps *taps, int in, int64_t out, int64_t first, int n,
+                                    lac_error *err) {
   double step = (double)in / (double)out;
   size_t most = (size_t)ceil(step > 1 ? step : 1) * 2 + 1; /* taps of a pixel */
-  if (!reserve_array((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
-      !reserve_array((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
-                     sizeof *taps->weights) ||
-      !reserve_array((void **)&taps->pairs, &taps->n_pairs, (size_t)n * count_pairs((int)most),
-                     sizeof *taps->pairs) ||
-      !reserve_array((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
+  if (!reserve_elements((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
+      !reserve_elements((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
+                        sizeof *taps->weights) ||
+      !reserve_elements((void **)&taps->pairs, &taps->n_pairs,
+                        (size_t)n * count_weight_pairs((int)most), sizeof *taps->pairs) ||
+      !reserve_elements((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
     return laci_fail_memory(err, "resizing an image");
   }
   int32_t *weight = taps->weights;
   laci_tap_pair *pair = taps->pairs;
   for (int k = 0; k < n; k++) {
-    weight = set_span(taps, &taps->spans[k], in, step, first + k, weight);
-    pair = set_pairs(&taps->spans[k], pair);
+    weight = compute_span_weights(taps, &taps->spans[k], in, step, first + k, weight);
+    pair = store_weight_pairs(&taps->spans[k], pair);
   }
   taps->n = n;
   return LAC_OK;

@@ -10,8 +10,8 @@
 #include "kernel/image/resize.h"
 #include "lacuna/status.h"
 
-/** The weights of one axis. Zero-initialized, there are none; the next laci_taps_compute reuses the
- * memory. */
+/** The weights of one axis. Zero-initialized, there are none; the next laci_resize_taps_compute
+ * reuses the memory. */
 typedef struct laci_taps {
   int n;                /* pixels of the result */
   laci_tap_span *spans; /* [n] */
@@ -23,8 +23,8 @@ typedef struct laci_taps {
 
 /** Computes the weights for pixels [first, first + n) of an axis that is resized from `in` to `out`
  * pixels. */
-LAC_MUST_CHECK lac_status laci_taps_compute(laci_taps *taps, int in, int64_t out, int64_t first,
-                                            int n, lac_error *err);
-void laci_taps_clear(laci_taps *taps);
+LAC_MUST_CHECK lac_status laci_resize_taps_compute(laci_taps *taps, int in, int64_t out,
+                                                   int64_t first, int n, lac_error *err);
+void laci_resize_taps_clear(laci_taps *taps);
 
 #endif

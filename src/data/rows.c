@@ -64,7 +64,7 @@ lac_status laci_rows_open_in_file(const laci_rows_source *source, laci_rows **ro
   laci_npy_header header;
   *rows = NULL;
   lac_status st = laci_npy_header_parse(source->name, source->first, source->n_first, &header, err);
-  if (!st && header.opaque) st = laci_npy_fail_opaque(source->name, err);
+  if (!st && header.opaque) st = laci_npy_fail_untyped(source->name, err);
   if (!st) st = check_size(source, &header, err);
   if (st || header.big_endian || (header.fortran_order && header.type.shape.rank > 1)) return st;
   st = rows_create(source->name, &header.type, rows, err);
@@ -90,8 +90,8 @@ lac_status laci_rows_open_memory(const laci_rows_memory *memory, laci_rows **row
 }
 
 /* Reads the whole array into memory, which needs twice its size while elements are reordered. */
-static lac_status open_whole(const char *path, const laci_reader *reader, laci_budget *budget,
-                             laci_rows **rows, lac_error *err) {
+static lac_status open_rows_of_whole_array(const char *path, const laci_reader *reader,
+                                           laci_budget *budget, laci_rows **rows, lac_error *err) {
   laci_npy array;
   if (budget) {
     laci_budget_add(budget, 2 * (uint64_t)laci_reader_size(reader), "%.200s", path);
@@ -117,11 +117,11 @@ lac_status laci_rows_open(const char *path, laci_budget *budget, laci_rows **row
       .n_first = size < LACI_ROWS_HEADER_BYTES ? size : LACI_ROWS_HEADER_BYTES};
   uint8_t *first = laci_alloc(source.n_first, 1);
   source.first = first;
-  st = first ? laci_reader_fetch(reader, 0, source.n_first, first, err)
+  st = first ? laci_reader_copy_range(reader, 0, source.n_first, first, err)
              : laci_fail_memory(err, path);
   if (!st) st = laci_rows_open_in_file(&source, rows, err);
   laci_free(first);
-  if (!st && !*rows) st = open_whole(path, reader, budget, rows, err);
+  if (!st && !*rows) st = open_rows_of_whole_array(path, reader, budget, rows, err);
   if (!st && (*rows)->reader) (*rows)->own = reader;
   else laci_reader_close(reader);
   return st;
@@ -137,7 +137,7 @@ void laci_rows_close(laci_rows *rows) {
 
 const char *laci_rows_name(const laci_rows *rows) { return rows->name; }
 const laci_type *laci_rows_type(const laci_rows *rows) { return &rows->type; }
-int64_t laci_rows_width(const laci_rows *rows) { return rows->width; }
+int64_t laci_rows_elements_per_row(const laci_rows *rows) { return rows->width; }
 
 /* Finds the bytes of a row: a view of them, or a copy in *memory, which the caller frees. */
 static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
@@ -156,8 +156,8 @@ static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **b
   if (rows->memory.fetch) {
     return rows->memory.fetch(rows->memory.context, rows->name, row, *memory, err);
   }
-  return laci_reader_fetch(rows->reader, rows->offset + (size_t)row * rows->row_bytes,
-                           rows->row_bytes, *memory, err);
+  return laci_reader_copy_range(rows->reader, rows->offset + (size_t)row * rows->row_bytes,
+                                rows->row_bytes, *memory, err);
 }
 
 static lac_status fail_kind(const laci_rows *rows, const char *wanted, lac_error *err) {
@@ -180,7 +180,7 @@ lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out, 
   uint8_t *memory;
   if (!laci_dtype_is_integer(rows->type.dtype)) return fail_kind(rows, "integers", err);
   lac_status st = find_row(rows, row, &bytes, &memory, err);
-  if (!st) laci_read_i(rows->type.dtype, bytes, 0, rows->width, out);
+  if (!st) laci_read_i64(rows->type.dtype, bytes, 0, rows->width, out);
   for (int64_t k = 0; !st && rows->type.dtype == LAC_DTYPE_BOOL && k < rows->width; k++)
     out[k] = out[k] != 0;
   laci_free(memory);
@@ -206,7 +206,7 @@ static bool is_finite_row(const float *row, int64_t width) {
 
 lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at, const float *row,
                                   lac_error *err) {
-  const int64_t width = laci_rows_width(rows);
+  const int64_t width = laci_rows_elements_per_row(rows);
   int64_t e = 0;
   if (is_finite_row(row, width)) return LAC_OK;
   while (isfinite(row[e])) e++;

@@ -37,7 +37,7 @@ const char *laci_rows_name(const laci_rows *rows);
 /** Returns the array's type; all sizes are known, rank 0 to 8. */
 const laci_type *laci_rows_type(const laci_rows *rows);
 /** Returns the elements of a row; an array of rank 0 has one row of one element. */
-int64_t laci_rows_width(const laci_rows *rows);
+int64_t laci_rows_elements_per_row(const laci_rows *rows);
 
 /** Reads row `row`, 0 <= row < dims[0], as floats or as integers, whichever the array holds; the
  * wrong function fails LAC_BAD_ARGUMENT. out[width]. Fails LAC_IO, LAC_NO_MEMORY. Any thread. */

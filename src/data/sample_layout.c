@@ -11,7 +11,7 @@
 #include "data/samples.h"
 #include "tensor/buf.h"
 
-int laci_sample_batch_axis(const laci_sample_input *inputs, int n, int at) {
+int laci_sample_find_batch_axis(const laci_sample_input *inputs, int n, int at) {
   const laci_shape *shape = &inputs[at].type.shape;
   int64_t batch = 0;
   int n_open = 0, open = 0;
@@ -44,8 +44,8 @@ static lac_status fail_mismatch(const laci_sample_input *input, const laci_sampl
 
 /* Returns the first axis of the input, other than `except`, whose size differs from the array's.
  * The array's first `skipped` axes are left out. -1: all sizes fit. */
-static int axis_that_differs(const laci_sample_input *input, const laci_sample_array *array,
-                             int skipped, int except) {
+static int find_differing_axis(const laci_sample_input *input, const laci_sample_array *array,
+                               int skipped, int except) {
   const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
   for (int axis = 0; axis < wanted->rank; axis++) {
     if (axis == except || wanted->dims[axis] < 0) continue;
@@ -71,8 +71,8 @@ static lac_status fail_rank(const laci_sample_input *input, const laci_sample_ar
   return fail_mismatch(input, array, why, err);
 }
 
-static lac_status check_kind(const laci_sample_input *input, const laci_sample_array *array,
-                             lac_error *err) {
+static lac_status check_number_kind(const laci_sample_input *input, const laci_sample_array *array,
+                                    lac_error *err) {
   const bool floats = laci_dtype_is_float(array->type->dtype);
   if (input->type.dtype == LAC_DTYPE_NONE || laci_dtype_is_float(input->type.dtype) == floats)
     return LAC_OK;
@@ -82,7 +82,7 @@ static lac_status check_kind(const laci_sample_input *input, const laci_sample_a
 /* ---- The layout of one array ---- */
 
 /* Makes the shape of one sample from the array's, after `skipped` axes. */
-static laci_shape shape_of_one(const laci_shape *found, int skipped, int axis) {
+static laci_shape shape_of_one_sample(const laci_shape *found, int skipped, int axis) {
   laci_shape one = {.rank = found->rank - skipped};
   for (int k = 0; k < one.rank; k++) one.dims[k] = found->dims[k + skipped];
   if (axis >= 0) one.dims[axis] = 1;
@@ -93,17 +93,17 @@ static lac_status find_layout(const laci_sample_input *inputs, const laci_sample
                               int n, int at, laci_sample_layout *to, lac_error *err) {
   const laci_sample_input *input = &inputs[at];
   const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
-  const int batch_axis = laci_sample_batch_axis(inputs, n, at);
-  lac_status st = check_kind(input, array, err);
+  const int batch_axis = laci_sample_find_batch_axis(inputs, n, at);
+  lac_status st = check_number_kind(input, array, err);
   if (st) return st;
   if (found->rank < 1 && wanted->rank != 0)
     return fail_mismatch(input, array, "wanted samples along the first axis", err);
   if (wanted->rank >= 0 && found->rank == wanted->rank + 1) {
-    const int axis = axis_that_differs(input, array, 1, -1);
+    const int axis = find_differing_axis(input, array, 1, -1);
     if (axis >= 0) return fail_axis(input, array, 1, axis, err);
     const bool joins = batch_axis >= 0 && found->dims[batch_axis + 1] == 1;
     *to = (laci_sample_layout){LACI_LAYOUT_STACK, 0, joins ? batch_axis : -1,
-                               shape_of_one(found, 1, -1)};
+                               shape_of_one_sample(found, 1, -1)};
     return LAC_OK;
   }
   if (wanted->rank >= 0 && found->rank != wanted->rank) return fail_rank(input, array, err);
@@ -112,41 +112,43 @@ static lac_status find_layout(const laci_sample_input *inputs, const laci_sample
     return LAC_OK;
   }
   int axis = batch_axis;
-  const int differs = axis_that_differs(input, array, 0, axis);
+  const int differs = find_differing_axis(input, array, 0, axis);
   if (differs >= 0) { /* samples along another axis: only if all others fit */
-    if (axis_that_differs(input, array, 0, differs) >= 0 || wanted->dims[differs] != 1)
+    if (find_differing_axis(input, array, 0, differs) >= 0 || wanted->dims[differs] != 1)
       return fail_axis(input, array, 0, differs, err);
     axis = differs;
   }
-  *to = (laci_sample_layout){LACI_LAYOUT_ROWS, axis, axis, shape_of_one(found, 0, axis)};
+  *to = (laci_sample_layout){LACI_LAYOUT_ROWS, axis, axis, shape_of_one_sample(found, 0, axis)};
   return LAC_OK;
 }
 
 /* ---- All arrays ---- */
 
-static int64_t count_in(const laci_sample_array *array, const laci_sample_layout *layout) {
+static int64_t count_samples_in_array(const laci_sample_array *array,
+                                      const laci_sample_layout *layout) {
   if (layout->kind == LACI_LAYOUT_SAME) return 1;
   return array->type->shape.dims[layout->kind == LACI_LAYOUT_STACK ? 0 : layout->axis];
 }
 
 /* Has the array the shape that the network declares for its input? It may then be one sample or
  * several. */
-static bool is_whole_input(const laci_sample_input *input, const laci_sample_array *array) {
+static bool has_shape_of_whole_input(const laci_sample_input *input,
+                                     const laci_sample_array *array) {
   const laci_shape *shape = &input->type.shape;
   return shape->rank == array->type->shape.rank && laci_shape_is_known(shape) &&
-         axis_that_differs(input, array, 0, -1) < 0;
+         find_differing_axis(input, array, 0, -1) < 0;
 }
 
 /* Makes the array the input of every sample. */
-static void use_for_all(const laci_sample_input *input, const laci_sample_array *array,
-                        laci_sample_layout *layout) {
+static void share_array_by_samples(const laci_sample_input *input, const laci_sample_array *array,
+                                   laci_sample_layout *layout) {
   const laci_shape *declared = &input->type.shape, *found = &array->type->shape;
   const int axis = layout->batch_axis;
   const bool stacked = layout->kind == LACI_LAYOUT_STACK;
   const bool joins = !stacked && axis >= 0 && found->dims[axis] == 1 &&
                      (declared->rank < 0 || declared->dims[axis] < 0);
   *layout = (laci_sample_layout){LACI_LAYOUT_SAME, -1, joins ? axis : -1,
-                                 shape_of_one(found, stacked ? 1 : 0, -1)};
+                                 shape_of_one_sample(found, stacked ? 1 : 0, -1)};
 }
 
 /* Returns the number of samples: the largest that an array has, of the arrays that must contain
@@ -156,9 +158,9 @@ static int64_t count_samples(const laci_sample_input *inputs, const laci_sample_
   int64_t sure = -1, any = -1;
   for (int k = 0; k < n; k++) {
     if (layouts[k].kind == LACI_LAYOUT_NONE || layouts[k].kind == LACI_LAYOUT_SAME) continue;
-    const int64_t count = count_in(&arrays[k], &layouts[k]);
+    const int64_t count = count_samples_in_array(&arrays[k], &layouts[k]);
     if (any < 0) any = count;
-    if (!is_whole_input(&inputs[k], &arrays[k]) && count > sure) sure = count;
+    if (!has_shape_of_whole_input(&inputs[k], &arrays[k]) && count > sure) sure = count;
   }
   return sure >= 0 ? sure : any >= 0 ? any : 1;
 }
@@ -176,24 +178,24 @@ lac_status laci_sample_layouts_find(const laci_sample_input *inputs,
   *n_samples = count_samples(inputs, arrays, n, layouts);
   for (int k = 0; k < n; k++) {
     if (layouts[k].kind == LACI_LAYOUT_NONE) continue;
-    const int64_t count = count_in(&arrays[k], &layouts[k]);
+    const int64_t count = count_samples_in_array(&arrays[k], &layouts[k]);
     if (count == *n_samples) continue;
-    if (count != 1 && !is_whole_input(&inputs[k], &arrays[k])) {
+    if (count != 1 && !has_shape_of_whole_input(&inputs[k], &arrays[k])) {
       return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld samples, but another input has %lld",
                        arrays[k].name, (long long)count, (long long)*n_samples);
     }
-    use_for_all(&inputs[k], &arrays[k], &layouts[k]);
+    share_array_by_samples(&inputs[k], &arrays[k], &layouts[k]);
   }
   return LAC_OK;
 }
 
-lac_status laci_sample_layout_of_one(const laci_sample_input *inputs, int n, int at,
-                                     const laci_sample_array *array, laci_sample_layout *layout,
-                                     lac_error *err) {
+lac_status laci_sample_layout_find_single(const laci_sample_input *inputs, int n, int at,
+                                          const laci_sample_array *array,
+                                          laci_sample_layout *layout, lac_error *err) {
   const laci_sample_input *input = &inputs[at];
   const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
-  const int axis = laci_sample_batch_axis(inputs, n, at);
-  lac_status st = check_kind(input, array, err);
+  const int axis = laci_sample_find_batch_axis(inputs, n, at);
+  lac_status st = check_number_kind(input, array, err);
   if (st) return st;
   laci_type type = *array->type;
   if (wanted->rank > 0 && found->rank == wanted->rank - 1) {
@@ -203,15 +205,15 @@ lac_status laci_sample_layout_of_one(const laci_sample_input *inputs, int n, int
   }
   if (wanted->rank >= 0 && type.shape.rank != wanted->rank) return fail_rank(input, array, err);
   const laci_sample_array whole = {array->name, &type};
-  const int differs = axis_that_differs(input, &whole, 0, -1);
+  const int differs = find_differing_axis(input, &whole, 0, -1);
   if (differs >= 0) return fail_axis(input, &whole, 0, differs, err);
   const bool joins = axis >= 0 && type.shape.dims[axis] == 1;
   *layout = (laci_sample_layout){LACI_LAYOUT_STACK, 0, joins ? axis : -1, type.shape};
   return LAC_OK;
 }
 
-void laci_sample_layout_place(const laci_sample_layout *layout, size_t element, int64_t at,
-                              int64_t n, const void *sample, void *batch) {
+void laci_sample_layout_copy_to_batch(const laci_sample_layout *layout, size_t element, int64_t at,
+                                      int64_t n, const void *sample, void *batch) {
   const laci_shape *one = &layout->one;
   const int axis = layout->batch_axis < 0 ? 0 : layout->batch_axis;
   const size_t outer = (size_t)laci_shape_count_range(one, 0, axis);

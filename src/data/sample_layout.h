@@ -32,7 +32,7 @@ typedef struct laci_sample_array {
 /** Returns the axis of input `at` along which its samples form a batch. It is the axis whose
  * symbolic size is that of the first open axis 0 of any input. Else it is axis 0 if that is open,
  * else the only open axis, else 0. -1: the input is a single number. */
-int laci_sample_batch_axis(const laci_sample_input *inputs, int n, int at);
+int laci_sample_find_batch_axis(const laci_sample_input *inputs, int n, int at);
 
 /** Finds the layouts of n inputs and the number of samples, the largest that an array has. If some
  * arrays have several samples, one with a single sample is used for all of them. Fails
@@ -43,13 +43,14 @@ LAC_MUST_CHECK lac_status laci_sample_layouts_find(const laci_sample_input *inpu
                                                    lac_error *err);
 /** Finds the layout of an array that has one sample: it has the input's axes, or all but the batch
  * axis. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_sample_layout_of_one(const laci_sample_input *inputs, int n, int at,
-                                                    const laci_sample_array *array,
-                                                    laci_sample_layout *layout, lac_error *err);
+LAC_MUST_CHECK lac_status laci_sample_layout_find_single(const laci_sample_input *inputs, int n,
+                                                         int at, const laci_sample_array *array,
+                                                         laci_sample_layout *layout,
+                                                         lac_error *err);
 
 /** Copies one sample to place `at` of a batch of n samples. sample: elements in the shape
  * layout->one; element: bytes of an element. */
-void laci_sample_layout_place(const laci_sample_layout *layout, size_t element, int64_t at,
-                              int64_t n, const void *sample, void *batch);
+void laci_sample_layout_copy_to_batch(const laci_sample_layout *layout, size_t element, int64_t at,
+                                      int64_t n, const void *sample, void *batch);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { MOST_COPIES = 1000 };
 
-static lac_status count_samples(laci_samples *s, lac_error *err) {
+static lac_status choose_sample_counts(laci_samples *s, lac_error *err) {
   const laci_samples_options *o = &s->options;
   if (s->available < 1) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", s->path);
   s->taken = laci_min(o->n, s->available);
@@ -61,7 +61,8 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
   return s->text ? LAC_OK : laci_fail_memory(err, s->path);
 }
 
-static const laci_samples_kind *kind_of(const char *path, const laci_samples_options *options) {
+static const laci_samples_kind *find_samples_kind(const char *path,
+                                                  const laci_samples_options *options) {
   if (options->synthetic) return &laci_samples_synthetic;
   if (options->drawn) return &laci_samples_of_drawn;
   if (!options->arrays && laci_folder_has_archives(path)) return &laci_samples_of_files;
@@ -77,7 +78,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   laci_samples *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, path);
   s->options = *options;
-  s->kind = kind_of(path, options);
+  s->kind = find_samples_kind(path, options);
   s->path = laci_arena_text(&s->arena, path);
   s->n_forms = 1;
   s->types = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->types);
@@ -86,7 +87,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (!s->path || !s->types || !s->axes || !s->constants) st = laci_fail_memory(err, path);
   if (!st) st = laci_samples_check_constants(s, err);
   if (!st) st = s->kind->open(s, err);
-  if (!st) st = count_samples(s, err);
+  if (!st) st = choose_sample_counts(s, err);
   if (!st && s->kind->label) st = s->kind->label(s, err);
   if (!st) st = write_description(s, err);
   s->options.budget = NULL; /* these options are only used while the samples are opened and may be
@@ -121,12 +122,14 @@ int64_t laci_samples_count_held_back(const laci_samples *s) { return s->held_bac
 int64_t laci_samples_count_judging(const laci_samples *s) { return s->judging; }
 int64_t laci_samples_count_available(const laci_samples *s) { return s->available; }
 const laci_type *laci_samples_type(const laci_samples *s, int input) { return &s->types[input]; }
-int laci_samples_axis(const laci_samples *s, int input) { return s->axes[input]; }
+int laci_samples_batch_axis(const laci_samples *s, int input) { return s->axes[input]; }
 const void *laci_samples_constant(const laci_samples *s, int input) {
   return s->axes[input] < 0 ? s->constants[input] : NULL;
 }
-bool laci_samples_are_single(const laci_samples *s) { return s->is_single || s->n_forms > 1; }
-int laci_samples_count_forms(const laci_samples *s) { return s->n_forms; }
+bool laci_samples_need_batch_of_one(const laci_samples *s) {
+  return s->is_single || s->n_forms > 1;
+}
+int laci_samples_count_shape_sets(const laci_samples *s) { return s->n_forms; }
 const int64_t *laci_samples_labels(const laci_samples *s) { return s->labels; }
 const char *laci_samples_description(const laci_samples *s) { return s->text; }
 
@@ -142,7 +145,7 @@ lac_status laci_samples_read_batch(laci_samples *s, int64_t first, int64_t n, vo
 /* Places are numbered in this order. First come k distinct samples to work with, and then their
  * copies: place p is sample p mod k of the permutation, in copy p / k. Then come the samples that
  * are held back, and last the samples for judging. */
-int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
+int64_t laci_samples_data_index_and_copy(const laci_samples *s, int64_t place, int *copy) {
   int64_t worked_on = s->count - s->held_back, distinct = s->taken - s->held_back;
   bool held = place >= worked_on;
   *copy = held ? 0 : (int)(place / distinct);
@@ -150,15 +153,15 @@ int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
   return laci_shuffled_index(s->options.seed, 0, s->available, at);
 }
 
-int64_t laci_samples_number(const laci_samples *s, int64_t place) {
+int64_t laci_samples_data_index(const laci_samples *s, int64_t place) {
   int copy;
-  return laci_samples_index_at(s, place, &copy);
+  return laci_samples_data_index_and_copy(s, place, &copy);
 }
 
-int laci_samples_form(const laci_samples *s, int64_t place) {
-  return s->form_of ? s->form_of[laci_samples_number(s, place)] : 0;
+int laci_samples_shape_set(const laci_samples *s, int64_t place) {
+  return s->form_of ? s->form_of[laci_samples_data_index(s, place)] : 0;
 }
 
-const laci_shape *laci_samples_form_shapes(const laci_samples *s, int form) {
+const laci_shape *laci_samples_shapes_of_set(const laci_samples *s, int form) {
   return s->form_shapes ? s->form_shapes + (size_t)form * (size_t)s->options.n_inputs : NULL;
 }

@@ -44,7 +44,7 @@ typedef struct laci_synthetic_input {
   const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels in the place of drawn
                                images; read while the samples are opened. NULL: none */
   const int64_t *fitted_at; /* the sample at whose place each fitted image is used, by
-                               laci_samples_number */
+                               laci_samples_data_index */
   int64_t n_fitted;
   float mean[3],
       std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
@@ -137,23 +137,23 @@ int64_t laci_samples_count_judging(const laci_samples *samples);
 /** Returns the number of samples in the data. */
 int64_t laci_samples_count_available(const laci_samples *samples);
 /** Returns the index in the data of the sample at a place, 0 <= place < count + judging. */
-int64_t laci_samples_number(const laci_samples *samples, int64_t place);
+int64_t laci_samples_data_index(const laci_samples *samples, int64_t place);
 /** Returns the type of an input for one sample: F32 or I64. */
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
 /** Returns the axis of an input along which samples make a batch; -1: its content does not depend
  * on the number of samples. */
-int laci_samples_axis(const laci_samples *samples, int input);
+int laci_samples_batch_axis(const laci_samples *samples, int input);
 /** Returns the content of an input that is the same for all samples, as floats or int64. NULL: the
  * samples differ, or the input has an axis of samples. */
 const void *laci_samples_constant(const laci_samples *samples, int input);
 /** Must each sample be a batch of its own? */
-bool laci_samples_are_single(const laci_samples *samples);
+bool laci_samples_need_batch_of_one(const laci_samples *samples);
 /** A form is a set of input shapes; samples of equal shapes have the same form, 0 .. count - 1.
- * laci_samples_count_forms returns the number of forms, laci_samples_form the form of the sample at
- * a place, and laci_samples_form_shapes the shapes of a form's inputs, [n_inputs]. */
-int laci_samples_count_forms(const laci_samples *samples);
-int laci_samples_form(const laci_samples *samples, int64_t place);
-const laci_shape *laci_samples_form_shapes(const laci_samples *samples, int form);
+ * laci_samples_count_shape_sets returns the number of forms, laci_samples_shape_set the form of the
+ * sample at a place, and laci_samples_shapes_of_set the shapes of a form's inputs, [n_inputs]. */
+int laci_samples_count_shape_sets(const laci_samples *samples);
+int laci_samples_shape_set(const laci_samples *samples, int64_t place);
+const laci_shape *laci_samples_shapes_of_set(const laci_samples *samples, int form);
 /** Returns the class of each sample, [count + judging]; NULL: the data have no labels. */
 const int64_t *laci_samples_labels(const laci_samples *samples);
 /** Returns the data set of the images, and their preprocessing; NULL for other samples. */

@@ -42,7 +42,7 @@ static lac_status fail_unknown(const laci_samples *s, const char *name, lac_erro
 
 /* Returns where to store the rows of the array called `name`. NULL: the name is neither an input
  * nor "labels". */
-static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
+static laci_rows **find_rows_of_array(const laci_samples *s, const char *name) {
   array_samples *own = s->own;
   for (int k = 0; k < s->options.n_inputs; k++) {
     if (strcmp(s->options.inputs[k].name, name) == 0) return &own->inputs[k].rows;
@@ -51,11 +51,11 @@ static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
 }
 
 /* Moves each array of the list to the input of its name. */
-static lac_status take_arrays(laci_samples *s, laci_array_list *list, lac_error *err) {
+static lac_status take_arrays_of_list(laci_samples *s, laci_array_list *list, lac_error *err) {
   array_samples *own = s->own;
   for (int k = 0; k < list->n; k++) {
     const bool single = list->names[k][0] == '\0' && !s->options.arrays && list->n == 1;
-    laci_rows **place = single ? &own->inputs[0].rows : rows_of_array(s, list->names[k]);
+    laci_rows **place = single ? &own->inputs[0].rows : find_rows_of_array(s, list->names[k]);
     if (!place) return fail_unknown(s, list->names[k], err);
     *place = list->rows[k];
     list->rows[k] = NULL;
@@ -63,7 +63,7 @@ static lac_status take_arrays(laci_samples *s, laci_array_list *list, lac_error 
   return LAC_OK;
 }
 
-static lac_status open_all(laci_samples *s, lac_error *err) {
+static lac_status open_arrays_of_inputs(laci_samples *s, lac_error *err) {
   array_samples *own = s->own;
   const laci_samples_options *o = &s->options;
   laci_array_list list;
@@ -78,14 +78,14 @@ static lac_status open_all(laci_samples *s, lac_error *err) {
         "each",
         s->path, o->n_inputs);
   }
-  if (!st) st = take_arrays(s, &list, err);
+  if (!st) st = take_arrays_of_list(s, &list, err);
   own->npz = laci_array_list_close_but_npz(&list);
   return st;
 }
 
 /* ---- Layouts ---- */
 
-static size_t element_bytes(const laci_samples *s, int input) {
+static size_t bytes_of_element(const laci_samples *s, int input) {
   return s->types[input].dtype == LAC_DTYPE_F32 ? sizeof(float) : sizeof(int64_t);
 }
 
@@ -99,15 +99,16 @@ static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void 
 
 /* Reads a whole array into memory. Only arrays whose samples are along their first axis can be read
  * one sample at a time. */
-static lac_status read_whole(laci_samples *s, int input, lac_error *err) {
+static lac_status read_whole_array(laci_samples *s, int input, lac_error *err) {
   array_samples *own = s->own;
   const laci_rows *rows = own->inputs[input].rows;
   const laci_shape *shape = &laci_rows_type(rows)->shape;
-  const int64_t n = shape->rank > 0 ? shape->dims[0] : 1, width = laci_rows_width(rows);
-  const size_t element = element_bytes(s, input);
+  const int64_t n = shape->rank > 0 ? shape->dims[0] : 1, width = laci_rows_elements_per_row(rows);
+  const size_t element = bytes_of_element(s, input);
   laci_budget *budget = s->options.budget;
   if (budget) {
-    laci_budget_add(budget, laci_bytes_of(n * width, element), "%.200s", laci_rows_name(rows));
+    laci_budget_add(budget, laci_count_bytes_saturated(n * width, element), "%.200s",
+                    laci_rows_name(rows));
     lac_status st = laci_budget_check(budget, "reading the samples", err);
     if (st) return st;
   }
@@ -124,18 +125,18 @@ static lac_status read_whole(laci_samples *s, int input, lac_error *err) {
 
 /* Sets what the batches of an input need: type, axis and buffers. If the content is the same for
  * all batches, it becomes a constant. */
-static lac_status use_layout(laci_samples *s, int input, lac_error *err) {
+static lac_status set_batch_axis_and_type(laci_samples *s, int input, lac_error *err) {
   array_samples *own = s->own;
   array_input *in = &own->inputs[input];
   const bool floats = laci_dtype_is_float(laci_rows_type(in->rows)->dtype);
   s->types[input] = (laci_type){floats ? LAC_DTYPE_F32 : LAC_DTYPE_I64, in->layout.one};
   s->axes[input] = in->layout.batch_axis;
   if (in->layout.kind == LACI_LAYOUT_STACK && in->layout.batch_axis < 0) s->is_single = true;
-  const size_t bytes = (size_t)laci_shape_count(&in->layout.one) * element_bytes(s, input);
+  const size_t bytes = (size_t)laci_shape_count(&in->layout.one) * bytes_of_element(s, input);
   if (bytes > own->sample_bytes) own->sample_bytes = bytes;
   const bool by_row = in->layout.kind == LACI_LAYOUT_STACK ||
                       (in->layout.kind == LACI_LAYOUT_ROWS && in->layout.axis == 0);
-  lac_status st = by_row ? LAC_OK : read_whole(s, input, err);
+  lac_status st = by_row ? LAC_OK : read_whole_array(s, input, err);
   if (st || in->layout.kind != LACI_LAYOUT_SAME || in->layout.batch_axis >= 0) return st;
   s->constants[input] = in->whole;
   in->whole = NULL;
@@ -151,7 +152,7 @@ static lac_status find_layouts(laci_samples *s, lac_error *err) {
   for (int k = 0; k < n && !st; k++) {
     const laci_rows *rows = own->inputs[k].rows;
     bool found = false;
-    st = laci_samples_take_constant(s, k, &found, err);
+    st = laci_samples_make_constant(s, k, &found, err);
     if (st) break;
     if (rows) arrays[k] = (laci_sample_array){laci_rows_name(rows), laci_rows_type(rows)};
     if (rows && found) {
@@ -168,7 +169,7 @@ static lac_status find_layouts(laci_samples *s, lac_error *err) {
   }
   for (int k = 0; k < n && !st; k++) {
     own->inputs[k].layout = layouts[k];
-    if (own->inputs[k].rows) st = use_layout(s, k, err);
+    if (own->inputs[k].rows) st = set_batch_axis_and_type(s, k, err);
   }
   own->sample = st ? NULL : laci_alloc(own->sample_bytes + 1, 1);
   if (!st && !own->sample) st = laci_fail_memory(err, s->path);
@@ -180,10 +181,10 @@ static lac_status find_layouts(laci_samples *s, lac_error *err) {
 /* ---- Batches ---- */
 
 /* Copies sample `at` out of a whole array. If all samples share the array, copies all of it. */
-static void copy_from_whole(const laci_samples *s, int input, int64_t at, char *to) {
+static void copy_sample_from_whole(const laci_samples *s, int input, int64_t at, char *to) {
   const array_samples *own = s->own;
   const array_input *in = &own->inputs[input];
-  const size_t element = element_bytes(s, input);
+  const size_t element = bytes_of_element(s, input);
   const laci_shape *one = &in->layout.one;
   if (in->layout.kind == LACI_LAYOUT_SAME) {
     memcpy(to, in->whole, (size_t)laci_shape_count(one) * element);
@@ -197,24 +198,25 @@ static void copy_from_whole(const laci_samples *s, int input, int64_t at, char *
     memcpy(to + (size_t)k * inner, (const char *)in->whole + (size_t)(k * n + at) * inner, inner);
 }
 
-static lac_status read_sample(laci_samples *s, int input, int64_t at, lac_error *err) {
+static lac_status read_sample_of_input(laci_samples *s, int input, int64_t at, lac_error *err) {
   array_samples *own = s->own;
   const array_input *in = &own->inputs[input];
   if (!in->whole)
     return read_row(in->rows, at, s->types[input].dtype == LAC_DTYPE_F32, own->sample, err);
-  copy_from_whole(s, input, at, own->sample);
+  copy_sample_from_whole(s, input, at, own->sample);
   return LAC_OK;
 }
 
-static lac_status read_input(laci_samples *s, int input, int64_t first, int64_t n, void *to,
-                             lac_error *err) {
+static lac_status read_batch_of_input(laci_samples *s, int input, int64_t first, int64_t n,
+                                      void *to, lac_error *err) {
   const array_samples *own = s->own;
   const laci_sample_layout *layout = &own->inputs[input].layout;
   lac_status st = LAC_OK;
   for (int64_t k = 0; k < n && !st; k++) {
     int copy;
-    st = read_sample(s, input, laci_samples_index_at(s, first + k, &copy), err);
-    if (!st) laci_sample_layout_place(layout, element_bytes(s, input), k, n, own->sample, to);
+    st = read_sample_of_input(s, input, laci_samples_data_index_and_copy(s, first + k, &copy), err);
+    if (!st)
+      laci_sample_layout_copy_to_batch(layout, bytes_of_element(s, input), k, n, own->sample, to);
   }
   return st;
 }
@@ -223,7 +225,7 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
                              lac_error *err) {
   lac_status st = LAC_OK;
   for (int input = 0; input < s->options.n_inputs && !st; input++) {
-    if (!s->constants[input]) st = read_input(s, input, first, n, to[input], err);
+    if (!s->constants[input]) st = read_batch_of_input(s, input, first, n, to[input], err);
     else laci_samples_copy_constant(s, input, n, to[input]);
   }
   if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -246,7 +248,7 @@ static void close_arrays(laci_samples *s) {
 
 /* ---- Opening ---- */
 
-static lac_status check_image_options(const laci_samples *s, lac_error *err) {
+static lac_status check_no_image_options(const laci_samples *s, lac_error *err) {
   const laci_samples_options *o = &s->options;
   const char *what = o->copies > 0                  ? "changed copies"
                      : o->resize > 0 || o->crop > 0 ? "resizing and cropping"
@@ -257,27 +259,27 @@ static lac_status check_image_options(const laci_samples *s, lac_error *err) {
                    what, "are");
 }
 
-static lac_status open_arrays(laci_samples *s, lac_error *err) {
-  lac_status st = check_image_options(s, err);
+static lac_status open_array_samples(laci_samples *s, lac_error *err) {
+  lac_status st = check_no_image_options(s, err);
   if (st) return st;
   array_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
   own->inputs = laci_alloc((size_t)s->options.n_inputs + 1, sizeof *own->inputs);
   if (!own->inputs) return laci_fail_memory(err, s->path);
-  st = open_all(s, err);
+  st = open_arrays_of_inputs(s, err);
   if (!st) st = find_layouts(s, err);
   return st || !own->labels ? st : laci_check_labels(own->labels, s->available, err);
 }
 
-static lac_status label_arrays(laci_samples *s, lac_error *err) {
+static lac_status read_array_labels(laci_samples *s, lac_error *err) {
   const array_samples *own = s->own;
   if (!own->labels) return LAC_OK;
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++) {
     int copy;
-    int64_t at = laci_samples_index_at(s, place, &copy);
+    int64_t at = laci_samples_data_index_and_copy(s, place, &copy);
     lac_status st = laci_rows_read_i64(own->labels, at, &s->labels[place], err);
     if (!st && s->labels[place] < 0) {
       st = laci_fail(err, LAC_BAD_VALUE, "%s: label %lld of sample %lld, wanted 0 or more",
@@ -288,8 +290,8 @@ static lac_status label_arrays(laci_samples *s, lac_error *err) {
   return LAC_OK;
 }
 
-const laci_samples_kind laci_samples_of_arrays = {.open = open_arrays,
-                                                  .label = label_arrays,
+const laci_samples_kind laci_samples_of_arrays = {.open = open_array_samples,
+                                                  .label = read_array_labels,
                                                   .read = read_batch,
                                                   .close = close_arrays,
                                                   .noun = "samples of"};

@@ -42,14 +42,14 @@ static lac_status find_shape(const laci_samples *s, int input, int axis, laci_sh
                    in->name, laci_shape_text(&in->type.shape, text, sizeof text));
 }
 
-lac_status laci_samples_take_constant(laci_samples *s, int input, bool *found, lac_error *err) {
+lac_status laci_samples_make_constant(laci_samples *s, int input, bool *found, lac_error *err) {
   const laci_samples_options *o = &s->options;
   const laci_sample_input *in = &o->inputs[input];
   const laci_sample_constant *c = find_constant(s, in->name);
   laci_shape shape;
   *found = c != NULL;
   if (!c) return LAC_OK;
-  int axis = laci_sample_batch_axis(o->inputs, o->n_inputs, input);
+  int axis = laci_sample_find_batch_axis(o->inputs, o->n_inputs, input);
   if (axis >= 0 && in->type.shape.rank > 0 && in->type.shape.dims[axis] >= 0) axis = -1;
   lac_status st = find_shape(s, input, axis, &shape, err);
   if (st) return st;
@@ -78,5 +78,5 @@ void laci_samples_copy_constant(const laci_samples *s, int input, int64_t n, voi
   const laci_sample_layout layout = {LACI_LAYOUT_SAME, -1, s->axes[input], s->types[input].shape};
   const int64_t times = s->axes[input] < 0 ? 1 : n;
   for (int64_t k = 0; k < times; k++)
-    laci_sample_layout_place(&layout, element, k, n, s->constants[input], batch);
+    laci_sample_layout_copy_to_batch(&layout, element, k, n, s->constants[input], batch);
 }

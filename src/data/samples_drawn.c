@@ -20,43 +20,43 @@ typedef struct drawn_samples {
   laci_drawn_input *inputs; /* [n_inputs] */
 } drawn_samples;
 
-static int64_t draw_below(laci_random *random, int64_t n) {
-  return (int64_t)laci_rng_below(random->seed, random->stream, random->next++, (uint64_t)n);
+static int64_t draw_number_below(laci_random *random, int64_t n) {
+  return (int64_t)laci_rng_integer_below(random->seed, random->stream, random->next++, (uint64_t)n);
 }
 
 /* Uniform ids: every row of the table is looked up about equally often. */
-static void draw_uniform(laci_random *random, int64_t below, int64_t n, int64_t *to) {
-  for (int64_t k = 0; k < n; k++) to[k] = draw_below(random, below);
+static void draw_uniform_ids(laci_random *random, int64_t below, int64_t n, int64_t *to) {
+  for (int64_t k = 0; k < n; k++) to[k] = draw_number_below(random, below);
 }
 
 /* Draws ids as in texts: few different ones, some of them often, in runs that are repeated. */
-static void draw_text(laci_random *random, int64_t below, int64_t n, int64_t *to) {
+static void draw_ids_like_text(laci_random *random, int64_t below, int64_t n, int64_t *to) {
   const double different = exp(laci_random_between(random, log(4), log((double)below)));
   const uint64_t alphabet = random->stream + ALPHABET;
   for (int64_t k = 0; k < n;) {
-    const int64_t end = k + 1 + draw_below(random, LONGEST_RUN);
+    const int64_t end = k + 1 + draw_number_below(random, LONGEST_RUN);
     const int64_t back = k > 0 && laci_random_chance(random, AGAIN)
-                             ? 1 + draw_below(random, k < FARTHEST ? k : FARTHEST)
+                             ? 1 + draw_number_below(random, k < FARTHEST ? k : FARTHEST)
                              : 0;
     for (; k < end && k < n; k++) {
       const double rank = laci_random_between(random, 0, 1);
-      to[k] = back > 0
-                  ? to[k - back]
-                  : (int64_t)laci_rng_below(random->seed, alphabet,
-                                            (uint64_t)(rank * rank * different), (uint64_t)below);
+      to[k] = back > 0 ? to[k - back]
+                       : (int64_t)laci_rng_integer_below(random->seed, alphabet,
+                                                         (uint64_t)(rank * rank * different),
+                                                         (uint64_t)below);
     }
   }
 }
 
 /* Each input of each sample has a stream of its own, so that ids do not depend on the batch. */
-static void draw_ids(const laci_samples *s, int input, int64_t number, int64_t *to) {
+static void draw_ids_of_sample(const laci_samples *s, int input, int64_t number, int64_t *to) {
   const drawn_samples *own = s->own;
   const int64_t below = own->inputs[input].below, n = laci_shape_count(&s->types[input].shape);
   laci_random random = {
       .seed = s->options.seed,
       .stream = (uint64_t)number * (uint64_t)s->options.n_inputs + (uint64_t)input};
-  if (number % 2 == 0) draw_uniform(&random, below, n, to);
-  else draw_text(&random, below, n, to);
+  if (number % 2 == 0) draw_uniform_ids(&random, below, n, to);
+  else draw_ids_like_text(&random, below, n, to);
 }
 
 static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
@@ -68,7 +68,8 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
     }
     const int64_t size = laci_shape_count(&s->types[input].shape);
     for (int64_t k = 0; k < n; k++) {
-      draw_ids(s, input, laci_samples_number(s, first + k), (int64_t *)to[input] + k * size);
+      draw_ids_of_sample(s, input, laci_samples_data_index(s, first + k),
+                         (int64_t *)to[input] + k * size);
     }
   }
   return laci_interrupted() ? laci_fail(err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
@@ -82,8 +83,8 @@ static void close_drawn(laci_samples *s) {
 }
 
 /* Fills an input that is the same for all samples; ids are drawn later, when they are read. */
-static lac_status fill_constant(laci_samples *s, int input, const laci_drawn_input *from,
-                                lac_error *err) {
+static lac_status fill_shared_input(laci_samples *s, int input, const laci_drawn_input *from,
+                                    lac_error *err) {
   if (from->kind == LACI_DRAWN_IDS) return LAC_OK;
   const laci_shape *shape = &from->shape;
   const int64_t n = laci_shape_count(shape), length = shape->dims[shape->rank - 1];
@@ -113,7 +114,7 @@ static lac_status open_drawn(laci_samples *s, lac_error *err) {
     own->inputs[k] = o->drawn[k];
     s->types[k] = (laci_type){LAC_DTYPE_I64, o->drawn[k].shape};
     s->axes[k] = 0;
-    st = fill_constant(s, k, &o->drawn[k], err);
+    st = fill_shared_input(s, k, &o->drawn[k], err);
   }
   s->available = o->n + o->judging_most;
   return st;

@@ -30,13 +30,13 @@ static int find_array(const laci_array_list *list, const char *name) {
   return -1;
 }
 
-static const laci_sample_input *inputs_of(const laci_samples *s) {
+static const laci_sample_input *inputs_of_samples(const laci_samples *s) {
   return ((const file_samples *)s->own)->inputs;
 }
 
 static bool is_input_or_labels(const laci_samples *s, const char *name) {
   for (int k = 0; k < s->options.n_inputs; k++)
-    if (strcmp(inputs_of(s)[k].name, name) == 0) return true;
+    if (strcmp(inputs_of_samples(s)[k].name, name) == 0) return true;
   return strcmp(name, laci_labels_name) == 0;
 }
 
@@ -49,7 +49,7 @@ static lac_status check_names(const laci_samples *s, const char *file, const lac
                      list->names[k]);
   }
   for (int k = 0; k < s->options.n_inputs; k++) {
-    const char *name = inputs_of(s)[k].name;
+    const char *name = inputs_of_samples(s)[k].name;
     const bool given = find_array(list, name) >= 0;
     if (given && s->constants[k] && !own->are_noted)
       return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -71,7 +71,7 @@ static lac_status find_layouts(const laci_samples *s, const laci_array_list *lis
     if (at < 0) continue;
     const laci_sample_array array = {laci_rows_name(list->rows[at]),
                                      laci_rows_type(list->rows[at])};
-    st = laci_sample_layout_of_one(own->inputs, o->n_inputs, k, &array, &own->layouts[k], err);
+    st = laci_sample_layout_find_single(own->inputs, o->n_inputs, k, &array, &own->layouts[k], err);
   }
   return st;
 }
@@ -90,7 +90,7 @@ static lac_status read_label(const laci_array_list *list, int64_t *label, lac_er
 
 /* ---- All files ---- */
 
-static int find_form(laci_samples *s, const laci_sample_layout *layouts) {
+static int find_or_add_shape_set(laci_samples *s, const laci_sample_layout *layouts) {
   const int n = s->options.n_inputs;
   for (int form = 0; form < s->n_forms; form++) {
     const laci_shape *shapes = s->form_shapes + (size_t)(form * n);
@@ -103,7 +103,7 @@ static int find_form(laci_samples *s, const laci_sample_layout *layouts) {
 }
 
 /* Reads a file's array names, sizes and label. */
-static lac_status note_file(laci_samples *s, int64_t at, lac_error *err) {
+static lac_status read_shapes_and_label(laci_samples *s, int64_t at, lac_error *err) {
   file_samples *own = s->own;
   laci_budget budget = s->options.budget ? *s->options.budget : laci_budget_with_limit(UINT64_MAX);
   laci_array_list list;
@@ -120,12 +120,12 @@ static lac_status note_file(laci_samples *s, int64_t at, lac_error *err) {
   for (int k = 0; k < s->options.n_inputs && !st; k++) {
     if (s->constants[k]) continue;
     const bool floats = laci_dtype_is_float(
-        laci_rows_type(list.rows[find_array(&list, inputs_of(s)[k].name)])->dtype);
+        laci_rows_type(list.rows[find_array(&list, inputs_of_samples(s)[k].name)])->dtype);
     s->types[k].dtype = floats ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
     s->axes[k] =
         at == 0 || s->axes[k] == own->layouts[k].batch_axis ? own->layouts[k].batch_axis : -1;
   }
-  if (!st) s->form_of[at] = find_form(s, own->layouts);
+  if (!st) s->form_of[at] = find_or_add_shape_set(s, own->layouts);
   laci_array_list_close(&list);
   return st;
 }
@@ -136,7 +136,7 @@ static lac_status list_files(laci_samples *s, lac_error *err) {
   const char **names = NULL;
   lac_status st = laci_list_archives(s->path, &s->arena, &names, &n, err);
   for (size_t k = 0; k < n && !st; k++) {
-    names[k] = laci_path_in(&s->arena, s->path, names[k]);
+    names[k] = laci_path_join(&s->arena, s->path, names[k]);
     if (!names[k]) st = laci_fail_memory(err, s->path);
   }
   own->files = names;
@@ -146,9 +146,9 @@ static lac_status list_files(laci_samples *s, lac_error *err) {
 
 static lac_status read_array(laci_samples *s, int input, const laci_array_list *list, void *to,
                              lac_error *err) {
-  const laci_rows *rows = list->rows[find_array(list, inputs_of(s)[input].name)];
+  const laci_rows *rows = list->rows[find_array(list, inputs_of_samples(s)[input].name)];
   const laci_shape *shape = &laci_rows_type(rows)->shape;
-  const int64_t n = shape->rank > 0 ? shape->dims[0] : 1, width = laci_rows_width(rows);
+  const int64_t n = shape->rank > 0 ? shape->dims[0] : 1, width = laci_rows_elements_per_row(rows);
   lac_status st = LAC_OK;
   for (int64_t k = 0; k < n && !st; k++) {
     if (s->types[input].dtype == LAC_DTYPE_I64) {
@@ -162,8 +162,8 @@ static lac_status read_array(laci_samples *s, int input, const laci_array_list *
   return st;
 }
 
-static lac_status open_and_read(laci_samples *s, int64_t at, int input, void *const *to,
-                                lac_error *err) {
+static lac_status read_inputs_of_file(laci_samples *s, int64_t at, int input, void *const *to,
+                                      lac_error *err) {
   const file_samples *own = s->own;
   laci_array_list list;
   lac_status st = laci_array_list_open(own->files[at], NULL, &list, err);
@@ -171,11 +171,11 @@ static lac_status open_and_read(laci_samples *s, int64_t at, int input, void *co
   st = check_names(s, own->files[at], &list, err);
   if (!st) st = find_layouts(s, &list, err);
   for (int k = 0; k < s->options.n_inputs && !st; k++) {
-    const laci_shape *expected = laci_samples_form_shapes(s, s->form_of[at]);
+    const laci_shape *expected = laci_samples_shapes_of_set(s, s->form_of[at]);
     if (s->constants[k] || (input >= 0 && k != input)) continue;
     if (!laci_shape_equal(&expected[k], &own->layouts[k].one))
       st = laci_fail(err, LAC_BAD_SHAPE, "%s: %s changed while it was read", own->files[at],
-                     inputs_of(s)[k].name);
+                     inputs_of_samples(s)[k].name);
     if (!st) st = read_array(s, k, &list, to[k], err);
   }
   laci_array_list_close(&list);
@@ -183,19 +183,19 @@ static lac_status open_and_read(laci_samples *s, int64_t at, int input, void *co
 }
 
 /* Makes constants of the inputs that are a single number, the same in all files. */
-static lac_status find_constants(laci_samples *s, lac_error *err) {
+static lac_status find_shared_inputs(laci_samples *s, lac_error *err) {
   const int n = s->options.n_inputs;
   void **to = laci_alloc((size_t)n + 1, sizeof *to);
   lac_status st = to ? LAC_OK : laci_fail_memory(err, s->path);
   for (int k = 0; k < n && !st; k++) {
-    if (s->constants[k] || inputs_of(s)[k].type.shape.rank != 0) continue;
+    if (s->constants[k] || inputs_of_samples(s)[k].type.shape.rank != 0) continue;
     int64_t first = 0, other = 0;
     bool same = true;
     to[k] = &first;
-    st = open_and_read(s, 0, k, to, err);
+    st = read_inputs_of_file(s, 0, k, to, err);
     to[k] = &other;
     for (int64_t at = 1; at < s->available && same && !st; at++) {
-      st = open_and_read(s, at, k, to, err);
+      st = read_inputs_of_file(s, at, k, to, err);
       same = other == first;
       other = 0;
     }
@@ -209,7 +209,7 @@ static lac_status find_constants(laci_samples *s, lac_error *err) {
   return st;
 }
 
-static lac_status check_image_options(const laci_samples *s, lac_error *err) {
+static lac_status check_no_image_options(const laci_samples *s, lac_error *err) {
   const laci_samples_options *o = &s->options;
   if (o->copies == 0 && o->resize == 0 && o->crop == 0 && !o->mean && !o->std) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -217,12 +217,12 @@ static lac_status check_image_options(const laci_samples *s, lac_error *err) {
                    s->path);
 }
 
-static lac_status open_files(laci_samples *s, lac_error *err) {
+static lac_status open_file_samples(laci_samples *s, lac_error *err) {
   const size_t n_inputs = (size_t)s->options.n_inputs;
   file_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
-  lac_status st = check_image_options(s, err);
+  lac_status st = check_no_image_options(s, err);
   if (!st) st = list_files(s, err);
   if (st) return st;
   const size_t n = (size_t)s->available;
@@ -241,33 +241,33 @@ static lac_status open_files(laci_samples *s, lac_error *err) {
   s->n_forms = 0;
   for (size_t k = 0; k < n_inputs && !st; k++) {
     bool found;
-    st = laci_samples_take_constant(s, (int)k, &found, err);
+    st = laci_samples_make_constant(s, (int)k, &found, err);
   }
-  for (int64_t at = 0; at < s->available && !st; at++) st = note_file(s, at, err);
+  for (int64_t at = 0; at < s->available && !st; at++) st = read_shapes_and_label(s, at, err);
   for (size_t k = 0; k < n_inputs && !st; k++) {
     s->types[k].shape = s->form_shapes[k];
     if (s->axes[k] < 0 && s->form_shapes[k].rank > 0 && !s->constants[k]) s->is_single = true;
   }
   own->are_noted = true;
-  return st ? st : find_constants(s, err);
+  return st ? st : find_shared_inputs(s, err);
 }
 
-static lac_status label_files(laci_samples *s, lac_error *err) {
+static lac_status read_file_labels(laci_samples *s, lac_error *err) {
   const file_samples *own = s->own;
   if (!own->has_labels) return LAC_OK;
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++)
-    s->labels[place] = own->labels[laci_samples_number(s, place)];
+    s->labels[place] = own->labels[laci_samples_data_index(s, place)];
   return LAC_OK;
 }
 
 /* ---- Batches ---- */
 
 /* Copies the inputs of a sample of that form to place `at` of a batch of n. */
-static void place_sample(const laci_samples *s, int form, int64_t at, int64_t n,
-                         void *const *sample, void *const *to) {
-  const laci_shape *shapes = laci_samples_form_shapes(s, form);
+static void copy_sample_into_batch(const laci_samples *s, int form, int64_t at, int64_t n,
+                                   void *const *sample, void *const *to) {
+  const laci_shape *shapes = laci_samples_shapes_of_set(s, form);
   for (int k = 0; k < s->options.n_inputs; k++) {
     if (s->constants[k]) {
       laci_samples_copy_constant(s, k, n, to[k]);
@@ -275,7 +275,7 @@ static void place_sample(const laci_samples *s, int form, int64_t at, int64_t n,
     }
     const laci_sample_layout layout = {LACI_LAYOUT_STACK, 0, s->axes[k], shapes[k]};
     const size_t element = s->types[k].dtype == LAC_DTYPE_F32 ? sizeof(float) : sizeof(int64_t);
-    laci_sample_layout_place(&layout, element, at, n, sample[k], to[k]);
+    laci_sample_layout_copy_to_batch(&layout, element, at, n, sample[k], to[k]);
   }
 }
 
@@ -284,15 +284,15 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
   const int n_inputs = s->options.n_inputs;
   void **sample = laci_alloc((size_t)n_inputs + 1, sizeof *sample);
   lac_status st = sample ? LAC_OK : laci_fail_memory(err, s->path);
-  const int form = laci_samples_form(s, first);
-  const laci_shape *shapes = laci_samples_form_shapes(s, form);
+  const int form = laci_samples_shape_set(s, first);
+  const laci_shape *shapes = laci_samples_shapes_of_set(s, form);
   for (int k = 0; k < n_inputs && !st; k++) {
     sample[k] = laci_alloc((size_t)laci_shape_count(&shapes[k]) + 1, sizeof(int64_t));
     if (!sample[k]) st = laci_fail_memory(err, s->path);
   }
   for (int64_t k = 0; k < n && !st; k++) {
-    st = open_and_read(s, laci_samples_number(s, first + k), -1, sample, err);
-    if (!st) place_sample(s, form, k, n, sample, to);
+    st = read_inputs_of_file(s, laci_samples_data_index(s, first + k), -1, sample, err);
+    if (!st) copy_sample_into_batch(s, form, k, n, sample, to);
   }
   for (int k = 0; sample && k < n_inputs; k++) laci_free(sample[k]);
   laci_free(sample);
@@ -308,8 +308,8 @@ static void close_files(laci_samples *s) {
   laci_free(own);
 }
 
-const laci_samples_kind laci_samples_of_files = {.open = open_files,
-                                                 .label = label_files,
+const laci_samples_kind laci_samples_of_files = {.open = open_file_samples,
+                                                 .label = read_file_labels,
                                                  .read = read_batch,
                                                  .close = close_files,
                                                  .noun = "files of"};

@@ -39,7 +39,7 @@ static lac_status read_image(const laci_samples *s, int64_t place, part_scratch 
                              lac_error *err) {
   const image_samples *own = s->own;
   int copy = 0;
-  int64_t at = laci_samples_index_at(s, place, &copy);
+  int64_t at = laci_samples_data_index_and_copy(s, place, &copy);
   if (copy == 0)
     return laci_dataset_read_sample(own->set, at, scratch->preparer, &scratch->images[0], to, err);
   laci_sample_change change = {.image = at,
@@ -50,7 +50,7 @@ static lac_status read_image(const laci_samples *s, int64_t place, part_scratch 
                                           err);
 }
 
-static void read_part(int64_t begin, int64_t end, void *context) {
+static void read_part_of_batch(int64_t begin, int64_t end, void *context) {
   const batch_work *work = context;
   const image_samples *own = work->samples->own;
   size_t sample = laci_preprocessing_sample_size(&own->preprocessing);
@@ -70,7 +70,7 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
                              lac_error *err) {
   const image_samples *own = s->own;
   batch_work work = {.samples = s, .first = first, .n = n, .to = to[0]};
-  laci_pool_for(s->options.pool, own->n_parts, 1, read_part, &work);
+  laci_pool_for(s->options.pool, own->n_parts, 1, read_part_of_batch, &work);
   for (int part = 0; part < own->n_parts; part++) {
     if (!own->parts[part].status) continue;
     if (err) *err = own->parts[part].error;
@@ -94,8 +94,8 @@ static void close_images(laci_samples *s) {
 /* ---- Opening ---- */
 
 /* Opens the training part of the data, or the evaluation part if there is no other. */
-static lac_status open_set(const char *path, const char *known, laci_dataset **set,
-                           lac_error *err) {
+static lac_status open_image_dataset(const char *path, const char *known, laci_dataset **set,
+                                     lac_error *err) {
   const laci_dataset_options options = {
       .part = LACI_PART_TRAIN, .known = known, .may_be_new = true};
   laci_parts *parts = laci_alloc(1, sizeof *parts);
@@ -129,11 +129,11 @@ static lac_status set_preprocessing(const laci_samples *s, image_samples *own, l
   return laci_preprocessing_check(p, err);
 }
 
-static lac_status open_images(laci_samples *s, lac_error *err) {
+static lac_status open_image_samples(laci_samples *s, lac_error *err) {
   image_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
-  lac_status st = open_set(s->path, s->options.known, &own->set, err);
+  lac_status st = open_image_dataset(s->path, s->options.known, &own->set, err);
   if (!st) st = set_preprocessing(s, own, err);
   if (st) return st;
   s->available = laci_dataset_count(own->set);
@@ -153,14 +153,14 @@ static lac_status open_images(laci_samples *s, lac_error *err) {
 
 /* Are the labels numbers of the network's outputs? They are not if the class folders are others
  * than those that the network was trained on. */
-static bool labels_are_outputs(const laci_samples *s, const laci_dataset *set) {
+static bool are_labels_network_outputs(const laci_samples *s, const laci_dataset *set) {
   const laci_numbering by = laci_dataset_numbering(set);
   return !s->options.known || by == LACI_NUMBERED_BY_NETWORK || by == LACI_NUMBERED_BY_DATA;
 }
 
-static lac_status label_images(laci_samples *s, lac_error *err) {
+static lac_status set_image_labels(laci_samples *s, lac_error *err) {
   const image_samples *own = s->own;
-  if (!labels_are_outputs(s, own->set)) {
+  if (!are_labels_network_outputs(s, own->set)) {
     if (s->options.copies == 0)
       laci_log(LAC_LOG_INFO,
                "%s: its folders are not all classes that the network was trained on: its images "
@@ -172,7 +172,8 @@ static lac_status label_images(laci_samples *s, lac_error *err) {
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++) {
     int copy;
-    s->labels[place] = laci_dataset_label(own->set, laci_samples_index_at(s, place, &copy));
+    s->labels[place] =
+        laci_dataset_label(own->set, laci_samples_data_index_and_copy(s, place, &copy));
   }
   return LAC_OK;
 }
@@ -185,8 +186,8 @@ const laci_dataset *laci_samples_image_set(const laci_samples *s,
   return own->set;
 }
 
-const laci_samples_kind laci_samples_of_images = {.open = open_images,
-                                                  .label = label_images,
+const laci_samples_kind laci_samples_of_images = {.open = open_image_samples,
+                                                  .label = set_image_labels,
                                                   .read = read_batch,
                                                   .close = close_images,
                                                   .noun = "images of"};

@@ -40,13 +40,13 @@ struct laci_samples {
 
 /** Returns which sample of the data is at a place, 0 <= place < count + judging; *copy: 0
  * unchanged, from 1 on the number of a random change. */
-int64_t laci_samples_index_at(const laci_samples *samples, int64_t place, int *copy);
+int64_t laci_samples_data_index_and_copy(const laci_samples *samples, int64_t place, int *copy);
 
 /** If options->constants has a value for the input, makes its content for all samples: types, axes
  * and constants of the input. *found: whether there is such a value. Fails LAC_BAD_SHAPE (an open
  * size that is not the batch), LAC_BAD_VALUE (no number of the input's type), LAC_NO_MEMORY.
  * (samples_constant.c) */
-LAC_MUST_CHECK lac_status laci_samples_take_constant(laci_samples *samples, int input, bool *found,
+LAC_MUST_CHECK lac_status laci_samples_make_constant(laci_samples *samples, int input, bool *found,
                                                      lac_error *err);
 /** Copies an input's constant into a batch of n. */
 void laci_samples_copy_constant(const laci_samples *samples, int input, int64_t n, void *batch);

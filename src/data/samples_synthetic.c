@@ -30,7 +30,7 @@ typedef struct batch_work {
   void *to;
 } batch_work;
 
-static size_t pixels_of(const laci_synthetic_input *input) {
+static size_t count_pixels_per_image(const laci_synthetic_input *input) {
   return (size_t)input->height * (size_t)input->width;
 }
 
@@ -38,7 +38,7 @@ static size_t pixels_of(const laci_synthetic_input *input) {
  * it is the green channel. If `levels` is not NULL, the image is these grey levels instead. */
 static void write_image(const laci_synthetic_input *input, const float *rgb, const uint8_t *levels,
                         void *batch, int64_t at) {
-  const size_t plane = pixels_of(input), sample = plane * (size_t)input->channels;
+  const size_t plane = count_pixels_per_image(input), sample = plane * (size_t)input->channels;
   const size_t begin = (size_t)at * sample;
   for (int c = 0; c < input->channels; c++) {
     const float *from = rgb + (size_t)(input->channels == 1 ? GREEN : c) * plane;
@@ -54,26 +54,27 @@ static void write_image(const laci_synthetic_input *input, const float *rgb, con
 }
 
 /* Returns the number of the synthetic image that is sample `at`. */
-static uint64_t number_of(const synthetic_samples *own, int64_t at) {
+static uint64_t image_number_of_sample(const synthetic_samples *own, int64_t at) {
   if (!own->chosen) return (uint64_t)at;
   const laci_synthetic_input *in = &own->input;
   return (uint64_t)(at < in->n_chosen ? own->chosen[at] : in->candidates + at - in->n_chosen);
 }
 
-static void read_part(int64_t begin, int64_t end, void *context) {
+static void draw_part_of_batch(int64_t begin, int64_t end, void *context) {
   const batch_work *work = context;
   const synthetic_samples *own = work->samples->own;
-  const size_t plane = pixels_of(&own->input);
+  const size_t plane = count_pixels_per_image(&own->input);
   for (int64_t part = begin; part < end; part++) {
     float *rgb = own->scratch + (size_t)part * (COLOURS + 1) * plane;
     const int64_t last = work->n * (part + 1) / own->n_parts;
     for (int64_t k = work->n * part / own->n_parts; k < last && !laci_interrupted(); k++) {
       int copy;
-      const int64_t at = laci_samples_index_at(work->samples, work->first + k, &copy);
+      const int64_t at = laci_samples_data_index_and_copy(work->samples, work->first + k, &copy);
       const int64_t slot = at < own->n_slots ? own->slot[at] : -1;
       const uint8_t *levels =
           slot < 0 ? NULL : own->fitted + (size_t)slot * plane * (size_t)own->input.channels;
-      if (!levels) laci_leaves_draw(own->leaves, number_of(own, at), rgb, rgb + COLOURS * plane);
+      if (!levels)
+        laci_leaves_draw(own->leaves, image_number_of_sample(own, at), rgb, rgb + COLOURS * plane);
       write_image(&own->input, rgb, levels, work->to, k);
     }
   }
@@ -83,7 +84,7 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
                              lac_error *err) {
   const synthetic_samples *own = s->own;
   batch_work work = {.samples = s, .first = first, .n = n, .to = to[0]};
-  laci_pool_for(s->options.pool, own->n_parts, 1, read_part, &work);
+  laci_pool_for(s->options.pool, own->n_parts, 1, draw_part_of_batch, &work);
   return laci_interrupted() ? laci_fail(err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
 }
 
@@ -99,9 +100,9 @@ static void close_synthetic(laci_samples *s) {
 }
 
 /* Copies the fitted images, and records which samples they are. */
-static bool take_fitted(synthetic_samples *own) {
+static bool copy_fitted_images(synthetic_samples *own) {
   const laci_synthetic_input *in = &own->input;
-  const size_t bytes = (size_t)in->n_fitted * pixels_of(in) * (size_t)in->channels;
+  const size_t bytes = (size_t)in->n_fitted * count_pixels_per_image(in) * (size_t)in->channels;
   if (!in->fitted || in->n_fitted < 1) return true;
   for (int64_t k = 0; k < in->n_fitted; k++)
     if (in->fitted_at[k] >= own->n_slots) own->n_slots = in->fitted_at[k] + 1;
@@ -136,9 +137,10 @@ static lac_status open_synthetic(laci_samples *s, lac_error *err) {
     if (!own->chosen) return laci_fail_memory(err, s->path);
     memcpy(own->chosen, in->chosen, (size_t)in->n_chosen * sizeof *own->chosen);
   }
-  if (!take_fitted(own)) return laci_fail_memory(err, s->path);
+  if (!copy_fitted_images(own)) return laci_fail_memory(err, s->path);
   own->n_parts = laci_pool_threads(o->pool);
-  own->scratch = laci_alloc((size_t)own->n_parts * (COLOURS + 1) * pixels_of(in), sizeof(float));
+  own->scratch =
+      laci_alloc((size_t)own->n_parts * (COLOURS + 1) * count_pixels_per_image(in), sizeof(float));
   if (!own->scratch) return laci_fail_memory(err, s->path);
   return laci_leaves_create(o->seed, in->height, in->width, &own->leaves, err);
 }

@@ -14,11 +14,11 @@
 
 enum { LENGTH = 8, CRC = 4, HEAD = LENGTH + CRC };
 
-static void put_number(uint8_t *to, uint64_t number, int n_bytes) {
+static void write_little_endian(uint8_t *to, uint64_t number, int n_bytes) {
   for (int k = 0; k < n_bytes; k++) to[k] = (uint8_t)(number >> (8 * k));
 }
 
-static uint64_t get_number(const uint8_t *from, int n_bytes) {
+static uint64_t read_little_endian(const uint8_t *from, int n_bytes) {
   uint64_t number = 0;
   for (int k = 0; k < n_bytes; k++) number |= (uint64_t)from[k] << (8 * k);
   return number;
@@ -26,9 +26,9 @@ static uint64_t get_number(const uint8_t *from, int n_bytes) {
 
 lac_status laci_tfrecord_append(laci_writer *writer, const void *bytes, size_t n, lac_error *err) {
   uint8_t head[HEAD], tail[CRC];
-  put_number(head, n, LENGTH);
-  put_number(head + LENGTH, laci_crc32c_masked(head, LENGTH), CRC);
-  put_number(tail, laci_crc32c_masked(bytes, n), CRC);
+  write_little_endian(head, n, LENGTH);
+  write_little_endian(head + LENGTH, laci_crc32c_masked(head, LENGTH), CRC);
+  write_little_endian(tail, laci_crc32c_masked(bytes, n), CRC);
   lac_status st = laci_writer_append(writer, head, sizeof head, err);
   if (!st) st = laci_writer_append(writer, bytes, n, err);
   return st ? st : laci_writer_append(writer, tail, sizeof tail, err);
@@ -52,12 +52,12 @@ lac_status laci_tfrecord_find(const char *path, laci_reader *reader, size_t at,
     return laci_fail(err, LAC_BAD_FILE,
                      "%s: byte %zu: the file is cut off: %zu bytes are no record", path, at, left);
   }
-  lac_status st = laci_reader_fetch(reader, at, HEAD, head, err);
+  lac_status st = laci_reader_copy_range(reader, at, HEAD, head, err);
   if (st) return st;
-  if (get_number(head + LENGTH, CRC) != laci_crc32c_masked(head, LENGTH)) {
+  if (read_little_endian(head + LENGTH, CRC) != laci_crc32c_masked(head, LENGTH)) {
     return fail_length(path, at, head, err);
   }
-  const uint64_t n = get_number(head, LENGTH);
+  const uint64_t n = read_little_endian(head, LENGTH);
   if (n > left - HEAD - CRC) {
     return laci_fail(err, LAC_BAD_FILE,
                      "%s: byte %zu: the file is cut off: a record of %" PRIu64
@@ -72,8 +72,8 @@ lac_status laci_tfrecord_read(const char *path, laci_reader *reader, const laci_
                               uint8_t **bytes, lac_error *err) {
   *bytes = laci_alloc(record->n + CRC, 1);
   if (!*bytes) return laci_fail_memory(err, path);
-  lac_status st = laci_reader_fetch(reader, record->data, record->n + CRC, *bytes, err);
-  if (!st && get_number(*bytes + record->n, CRC) != laci_crc32c_masked(*bytes, record->n)) {
+  lac_status st = laci_reader_copy_range(reader, record->data, record->n + CRC, *bytes, err);
+  if (!st && read_little_endian(*bytes + record->n, CRC) != laci_crc32c_masked(*bytes, record->n)) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: byte %zu: a record does not have its checksum", path,
                    record->at);
   }

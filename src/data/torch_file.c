@@ -57,7 +57,7 @@ typedef struct element {
   lac_dtype dtype;
 } element;
 
-static const element *find_element(const laci_pickle_value *type) {
+static const element *find_element_type(const laci_pickle_value *type) {
   static const element elements[] = {
       {"DoubleStorage", "F64", 8, true, LAC_DTYPE_F64},
       {"FloatStorage", "F32", 4, true, LAC_DTYPE_F32},
@@ -82,13 +82,13 @@ static const element *find_element(const laci_pickle_value *type) {
 
 /** Returns the member's name without the archive's folder, such as "data.pkl". NULL: the member is
  * in no folder. */
-static const char *inner_name(const laci_zip_member *member) {
+static const char *name_in_archive_folder(const laci_zip_member *member) {
   const char *slash = strchr(member->name, '/');
   return slash ? slash + 1 : NULL;
 }
 
-static lac_status check_order(const torch_file *c, const laci_zip *zip,
-                              const laci_zip_member *member, lac_error *err) {
+static lac_status check_little_endian(const torch_file *c, const laci_zip *zip,
+                                      const laci_zip_member *member, lac_error *err) {
   uint8_t *bytes = NULL;
   lac_status st = laci_zip_read(zip, member, &bytes, err);
   if (!st && (member->size_bytes != 6 || memcmp(bytes, "little", 6) != 0))
@@ -99,7 +99,7 @@ static lac_status check_order(const torch_file *c, const laci_zip *zip,
 
 static lac_status add_storage(torch_file *c, const laci_zip *zip, const laci_zip_member *member,
                               lac_error *err) {
-  const char *key = inner_name(member) + strlen("data/");
+  const char *key = name_in_archive_folder(member) + strlen("data/");
   if (member->deflated) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: %.200s is deflated, wanted it stored", c->path,
                      member->name);
@@ -128,10 +128,10 @@ static lac_status read_members(torch_file *c, const laci_zip *zip, const laci_zi
   c->storages = laci_arena_alloc(&c->arena, n + 1, sizeof *c->storages);
   if (!c->storages) return laci_fail_memory(err, c->path);
   for (size_t k = 0; k < n && !st; k++) {
-    const char *name = inner_name(&members[k]);
+    const char *name = name_in_archive_folder(&members[k]);
     if (!name) continue;
     if (strcmp(name, "data.pkl") == 0) st = parse_member(c, zip, &members[k], err);
-    if (strcmp(name, "byteorder") == 0) st = check_order(c, zip, &members[k], err);
+    if (strcmp(name, "byteorder") == 0) st = check_little_endian(c, zip, &members[k], err);
     if (strncmp(name, "data/", 5) == 0 && name[5]) st = add_storage(c, zip, &members[k], err);
   }
   if (!st && !c->pickle.root)
@@ -151,8 +151,8 @@ static lac_status read_zip(torch_file *c, lac_error *err) {
 
 /* ---- The old format ---- */
 
-static lac_status skip(const torch_file *c, laci_pickle_bytes *from, const uint8_t *wanted,
-                       size_t n, lac_error *err) {
+static lac_status skip_expected_bytes(const torch_file *c, laci_pickle_bytes *from,
+                                      const uint8_t *wanted, size_t n, lac_error *err) {
   if (from->n < n || memcmp(from->at, wanted, n) != 0)
     return fail_file(c, "it is no file of PyTorch: another beginning", err);
   from->at += n;
@@ -173,7 +173,7 @@ static int compare_references(const void *a, const void *b) {
 
 /** Finds the type of the elements of the storage with this key; NULL: the pickle has none. The
  * references are sorted. */
-static const laci_pickle_value *type_of_storage(const torch_file *c, laci_pickle_value *key) {
+static const laci_pickle_value *find_storage_type(const torch_file *c, laci_pickle_value *key) {
   laci_pickle_value *parts[] = {NULL, NULL, key}, wanted = {.items = parts, .n = 3};
   const laci_pickle_value *sought = &wanted;
   laci_pickle_value *const *found = c->pickle.n_storages
@@ -183,8 +183,8 @@ static const laci_pickle_value *type_of_storage(const torch_file *c, laci_pickle
   return found ? (*found)->items[1] : NULL;
 }
 
-static lac_status place_storages(torch_file *c, const laci_pickle_value *keys,
-                                 laci_pickle_bytes from, lac_error *err) {
+static lac_status find_storages_in_file(torch_file *c, const laci_pickle_value *keys,
+                                        laci_pickle_bytes from, lac_error *err) {
   const uint8_t *begin = laci_reader_bytes(c->reader);
   if (keys->kind != LACI_PICKLE_LIST) return fail_file(c, "it has no list of storages", err);
   if (c->pickle.n_storages)
@@ -194,8 +194,8 @@ static lac_status place_storages(torch_file *c, const laci_pickle_value *keys,
   for (size_t k = 0; k < keys->n; k++) {
     laci_pickle_value *key = keys->items[k];
     if (key->kind != LACI_PICKLE_TEXT) return fail_file(c, "a storage's key is no text", err);
-    const laci_pickle_value *its = type_of_storage(c, key);
-    const element *type = its ? find_element(its) : NULL;
+    const laci_pickle_value *its = find_storage_type(c, key);
+    const element *type = its ? find_element_type(its) : NULL;
     if (!type) return fail_file(c, "a storage of unknown elements", err);
     if (from.n < COUNT_BYTES) return fail_file(c, "it is cut off", err);
     uint64_t count = 0;
@@ -210,36 +210,36 @@ static lac_status place_storages(torch_file *c, const laci_pickle_value *keys,
   return LAC_OK;
 }
 
-static lac_status read_old(torch_file *c, lac_error *err) {
+static lac_status read_old_format(torch_file *c, lac_error *err) {
   const size_t size = laci_reader_size(c->reader);
   laci_pickle_torch machine = {0}, keys = {0};
-  lac_status st = laci_reader_load(c->reader, 0, size, err);
+  lac_status st = laci_reader_load_range(c->reader, 0, size, err);
   if (st) return st;
   laci_pickle_bytes from = {laci_reader_bytes(c->reader), size};
-  st = skip(c, &from, MAGIC, sizeof MAGIC, err);
-  if (!st) st = skip(c, &from, VERSION, sizeof VERSION, err);
+  st = skip_expected_bytes(c, &from, MAGIC, sizeof MAGIC, err);
+  if (!st) st = skip_expected_bytes(c, &from, VERSION, sizeof VERSION, err);
   if (!st) st = laci_pickle_parse_torch(&c->arena, c->path, &from, &machine, err);
   if (!st) st = laci_pickle_parse_torch(&c->arena, c->path, &from, &c->pickle, err);
   if (!st) st = laci_pickle_parse_torch(&c->arena, c->path, &from, &keys, err);
-  return st ? st : place_storages(c, keys.root, from, err);
+  return st ? st : find_storages_in_file(c, keys.root, from, err);
 }
 
 /* ---- The state dict ---- */
 
-static bool has_tensor(const laci_pickle_value *dict) {
+static bool has_tensor_entry(const laci_pickle_value *dict) {
   for (size_t k = 1; dict && dict->kind == LACI_PICKLE_DICT && k < dict->n; k += 2) {
     if (dict->items[k]->kind == LACI_PICKLE_TENSOR) return true;
   }
   return false;
 }
 
-static const laci_pickle_value *find_state(const laci_pickle_value *root) {
+static const laci_pickle_value *find_state_dict(const laci_pickle_value *root) {
   static const char *const keys[] = {"state_dict", "model_state_dict", "model_state", "model",
                                      "module"};
-  if (has_tensor(root)) return root;
+  if (has_tensor_entry(root)) return root;
   for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-    const laci_pickle_value *entry = laci_pickle_get(root, keys[k]);
-    if (has_tensor(entry)) return entry;
+    const laci_pickle_value *entry = laci_pickle_find_in_dict(root, keys[k]);
+    if (has_tensor_entry(entry)) return entry;
   }
   return NULL;
 }
@@ -289,11 +289,11 @@ static const place *find_storage(const torch_file *c, const laci_pickle_value *k
   return bsearch(&wanted, c->storages, c->n_storages, sizeof wanted, compare_storages);
 }
 
-static lac_status place_tensor(const torch_file *c, const laci_pickle_value *tensor,
-                               laci_safetensor *t, lac_error *err) {
+static lac_status find_tensor_in_file(const torch_file *c, const laci_pickle_value *tensor,
+                                      laci_safetensor *t, lac_error *err) {
   const laci_pickle_value *reference = tensor->items[0], *type = reference->items[1];
   const place *from = find_storage(c, reference->items[2]);
-  const element *e = find_element(type);
+  const element *e = find_element_type(type);
   if (!e) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: %.200s: elements of %.*s are unknown", c->path,
                      t->name, (int)type->n_bytes, (const char *)type->bytes);
@@ -321,7 +321,7 @@ static lac_status place_tensor(const torch_file *c, const laci_pickle_value *ten
 }
 
 static lac_status list_tensors(torch_file *c, lac_error *err) {
-  const laci_pickle_value *state = find_state(c->pickle.root);
+  const laci_pickle_value *state = find_state_dict(c->pickle.root);
   if (!state) {
     return fail_file(c,
                      "it has no dictionary of tensors, alone or as its state_dict, "
@@ -340,7 +340,7 @@ static lac_status list_tensors(torch_file *c, lac_error *err) {
     *t = (laci_safetensor){
         .name = laci_arena_text_n(&c->arena, (const char *)key->bytes, key->n_bytes)};
     if (!t->name) return laci_fail_memory(err, c->path);
-    lac_status st = place_tensor(c, tensor, t, err);
+    lac_status st = find_tensor_in_file(c, tensor, t, err);
     if (st) return st;
     c->n++;
   }
@@ -354,14 +354,14 @@ lac_status laci_torch_file_open(const char *path, laci_safetensors **tensors, la
   lac_status st = laci_reader_open(path, &c.reader, err);
   if (st) return st;
   const size_t size = laci_reader_size(c.reader), n = size < sizeof head ? size : sizeof head;
-  st = n ? laci_reader_fetch(c.reader, 0, n, head, err) : fail_file(&c, "an empty file", err);
+  st = n ? laci_reader_copy_range(c.reader, 0, n, head, err) : fail_file(&c, "an empty file", err);
   if (!st && !laci_torch_file_begins(head, n)) {
     st = fail_file(&c, "no file that torch.save wrote: neither a zip archive nor PyTorch's number",
                    err);
   }
-  if (!st) st = head[0] == 'P' ? read_zip(&c, err) : read_old(&c, err);
+  if (!st) st = head[0] == 'P' ? read_zip(&c, err) : read_old_format(&c, err);
   if (!st) st = list_tensors(&c, err);
-  if (!st) st = laci_safetensors_take(path, c.reader, c.tensors, c.n, tensors, err);
+  if (!st) st = laci_safetensors_wrap_tensors(path, c.reader, c.tensors, c.n, tensors, err);
   if (st) laci_reader_close(c.reader);
   laci_arena_clear(&c.arena);
   return st;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "data/image.h"
 
-static lac_status fail_by_code(const char *name, VP8StatusCode code, lac_error *err) {
+static lac_status fail_with_webp_status(const char *name, VP8StatusCode code, lac_error *err) {
   if (code == VP8_STATUS_OUT_OF_MEMORY) return laci_fail_memory(err, name);
   return laci_fail(err, LAC_BAD_FILE, "%s: no whole WebP: %s", name,
                    code == VP8_STATUS_NOT_ENOUGH_DATA ? "it is cut off" : "it is damaged");
@@ -19,7 +19,7 @@ lac_status laci_webp_decode(const char *name, const uint8_t *bytes, size_t size_
                      name);
   }
   VP8StatusCode code = WebPGetFeatures(bytes, size_bytes, &config.input);
-  if (code != VP8_STATUS_OK) return fail_by_code(name, code, err);
+  if (code != VP8_STATUS_OK) return fail_with_webp_status(name, code, err);
   if (config.input.has_animation) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: an animated WebP, wanted a still image", name);
   }
@@ -31,5 +31,5 @@ lac_status laci_webp_decode(const char *name, const uint8_t *bytes, size_t size_
                                           .stride = image->width * 3,
                                           .size = (size_t)image->width * (size_t)image->height * 3};
   code = WebPDecode(bytes, size_bytes, &config);
-  return code == VP8_STATUS_OK ? LAC_OK : fail_by_code(name, code, err);
+  return code == VP8_STATUS_OK ? LAC_OK : fail_with_webp_status(name, code, err);
 }

@@ -55,18 +55,18 @@ static lac_status fail_archive(const archive *a, const char *why) {
 /* ---- The record at the end of the archive ---- */
 
 /* Reads the 64-bit sizes, if the record at `end` refers to the record before it. */
-static lac_status read_end64(archive *a, uint64_t end) {
+static lac_status read_zip64_end_record(archive *a, uint64_t end) {
   uint8_t locator[LOCATOR_BYTES], record[END64_BYTES];
   if (end < LOCATOR_BYTES) return fail_archive(a, "its end lacks the record of 64 bits");
-  lac_status st =
-      laci_reader_fetch(a->reader, (size_t)end - LOCATOR_BYTES, LOCATOR_BYTES, locator, a->err);
+  lac_status st = laci_reader_copy_range(a->reader, (size_t)end - LOCATOR_BYTES, LOCATOR_BYTES,
+                                         locator, a->err);
   if (st) return st;
   /* Without a 64-bit record, the 32-bit numbers are valid. */
   if (read_u32(locator) != MAGIC_LOCATOR) return LAC_OK;
   uint64_t at = read_u64(locator + 8);
   if (end - LOCATOR_BYTES < END64_BYTES || at > end - LOCATOR_BYTES - END64_BYTES)
     return fail_archive(a, "its end lacks the record of 64 bits");
-  st = laci_reader_fetch(a->reader, (size_t)at, END64_BYTES, record, a->err);
+  st = laci_reader_copy_range(a->reader, (size_t)at, END64_BYTES, record, a->err);
   if (st) return st;
   if (read_u32(record) != MAGIC_END64)
     return fail_archive(a, "its end lacks the record of 64 bits");
@@ -78,7 +78,7 @@ static lac_status read_end64(archive *a, uint64_t end) {
   return LAC_OK;
 }
 
-static lac_status read_end(archive *a, const uint8_t *record, uint64_t end) {
+static lac_status read_end_record(archive *a, const uint8_t *record, uint64_t end) {
   if (read_u16(record + 4) || read_u16(record + 6))
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: a zip archive of several volumes", a->name);
   a->n_entries = read_u16(record + 10);
@@ -86,7 +86,7 @@ static lac_status read_end(archive *a, const uint8_t *record, uint64_t end) {
   a->directory = read_u32(record + 16);
   lac_status st = LAC_OK;
   if (a->n_entries == UINT16_MAX || a->directory_bytes == UINT32_MAX || a->directory == UINT32_MAX)
-    st = read_end64(a, end);
+    st = read_zip64_end_record(a, end);
   if (st) return st;
   if (a->directory > end || a->directory_bytes > end - a->directory)
     return fail_archive(a, "its directory is not inside it");
@@ -97,17 +97,17 @@ static lac_status read_end(archive *a, const uint8_t *record, uint64_t end) {
 
 /* Finds the last position at which the end record's magic number is found, followed by a comment
  * that reaches exactly to the end of the file. */
-static lac_status find_end(archive *a) {
+static lac_status find_end_record(archive *a) {
   size_t size = laci_reader_size(a->reader);
   size_t n = size < END_BYTES + MOST_COMMENT ? size : END_BYTES + MOST_COMMENT;
   if (n < END_BYTES) return fail_archive(a, "it is too short");
   uint8_t *tail = laci_alloc(n, 1);
   if (!tail) return laci_fail_memory(a->err, a->name);
-  lac_status st = laci_reader_fetch(a->reader, size - n, n, tail, a->err);
+  lac_status st = laci_reader_copy_range(a->reader, size - n, n, tail, a->err);
   bool found = false;
   for (size_t at = n - END_BYTES + 1; !st && !found && at-- > 0;) {
     found = read_u32(tail + at) == MAGIC_END && read_u16(tail + at + 20) == n - END_BYTES - at;
-    if (found) st = read_end(a, tail + at, size - n + at);
+    if (found) st = read_end_record(a, tail + at, size - n + at);
   }
   if (!st && !found) st = fail_archive(a, "its end is missing");
   laci_free(tail);
@@ -118,8 +118,8 @@ static lac_status find_end(archive *a) {
 
 /* Reads sizes and position from a directory entry, or from its extra field if they need 64 bits.
  * False: they are malformed. */
-static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extra, uint64_t *packed,
-                       uint64_t *size, uint64_t *local) {
+static bool read_entry_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extra,
+                             uint64_t *packed, uint64_t *size, uint64_t *local) {
   uint64_t *const wanted[] = {size, packed, local};
   const uint32_t small[] = {read_u32(entry + 24), read_u32(entry + 20), read_u32(entry + 42)};
   const uint8_t *wide = NULL;
@@ -147,11 +147,11 @@ static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extr
 
 /* Finds the offset of a member's bytes, which follow its local header; that has a name and an extra
  * field, too. */
-static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
+static lac_status find_member_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
   uint8_t head[LOCAL_BYTES];
   if (a->directory < LOCAL_BYTES || local > a->directory - LOCAL_BYTES)
     return fail_archive(a, "a file is not inside it");
-  lac_status st = laci_reader_fetch(a->reader, (size_t)local, sizeof head, head, a->err);
+  lac_status st = laci_reader_copy_range(a->reader, (size_t)local, sizeof head, head, a->err);
   if (st) return st;
   uint64_t begin = local + LOCAL_BYTES + read_u16(head + 26) + read_u16(head + 28);
   if (read_u32(head) != MAGIC_LOCAL || read_u16(head + 26) != strlen(m->name))
@@ -162,8 +162,8 @@ static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t loca
   return LAC_OK;
 }
 
-static lac_status read_entry(const archive *a, const uint8_t *entry, size_t n_name,
-                             laci_zip_member *m) {
+static lac_status read_directory_entry(const archive *a, const uint8_t *entry, size_t n_name,
+                                       laci_zip_member *m) {
   const uint8_t *name = entry + ENTRY_BYTES;
   uint64_t packed, size, local;
   if (n_name == 0 || n_name > LONGEST_NAME || memchr(name, 0, n_name))
@@ -177,7 +177,7 @@ static lac_status read_entry(const archive *a, const uint8_t *entry, size_t n_na
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: %s is packed by method %u, wanted 0 or 8",
                      a->name, m->name, method);
   }
-  if (!read_sizes(entry, name + n_name, read_u16(entry + 30), &packed, &size, &local))
+  if (!read_entry_sizes(entry, name + n_name, read_u16(entry + 30), &packed, &size, &local))
     return fail_archive(a, "a file's sizes are missing");
   m->deflated = method == METHOD_DEFLATED;
   m->crc = read_u32(entry + 16);
@@ -188,7 +188,7 @@ static lac_status read_entry(const archive *a, const uint8_t *entry, size_t n_na
     return laci_fail(a->err, LAC_BAD_FILE, "%s: %s cannot be %llu bytes made of %llu", a->name,
                      m->name, (unsigned long long)size, (unsigned long long)packed);
   }
-  return find_bytes(a, m, local);
+  return find_member_bytes(a, m, local);
 }
 
 static lac_status read_directory(const archive *a, const uint8_t *bytes, laci_zip_member *members) {
@@ -200,7 +200,7 @@ static lac_status read_directory(const archive *a, const uint8_t *bytes, laci_zi
     size_t n_name = read_u16(entry + 28),
            n = ENTRY_BYTES + n_name + read_u16(entry + 30) + read_u16(entry + 32);
     if (n > size - at) return fail_archive(a, "its directory is cut off");
-    lac_status st = read_entry(a, entry, n_name, &members[k]);
+    lac_status st = read_directory_entry(a, entry, n_name, &members[k]);
     if (st) return st;
     at += n;
   }
@@ -212,7 +212,7 @@ static int compare_names(const void *a, const void *b) {
                 (*(const laci_zip_member *const *)b)->name);
 }
 
-static int compare_places(const void *a, const void *b) {
+static int compare_member_offsets(const void *a, const void *b) {
   const laci_zip_member *x = *(const laci_zip_member *const *)a,
                         *y = *(const laci_zip_member *const *)b;
   return (x->offset > y->offset) - (x->offset < y->offset);
@@ -220,7 +220,8 @@ static int compare_places(const void *a, const void *b) {
 
 /* Fails if two members have the same name or share bytes. If members could share bytes, a small
  * archive could claim any number of large files. */
-static lac_status check_no_overlap(const archive *a, const laci_zip_member *members, size_t n) {
+static lac_status check_members_disjoint(const archive *a, const laci_zip_member *members,
+                                         size_t n) {
   const laci_zip_member **sorted = laci_alloc(n, sizeof *sorted);
   lac_status st = sorted ? LAC_OK : laci_fail_memory(a->err, a->name);
   if (st) return st;
@@ -230,7 +231,7 @@ static lac_status check_no_overlap(const archive *a, const laci_zip_member *memb
     if (strcmp(sorted[k - 1]->name, sorted[k]->name) != 0) continue;
     st = laci_fail(a->err, LAC_BAD_FILE, "%s: two files are called %s", a->name, sorted[k]->name);
   }
-  qsort(sorted, n, sizeof *sorted, compare_places);
+  qsort(sorted, n, sizeof *sorted, compare_member_offsets);
   for (size_t k = 1; k < n && !st; k++) {
     if (sorted[k - 1]->packed_size <= sorted[k]->offset - sorted[k - 1]->offset) continue;
     st = fail_archive(a, "two files share bytes");
@@ -244,15 +245,16 @@ lac_status laci_zip_list(const laci_zip *zip, laci_arena *arena, laci_zip_member
   archive a = {.reader = zip->reader, .name = zip->name, .arena = arena, .err = err};
   *members = NULL;
   *n = 0;
-  lac_status st = find_end(&a);
+  lac_status st = find_end_record(&a);
   if (st) return st;
   uint8_t *bytes = laci_alloc((size_t)a.directory_bytes, 1);
   laci_zip_member *made = laci_alloc((size_t)a.n_entries, sizeof *made);
   if (!bytes || !made) st = laci_fail_memory(err, zip->name);
   if (!st)
-    st = laci_reader_fetch(zip->reader, (size_t)a.directory, (size_t)a.directory_bytes, bytes, err);
+    st = laci_reader_copy_range(zip->reader, (size_t)a.directory, (size_t)a.directory_bytes, bytes,
+                                err);
   if (!st) st = read_directory(&a, bytes, made);
-  if (!st) st = check_no_overlap(&a, made, (size_t)a.n_entries);
+  if (!st) st = check_members_disjoint(&a, made, (size_t)a.n_entries);
   laci_free(bytes);
   if (st) {
     laci_free(made);
@@ -279,13 +281,15 @@ typedef struct inflater {
   uint8_t block[BLOCK];
 } inflater;
 
-static lac_status inflate_some(inflater *f, uint8_t *to, size_t n, bool *end, lac_error *err) {
+static lac_status inflate_next_bytes(inflater *f, uint8_t *to, size_t n, bool *end,
+                                     lac_error *err) {
   f->stream.next_out = to;
   for (size_t done = 0; done < n && !*end;) {
     size_t step = n - done < BLOCK ? n - done : BLOCK, left = f->member->packed_size - f->taken;
     if (f->stream.avail_in == 0 && left > 0) {
       size_t k = left < BLOCK ? left : BLOCK;
-      lac_status st = laci_reader_fetch(f->reader, f->member->offset + f->taken, k, f->block, err);
+      lac_status st =
+          laci_reader_copy_range(f->reader, f->member->offset + f->taken, k, f->block, err);
       if (st) return st;
       f->taken += k;
       f->stream.next_in = f->block;
@@ -312,7 +316,7 @@ static lac_status inflate_member(const laci_zip *zip, const laci_zip_member *m, 
   f->reader = zip->reader;
   f->member = m;
   bool end = false;
-  lac_status st = inflate_some(f, bytes, capacity + 1, &end, err);
+  lac_status st = inflate_next_bytes(f, bytes, capacity + 1, &end, err);
   n = f->stream.total_out;
   while (!st && !end && n == capacity + 1 && capacity < m->size_bytes) {
     size_t more = m->size_bytes - capacity < capacity ? m->size_bytes : 2 * capacity;
@@ -321,7 +325,7 @@ static lac_status inflate_member(const laci_zip *zip, const laci_zip_member *m, 
     if (st) break;
     bytes = grown;
     capacity = more;
-    st = inflate_some(f, bytes + n, capacity + 1 - n, &end, err);
+    st = inflate_next_bytes(f, bytes + n, capacity + 1 - n, &end, err);
     n = f->stream.total_out;
   }
   (void)inflateEnd(&f->stream);
@@ -353,7 +357,7 @@ lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *m, uint8_t 
   } else {
     *bytes = laci_alloc(m->size_bytes, 1);
     if (!*bytes) return laci_fail_memory(err, zip->name);
-    st = laci_reader_fetch(zip->reader, m->offset, m->size_bytes, *bytes, err);
+    st = laci_reader_copy_range(zip->reader, m->offset, m->size_bytes, *bytes, err);
   }
   if (!st && update_checksum(0, *bytes, m->size_bytes) != m->crc)
     st = fail_member(zip, m, "has another checksum than its bytes", err);
@@ -366,7 +370,7 @@ lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *m, uint8_t 
 lac_status laci_zip_read_beginning(const laci_zip *zip, const laci_zip_member *m, size_t wanted,
                                    uint8_t *to, size_t *n, lac_error *err) {
   *n = wanted < m->size_bytes ? wanted : m->size_bytes;
-  if (!m->deflated) return laci_reader_fetch(zip->reader, m->offset, *n, to, err);
+  if (!m->deflated) return laci_reader_copy_range(zip->reader, m->offset, *n, to, err);
   inflater *f = laci_alloc(1, sizeof *f);
   if (!f || inflateInit2(&f->stream, -MAX_WBITS) != Z_OK) {
     laci_free(f);
@@ -375,7 +379,7 @@ lac_status laci_zip_read_beginning(const laci_zip *zip, const laci_zip_member *m
   f->reader = zip->reader;
   f->member = m;
   bool end = false;
-  lac_status st = inflate_some(f, to, *n, &end, err);
+  lac_status st = inflate_next_bytes(f, to, *n, &end, err);
   *n = f->stream.total_out;
   (void)inflateEnd(&f->stream);
   laci_free(f);
@@ -388,7 +392,7 @@ lac_status laci_zip_check(const laci_zip *zip, const laci_zip_member *m, lac_err
   uint32_t crc = 0;
   for (size_t at = 0; at < m->size_bytes && !st; at += BLOCK) {
     size_t n = m->size_bytes - at < BLOCK ? m->size_bytes - at : BLOCK;
-    st = laci_reader_fetch(zip->reader, m->offset + at, n, block, err);
+    st = laci_reader_copy_range(zip->reader, m->offset + at, n, block, err);
     if (!st) crc = update_checksum(crc, block, n);
   }
   laci_free(block);

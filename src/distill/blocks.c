@@ -20,7 +20,7 @@ typedef struct finder {
   int logits;
 } finder;
 
-static void mark_computed(const finder *f) {
+static void mark_computed_values(const finder *f) {
   const laci_graph *g = f->graph;
   for (int i = 0; i < g->n_inputs; i++) f->computed[g->inputs[i]] = true;
   for (int n = 0; n < g->n_nodes; n++) {
@@ -76,7 +76,7 @@ static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNor
 
 /** Follows `value` through batch normalizations (if `norms`) and one activation. Each of them must
  * be the only reader of its input. Returns the value after them. */
-static int value_after_norms(const finder *f, int value, bool norms) {
+static int find_value_after_norms(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {
     const laci_value *v = &g->values[value];
@@ -90,13 +90,13 @@ static int value_after_norms(const finder *f, int value, bool norms) {
   return value;
 }
 
-static bool is_layer(const finder *f, const laci_node *node) {
+static bool is_computed_layer(const finder *f, const laci_node *node) {
   laci_weight_axes axes[2];
   return node->op && node->op->weights && node->op->weights(f->graph, node, axes) > 0 &&
          node->outputs[0] >= 0 && f->computed[node->outputs[0]];
 }
 
-static void add_block(const finder *f, int value, int *blocks, int *n) {
+static void add_block_output(const finder *f, int value, int *blocks, int *n) {
   bool known = value == f->logits;
   for (int at = 0; at < *n; at++) known |= blocks[at] == value;
   if (!known) blocks[(*n)++] = value;
@@ -105,30 +105,30 @@ static void add_block(const finder *f, int value, int *blocks, int *n) {
 static void choose_spaced_layers(const finder *f, int *blocks, int *n) {
   const laci_graph *g = f->graph;
   int n_layers = 0, at = 0;
-  for (int k = 0; k < g->n_nodes; k++) n_layers += is_layer(f, &g->nodes[k]);
+  for (int k = 0; k < g->n_nodes; k++) n_layers += is_computed_layer(f, &g->nodes[k]);
   int apart = n_layers / (FEWEST_BLOCKS + 1);
   if (apart > MOST_LAYERS_APART) apart = MOST_LAYERS_APART;
   if (apart < 1) apart = 1;
   for (int k = 0; k < g->n_nodes; k++) {
-    if (!is_layer(f, &g->nodes[k])) continue;
+    if (!is_computed_layer(f, &g->nodes[k])) continue;
     if (++at % apart == 0 && at < n_layers)
-      add_block(f, value_after_norms(f, g->nodes[k].outputs[0], true), blocks, n);
+      add_block_output(f, find_value_after_norms(f, g->nodes[k].outputs[0], true), blocks, n);
   }
 }
 
-lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n, lac_error *err) {
+lac_status laci_block_outputs_find(const laci_graph *graph, int **blocks, int *n, lac_error *err) {
   finder f = {.graph = graph, .logits = laci_training_find_logits(graph)};
   int *found = laci_alloc((size_t)graph->n_nodes + 1, sizeof *found);
   *blocks = NULL;
   *n = 0;
   f.computed = laci_alloc((size_t)graph->n_values, sizeof *f.computed);
   lac_status st = f.computed && found ? LAC_OK : laci_fail_memory(err, "blocks of layers");
-  if (!st) mark_computed(&f);
+  if (!st) mark_computed_values(&f);
   if (!st) st = unmark_unneeded_values(&f, err);
   for (int k = 0; k < graph->n_nodes && !st; k++) {
     const laci_node *node = &graph->nodes[k];
     if (is_residual(&f, node))
-      add_block(&f, value_after_norms(&f, node->outputs[0], false), found, n);
+      add_block_output(&f, find_value_after_norms(&f, node->outputs[0], false), found, n);
   }
   if (!st && *n == 0) choose_spaced_layers(&f, found, n);
   laci_free(f.computed);

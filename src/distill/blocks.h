@@ -14,7 +14,7 @@ typedef struct laci_graph laci_graph;
  * The logits (laci_training_find_logits), and values that they do not depend on, are never
  * included. The graph must be inferred. *blocks, in the graph's order, is freed with laci_free; *n
  * may be 0. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_block_outputs_find(const laci_graph *graph, int **blocks, int *n,
+                                                  lac_error *err);
 
 #endif

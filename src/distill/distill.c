@@ -34,7 +34,7 @@ typedef struct refiner {
   uint8_t **unpacked;    /* [n_stored] masks from earlier prunings, one byte an element */
 } refiner;
 
-static const laci_graph *graph_of(const refiner *r) { return r->p->analysis->graph; }
+static const laci_graph *graph_of_refiner(const refiner *r) { return r->p->analysis->graph; }
 
 static int64_t count_fitting_samples(const refiner *r) {
   return r->how->samples->count - r->how->samples->held_back;
@@ -42,8 +42,8 @@ static int64_t count_fitting_samples(const refiner *r) {
 
 /* ---- The pruned network with its current weights ---- */
 
-static void combine_weights(refiner *r) {
-  for (int s = 0; s < graph_of(r)->n_stored; s++) {
+static void list_current_weights(refiner *r) {
+  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
     r->mixed[s] = r->made[s]              ? r->made[s]
                   : r->fitted->weights[s] ? r->fitted->weights[s]
                                           : r->p->weights[s];
@@ -51,8 +51,8 @@ static void combine_weights(refiner *r) {
 }
 
 /* Collects the masks that calibration chose, and those of layers that keep their masks. */
-static lac_status find_masks(refiner *r, lac_error *err) {
-  for (int s = 0; s < graph_of(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
+static lac_status collect_masks(refiner *r, lac_error *err) {
+  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
   for (int k = 0; k < r->p->n_masks; k++) {
     const laci_pruned_mask *mask = &r->p->masks[k];
     uint8_t *bytes = laci_alloc((size_t)mask->count, 1);
@@ -71,8 +71,8 @@ static void set_made_weight(refiner *r, int stored, uint8_t *take) {
 }
 
 /* Moves the new weights into the pruning. Until then, it holds the dense network's weights. */
-static void move_made_weights(refiner *r) {
-  for (int s = 0; s < graph_of(r)->n_stored; s++) {
+static void move_new_weights(refiner *r) {
+  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
     if (!r->made[s]) continue;
     uint8_t **place = r->fitted->masks[s] ? &r->fitted->weights[s] : &r->p->weights[s];
     laci_free(*place);
@@ -93,15 +93,15 @@ static lac_status compare_outputs(refiner *r, const laci_weighted_graph *candida
                                     .batch = cut->batch,
                                     .pool = r->pool,
                                     .budget = r->options->budget};
-  const laci_weighted_graph dense = {graph_of(r), (const uint8_t *const *)r->p->weights};
+  const laci_weighted_graph dense = {graph_of_refiner(r), (const uint8_t *const *)r->p->weights};
   return laci_compare_outputs(&dense, candidate, r->options->calibration->samples, &how, difference,
                               err);
 }
 
 /* If the failure only says that the network or the machine does not allow this step, stores it as
  * to->reason and returns LAC_OK. Otherwise returns st. */
-static lac_status tolerate_unsupported(refiner *r, lac_status st, const char *what,
-                                       lac_error *err) {
+static lac_status store_reason_if_unsupported(refiner *r, lac_status st, const char *what,
+                                              lac_error *err) {
   if (st != LAC_UNSUPPORTED && st != LAC_BAD_SHAPE && st != LAC_MEMORY_LIMIT && st != LAC_BAD_VALUE)
     return st;
   char text[sizeof err->text + 64];
@@ -123,7 +123,7 @@ static lac_status estimate_statistics(refiner *r, laci_graph *view, lac_error *e
                                         .pool = r->pool,
                                         .budget = r->options->budget};
   laci_recalibrated done;
-  lac_status st = laci_recalibrate(view, r->how->samples, &how, &done, err);
+  lac_status st = laci_recalibrate_batch_norms(view, r->how->samples, &how, &done, err);
   if (!st)
     laci_log(LAC_LOG_DEBUG, "statistics of %d norm%s again, from %lld batches", done.n_norms,
              laci_plural(done.n_norms), (long long)done.n_batches);
@@ -133,7 +133,7 @@ static lac_status estimate_statistics(refiner *r, laci_graph *view, lac_error *e
 static lac_status recalibrate_norms(refiner *r, lac_error *err) {
   laci_graph *view = NULL;
   laci_output_difference found;
-  lac_status st = laci_graph_view_create(graph_of(r), r->mixed, &view, err);
+  lac_status st = laci_graph_view_create(graph_of_refiner(r), r->mixed, &view, err);
   if (!st) st = estimate_statistics(r, view, err);
   const laci_weighted_graph candidate = {.graph = view};
   if (!st) st = compare_outputs(r, &candidate, &found, err);
@@ -148,16 +148,16 @@ static lac_status recalibrate_norms(refiner *r, lac_error *err) {
   }
   if (!st && r->to->recalibrated) r->fitted->outputs = found;
   laci_graph_view_destroy(view);
-  combine_weights(r);
+  list_current_weights(r);
   return st;
 }
 
 /* ---- Training steps ---- */
 
 /* Trains with the largest batch that memory allows. */
-static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
-                             const laci_weighted_graph *teacher, laci_refined *refined,
-                             lac_error *err) {
+static lac_status train_in_largest_batch(refiner *r, const laci_weighted_graph *student,
+                                         const laci_weighted_graph *teacher, laci_refined *refined,
+                                         lac_error *err) {
   laci_refine_options how = {.seconds = r->how->steps > 0 ? 0 : r->how->seconds,
                              .steps = r->how->steps,
                              .n_fitted = count_fitting_samples(r),
@@ -171,18 +171,18 @@ static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
                              .budget = r->options->budget};
   lac_status st;
   for (;; how.batch /= 2) {
-    st = laci_refine(student, teacher, r->how->samples, &how, refined, err);
+    st = laci_refine_towards_teacher(student, teacher, r->how->samples, &how, refined, err);
     if (st != LAC_MEMORY_LIMIT || how.batch <= SMALL_BATCH) return st;
   }
 }
 
 static lac_status refine_network(refiner *r, lac_error *err) {
-  const int n = graph_of(r)->n_stored;
-  const laci_weighted_graph student = {graph_of(r), r->mixed};
-  const laci_weighted_graph teacher = {graph_of(r), (const uint8_t *const *)r->p->weights};
+  const int n = graph_of_refiner(r)->n_stored;
+  const laci_weighted_graph student = {graph_of_refiner(r), r->mixed};
+  const laci_weighted_graph teacher = {graph_of_refiner(r), (const uint8_t *const *)r->p->weights};
   laci_refined refined;
   laci_output_difference found = r->fitted->outputs;
-  lac_status st = take_steps(r, &student, &teacher, &refined, err);
+  lac_status st = train_in_largest_batch(r, &student, &teacher, &refined, err);
   if (st) return st;
   for (int s = 0; s < n && refined.kept; s++)
     if (refined.weights[s]) r->mixed[s] = refined.weights[s];
@@ -207,9 +207,10 @@ static lac_status refine_network(refiner *r, lac_error *err) {
 
 /* Judges the loss of the improved network, since a lower error of the outputs may still change more
  * answers. If there is a limit of the loss and it is exceeded, the new weights are dropped. */
-static lac_status judge_result(refiner *r, const laci_output_difference *fitted, lac_error *err) {
+static lac_status keep_if_loss_allows(refiner *r, const laci_output_difference *fitted,
+                                      lac_error *err) {
   const double limit = r->options->calibration->max_drop;
-  const laci_weighted_graph pruned = {graph_of(r), r->mixed};
+  const laci_weighted_graph pruned = {graph_of_refiner(r), r->mixed};
   laci_judged_drop drop;
   if (limit < 0 || !(r->to->recalibrated || r->to->refined)) return LAC_OK;
   const laci_drop_candidate candidate = {&r->fitted->cut, &pruned, r->pool, NULL};
@@ -219,7 +220,7 @@ static lac_status judge_result(refiner *r, const laci_output_difference *fitted,
     r->p->calibration.drop = drop;
     return LAC_OK;
   }
-  for (int s = 0; s < graph_of(r)->n_stored; s++) set_made_weight(r, s, NULL);
+  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) set_made_weight(r, s, NULL);
   r->fitted->outputs = *fitted;
   r->to->recalibrated = r->to->refined = false;
   r->to->reason =
@@ -228,15 +229,15 @@ static lac_status judge_result(refiner *r, const laci_output_difference *fitted,
   return LAC_OK;
 }
 
-static lac_status improve_network(refiner *r, lac_error *err) {
+static lac_status recalibrate_and_refine(refiner *r, lac_error *err) {
   lac_status st = LAC_OK;
   const laci_output_difference fitted = r->fitted->outputs;
   r->to->error_fitted = fitted.relative;
   if (r->how->recalibrate)
-    st = tolerate_unsupported(r, recalibrate_norms(r, err), "statistics again", err);
+    st = store_reason_if_unsupported(r, recalibrate_norms(r, err), "statistics again", err);
   if (!st && (r->how->seconds > 0 || r->how->steps > 0))
-    st = tolerate_unsupported(r, refine_network(r, err), "no refinement", err);
-  return st ? st : judge_result(r, &fitted, err);
+    st = store_reason_if_unsupported(r, refine_network(r, err), "no refinement", err);
+  return st ? st : keep_if_loss_allows(r, &fitted, err);
 }
 
 lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
@@ -247,7 +248,8 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
   *to = (laci_distilled){.reason = NULL};
   refiner r = {.p = p, .options = options, .how = how, .pool = pool, .fitted = p->fitted, .to = to};
   if (!p->fitted) return LAC_OK;
-  const char *unlike = laci_calibration_why_not_plain(how->samples, p->analysis->graph->n_inputs);
+  const char *unlike =
+      laci_calibration_why_not_stackable(how->samples, p->analysis->graph->n_inputs);
   if (p->fitted->outputs_reason || unlike) {
     char text[160] = "outputs could not be compared";
     if (unlike) (void)snprintf(text, sizeof text, "%s: no steps are taken on such data", unlike);
@@ -260,12 +262,12 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
   r.unpacked = (uint8_t **)laci_alloc(n + 1, sizeof *r.unpacked);
   lac_status st =
       r.made && r.mixed && r.masks && r.unpacked ? LAC_OK : laci_fail_memory(&own, "the pruning");
-  if (!st) st = find_masks(&r, &own);
+  if (!st) st = collect_masks(&r, &own);
   if (!st) {
-    combine_weights(&r);
-    st = improve_network(&r, &own);
+    list_current_weights(&r);
+    st = recalibrate_and_refine(&r, &own);
   }
-  if (!st) move_made_weights(&r);
+  if (!st) move_new_weights(&r);
   if (st && err) *err = own;
   for (size_t s = 0; s < n && r.made; s++) laci_free(r.made[s]);
   for (size_t s = 0; s < n && r.unpacked; s++) laci_free(r.unpacked[s]);

@@ -45,7 +45,7 @@ typedef struct job {
   int64_t size;
 } job;
 
-static lac_status make_graph(job *j, const laci_graph *model, lac_error *err) {
+static lac_status create_forward_graph(job *j, const laci_graph *model, lac_error *err) {
   laci_training_options how = {.batch = j->batch, .batch_statistics = true, .loss = LACI_LOSS_NONE};
   if (model->n_inputs == 1) {
     const laci_shape *shape = &j->samples->shapes[0];
@@ -76,7 +76,7 @@ static lac_status read_statistics(job *j, const laci_graph *model, lac_error *er
 
 /* ---- Lanes ---- */
 
-static void close_lane(lane *l) {
+static void clear_lane(lane *l) {
   laci_engine_destroy(l->engine);
   laci_free(l->images);
   laci_free(l->inputs);
@@ -85,7 +85,7 @@ static void close_lane(lane *l) {
   *l = (lane){.engine = NULL};
 }
 
-static void bind_ports(const job *j, lane *l) {
+static void bind_lane_buffers(const job *j, lane *l) {
   const laci_training_graph *g = j->graph;
   for (int i = 0; i < g->graph->n_inputs; i++)
     if (g->graph->inputs[i] == g->images) l->inputs[i] = l->images;
@@ -97,7 +97,7 @@ static void bind_ports(const job *j, lane *l) {
   }
 }
 
-static lac_status open_lane(job *j, lane *l, laci_budget *budget, lac_error *err) {
+static lac_status create_lane_engine(job *j, lane *l, laci_budget *budget, lac_error *err) {
   const laci_training_graph *g = j->graph;
   const laci_engine_options how = {.engine = j->samples->engine,
                                    .threads = 1,
@@ -114,23 +114,23 @@ static lac_status open_lane(job *j, lane *l, laci_budget *budget, lac_error *err
   l->outputs = laci_alloc((size_t)g->graph->n_outputs, sizeof *l->outputs);
   l->now = laci_alloc((size_t)j->size, sizeof *l->now);
   if (!l->images || !l->inputs || !l->outputs || !l->now) return laci_fail_memory(err, what);
-  bind_ports(j, l);
+  bind_lane_buffers(j, l);
   return LAC_OK;
 }
 
 /** Opens as many lanes as there are threads and batches, and as memory allows. */
-static lac_status open_lanes(job *j, lac_error *err) {
+static lac_status create_lanes(job *j, lac_error *err) {
   laci_budget budget =
       j->options->budget ? *j->options->budget : (laci_budget){.limit = UINT64_MAX};
   int64_t most = laci_pool_threads(j->options->pool);
   if (most > MOST_LANES) most = MOST_LANES;
   if (most > j->n_batches) most = j->n_batches;
-  lac_status st = open_lane(j, &j->lanes[0], &budget, err);
+  lac_status st = create_lane_engine(j, &j->lanes[0], &budget, err);
   if (!st) j->n_lanes = 1;
   while (!st && j->n_lanes < most) {
     lane *next = &j->lanes[j->n_lanes];
-    if (open_lane(j, next, &budget, NULL)) {
-      close_lane(next);
+    if (create_lane_engine(j, next, &budget, NULL)) {
+      clear_lane(next);
       break;
     }
     j->n_lanes++;
@@ -140,7 +140,7 @@ static lac_status open_lanes(job *j, lac_error *err) {
 
 /* ---- Batches ---- */
 
-static void run_lanes(int64_t begin, int64_t end, void *context) {
+static void run_batches_of_lanes(int64_t begin, int64_t end, void *context) {
   job *j = context;
   for (int64_t at = begin; at < end; at++) {
     lane *l = &j->lanes[at];
@@ -156,7 +156,7 @@ static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err)
                            &j->lanes[at].images, err);
   }
   if (st) return st;
-  laci_pool_for(j->options->pool, n, 1, run_lanes, j);
+  laci_pool_for(j->options->pool, n, 1, run_batches_of_lanes, j);
   for (int64_t at = 0; at < n; at++) {
     const lane *l = &j->lanes[at];
     if (l->status && err) *err = l->err;
@@ -166,7 +166,7 @@ static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err)
   return LAC_OK;
 }
 
-static lac_status run_batches(job *j, lac_error *err) {
+static lac_status run_all_batches(job *j, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t k = 0; k < j->n_batches && !st; k += j->n_lanes) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -198,9 +198,9 @@ static lac_status store_statistics(job *j, laci_graph *model, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_recalibrate(laci_graph *model, const laci_calibration_samples *samples,
-                            const laci_recalibrate_options *options, laci_recalibrated *result,
-                            lac_error *err) {
+lac_status laci_recalibrate_batch_norms(laci_graph *model, const laci_calibration_samples *samples,
+                                        const laci_recalibrate_options *options,
+                                        laci_recalibrated *result, lac_error *err) {
   job j = {.samples = samples, .options = options};
   *result = (laci_recalibrated){.n_norms = 0};
   j.batch = options->n < options->batch ? options->n : options->batch;
@@ -208,13 +208,13 @@ lac_status laci_recalibrate(laci_graph *model, const laci_calibration_samples *s
     return laci_fail(err, LAC_BAD_ARGUMENT, "statistics of %lld samples in batches of %lld",
                      (long long)options->n, (long long)options->batch);
   j.n_batches = options->n / j.batch;
-  lac_status st = make_graph(&j, model, err);
+  lac_status st = create_forward_graph(&j, model, err);
   if (!st) st = read_statistics(&j, model, err);
-  if (!st) st = open_lanes(&j, err);
-  if (!st) st = run_batches(&j, err);
+  if (!st) st = create_lanes(&j, err);
+  if (!st) st = run_all_batches(&j, err);
   if (!st) st = store_statistics(&j, model, err);
   if (!st) *result = (laci_recalibrated){.n_norms = j.graph->n_stats / 2, .n_batches = j.n_batches};
-  for (int at = 0; at < j.n_lanes + (j.n_lanes == 0); at++) close_lane(&j.lanes[at]);
+  for (int at = 0; at < j.n_lanes + (j.n_lanes == 0); at++) clear_lane(&j.lanes[at]);
   laci_training_graph_destroy(j.graph);
   laci_free(j.before);
   laci_free(j.sums);

@@ -35,9 +35,9 @@ typedef struct laci_recalibrated {
  * be folded into weights), and as laci_training_graph_create; LAC_BAD_SHAPE for samples that do not
  * fit the input; LAC_BAD_VALUE where a statistic is not finite; LAC_INTERRUPTED, LAC_MEMORY_LIMIT,
  * LAC_NO_MEMORY, and as samples->fetch. */
-LAC_MUST_CHECK lac_status laci_recalibrate(laci_graph *model,
-                                           const laci_calibration_samples *samples,
-                                           const laci_recalibrate_options *options,
-                                           laci_recalibrated *result, lac_error *err);
+LAC_MUST_CHECK lac_status laci_recalibrate_batch_norms(laci_graph *model,
+                                                       const laci_calibration_samples *samples,
+                                                       const laci_recalibrate_options *options,
+                                                       laci_recalibrated *result, lac_error *err);
 
 #endif

@@ -23,9 +23,10 @@ struct laci_reconstruct {
 
 /* ---- Creating ---- */
 
-static lac_status plan_teacher(laci_reconstruct *r, const laci_graph *model,
-                               const laci_reconstruct_options *o, laci_training_options graph,
-                               laci_budget *budget, lac_error *err) {
+static lac_status create_teacher_engine(laci_reconstruct *r, const laci_graph *model,
+                                        const laci_reconstruct_options *o,
+                                        laci_training_options graph, laci_budget *budget,
+                                        lac_error *err) {
   graph.loss = LACI_LOSS_TARGETS;
   lac_status st = laci_training_graph_create(model, &graph, &r->teacher, err);
   if (st) return st;
@@ -41,7 +42,7 @@ static lac_status plan_teacher(laci_reconstruct *r, const laci_graph *model,
   return laci_engine_create(r->teacher->graph, &how, &r->engine, err);
 }
 
-static lac_status set_masks(laci_reconstruct *r, const uint8_t *const *masks) {
+static lac_status set_trainer_masks(laci_reconstruct *r, const uint8_t *const *masks) {
   const laci_training_graph *g = laci_trainer_graph(r->trainer);
   for (int p = 0; p < g->n_params && masks; p++) {
     const uint8_t *mask = masks[g->params[p].stored];
@@ -52,7 +53,7 @@ static lac_status set_masks(laci_reconstruct *r, const uint8_t *const *masks) {
   return LAC_OK;
 }
 
-static lac_status check_types(const laci_reconstruct *r, lac_error *err) {
+static lac_status check_weights_are_f32(const laci_reconstruct *r, lac_error *err) {
   const laci_training_graph *g = laci_trainer_graph(r->trainer);
   for (int p = 0; p < g->n_params; p++) {
     lac_dtype dtype = g->graph->values[g->params[p].input].type.dtype;
@@ -63,9 +64,10 @@ static lac_status check_types(const laci_reconstruct *r, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status plan_student(laci_reconstruct *r, const laci_graph *model,
-                               const laci_reconstruct_options *o, laci_training_options graph,
-                               laci_budget *budget, lac_error *err) {
+static lac_status create_student_trainer(laci_reconstruct *r, const laci_graph *model,
+                                         const laci_reconstruct_options *o,
+                                         laci_training_options graph, laci_budget *budget,
+                                         lac_error *err) {
   laci_engine_weight *known = laci_alloc((size_t)model->n_stored + 1, sizeof *known);
   laci_trainer_options how = {.graph = graph,
                               .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_ADAMW),
@@ -85,8 +87,8 @@ static lac_status plan_student(laci_reconstruct *r, const laci_graph *model,
   }
   lac_status st = laci_trainer_create(model, &how, &r->trainer, err);
   laci_free(known);
-  if (!st) st = check_types(r, err);
-  return st ? st : set_masks(r, o->masks);
+  if (!st) st = check_weights_are_f32(r, err);
+  return st ? st : set_trainer_masks(r, o->masks);
 }
 
 lac_status laci_reconstruct_create(const laci_graph *student, const laci_graph *teacher,
@@ -100,10 +102,10 @@ lac_status laci_reconstruct_create(const laci_graph *student, const laci_graph *
   *reconstruct = NULL;
   if (!r) return laci_fail_memory(err, "a network that is fitted to another");
   r->batch = options->batch;
-  lac_status st = laci_blocks_find(student, &blocks, &graph.n_blocks, err);
+  lac_status st = laci_block_outputs_find(student, &blocks, &graph.n_blocks, err);
   graph.blocks = blocks;
-  if (!st) st = plan_student(r, student, options, graph, &budget, err);
-  if (!st) st = plan_teacher(r, teacher, options, graph, &budget, err);
+  if (!st) st = create_student_trainer(r, student, options, graph, &budget, err);
+  if (!st) st = create_teacher_engine(r, teacher, options, graph, &budget, err);
   laci_free(blocks);
   if (st) laci_reconstruct_destroy(r);
   else *reconstruct = r;
@@ -121,18 +123,18 @@ void laci_reconstruct_destroy(laci_reconstruct *r) {
 
 /* ---- Sizes ---- */
 
-static int64_t values_per_sample(const laci_reconstruct *r, int value) {
+static int64_t count_floats_per_sample(const laci_reconstruct *r, int value) {
   return laci_shape_count(&r->teacher->graph->values[value].type.shape) / r->batch;
 }
 
 int laci_reconstruct_count_targets(const laci_reconstruct *r) { return r->teacher->n_targets; }
 
-int64_t laci_reconstruct_target_size(const laci_reconstruct *r, int k) {
-  return values_per_sample(r, r->teacher->targets[k]);
+int64_t laci_reconstruct_floats_of_target(const laci_reconstruct *r, int k) {
+  return count_floats_per_sample(r, r->teacher->targets[k]);
 }
 
-int64_t laci_reconstruct_image_size(const laci_reconstruct *r) {
-  return values_per_sample(r, r->teacher->images);
+int64_t laci_reconstruct_floats_of_image(const laci_reconstruct *r) {
+  return count_floats_per_sample(r, r->teacher->images);
 }
 
 laci_trainer *laci_reconstruct_trainer(laci_reconstruct *r) { return r->trainer; }
@@ -149,9 +151,9 @@ lac_status laci_reconstruct_run_teacher(laci_reconstruct *r, const float *images
   return laci_engine_run(r->engine, (const void *const[]){images}, r->outputs, err);
 }
 
-lac_status laci_reconstruct_step(laci_reconstruct *r, const float *images,
-                                 const float *const *targets, double rate, float *loss,
-                                 lac_error *err) {
+lac_status laci_reconstruct_train_step(laci_reconstruct *r, const float *images,
+                                       const float *const *targets, double rate, float *loss,
+                                       lac_error *err) {
   lac_status st = laci_trainer_run_match_batch(r->trainer, images, targets, loss, err);
   if (st) return st;
   if (!isfinite(*loss)) {
@@ -161,6 +163,7 @@ lac_status laci_reconstruct_step(laci_reconstruct *r, const float *images,
   return laci_trainer_update(r->trainer, rate, err);
 }
 
-lac_status laci_reconstruct_store(const laci_reconstruct *r, laci_graph *model, lac_error *err) {
+lac_status laci_reconstruct_store_student(const laci_reconstruct *r, laci_graph *model,
+                                          lac_error *err) {
   return laci_trainer_store_in_model(r->trainer, model, err);
 }

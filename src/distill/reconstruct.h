@@ -45,22 +45,23 @@ void laci_reconstruct_destroy(laci_reconstruct *reconstruct); /* NULL is fine */
 /** Returns the number of targets: one for the logits, then one for each block's output. */
 int laci_reconstruct_count_targets(const laci_reconstruct *reconstruct);
 /** Returns the number of floats of target k for one sample. */
-int64_t laci_reconstruct_target_size(const laci_reconstruct *reconstruct, int k);
+int64_t laci_reconstruct_floats_of_target(const laci_reconstruct *reconstruct, int k);
 /** Returns the number of floats of one sample of the input. */
-int64_t laci_reconstruct_image_size(const laci_reconstruct *reconstruct);
+int64_t laci_reconstruct_floats_of_image(const laci_reconstruct *reconstruct);
 /** Runs the teacher on a batch of images and writes what the student is to reproduce: targets[k] is
- * [batch, laci_reconstruct_target_size(k)]; k = 0 is the logits, k >= 1 a block's output. */
+ * [batch, laci_reconstruct_floats_of_target(k)]; k = 0 is the logits, k >= 1 a block's output. */
 LAC_MUST_CHECK lac_status laci_reconstruct_run_teacher(laci_reconstruct *reconstruct,
                                                        const float *images, float *const *targets,
                                                        lac_error *err);
 /** Runs one training step at this learning rate; *loss is the loss before the step. Fails
  * LAC_BAD_VALUE where the loss is not finite: the weights are then unchanged. */
-LAC_MUST_CHECK lac_status laci_reconstruct_step(laci_reconstruct *reconstruct, const float *images,
-                                                const float *const *targets, double rate,
-                                                float *loss, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reconstruct_train_step(laci_reconstruct *reconstruct,
+                                                      const float *images,
+                                                      const float *const *targets, double rate,
+                                                      float *loss, lac_error *err);
 /** Writes the student's current weights and running statistics into the model's stored tensors. */
-LAC_MUST_CHECK lac_status laci_reconstruct_store(const laci_reconstruct *reconstruct,
-                                                 laci_graph *model, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reconstruct_store_student(const laci_reconstruct *reconstruct,
+                                                         laci_graph *model, lac_error *err);
 /** Returns the trainer of the student, which has its weights, gradients and plan. */
 laci_trainer *laci_reconstruct_trainer(laci_reconstruct *reconstruct);
 

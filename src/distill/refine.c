@@ -66,10 +66,10 @@ static double rate_of(const job *j, int64_t step, int64_t steps) {
 
 /** Returns how many steps fit into the time, if `done` steps of `step_seconds` each were run.
  * Leaves time for judging the result. */
-static int64_t steps_in_time(const job *j, int64_t done, double step_seconds) {
+static int64_t count_steps_in_time(const job *j, int64_t done, double step_seconds) {
   double used = laci_clock_seconds() - j->start;
   double left = j->o->seconds - used - j->judge_seconds;
-  int64_t more = left > 0 ? laci_int_from_f(left / step_seconds) : 0;
+  int64_t more = left > 0 ? laci_clamp_to_int64(left / step_seconds) : 0;
   return done + more;
 }
 
@@ -79,15 +79,15 @@ static lac_status step_once(job *j, int64_t step, int64_t steps, lac_error *err)
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
   lac_status st = laci_distill_targets_next_batch(j->batches, &images, &targets, err);
   if (!st) {
-    st =
-        laci_reconstruct_step(j->reconstruct, images, targets, rate_of(j, step, steps), &loss, err);
+    st = laci_reconstruct_train_step(j->reconstruct, images, targets, rate_of(j, step, steps),
+                                     &loss, err);
   }
   if (step == 0) j->to->loss_first = (double)loss;
   j->to->loss_last = (double)loss;
   return st;
 }
 
-static lac_status take_steps(job *j, lac_error *err) {
+static lac_status run_training_steps(job *j, lac_error *err) {
   double times[MOST_TIMES];
   int n_times = 0;
   int64_t steps = j->o->steps, step = 0;
@@ -101,8 +101,8 @@ static lac_status take_steps(job *j, lac_error *err) {
         n_times >= TIMED && (now - j->start > TIMED_SHARE * j->o->seconds || step + 1 == WARM_UP);
     bool late = now - j->start > j->o->seconds;
     if (steps == 0 && (enough || late)) {
-      steps = steps_in_time(j, step + 1,
-                            n_times > 0 ? laci_median(times, (size_t)n_times) : now - start);
+      steps = count_steps_in_time(j, step + 1,
+                                  n_times > 0 ? laci_median(times, (size_t)n_times) : now - start);
       laci_log(LAC_LOG_DEBUG, "%lld steps fit into %g s", (long long)steps, j->o->seconds);
     }
     if (steps > 0) laci_progress("refining", step + 1, steps);
@@ -124,7 +124,7 @@ static void copy_weights_from(job *j, laci_graph *from) {
 
 static lac_status keep_if_better(job *j, lac_error *err) {
   lac_status st = laci_graph_view_create(j->student->graph, j->student->weights, &j->result, err);
-  if (!st) st = laci_reconstruct_store(j->reconstruct, j->result, err);
+  if (!st) st = laci_reconstruct_store_student(j->reconstruct, j->result, err);
   if (!st) st = judge_candidate(j, j->result, &j->to->after, err);
   if (st) return st;
   j->to->kept = j->to->after.relative < j->to->before.relative;
@@ -134,7 +134,7 @@ static lac_status keep_if_better(job *j, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status open_job(job *j, lac_error *err) {
+static lac_status refine_job_init(job *j, lac_error *err) {
   const laci_refine_options *o = j->o;
   const laci_shape *shape = &j->samples->shapes[0];
   laci_reconstruct_options how = {.masks = o->masks,
@@ -175,9 +175,11 @@ static lac_status check_options(const job *j, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_graph *teacher,
-                       const laci_calibration_samples *samples, const laci_refine_options *options,
-                       laci_refined *refined, lac_error *err) {
+lac_status laci_refine_towards_teacher(const laci_weighted_graph *student,
+                                       const laci_weighted_graph *teacher,
+                                       const laci_calibration_samples *samples,
+                                       const laci_refine_options *options, laci_refined *refined,
+                                       lac_error *err) {
   job j = {.student = student,
            .teacher = teacher,
            .samples = samples,
@@ -194,8 +196,8 @@ lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_g
   if (!st) st = laci_graph_view_create(student->graph, student->weights, &j.views[0], err);
   if (!st) st = laci_graph_view_create(teacher->graph, teacher->weights, &j.views[1], err);
   if (!st) st = judge_candidate(&j, j.views[0], &refined->before, err);
-  if (!st) st = open_job(&j, err);
-  if (!st) st = take_steps(&j, err);
+  if (!st) st = refine_job_init(&j, err);
+  if (!st) st = run_training_steps(&j, err);
   if (!st) st = keep_if_better(&j, err);
   laci_distill_targets_destroy(j.batches);
   laci_reconstruct_destroy(j.reconstruct);

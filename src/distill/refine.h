@@ -46,11 +46,11 @@ typedef struct laci_refined {
  * LAC_BAD_ARGUMENT (neither seconds nor steps, no samples), as laci_reconstruct_create,
  * laci_compare_outputs, samples->fetch; LAC_BAD_VALUE where the loss becomes NaN or infinite;
  * LAC_INTERRUPTED. */
-LAC_MUST_CHECK lac_status laci_refine(const laci_weighted_graph *student,
-                                      const laci_weighted_graph *teacher,
-                                      const laci_calibration_samples *samples,
-                                      const laci_refine_options *options, laci_refined *refined,
-                                      lac_error *err);
+LAC_MUST_CHECK lac_status laci_refine_towards_teacher(const laci_weighted_graph *student,
+                                                      const laci_weighted_graph *teacher,
+                                                      const laci_calibration_samples *samples,
+                                                      const laci_refine_options *options,
+                                                      laci_refined *refined, lac_error *err);
 void laci_refined_clear(laci_refined *refined);
 
 #endif

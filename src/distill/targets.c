@@ -30,14 +30,14 @@ struct laci_distill_targets {
 };
 
 /** Does this number of bytes fit, in addition to *held? If so, adds it to *held. */
-static bool reserve_bytes(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
+static bool reserve_if_fits(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
   if (!laci_budget_allows(t->how.budget, *held + bytes)) return false;
   *held += bytes;
   return true;
 }
 
-static lac_status read_all(laci_distill_targets *t, lac_error *err) {
+static lac_status read_all_samples(laci_distill_targets *t, lac_error *err) {
   const laci_distill_targets_options *o = &t->how;
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < o->n && !st; at += o->batch) {
@@ -48,13 +48,13 @@ static lac_status read_all(laci_distill_targets *t, lac_error *err) {
   return st;
 }
 
-static lac_status make_buffers(laci_distill_targets *t, lac_error *err) {
+static lac_status alloc_target_buffers(laci_distill_targets *t, lac_error *err) {
   const laci_distill_targets_options *o = &t->how;
   size_t n = (size_t)o->n, image = (size_t)t->image_size, all = (size_t)t->target_sizes;
   uint64_t held = (uint64_t)o->batch * (image + all) * sizeof(float);
-  if (reserve_bytes(t, n * image * sizeof(float), &held)) {
+  if (reserve_if_fits(t, n * image * sizeof(float), &held)) {
     t->images = laci_alloc(n * image, sizeof *t->images);
-    if (reserve_bytes(t, n * all * sizeof(float), &held)) {
+    if (reserve_if_fits(t, n * all * sizeof(float), &held)) {
       t->kept = laci_alloc(n * all, sizeof *t->kept);
       t->known = laci_alloc(n, sizeof *t->known);
     }
@@ -66,7 +66,7 @@ static lac_status make_buffers(laci_distill_targets *t, lac_error *err) {
   t->targets = laci_alloc((size_t)t->n_targets, sizeof *t->targets);
   bool made = t->order && t->batch_images && t->targets && (!t->kept || t->known);
   for (int k = 0; k < t->n_targets && made; k++) {
-    int64_t size = laci_reconstruct_target_size(t->reconstruct, k);
+    int64_t size = laci_reconstruct_floats_of_target(t->reconstruct, k);
     t->targets[k] = laci_alloc((size_t)(o->batch * size), sizeof **t->targets);
     made = t->targets[k] != NULL;
   }
@@ -84,11 +84,11 @@ lac_status laci_distill_targets_create(laci_reconstruct *reconstruct,
                               .samples = samples,
                               .how = *options,
                               .n_targets = laci_reconstruct_count_targets(reconstruct),
-                              .image_size = laci_reconstruct_image_size(reconstruct)};
+                              .image_size = laci_reconstruct_floats_of_image(reconstruct)};
   for (int k = 0; k < t->n_targets; k++)
-    t->target_sizes += laci_reconstruct_target_size(reconstruct, k);
-  lac_status st = make_buffers(t, err);
-  if (!st && t->images) st = read_all(t, err);
+    t->target_sizes += laci_reconstruct_floats_of_target(reconstruct, k);
+  lac_status st = alloc_target_buffers(t, err);
+  if (!st && t->images) st = read_all_samples(t, err);
   if (st) laci_distill_targets_destroy(t);
   else *made = t;
   return st;
@@ -111,8 +111,8 @@ void laci_distill_targets_destroy(laci_distill_targets *t) {
 static void shuffle_samples(laci_distill_targets *t) {
   for (int64_t i = 0; i < t->n_order; i++) t->order[i] = i;
   for (int64_t i = t->n_order - 1; i > 0; i--) {
-    int64_t other =
-        (int64_t)laci_rng_below(t->how.seed, (uint64_t)t->epoch, (uint64_t)i, (uint64_t)i + 1);
+    int64_t other = (int64_t)laci_rng_integer_below(t->how.seed, (uint64_t)t->epoch, (uint64_t)i,
+                                                    (uint64_t)i + 1);
     int64_t moved = t->order[i];
     t->order[i] = t->order[other];
     t->order[other] = moved;
@@ -122,10 +122,10 @@ static void shuffle_samples(laci_distill_targets *t) {
 }
 
 /** Copies a sample's targets from the batch to `kept` (keep), or from `kept` to the batch. */
-static void copy_targets(laci_distill_targets *t, int64_t row, int64_t sample, bool keep) {
+static void move_sample_targets(laci_distill_targets *t, int64_t row, int64_t sample, bool keep) {
   float *kept = t->kept + sample * t->target_sizes;
   for (int k = 0; k < t->n_targets; k++) {
-    int64_t size = laci_reconstruct_target_size(t->reconstruct, k);
+    int64_t size = laci_reconstruct_floats_of_target(t->reconstruct, k);
     float *target = t->targets[k] + row * size;
     memcpy(keep ? kept : target, keep ? target : kept, (size_t)size * sizeof *target);
     kept += size;
@@ -138,11 +138,11 @@ typedef struct gathering {
   bool targets, keep;
 } gathering;
 
-static void gather_rows(int64_t begin, int64_t end, void *context) {
+static void gather_sample_rows(int64_t begin, int64_t end, void *context) {
   const gathering *g = context;
   laci_distill_targets *t = g->t;
   for (int64_t row = begin; row < end; row++) {
-    if (g->targets) copy_targets(t, row, g->order[row], g->keep);
+    if (g->targets) move_sample_targets(t, row, g->order[row], g->keep);
     else
       memcpy(t->batch_images + row * t->image_size, t->images + g->order[row] * t->image_size,
              (size_t)t->image_size * sizeof *t->images);
@@ -150,25 +150,25 @@ static void gather_rows(int64_t begin, int64_t end, void *context) {
 }
 
 /** Makes a batch of the next samples in t->order, from memory. */
-static lac_status next_from_memory(laci_distill_targets *t, lac_error *err) {
+static lac_status make_batch_from_memory(laci_distill_targets *t, lac_error *err) {
   const int64_t batch = t->how.batch;
   gathering g = {.t = t, .order = t->order + t->at};
   bool known = t->kept != NULL;
-  laci_pool_for(t->how.pool, batch, 1, gather_rows, &g);
+  laci_pool_for(t->how.pool, batch, 1, gather_sample_rows, &g);
   for (int64_t row = 0; row < batch && known; row++) known = t->known[g.order[row]];
   g.targets = true;
   g.keep = !known;
   lac_status st =
       known ? LAC_OK
             : laci_reconstruct_run_teacher(t->reconstruct, t->batch_images, t->targets, err);
-  if (!st && t->kept) laci_pool_for(t->how.pool, batch, 1, gather_rows, &g);
+  if (!st && t->kept) laci_pool_for(t->how.pool, batch, 1, gather_sample_rows, &g);
   for (int64_t row = 0; row < batch && t->kept && !st; row++) t->known[g.order[row]] = true;
   t->at += batch;
   return st;
 }
 
 /** Reads the next batch in t->order: neighbouring samples of the data. */
-static lac_status next_from_data(laci_distill_targets *t, lac_error *err) {
+static lac_status read_next_batch(laci_distill_targets *t, lac_error *err) {
   void *to = t->batch_images;
   int64_t first = t->how.first + t->order[t->at++] * t->how.batch;
   lac_status st = t->samples->fetch(t->samples->context, first, t->how.batch, &to, err);
@@ -180,5 +180,5 @@ lac_status laci_distill_targets_next_batch(laci_distill_targets *t, const float 
   if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle_samples(t);
   *images = t->batch_images;
   *targets = (const float *const *)t->targets;
-  return t->images ? next_from_memory(t, err) : next_from_data(t, err);
+  return t->images ? make_batch_from_memory(t, err) : read_next_batch(t, err);
 }

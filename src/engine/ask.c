@@ -31,7 +31,7 @@ static bool is_refusal(lac_status st) {
 
 /* ---- An outline ---- */
 
-static lac_status keep_reasons(const question *q, lac_error *err) {
+static lac_status copy_reasons(const question *q, lac_error *err) {
   for (int n = 0; n < q->graph->n_nodes; n++) {
     const char **reason = &q->nodes[n].reason;
     if (!*reason) continue;
@@ -43,7 +43,7 @@ static lac_status keep_reasons(const question *q, lac_error *err) {
 
 /* Returns the node of that name, looked for from *from on, since steps come in nearly the order of
  * the nodes; -1: there is none. */
-static int find_named(const laci_graph *graph, const char *name, int *from) {
+static int find_node_by_name(const laci_graph *graph, const char *name, int *from) {
   for (int at = 0; at < graph->n_nodes; at++) {
     const int n = (*from + at) % graph->n_nodes;
     if (strcmp(graph->nodes[n].name, name) != 0) continue;
@@ -54,12 +54,12 @@ static int find_named(const laci_graph *graph, const char *name, int *from) {
 }
 
 /* Adds up the steps of each node, and of a whole run. */
-static double predict(const question *q, const laci_engine *engine) {
+static double predict_seconds(const question *q, const laci_engine *engine) {
   double seconds = 0;
   int from = 0;
   for (size_t s = 0; s < laci_engine_step_count(engine); s++) {
     const laci_engine_step step = laci_engine_step_info(engine, s);
-    const int n = step.name ? find_named(q->graph, step.name, &from) : -1;
+    const int n = step.name ? find_node_by_name(q->graph, step.name, &from) : -1;
     seconds += step.predicted_seconds;
     if (n < 0) continue;
     q->nodes[n].predicted_seconds += step.predicted_seconds;
@@ -69,8 +69,8 @@ static double predict(const question *q, const laci_engine *engine) {
 }
 
 /* Makes an outline of the engine, and lists how it runs the nodes. Fails as laci_engine_create. */
-static lac_status outline(const question *q, laci_engine_options options, double *seconds,
-                          lac_error *err) {
+static lac_status make_outline(const question *q, laci_engine_options options, double *seconds,
+                               lac_error *err) {
   laci_engine *engine = NULL;
   laci_budget budget = laci_budget_with_limit(UINT64_MAX);
   if (options.budget) budget = *options.budget;
@@ -82,8 +82,8 @@ static lac_status outline(const question *q, laci_engine_options options, double
   for (int n = 0; n < q->graph->n_nodes; n++)
     q->nodes[n] = (laci_engine_node){.runner = LACI_RUNNER_NO_STEP};
   laci_engine_list_nodes(engine, q->graph, q->nodes);
-  *seconds = predict(q, engine);
-  st = keep_reasons(q, err);
+  *seconds = predict_seconds(q, engine);
+  st = copy_reasons(q, err);
   laci_engine_destroy(engine);
   return st;
 }
@@ -93,12 +93,13 @@ static lac_status outline(const question *q, laci_engine_options options, double
 /* Can the engine run the node, whatever the sizes are? AUTO runs bodies until it comes to a node
  * that cannot be run. */
 static bool is_supported(const question *q, const laci_node *node, lac_error *why) {
-  const bool in_body = node->body || laci_node_control_flow(node);
+  const bool in_body = node->body || laci_node_control_flow_role(node);
   if (in_body && strcmp(q->engine, LACI_ENGINE_AUTO) == 0) return true;
-  return laci_engine_supports(q->engine, q->graph, node, why);
+  return laci_engine_can_run_node(q->engine, q->graph, node, why);
 }
 
-static lac_status set_refused(const question *q, int node, const char *reason, lac_error *err) {
+static lac_status mark_node_refused(const question *q, int node, const char *reason,
+                                    lac_error *err) {
   const char *text = laci_arena_text(q->memory, reason);
   if (!text) return laci_fail_memory(err, "the answer");
   q->nodes[node] = (laci_engine_node){.runner = LACI_RUNNER_NONE, .reason = text};
@@ -106,35 +107,38 @@ static lac_status set_refused(const question *q, int node, const char *reason, l
 }
 
 /* Says how each node would be run from its operator alone, if no plan can be made. */
-static lac_status list_by_operators(const question *q, const lac_error *refusal, lac_error *err) {
+static lac_status list_nodes_by_operator(const question *q, const lac_error *refusal,
+                                         lac_error *err) {
   lac_status st = LAC_OK;
   for (int n = 0; n < q->graph->n_nodes && !st; n++) {
     lac_error why = {0};
     q->nodes[n] = (laci_engine_node){.runner = LACI_RUNNER_UNKNOWN, .reason = refusal->text};
-    if (!is_supported(q, &q->graph->nodes[n], &why)) st = set_refused(q, n, why.text, err);
+    if (!is_supported(q, &q->graph->nodes[n], &why)) st = mark_node_refused(q, n, why.text, err);
   }
-  return st ? st : keep_reasons(q, err);
+  return st ? st : copy_reasons(q, err);
 }
 
 /* Lists how the nodes of a graph would be run if no other node prevented it. A partial outline of
  * AUTO says so. The engine FAST runs the nodes that are fast in it, and no others. */
-static lac_status list_refused(const question *q, const laci_engine_options *options,
-                               const lac_error *refusal, lac_error *err) {
+static lac_status list_nodes_after_refusal(const question *q, const laci_engine_options *options,
+                                           const lac_error *refusal, lac_error *err) {
   const bool fast = strcmp(q->engine, LACI_ENGINE_FAST) == 0;
   laci_engine_options o = *options;
   lac_error why = {0};
-  if (!fast && strcmp(q->engine, LACI_ENGINE_AUTO) != 0) return list_by_operators(q, refusal, err);
+  if (!fast && strcmp(q->engine, LACI_ENGINE_AUTO) != 0)
+    return list_nodes_by_operator(q, refusal, err);
   o.engine = LACI_ENGINE_AUTO;
   o.extent = LACI_EXTENT_PARTIAL;
   o.budget = NULL;
   double ignored;
-  lac_status st = outline(q, o, &ignored, &why);
-  if (is_refusal(st)) return list_by_operators(q, refusal, err);
+  lac_status st = make_outline(q, o, &ignored, &why);
+  if (is_refusal(st)) return list_nodes_by_operator(q, refusal, err);
   if (st) return laci_fail(err, st, "%s", why.text);
   for (int n = 0; n < q->graph->n_nodes && !st; n++) {
     lac_error lacks = {0};
     if (q->nodes[n].runner != LACI_RUNNER_EXACT) continue;
-    if (!is_supported(q, &q->graph->nodes[n], &lacks)) st = set_refused(q, n, lacks.text, err);
+    if (!is_supported(q, &q->graph->nodes[n], &lacks))
+      st = mark_node_refused(q, n, lacks.text, err);
     else if (fast) q->nodes[n].runner = LACI_RUNNER_NONE;
   }
   return st;
@@ -151,17 +155,17 @@ typedef struct sizes {
   bool contradicts;         /* a shape that was given is not one that the network declares */
 } sizes;
 
-static lac_status check_names(const question *q, lac_error *err) {
+static lac_status check_input_names(const question *q, lac_error *err) {
   for (int at = 0; at < q->options->n_shapes; at++) {
     const char *name = q->options->shapes[at].name;
     const int value = laci_graph_find_value(q->graph, name);
     if (value < 0 || !q->graph->values[value].is_input)
-      return laci_graph_fail_input(q->graph, name, err);
+      return laci_graph_fail_unknown_input(q->graph, name, err);
   }
   return LAC_OK;
 }
 
-static const laci_shape *find_given(const question *q, const char *name) {
+static const laci_shape *find_given_shape(const question *q, const char *name) {
   for (int at = 0; at < q->options->n_shapes; at++) {
     if (strcmp(q->options->shapes[at].name, name) == 0) return &q->options->shapes[at].shape;
   }
@@ -169,9 +173,9 @@ static const laci_shape *find_given(const question *q, const char *name) {
 }
 
 /* Binds the symbols of an input whose shape was given. */
-static void bind_given(const question *q, sizes *s, int value) {
+static void bind_given_symbols(const question *q, sizes *s, int value) {
   const laci_value *v = &q->graph->values[value];
-  const laci_shape *declared = &v->type.shape, *given = find_given(q, v->name);
+  const laci_shape *declared = &v->type.shape, *given = find_given_shape(q, v->name);
   if (!given || declared->rank < 0) return;
   s->contradicts = s->contradicts || given->rank != declared->rank;
   for (int axis = 0; axis < given->rank && !s->contradicts; axis++) {
@@ -184,9 +188,9 @@ static void bind_given(const question *q, sizes *s, int value) {
 }
 
 /* Assumes open sizes of an input: 1 of its first axis, the batch, and `size` of others. */
-static void fill_shape(const question *q, sizes *s, int at, int64_t size) {
+static void assume_input_shape(const question *q, sizes *s, int at, int64_t size) {
   const laci_value *v = &q->graph->values[q->graph->inputs[at]];
-  const laci_shape *given = find_given(q, v->name);
+  const laci_shape *given = find_given_shape(q, v->name);
   const bool declared = v->type.shape.rank >= 0;
   laci_shape shape = declared || !given ? v->type.shape : *given;
   for (int axis = 0; axis < shape.rank; axis++) {
@@ -205,11 +209,11 @@ static void fill_shape(const question *q, sizes *s, int at, int64_t size) {
 }
 
 /* Finds the shapes of all inputs, with `size` assumed where they are open. */
-static void find_sizes(const question *q, sizes *s, int64_t size) {
+static void find_input_shapes(const question *q, sizes *s, int64_t size) {
   for (int at = 0; at <= q->graph->n_symbols; at++) s->bound[at] = -1;
   s->open = s->unknown = s->contradicts = false;
-  for (int at = 0; at < q->graph->n_inputs; at++) bind_given(q, s, q->graph->inputs[at]);
-  for (int at = 0; at < q->graph->n_inputs; at++) fill_shape(q, s, at, size);
+  for (int at = 0; at < q->graph->n_inputs; at++) bind_given_symbols(q, s, q->graph->inputs[at]);
+  for (int at = 0; at < q->graph->n_inputs; at++) assume_input_shape(q, s, at, size);
 }
 
 /* With open sizes, removes refusals that other sizes could avoid. */
@@ -234,8 +238,8 @@ static lac_status ask_with_open_shapes(const question *q, sizes *s, laci_engine_
   options.n_shapes = q->graph->n_inputs;
   for (size_t at = 0; at < sizeof usual / sizeof *usual && !s->unknown; at++) {
     lac_error why = {0};
-    find_sizes(q, s, usual[at]);
-    lac_status st = outline(q, options, &answer->predicted_seconds, &why);
+    find_input_shapes(q, s, usual[at]);
+    lac_status st = make_outline(q, options, &answer->predicted_seconds, &why);
     if (!st) answer->refusal = (lac_error){0};
     if (!st) return LAC_OK;
     if (!is_refusal(st)) return laci_fail(err, st, "%s", why.text);
@@ -243,8 +247,8 @@ static lac_status ask_with_open_shapes(const question *q, sizes *s, laci_engine_
   }
   if (s->unknown)
     (void)laci_fail(&answer->refusal, LAC_BAD_SHAPE, "the shape of an input is not known");
-  lac_status st = s->unknown ? list_by_operators(q, &answer->refusal, err)
-                             : list_refused(q, &options, &answer->refusal, err);
+  lac_status st = s->unknown ? list_nodes_by_operator(q, &answer->refusal, err)
+                             : list_nodes_after_refusal(q, &options, &answer->refusal, err);
   return st ? st : keep_certain_refusals(q, answer);
 }
 
@@ -253,7 +257,7 @@ static lac_status ask_with_open_shapes(const question *q, sizes *s, laci_engine_
 static lac_status ask_with_fixed_shapes(const question *q, laci_engine_answer *answer,
                                         lac_error *err) {
   lac_error why = {0};
-  lac_status st = outline(q, *q->options, &answer->predicted_seconds, &why);
+  lac_status st = make_outline(q, *q->options, &answer->predicted_seconds, &why);
   if (!st) return LAC_OK;
   if (!is_refusal(st)) {
     if (err) *err = why;
@@ -261,7 +265,7 @@ static lac_status ask_with_fixed_shapes(const question *q, laci_engine_answer *a
   }
   answer->refusal = why;
   answer->refusal.status = st;
-  return list_refused(q, q->options, &answer->refusal, err);
+  return list_nodes_after_refusal(q, q->options, &answer->refusal, err);
 }
 
 lac_status laci_engine_ask(const laci_graph *graph, const laci_engine_options *options,
@@ -279,9 +283,9 @@ lac_status laci_engine_ask(const laci_graph *graph, const laci_engine_options *o
   *answer = (laci_engine_answer){0};
   lac_status st = s.shapes && s.bound ? LAC_OK : laci_fail_memory(err, "the question");
   if (!st) {
-    find_sizes(&q, &s, 1);
+    find_input_shapes(&q, &s, 1);
     answer->open = s.open && !s.contradicts;
-    st = check_names(&q, err);
+    st = check_input_names(&q, err);
     if (!st)
       st = answer->open ? ask_with_open_shapes(&q, &s, answer, err)
                         : ask_with_fixed_shapes(&q, answer, err);

@@ -53,14 +53,14 @@ static const laci_engine_row *find_row_locked(const char *name) {
   return NULL;
 }
 
-static bool is_complete(const laci_engine_row *row) {
+static bool has_required_functions(const laci_engine_row *row) {
   return row && row->name && row->name[0] && row->supports && row->create && row->destroy &&
          row->inputs && row->outputs && row->run && !row->step_count == !row->step_info;
 }
 
 lac_status laci_engine_register(const laci_engine_row *row, lac_error *err) {
   lac_status st = LAC_OK;
-  if (!is_complete(row)) {
+  if (!has_required_functions(row)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "an engine's row lacks its name or a function");
   }
   (void)pthread_mutex_lock(&rows_lock);
@@ -85,7 +85,7 @@ int laci_engine_names(const char **names, int capacity) {
   return n;
 }
 
-static lac_status find_row(const char *name, const laci_engine_row **row, lac_error *err) {
+static lac_status find_engine_row(const char *name, const laci_engine_row **row, lac_error *err) {
   char known[256] = "";
   (void)pthread_mutex_lock(&rows_lock);
   *row = find_row_locked(name);
@@ -100,19 +100,19 @@ static lac_status find_row(const char *name, const laci_engine_row **row, lac_er
 
 lac_status laci_engine_check_name(const char *name, lac_error *err) {
   const laci_engine_row *row;
-  return find_row(name, &row, err);
+  return find_engine_row(name, &row, err);
 }
 
-bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
-                          lac_error *why) {
+bool laci_engine_can_run_node(const char *engine, const laci_graph *graph, const laci_node *node,
+                              lac_error *why) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, why);
+  lac_status st = find_engine_row(engine ? engine : LACI_ENGINE_FAST, &row, why);
   return !st && row->supports(row, graph, node, why);
 }
 
-laci_engine_dtype laci_engine_computes_in(const char *engine, lac_dtype dtype) {
+laci_engine_dtype laci_engine_find_dtype_support(const char *engine, lac_dtype dtype) {
   const laci_engine_row *row;
-  if (find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL)) return LACI_DTYPE_NOT;
+  if (find_engine_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL)) return LACI_DTYPE_NOT;
   if (row->computes_in) return row->computes_in(row, dtype);
   return dtype == LAC_DTYPE_F32 ? LACI_DTYPE_HERE : LACI_DTYPE_NOT;
 }
@@ -120,23 +120,23 @@ laci_engine_dtype laci_engine_computes_in(const char *engine, lac_dtype dtype) {
 lac_status laci_engine_measure_costs(const char *engine, char **text, lac_error *err) {
   const laci_engine_row *row;
   *text = NULL;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, err);
+  lac_status st = find_engine_row(engine ? engine : LACI_ENGINE_FAST, &row, err);
   if (st) return st;
   if (row->measure_costs) return row->measure_costs(text, err);
   return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' chooses nothing by costs", row->name);
 }
 
-bool laci_engine_knows_costs(const char *engine) {
+bool laci_engine_has_cost_table(const char *engine) {
   const laci_engine_row *row;
-  if (find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL)) return true;
+  if (find_engine_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL)) return true;
   return !row->knows_costs || row->knows_costs();
 }
 
-lac_status laci_engine_find_reach(const char *engine, const laci_graph *graph,
-                                  const laci_engine_options *options, laci_engine_reached *reached,
-                                  lac_error *err) {
+lac_status laci_engine_find_runnable_nodes(const char *engine, const laci_graph *graph,
+                                           const laci_engine_options *options,
+                                           laci_engine_reached *reached, lac_error *err) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine, &row, err);
+  lac_status st = find_engine_row(engine, &row, err);
   if (st) return st;
   if (row->reach) return row->reach(graph, options, reached, err);
   return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' does not say how far it gets", engine);
@@ -178,7 +178,7 @@ lac_status laci_engine_create(const laci_graph *graph, const laci_engine_options
                               laci_engine **engine, lac_error *err) {
   const laci_engine_row *row;
   *engine = NULL;
-  lac_status st = find_row(options->engine ? options->engine : LACI_ENGINE_FAST, &row, err);
+  lac_status st = find_engine_row(options->engine ? options->engine : LACI_ENGINE_FAST, &row, err);
   if (!st) st = check_weights(graph, options, err);
   if (st) return st;
   laci_engine *made = laci_alloc(1, sizeof *made);
@@ -236,7 +236,7 @@ void laci_engine_list_nodes(const laci_engine *engine, const laci_graph *graph,
     nodes[n] = (laci_engine_node){.runner = LACI_RUNNER_FAST};
 }
 
-laci_engine_exact laci_engine_exact_part(const laci_engine *engine) {
+laci_engine_exact laci_engine_describe_exact_nodes(const laci_engine *engine) {
   return engine->row->exact ? engine->row->exact(engine->self) : (laci_engine_exact){0};
 }
 
@@ -268,8 +268,8 @@ lac_status laci_engine_run_watched(laci_engine *engine, const void *const *input
   return engine->row->run(engine->self, inputs, outputs, watch, err);
 }
 
-lac_status laci_engine_update(laci_engine *engine, const lac_engine_update *update,
-                              lac_error *err) {
+lac_status laci_engine_update_weights(laci_engine *engine, const lac_engine_update *update,
+                                      lac_error *err) {
   if (engine->row->update) return engine->row->update(engine->self, update, err);
   return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' updates no weights", engine->row->name);
 }
@@ -279,7 +279,7 @@ lac_status laci_engine_update(laci_engine *engine, const lac_engine_update *upda
 static lac_status find_stepper_functions(const char *engine,
                                          const laci_stepper_functions **stepping, lac_error *err) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_EXACT, &row, err);
+  lac_status st = find_engine_row(engine ? engine : LACI_ENGINE_EXACT, &row, err);
   if (st) return st;
   *stepping = row->stepping;
   if (*stepping) return LAC_OK;

@@ -244,8 +244,8 @@ LAC_MUST_CHECK lac_status laci_engine_check_name(const char *name, lac_error *er
 /** Can that engine (NULL: the default) run the node of an inferred graph, by a fast kernel or not?
  * If not, *why (may be NULL) says what is missing. Nothing is planned: mismatched operands are
  * found only by laci_engine_create. */
-bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
-                          lac_error *why);
+bool laci_engine_can_run_node(const char *engine, const laci_graph *graph, const laci_node *node,
+                              lac_error *why);
 
 /** What laci_engine_ask found. */
 typedef struct laci_engine_answer {
@@ -271,7 +271,7 @@ LAC_MUST_CHECK lac_status laci_engine_ask(const laci_graph *graph,
 
 /** Can that engine (NULL: the default) compute in that type? LACI_DTYPE_NOT for an unknown
  * engine. */
-laci_engine_dtype laci_engine_computes_in(const char *engine, lac_dtype dtype);
+laci_engine_dtype laci_engine_find_dtype_support(const char *engine, lac_dtype dtype);
 
 /** Measures what layers cost on this machine with that engine (NULL: the default), which takes some
  * minutes. *text is the content of a file that LAC_COSTS=FILE reads; the caller frees it
@@ -281,7 +281,7 @@ LAC_MUST_CHECK lac_status laci_engine_measure_costs(const char *engine, char **t
                                                     lac_error *err);
 /** Does that engine (NULL: the default) have a cost table for this kind of processor? True if it
  * needs none. */
-bool laci_engine_knows_costs(const char *engine);
+bool laci_engine_has_cost_table(const char *engine);
 
 /** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
  * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size not fixed,
@@ -306,7 +306,7 @@ const char *laci_engine_plan_text(const laci_engine *engine);
 size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_info(const laci_engine *engine, size_t step);
 /** Returns which nodes the engine AUTO runs on the exact engine; other engines run none there. */
-laci_engine_exact laci_engine_exact_part(const laci_engine *engine);
+laci_engine_exact laci_engine_describe_exact_nodes(const laci_engine *engine);
 /** Returns the content of output `port` after a run, in the type and precision in which it was
  * computed; a view, valid until the next run. NULL: only the caller's buffer has it; never so for
  * an open output. */
@@ -333,7 +333,8 @@ LAC_MUST_CHECK lac_status laci_engine_run_watched(laci_engine *engine, const voi
 
 /** Takes one step of an optimizer on the engine. Fails LAC_UNSUPPORTED, with nothing changed, if
  * the engine does not do that: the caller then does. */
-LAC_MUST_CHECK lac_status laci_engine_update(laci_engine *engine, const lac_engine_update *update,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_engine_update_weights(laci_engine *engine,
+                                                     const lac_engine_update *update,
+                                                     lac_error *err);
 
 #endif

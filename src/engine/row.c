@@ -68,7 +68,7 @@ lac_status laci_engine_check_inputs(const laci_graph *graph, const laci_type *ty
 void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
                                     const laci_engine_port *port, laci_budget *budget) {
   char text[256];
-  laci_value_text(graph, value, &port->type, text, sizeof text);
+  laci_value_describe(graph, value, &port->type, text, sizeof text);
   laci_budget_add(budget, port->size_bytes, "%s", text);
 }
 
@@ -119,7 +119,7 @@ static size_t round_to_alignment(size_t bytes) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
-static bool is_needed(const laci_graph *graph, int stored, const bool *skipped) {
+static bool is_stored_needed(const laci_graph *graph, int stored, const bool *skipped) {
   return graph->stored[stored].value >= 0 && !(skipped && skipped[stored]);
 }
 
@@ -128,7 +128,7 @@ static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options
                                const bool *skipped, laci_budget *budget, lac_error *err) {
   laci_graph *graph = &own->graph;
   for (int s = 0; s < graph->n_stored; s++) {
-    if (is_needed(graph, s, skipped))
+    if (is_stored_needed(graph, s, skipped))
       own->size_bytes += round_to_alignment(graph->stored[s].size_bytes);
   }
   laci_budget_add(budget, own->size_bytes, "weights");
@@ -139,7 +139,7 @@ static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options
   uint8_t *to = own->bytes;
   for (int s = 0; s < graph->n_stored && !st; s++) {
     laci_stored *stored = &graph->stored[s];
-    if (!is_needed(graph, s, skipped)) continue;
+    if (!is_stored_needed(graph, s, skipped)) continue;
     st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
     stored->bytes = to;
     to += round_to_alignment(stored->size_bytes);
@@ -174,7 +174,7 @@ int laci_engine_find_node(const laci_graph *graph, const laci_node *node) {
 
 lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *err) {
   if (node->op && node->op->infer && node->op->eval) return LAC_OK;
-  if (laci_node_control_flow(node)) {
+  if (laci_node_control_flow_role(node)) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "%s: bodies of If, Loop and Scan can be run by the plain engine only",
                      node->name);
@@ -183,20 +183,20 @@ lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *er
                    node->domain, node->domain[0] ? "." : "", node->type);
 }
 
-static int64_t last_dim(const laci_shape *shape) {
+static int64_t last_dimension(const laci_shape *shape) {
   return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
 }
 
 /* Each element of the result is a sum of as many products as an output channel has weights. */
-static int64_t convolution_flops(const laci_shape *y, const laci_shape *w) {
+static int64_t count_convolution_flops(const laci_shape *y, const laci_shape *w) {
   int64_t channels = y->rank > 1 ? y->dims[1] : 0;
   return channels < 1 ? 0 : 2 * laci_shape_count(y) * (laci_shape_count(w) / channels);
 }
 
 int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const laci_shape *w,
                                const laci_shape *y) {
-  if (laci_node_is(node, "Conv")) return convolution_flops(y, w);
-  if (laci_node_is(node, "MatMul")) return 2 * laci_shape_count(y) * last_dim(x);
+  if (laci_node_is(node, "Conv")) return count_convolution_flops(y, w);
+  if (laci_node_is(node, "MatMul")) return 2 * laci_shape_count(y) * last_dimension(x);
   if (laci_node_is(node, "Gemm") && x->rank == 2) {
     return 2 * laci_shape_count(y) * x->dims[laci_node_int(node, "transA", 0) ? 0 : 1];
   }
@@ -210,7 +210,7 @@ int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const
 
 /* ---- Texts of plans ---- */
 
-size_t laci_engine_write_line(char *to, size_t capacity, const char *format, ...) {
+size_t laci_engine_format_text(char *to, size_t capacity, const char *format, ...) {
   va_list args;
   va_start(args, format);
   int n = vsnprintf(to, to ? capacity : 0, format, args);

@@ -91,9 +91,11 @@ struct laci_engine_row {
 LAC_MUST_CHECK lac_status laci_engine_register(const laci_engine_row *row, lac_error *err);
 
 /** Calls row->reach of the engine of that name. Fails LAC_UNSUPPORTED where it is NULL. */
-LAC_MUST_CHECK lac_status laci_engine_find_reach(const char *engine, const laci_graph *graph,
-                                                 const laci_engine_options *options,
-                                                 laci_engine_reached *reached, lac_error *err);
+LAC_MUST_CHECK lac_status laci_engine_find_runnable_nodes(const char *engine,
+                                                          const laci_graph *graph,
+                                                          const laci_engine_options *options,
+                                                          laci_engine_reached *reached,
+                                                          lac_error *err);
 
 /* ---- What engines have in common ---- */
 
@@ -168,6 +170,6 @@ int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const
 
 /** Writes to `to` as snprintf does, for a text that is measured before it is written; to NULL: only
  * measures. Returns the length. */
-size_t laci_engine_write_line(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
+size_t laci_engine_format_text(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
 
 #endif

@@ -9,7 +9,7 @@
 #include "graph/op.h"
 
 /* Gives every output the type of the first input. */
-static lac_status infer_type_of_input(laci_infer *infer) {
+static lac_status infer_outputs_like_input(laci_infer *infer) {
   for (int i = 0; i < infer->n_out && infer->n_in > 0 && infer->in[0]; i++)
     infer->out[i] = *infer->in[0];
   return LAC_OK;
@@ -17,10 +17,10 @@ static lac_status infer_type_of_input(laci_infer *infer) {
 
 static const laci_op op_assumed = {.name = "assumed same",
                                    .role = LACI_ROLE_CLEAR,
-                                   .infer = infer_type_of_input,
-                                   .couple = laci_couple_nary};
+                                   .infer = infer_outputs_like_input,
+                                   .couple = laci_couple_all_inputs_broadcast};
 
-static bool is_named(const laci_node *node, const char *name, size_t n) {
+static bool has_type_and_domain(const laci_node *node, const char *name, size_t n) {
   const char *domain = node->domain, *type = node->type;
   if (strlen(type) == n && memcmp(type, name, n) == 0) return true;
   size_t n_domain = strlen(domain);
@@ -37,7 +37,7 @@ lac_status laci_graph_assume_same_channels(laci_graph *graph, const char *text, 
   bool found = false;
   for (int i = 0; i < graph->n_nodes; i++) {
     laci_node *node = &graph->nodes[i];
-    if (!is_named(node, text, n)) continue;
+    if (!has_type_and_domain(node, text, n)) continue;
     if (node->op && node->op != &op_assumed) {
       return laci_fail(err, LAC_BAD_ARGUMENT, "assume \"%s\": %s is an operator that Lacuna knows",
                        text, node->type);

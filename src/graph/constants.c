@@ -13,20 +13,21 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-static uint8_t flags_of_stored(const laci_stored *stored) {
+static uint8_t constant_flags_of_stored(const laci_stored *stored) {
   return (uint8_t)(LACI_CONSTANT | (stored->overridable ? LACI_REPLACEABLE : 0));
 }
 
-static bool is_quantizer(const laci_node *node) {
+static bool is_quantizing_node(const laci_node *node) {
   return strstr(node->type, "QuantizeLinear") || strstr(node->type, "DequantizeLinear") ||
          strstr(node->type, "NBits");
 }
 
 /* Returns the flags of the node's outputs; 0: they are not constant. */
-static uint8_t flags_of_node(const laci_node *node, const uint8_t *found) {
+static uint8_t constant_flags_of_node(const laci_node *node, const uint8_t *found) {
   uint8_t bits = LACI_CONSTANT;
   bool reads = false;
-  if (!node->op || node->fault || node->frames || node->n_captures || laci_node_control_flow(node))
+  if (!node->op || node->fault || node->frames || node->n_captures ||
+      laci_node_control_flow_role(node))
     return 0;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
@@ -37,7 +38,7 @@ static uint8_t flags_of_node(const laci_node *node, const uint8_t *found) {
   }
   if (!reads) return 0;
   if (node->body) bits |= LACI_IN_BODY;
-  return (uint8_t)(bits | (is_quantizer(node) ? LACI_QUANTIZED : 0));
+  return (uint8_t)(bits | (is_quantizing_node(node) ? LACI_QUANTIZED : 0));
 }
 
 uint8_t *laci_graph_find_constants(const laci_graph *graph) {
@@ -45,11 +46,11 @@ uint8_t *laci_graph_find_constants(const laci_graph *graph) {
   if (!found) return NULL;
   for (int s = 0; s < graph->n_stored; s++) {
     if (graph->stored[s].value >= 0)
-      found[graph->stored[s].value] = flags_of_stored(&graph->stored[s]);
+      found[graph->stored[s].value] = constant_flags_of_stored(&graph->stored[s]);
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    uint8_t bits = flags_of_node(node, found);
+    uint8_t bits = constant_flags_of_node(node, found);
     for (int at = 0; bits && at < node->n_outputs; at++) {
       if (node->outputs[at] >= 0) found[node->outputs[at]] = bits;
     }
@@ -59,10 +60,10 @@ uint8_t *laci_graph_find_constants(const laci_graph *graph) {
 
 /* Returns 1 + the index of the node because of which the outputs of node n are unknown; 0: they are
  * constant, or depend on an input. */
-static int find_unknown_node(const laci_graph *graph, int n, const uint8_t *constants,
-                             const int *unknown) {
+static int find_cause_of_unknown_outputs(const laci_graph *graph, int n, const uint8_t *constants,
+                                         const int *unknown) {
   const laci_node *node = &graph->nodes[n];
-  const laci_control control = node->op ? laci_node_control_flow(node) : LACI_CONTROL_NONE;
+  const laci_control control = node->op ? laci_node_control_flow_role(node) : LACI_CONTROL_NONE;
   int first = 0;
   /* outputs of a node that begins or ends a body may be carried values of a loop */
   if (control == LACI_CONTROL_BEGIN || control == LACI_CONTROL_END) return 0;
@@ -81,7 +82,7 @@ int *laci_graph_find_unknown_nodes(const laci_graph *graph, const uint8_t *const
   int *unknown = laci_alloc((size_t)graph->n_values + 1, sizeof *unknown);
   for (int n = 0; unknown && n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    const int found = find_unknown_node(graph, n, constants, unknown);
+    const int found = find_cause_of_unknown_outputs(graph, n, constants, unknown);
     for (int at = 0; found && at < node->n_outputs; at++) {
       if (node->outputs[at] >= 0 && !constants[node->outputs[at]])
         unknown[node->outputs[at]] = found;
@@ -99,19 +100,19 @@ typedef struct evaluation {
   uint64_t held, most;
 } evaluation;
 
-static uint64_t bytes_of(const laci_buf *buf) {
+static uint64_t count_buffer_bytes(const laci_buf *buf) {
   return buf ? (uint64_t)buf->count * sizeof(double) : 0;
 }
 
 static void release_content(evaluation *e, int value) {
-  e->held -= bytes_of(e->bufs[value]);
+  e->held -= count_buffer_bytes(e->bufs[value]);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = NULL;
 }
 
 /* Finds the nodes needed to compute `value`, and counts in `uses` how often they read each
  * value. */
-static void count_uses(evaluation *e, int value, bool *needed) {
+static void mark_needed_nodes_and_count_uses(evaluation *e, int value, bool *needed) {
   const laci_graph *graph = e->graph;
   e->uses[value] = 1; /* the caller reads it once */
   for (int n = graph->values[value].producer; n >= 0; n--) {
@@ -124,8 +125,8 @@ static void count_uses(evaluation *e, int value, bool *needed) {
   }
 }
 
-static lac_status keep_content(evaluation *e, int value, laci_buf *buf, lac_error *err) {
-  e->held += bytes_of(buf);
+static lac_status store_content(evaluation *e, int value, laci_buf *buf, lac_error *err) {
+  e->held += count_buffer_bytes(buf);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = buf;
   if (e->held <= e->most) return LAC_OK;
@@ -134,7 +135,7 @@ static lac_status keep_content(evaluation *e, int value, laci_buf *buf, lac_erro
                    e->graph->values[value].name, e->held);
 }
 
-static lac_status load_stored(evaluation *e, int value, lac_error *err) {
+static lac_status load_stored_content(evaluation *e, int value, lac_error *err) {
   const laci_value *v = &e->graph->values[value];
   laci_acquired_bytes held;
   laci_buf *buf = NULL;
@@ -146,7 +147,7 @@ static lac_status load_stored(evaluation *e, int value, lac_error *err) {
   st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, err);
   laci_bytes_release(&held);
   if (st) return laci_fail_with_prefix(err, st, "%s", stored->name);
-  return keep_content(e, value, buf, err);
+  return store_content(e, value, buf, err);
 }
 
 /** The operands and results of one node's evaluation. */
@@ -158,7 +159,7 @@ typedef struct step {
   laci_buf **out;
 } step;
 
-static void step_clear(step *s) {
+static void clear_evaluation_step(step *s) {
   for (int at = 0; s->out && at < s->node->n_outputs; at++) laci_buf_destroy(s->out[at]);
   laci_free(s->in);
   laci_free(s->in_types);
@@ -167,7 +168,7 @@ static void step_clear(step *s) {
   laci_free(s->out);
 }
 
-static lac_status step_init(evaluation *e, step *s, lac_error *err) {
+static lac_status init_evaluation_step(evaluation *e, step *s, lac_error *err) {
   const laci_node *node = s->node;
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
   s->in = laci_alloc(n_in, sizeof *s->in);
@@ -180,7 +181,7 @@ static lac_status step_init(evaluation *e, step *s, lac_error *err) {
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
     if (value < 0) continue;
-    lac_status st = load_stored(e, value, err);
+    lac_status st = load_stored_content(e, value, err);
     if (st) return st;
     s->in[at] = e->bufs[value];
     s->in_types[at] = (laci_type){.dtype = s->in[at]->dtype, .shape = s->in[at]->shape};
@@ -190,12 +191,12 @@ static lac_status step_init(evaluation *e, step *s, lac_error *err) {
   return LAC_OK;
 }
 
-static int64_t unknown_size(laci_infer *infer) {
+static int64_t return_unknown_size(laci_infer *infer) {
   (void)infer;
   return -1;
 }
 
-static lac_status make_outputs(evaluation *e, step *s, lac_error *err) {
+static lac_status allocate_outputs(evaluation *e, step *s, lac_error *err) {
   const laci_node *node = s->node;
   laci_infer infer = {.node = node,
                       .n_in = node->n_inputs,
@@ -203,7 +204,7 @@ static lac_status make_outputs(evaluation *e, step *s, lac_error *err) {
                       .in = s->in_type,
                       .known = s->in,
                       .out = s->out_types,
-                      .new_symbol = unknown_size,
+                      .new_symbol = return_unknown_size,
                       .err = err};
   lac_status st = node->op->infer(&infer);
   for (int at = 0; at < node->n_outputs && !st; at++) {
@@ -228,8 +229,8 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
   step s = {.node = node};
   if (!node->op->eval)
     return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): it has no evaluation", node->name, node->type);
-  lac_status st = step_init(e, &s, err);
-  if (!st) st = make_outputs(e, &s, err);
+  lac_status st = init_evaluation_step(e, &s, err);
+  if (!st) st = allocate_outputs(e, &s, err);
   laci_eval eval = {.node = node,
                     .n_in = node->n_inputs,
                     .n_out = node->n_outputs,
@@ -237,15 +238,15 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
                     .out = s.out,
                     .err = err};
   if (!st) st = node->op->eval(&eval);
-  if (!st) laci_eval_round_outputs(&eval, false);
+  if (!st) laci_eval_round_outputs_to_types(&eval, false);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     int value = node->outputs[at];
     if (value < 0 || !e->uses[value]) continue;
     laci_buf *made = s.out[at];
     s.out[at] = NULL;
-    st = keep_content(e, value, made, err);
+    st = store_content(e, value, made, err);
   }
-  step_clear(&s);
+  clear_evaluation_step(&s);
   for (int at = 0; at < node->n_inputs && !st; at++) {
     int value = node->inputs[at];
     if (value >= 0 && --e->uses[value] == 0) release_content(e, value);
@@ -253,19 +254,19 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
   return st;
 }
 
-lac_status laci_graph_evaluate(const laci_graph *graph, int value, uint64_t most, laci_buf **buf,
-                               lac_error *err) {
+lac_status laci_graph_evaluate_constant(const laci_graph *graph, int value, uint64_t most,
+                                        laci_buf **buf, lac_error *err) {
   evaluation e = {.graph = graph, .most = most};
   bool *needed = laci_alloc((size_t)graph->n_nodes + 1, sizeof *needed);
   e.bufs = laci_alloc((size_t)graph->n_values, sizeof *e.bufs);
   e.uses = laci_alloc((size_t)graph->n_values, sizeof *e.uses);
   lac_status st = needed && e.bufs && e.uses ? LAC_OK : laci_fail_memory(err, "constants");
   *buf = NULL;
-  if (!st) count_uses(&e, value, needed);
+  if (!st) mark_needed_nodes_and_count_uses(&e, value, needed);
   for (int n = 0; n <= graph->values[value].producer && !st; n++) {
     if (needed[n]) st = evaluate_node(&e, &graph->nodes[n], err);
   }
-  if (!st) st = load_stored(&e, value, err);
+  if (!st) st = load_stored_content(&e, value, err);
   if (!st) {
     *buf = e.bufs[value];
     e.bufs[value] = NULL;

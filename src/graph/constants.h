@@ -37,7 +37,8 @@ int *laci_graph_find_unknown_nodes(const laci_graph *graph, const uint8_t *const
  * LAC_UNSUPPORTED (an operator without eval, an element type that nothing computes with),
  * LAC_BAD_SHAPE (operands do not fit), LAC_NO_MEMORY, and as laci_stored_acquire does; the text
  * names the node. */
-LAC_MUST_CHECK lac_status laci_graph_evaluate(const laci_graph *graph, int value, uint64_t most,
-                                              laci_buf **buf, lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_evaluate_constant(const laci_graph *graph, int value,
+                                                       uint64_t most, laci_buf **buf,
+                                                       lac_error *err);
 
 #endif

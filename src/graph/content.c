@@ -26,7 +26,7 @@ static bool is_foreign_shape_reader(const laci_node *node) {
   return false;
 }
 
-bool laci_reads_content(const laci_node *node, int port) {
+bool laci_node_reads_port_content(const laci_node *node, int port) {
   if (!node->op) return !is_foreign_shape_reader(node);
   return !node->op->shape_only && (port > 31 || !(node->op->shape_inputs >> port & 1));
 }
@@ -41,7 +41,7 @@ bool laci_node_affects_outputs(const laci_graph *graph, const uint8_t *matters, 
 }
 
 /* May the shape of an output depend on the content of an input, floats included? */
-static bool sizes_from_data(const laci_graph *graph, const laci_node *node) {
+static bool has_data_dependent_sizes(const laci_graph *graph, const laci_node *node) {
   if (node->op) return node->op->sizes_from_data;
   bool known = true; /* are the declared shapes of all outputs known? */
   for (int i = 0; i < node->n_outputs; i++) {
@@ -51,19 +51,20 @@ static bool sizes_from_data(const laci_graph *graph, const laci_node *node) {
   return !known;
 }
 
-static bool is_integer(const laci_graph *graph, int value) {
+static bool is_integer_value(const laci_graph *graph, int value) {
   return !laci_dtype_is_float(graph->values[value].type.dtype);
 }
 
 /* Marks the inputs of node n: which contents and shapes it reads, if its outputs or their shapes
  * matter. */
-static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
+static void mark_inputs_of_node(const laci_graph *graph, int n, uint8_t *found) {
   const laci_node *node = &graph->nodes[n];
   bool live = laci_node_affects_outputs(graph, found, n), sized = false;
   for (int i = 0; i < node->n_outputs; i++)
     sized |= node->outputs[i] >= 0 && (found[node->outputs[i]] & SIZED);
   if (!live && !sized) return;
-  if (!live && sizes_from_data(graph, node)) { /* only the shapes of the outputs matter, but they
+  if (!live &&
+      has_data_dependent_sizes(graph, node)) { /* only the shapes of the outputs matter, but they
                                                   depend on the contents of the inputs */
     for (int i = 0; i < node->n_outputs; i++) {
       if (node->outputs[i] >= 0) found[node->outputs[i]] |= MATTERS;
@@ -73,19 +74,20 @@ static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] < 0) continue;
     /* integer inputs may be sizes, axes or counts, so they can decide a shape */
-    bool read = laci_reads_content(node, i) && (live || is_integer(graph, node->inputs[i]));
+    bool read =
+        laci_node_reads_port_content(node, i) && (live || is_integer_value(graph, node->inputs[i]));
     found[node->inputs[i]] |= read ? MATTERS | SIZED : SIZED;
   }
   for (int i = 0; i < node->n_captures; i++) found[node->captures[i]] |= MATTERS | SIZED;
 }
 
-lac_status laci_find_values_that_matter(const laci_graph *graph, uint8_t **matters,
-                                        lac_error *err) {
+lac_status laci_find_values_affecting_outputs(const laci_graph *graph, uint8_t **matters,
+                                              lac_error *err) {
   uint8_t *found = *matters = laci_alloc((size_t)graph->n_values, 1);
   if (!found) return laci_fail_memory(err, "the values that matter");
   for (int v = 0; v < graph->n_values; v++)
     found[v] = graph->values[v].is_output || graph->values[v].n_readers == 0;
-  for (int n = graph->n_nodes - 1; n >= 0; n--) mark_inputs(graph, n, found);
+  for (int n = graph->n_nodes - 1; n >= 0; n--) mark_inputs_of_node(graph, n, found);
   for (int v = 0; v < graph->n_values; v++) found[v] &= MATTERS;
   return LAC_OK;
 }
@@ -94,9 +96,9 @@ bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, in
   const laci_node *one = &graph->nodes[node];
   bool reads = false;
   for (int i = 0; i < one->n_inputs; i++)
-    reads |= one->inputs[i] == value && laci_reads_content(one, i);
+    reads |= one->inputs[i] == value && laci_node_reads_port_content(one, i);
   for (int i = 0; i < one->n_captures; i++) reads |= one->captures[i] == value;
-  bool sizes = matters[value] && is_integer(graph, value);
+  bool sizes = matters[value] && is_integer_value(graph, value);
   return reads && (sizes || laci_node_affects_outputs(graph, matters, node));
 }
 

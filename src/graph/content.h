@@ -15,14 +15,14 @@ typedef struct laci_node laci_node;
 
 /** Does the node read the content of that input? False: it only reads its type and shape. Some
  * operators without a laci_op are known too. */
-bool laci_reads_content(const laci_node *node, int port);
+bool laci_node_reads_port_content(const laci_node *node, int port);
 
 /** matters[v]: the content of value v may reach an output of the network or a value that nothing
  * reads, or decide the shape of one; [n_values], to be freed with laci_free. The graph must be
  * inferred. A node in the body of a loop or an If, and one that ends it, always matters. Fails
  * LAC_NO_MEMORY. O(nodes). */
-LAC_MUST_CHECK lac_status laci_find_values_that_matter(const laci_graph *graph, uint8_t **matters,
-                                                       lac_error *err);
+LAC_MUST_CHECK lac_status laci_find_values_affecting_outputs(const laci_graph *graph,
+                                                             uint8_t **matters, lac_error *err);
 
 /** Can the content of any output of the node affect the network's outputs (by `matters`)? */
 bool laci_node_affects_outputs(const laci_graph *graph, const uint8_t *matters, int node);

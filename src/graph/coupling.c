@@ -36,23 +36,23 @@ void laci_coupling_clear(laci_coupling *c) {
 
 /** Could elements of the value follow channels? True if it has more than one element, or unknown
  * sizes. */
-static bool has_channels(const laci_coupling *c, int value) {
+static bool may_follow_channels(const laci_coupling *c, int value) {
   return laci_shape_count(&c->graph->values[value].type.shape) != 1;
 }
 
 /** Is input `port` not read, or declared by the operator (inputs_without_channels) as an input that
  * follows no channel? */
-static bool follows_no_channels(const laci_node *node, int port) {
-  return !laci_reads_content(node, port) ||
+static bool is_port_without_channels(const laci_node *node, int port) {
+  return !laci_node_reads_port_content(node, port) ||
          (port < 32 && (node->op->inputs_without_channels >> port & 1));
 }
 
 /** Has every connected port that can have channels a known shape? */
-static bool shapes_known(const laci_coupling *c) {
+static bool has_known_shapes(const laci_coupling *c) {
   const laci_node *node = c->node;
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
-    if (value >= 0 && !follows_no_channels(node, port) &&
+    if (value >= 0 && !is_port_without_channels(node, port) &&
         c->graph->values[value].type.shape.rank < 0)
       return false;
   }
@@ -64,15 +64,15 @@ static bool shapes_known(const laci_coupling *c) {
 }
 
 /** Did couple describe every connected input that could follow channels? */
-static bool all_described(const laci_coupling *c) {
+static bool has_described_all_inputs(const laci_coupling *c) {
   const laci_node *node = c->node;
   bool any = false, missed = false;
   for (int out = 0; out < node->n_outputs; out++) any |= c->out[out].described;
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
     any |= c->in[port].described;
-    missed |= value >= 0 && !c->in[port].described && !follows_no_channels(node, port) &&
-              has_channels(c, value);
+    missed |= value >= 0 && !c->in[port].described && !is_port_without_channels(node, port) &&
+              may_follow_channels(c, value);
   }
   return !(any && missed) || c->reshape;
 }
@@ -80,13 +80,13 @@ static bool all_described(const laci_coupling *c) {
 lac_status laci_couple_node(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
   lac_status st = laci_coupling_init(c, graph, node);
   if (st || !node->op || !node->op->couple) return st;
-  bool groups = laci_node_control_flow(node) != LACI_CONTROL_NONE;
-  if (!groups && !shapes_known(c)) {
+  bool groups = laci_node_control_flow_role(node) != LACI_CONTROL_NONE;
+  if (!groups && !has_known_shapes(c)) {
     c->why = "the shape of what it reads or makes is not known";
     return LAC_OK;
   }
   st = node->op->couple(graph, node, c);
-  if (st || groups || all_described(c)) return st;
+  if (st || groups || has_described_all_inputs(c)) return st;
   const char *why = c->why;
   laci_coupling_clear(c);
   st = laci_coupling_init(c, graph, node);
@@ -97,7 +97,7 @@ lac_status laci_couple_node(laci_coupling *c, const laci_graph *graph, const lac
 lac_status laci_coupling_status(laci_coupling *c) { return c->no_memory ? LAC_NO_MEMORY : LAC_OK; }
 
 /** Returns the labels of a port; NULL: the node has no such port, or it is absent. */
-static laci_port_labels *labels_of(const laci_coupling *c, int port) {
+static laci_port_labels *labels_of_port(const laci_coupling *c, int port) {
   const laci_node *node = c->node;
   if (port >= 0) return port < node->n_inputs && node->inputs[port] >= 0 ? &c->in[port] : NULL;
   int out = LACI_OUT(port);
@@ -105,7 +105,7 @@ static laci_port_labels *labels_of(const laci_coupling *c, int port) {
 }
 
 const laci_shape *laci_port_shape(const laci_coupling *c, int port) {
-  if (!labels_of(c, port)) return NULL;
+  if (!labels_of_port(c, port)) return NULL;
   int value = port >= 0 ? c->node->inputs[port] : c->node->outputs[LACI_OUT(port)];
   const laci_shape *shape = &c->graph->values[value].type.shape;
   return shape->rank >= 0 ? shape : NULL;
@@ -125,13 +125,13 @@ int laci_coupling_new_label(laci_coupling *c) {
   return ++c->n_labels;
 }
 
-void laci_coupling_describe_port(laci_coupling *c, int port) {
-  laci_port_labels *labels = labels_of(c, port);
+void laci_coupling_mark_described(laci_coupling *c, int port) {
+  laci_port_labels *labels = labels_of_port(c, port);
   if (labels) labels->described = true;
 }
 
 /** Returns the axis of the port, counted from the first one, or -1. */
-static int checked_axis(const laci_coupling *c, int port, int axis) {
+static int resolve_axis(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape) return -1;
   if (axis < 0) axis += shape->rank;
@@ -139,28 +139,28 @@ static int checked_axis(const laci_coupling *c, int port, int axis) {
 }
 
 void laci_coupling_set_label(laci_coupling *c, int port, int axis, int label) {
-  axis = checked_axis(c, port, axis);
+  axis = resolve_axis(c, port, axis);
   if (axis < 0) return;
-  laci_port_labels *labels = labels_of(c, port);
+  laci_port_labels *labels = labels_of_port(c, port);
   labels->described = true;
   labels->label[axis] = label;
 }
 
 int laci_coupling_get_label(const laci_coupling *c, int port, int axis) {
-  axis = checked_axis(c, port, axis);
-  return axis < 0 ? LACI_FIXED : labels_of(c, port)->label[axis];
+  axis = resolve_axis(c, port, axis);
+  return axis < 0 ? LACI_FIXED : labels_of_port(c, port)->label[axis];
 }
 
 void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from, int to) {
-  laci_coupling_describe_port(c, port);
+  laci_coupling_mark_described(c, port);
   for (int axis = from; axis < to; axis++)
     laci_coupling_set_label(c, port, axis, laci_coupling_new_label(c));
 }
 
-void laci_couple_ports(laci_coupling *c, const int *ports, int n) {
+void laci_couple_equal_ports(laci_coupling *c, const int *ports, int n) {
   const laci_shape *first = NULL;
   for (int at = 0; at < n; at++) {
-    if (!labels_of(c, ports[at])) continue;
+    if (!labels_of_port(c, ports[at])) continue;
     const laci_shape *shape = laci_port_shape(c, ports[at]);
     if (!shape || (first && first->rank != shape->rank)) return;
     if (!first) first = shape;
@@ -168,7 +168,7 @@ void laci_couple_ports(laci_coupling *c, const int *ports, int n) {
   for (int axis = 0; first && axis < first->rank; axis++) {
     bool equal = true;
     for (int at = 0; at < n; at++) {
-      if (labels_of(c, ports[at]))
+      if (labels_of_port(c, ports[at]))
         equal &= laci_port_shape(c, ports[at])->dims[axis] == first->dims[axis];
     }
     int label = equal ? laci_coupling_new_label(c) : LACI_FIXED;
@@ -176,25 +176,25 @@ void laci_couple_ports(laci_coupling *c, const int *ports, int n) {
   }
 }
 
-void laci_coupling_mark_fresh(laci_coupling *c, int port) {
-  laci_port_labels *labels = labels_of(c, port);
+void laci_coupling_mark_output_fresh(laci_coupling *c, int port) {
+  laci_port_labels *labels = labels_of_port(c, port);
   if (labels) labels->fresh = true;
 }
 
-void laci_coupling_mark_normalized(laci_coupling *c, int label) {
+void laci_coupling_mark_label_normalized(laci_coupling *c, int label) {
   if (label > 0 && label <= c->n_labels) c->normalized[label] = 1;
 }
 
 /** Returns the label of an out axis, given `label` and the size of the in axis that is broadcast to
  * it; LACI_FIXED (0) where the two axes may differ. */
-static int broadcast_label(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
+static int label_of_broadcast_axis(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
   if (in_size == out_size) return label;
   return in_size == 1 ? laci_coupling_new_label(c) : LACI_FIXED;
 }
 
 /** Makes the axis that is `back` from the last one FIXED in every port that has `label` there,
  * because the sizes may differ. */
-static void drop_label(laci_coupling *c, const int *ports, int n, int back, int label) {
+static void fix_axes_with_label(laci_coupling *c, const int *ports, int n, int back, int label) {
   for (int at = 0; at < n; at++) {
     if (laci_coupling_get_label(c, ports[at], -back) == label)
       laci_coupling_set_label(c, ports[at], -back, LACI_FIXED);
@@ -202,15 +202,15 @@ static void drop_label(laci_coupling *c, const int *ports, int n, int back, int 
   laci_coupling_set_label(c, LACI_OUT(0), -back, LACI_FIXED);
 }
 
-void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
+void laci_couple_broadcast_ports(laci_coupling *c, const int *ports, int n) {
   const laci_shape *out = laci_port_shape(c, LACI_OUT(0));
   if (!out) return;
   for (int at = 0; at < n; at++) {
-    if (labels_of(c, ports[at]) && !laci_port_shape(c, ports[at]))
+    if (labels_of_port(c, ports[at]) && !laci_port_shape(c, ports[at]))
       return; /* rank unknown: all fixed */
   }
-  laci_coupling_describe_port(c, LACI_OUT(0));
-  for (int at = 0; at < n; at++) laci_coupling_describe_port(c, ports[at]);
+  laci_coupling_mark_described(c, LACI_OUT(0));
+  for (int at = 0; at < n; at++) laci_coupling_mark_described(c, ports[at]);
   for (int back = 1; back <= out->rank; back++) {
     int64_t out_size = out->dims[out->rank - back];
     int label = laci_coupling_new_label(c);
@@ -219,19 +219,19 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
     for (int at = 0; at < n; at++) {
       const laci_shape *in = laci_port_shape(c, ports[at]);
       if (!in || back > in->rank) continue;
-      int met = broadcast_label(c, in->dims[in->rank - back], out_size, label);
+      int met = label_of_broadcast_axis(c, in->dims[in->rank - back], out_size, label);
       laci_coupling_set_label(c, ports[at], -back, met);
       sure &= met != LACI_FIXED;
     }
-    if (!sure) drop_label(c, ports, n, back, label);
+    if (!sure) fix_axes_with_label(c, ports, n, back, label);
   }
 }
 
 void laci_couple_equal_axes(laci_coupling *c, int in_port, int out_port) {
   const laci_shape *in = laci_port_shape(c, in_port), *out = laci_port_shape(c, out_port);
   if (!in || !out || in->rank != out->rank) return;
-  laci_coupling_describe_port(c, in_port);
-  laci_coupling_describe_port(c, out_port);
+  laci_coupling_mark_described(c, in_port);
+  laci_coupling_mark_described(c, out_port);
   for (int axis = 0; axis < in->rank; axis++) {
     if (in->dims[axis] >= 0 && out->dims[axis] >= 0 && in->dims[axis] != out->dims[axis]) continue;
     int label = laci_coupling_get_label(c, in_port, axis);
@@ -266,12 +266,12 @@ laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axi
                                                          .n = n_out});
 }
 
-void laci_coupling_add_consecutive_map(laci_coupling *c, laci_axis_map map, int64_t from) {
+void laci_coupling_add_map_of_consecutive(laci_coupling *c, laci_axis_map map, int64_t from) {
   laci_axis_map *run = laci_coupling_add_map_of_run(c, map);
   for (int64_t at = 0; run && at < run->n; at++) run->from[at] = (int32_t)(from + at);
 }
 
-bool laci_coupling_add_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
+bool laci_coupling_add_axis_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
   void *array = c->parts;
   if (!laci_grow(&array, c->n_parts, &c->part_capacity, sizeof *c->parts)) {
     c->no_memory = true;
@@ -305,23 +305,25 @@ bool laci_coupling_add_grouped_axis(laci_coupling *c, laci_grouped_axis grouped)
   return true;
 }
 
-lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_couple_first_input(const laci_graph *graph, const laci_node *node,
+                                   laci_coupling *c) {
   (void)graph;
   (void)node;
-  laci_couple_elementwise(c, (const int[]){0}, 1);
+  laci_couple_broadcast_ports(c, (const int[]){0}, 1);
   return laci_coupling_status(c);
 }
 
-lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_couple_all_inputs_broadcast(const laci_graph *graph, const laci_node *node,
+                                            laci_coupling *c) {
   (void)graph;
   int *ports = laci_arena_alloc(c->arena, (size_t)node->n_inputs, sizeof *ports);
   if (!ports) return LAC_NO_MEMORY;
   for (int port = 0; port < node->n_inputs; port++) ports[port] = port;
-  laci_couple_elementwise(c, ports, node->n_inputs);
+  laci_couple_broadcast_ports(c, ports, node->n_inputs);
   return laci_coupling_status(c);
 }
 
-lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
   return laci_coupling_status(c);

@@ -112,22 +112,22 @@ void laci_coupling_set_label(laci_coupling *c, int port, int axis,
 int laci_coupling_get_label(const laci_coupling *c, int port, int axis);
 const laci_shape *laci_port_shape(const laci_coupling *c,
                                   int port); /* NULL: port absent or rank unknown */
-void laci_coupling_describe_port(laci_coupling *c, int port); /* marks the port as described; its
+void laci_coupling_mark_described(laci_coupling *c, int port); /* marks the port as described; its
                                                                  axes stay FIXED until they get
                                                                  labels */
 void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from,
                                     int to); /* sets a fresh label on each axis in [from, to) */
 /** The n given input ports are read elementwise, with NumPy broadcasting, and give output 0: sets
  * labels for every axis. For unary operators: ports = {0}, n = 1. */
-void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
+void laci_couple_broadcast_ports(laci_coupling *c, const int *ports, int n);
 /** Output `out_port` has the same axes as input `in_port`, in the same order: sets equal labels. */
 void laci_couple_equal_axes(laci_coupling *c, int in_port, int out_port);
 /** Gives n ports (inputs or outputs) the same labels, axis by axis. An axis whose sizes differ or
  * are not known is FIXED, and so are all axes where a shape is not known. */
-void laci_couple_ports(laci_coupling *c, const int *ports, int n);
+void laci_couple_equal_ports(laci_coupling *c, const int *ports, int n);
 /** Marks an output as fresh (laci_port_labels.fresh). */
-void laci_coupling_mark_fresh(laci_coupling *c, int port);
-void laci_coupling_mark_normalized(laci_coupling *c, int label);
+void laci_coupling_mark_output_fresh(laci_coupling *c, int port);
+void laci_coupling_mark_label_normalized(laci_coupling *c, int label);
 /** Adds a map of the whole out axis; from[] is all -1, and the caller fills it. Makes both axes
  * MAPPED. NULL: no memory. */
 laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axis, int in_port,
@@ -136,8 +136,8 @@ laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axi
  * as in laci_coupling_add_map. */
 laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map);
 /** Adds a map of a run of the out axis that reads the in positions from, from + 1, ... */
-void laci_coupling_add_consecutive_map(laci_coupling *c, laci_axis_map map, int64_t from);
-bool laci_coupling_add_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
+void laci_coupling_add_map_of_consecutive(laci_coupling *c, laci_axis_map map, int64_t from);
+bool laci_coupling_add_axis_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
 bool laci_coupling_add_axis_hold(laci_coupling *c, laci_axis_hold hold);
 bool laci_coupling_add_grouped_axis(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_status(laci_coupling *c);

@@ -69,8 +69,8 @@ static void add_node(builder *b, const laci_node *node) {
 }
 
 /** Adds a node of ai.onnx with one output, which it returns; attr NULL: no attribute. */
-static int add_operator(builder *b, const laci_op *op, int n, const int *inputs,
-                        const laci_attr *attr, int output) {
+static int add_onnx_node(builder *b, const laci_op *op, int n, const int *inputs,
+                         const laci_attr *attr, int output) {
   enum { OPSET = 21 };
   if (output < 0) output = add_value(b);
   laci_attr *attrs = laci_arena_alloc(b->arena, 1, sizeof *attrs);
@@ -92,38 +92,38 @@ static int add_operator(builder *b, const laci_op *op, int n, const int *inputs,
   return output;
 }
 
-static int add_binary(builder *b, const laci_op *op, int left, int right, int output) {
-  return add_operator(b, op, 2, (int[]){left, right}, NULL, output);
+static int add_binary_node(builder *b, const laci_op *op, int left, int right, int output) {
+  return add_onnx_node(b, op, 2, (int[]){left, right}, NULL, output);
 }
 
 /** Adds a DequantizeLinear or QuantizeLinear of one scale, or of a list along an axis. */
-static int add_linear(builder *b, const laci_op *op, int x, laci_quantized_operand ports,
-                      int output) {
+static int add_quantize_or_dequantize(builder *b, const laci_op *op, int x,
+                                      laci_quantized_operand ports, int output) {
   const laci_attr axis = laci_attr_int("axis", ports.axis);
   const int inputs[] = {x, ports.scale, ports.zero};
-  return add_operator(b, op, ports.zero < 0 ? 2 : 3, inputs, &axis, output);
+  return add_onnx_node(b, op, ports.zero < 0 ? 2 : 3, inputs, &axis, output);
 }
 
 static int add_float_cast(builder *b, int x) {
   const laci_attr to = laci_attr_int("to", LAC_DTYPE_F32);
-  return add_operator(b, &laci_op_cast, 1, &x, &to, -1);
+  return add_onnx_node(b, &laci_op_cast, 1, &x, &to, -1);
 }
 
 /* ---- Scales and zero points ---- */
 
 /** Is it a scale or zero point of DynamicQuantizeLinear, whose types are known before any shape? */
-static bool is_dynamic_number(const builder *b, int value) {
+static bool is_dynamic_scale_or_zero(const builder *b, int value) {
   const int producer = b->graph->values[value].producer;
   const laci_node *node = producer < 0 ? NULL : &b->graph->nodes[producer];
   return node && node->op == &laci_op_dynamic_quantize_linear && node->outputs[0] != value;
 }
 
 static int rank_of(const builder *b, int value) {
-  return is_dynamic_number(b, value) ? 0 : b->graph->values[value].type.shape.rank;
+  return is_dynamic_scale_or_zero(b, value) ? 0 : b->graph->values[value].type.shape.rank;
 }
 
 /** Are both values the same numbers, as far as stored tensors tell? -1 is equal to itself. */
-static bool are_same(const builder *b, int one, int other) {
+static bool has_same_numbers(const builder *b, int one, int other) {
   enum { MOST_BYTES = 16 };
   if (one == other) return true;
   if (one < 0 || other < 0) return false;
@@ -144,7 +144,8 @@ static bool are_same(const builder *b, int one, int other) {
 }
 
 /** Returns the operand with values in place of ports. */
-static laci_quantized_operand values_of(const laci_node *node, laci_quantized_operand operand) {
+static laci_quantized_operand map_ports_to_values(const laci_node *node,
+                                                  laci_quantized_operand operand) {
   if (operand.data >= 0) operand.data = node->inputs[operand.data];
   if (operand.scale >= 0) operand.scale = node->inputs[operand.scale];
   if (operand.zero >= 0) operand.zero = node->inputs[operand.zero];
@@ -154,17 +155,17 @@ static laci_quantized_operand values_of(const laci_node *node, laci_quantized_op
 /* ---- Which nodes are rewritten ---- */
 
 /** Does DequantizeLinear take the operand: one f32 scale, or a list along one axis? */
-static bool is_plain_operand(const builder *b, laci_quantized_operand o) {
+static bool can_dequantize_linear(const builder *b, laci_quantized_operand o) {
   if (o.scale >= 0) {
     const lac_dtype dtype = b->graph->values[o.scale].type.dtype;
-    if (dtype != LAC_DTYPE_F32 && !is_dynamic_number(b, o.scale)) return false;
+    if (dtype != LAC_DTYPE_F32 && !is_dynamic_scale_or_zero(b, o.scale)) return false;
     if (rank_of(b, o.scale) < 0 || rank_of(b, o.scale) > 1) return false;
   }
   return o.zero < 0 || (rank_of(b, o.zero) >= 0 && rank_of(b, o.zero) <= 1);
 }
 
 /** Returns the Cast to f32 that alone reads the integers of a product; NULL: there is none. */
-static const laci_node *only_cast(const builder *b, const laci_node *node) {
+static const laci_node *find_only_cast_to_float(const builder *b, const laci_node *node) {
   const laci_value *y = &b->graph->values[node->outputs[0]];
   if (y->is_output || y->n_readers != 1) return NULL;
   const laci_node *cast = &b->graph->nodes[y->readers[0]];
@@ -174,18 +175,18 @@ static const laci_node *only_cast(const builder *b, const laci_node *node) {
 }
 
 /** A product of integers: its zero points are numbers, or a list along a matrix's columns. */
-static bool can_be_product(const builder *b, const laci_node *node) {
+static bool is_rewritable_product(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
-  const int a_zero = values_of(node, laci_quantized_ports(form, node, 0)).zero;
-  const int b_zero = values_of(node, laci_quantized_ports(form, node, 1)).zero;
-  if (!only_cast(b, node) || (a_zero >= 0 && rank_of(b, a_zero) != 0)) return false;
+  const int a_zero = map_ports_to_values(node, laci_quantized_operand_ports(form, node, 0)).zero;
+  const int b_zero = map_ports_to_values(node, laci_quantized_operand_ports(form, node, 1)).zero;
+  if (!find_only_cast_to_float(b, node) || (a_zero >= 0 && rank_of(b, a_zero) != 0)) return false;
   if (b_zero < 0 || rank_of(b, b_zero) == 0) return true;
   return form->like == &laci_op_mat_mul && rank_of(b, b_zero) == 1;
 }
 
-static bool has_scales(const laci_quantized_form *form, const laci_node *node) {
-  for (int k = 0; k < laci_quantized_count(form, node); k++) {
-    if (laci_quantized_ports(form, node, k).scale >= 0) return true;
+static bool has_required_scales(const laci_quantized_form *form, const laci_node *node) {
+  for (int k = 0; k < laci_quantized_count_operands(form, node); k++) {
+    if (laci_quantized_operand_ports(form, node, k).scale >= 0) return true;
   }
   return form->dynamic;
 }
@@ -194,16 +195,18 @@ static bool can_rewrite(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op ? node->op->quantized : NULL;
   if (!form || node->n_outputs < 1 || node->outputs[0] < 0) return false;
   if (laci_node_int(node, "channels_last", 0) != 0) return false; /* it is refused */
-  const int n = laci_quantized_count(form, node);
+  const int n = laci_quantized_count_operands(form, node);
   for (int k = 0; k < n; k++) {
-    if (!is_plain_operand(b, values_of(node, laci_quantized_ports(form, node, k)))) return false;
+    if (!can_dequantize_linear(
+            b, map_ports_to_values(node, laci_quantized_operand_ports(form, node, k))))
+      return false;
   }
-  if (!has_scales(form, node)) return can_be_product(b, node);
-  if (laci_quantized_has_scale(form, node)) {
+  if (!has_required_scales(form, node)) return is_rewritable_product(b, node);
+  if (laci_quantized_has_result_scale(form, node)) {
     const laci_quantized_operand y = {
         .scale = node->inputs[form->y_scale],
         .zero = form->y_zero < node->n_inputs ? node->inputs[form->y_zero] : -1};
-    if (!is_plain_operand(b, y)) return false;
+    if (!can_dequantize_linear(b, y)) return false;
   }
   return !form->bias || laci_node_float(node, "alpha", 1) == 1;
 }
@@ -211,34 +214,36 @@ static bool can_rewrite(const builder *b, const laci_node *node) {
 /* ---- Rewriting ---- */
 
 /** Adds the integers minus the zero point, as floats. */
-static int add_steps(builder *b, laci_quantized_operand o) {
+static int add_integers_minus_zero(builder *b, laci_quantized_operand o) {
   const int x = add_float_cast(b, o.data);
-  return o.zero < 0 ? x : add_binary(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
+  return o.zero < 0 ? x : add_binary_node(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
 }
 
 /** Returns the floats that an operand stands for. If *steps is set, these still have to be
  * multiplied by the operand's scale, which comes from DynamicQuantizeLinear. */
-static int lift_operand(builder *b, laci_quantized_operand o, bool *steps) {
+static int add_floats_of_operand(builder *b, laci_quantized_operand o, bool *steps) {
   const counterpart *t = o.data < b->graph->n_values ? &b->counterparts[o.data] : NULL;
   *steps = false;
-  if (t && t->value >= 0 && are_same(b, t->zero, o.zero)) {
+  if (t && t->value >= 0 && has_same_numbers(b, t->zero, o.zero)) {
     *steps = t->scale < 0 && o.scale >= 0;
-    if (*steps || are_same(b, t->scale, o.scale)) return t->value;
+    if (*steps || has_same_numbers(b, t->scale, o.scale)) return t->value;
     *steps = false;
   }
-  if (o.scale >= 0) return add_linear(b, &laci_op_dequantize_linear, o.data, o, -1);
-  const int steps_of_one = add_steps(b, o);
+  if (o.scale >= 0) return add_quantize_or_dequantize(b, &laci_op_dequantize_linear, o.data, o, -1);
+  const int steps_of_one = add_integers_minus_zero(b, o);
   if (t && t->value < 0) b->counterparts[o.data] = (counterpart){steps_of_one, -1, o.zero, false};
   return steps_of_one;
 }
 
 /** Returns the bias as floats: it is in units of both operands' scales. */
-static int lift_bias(builder *b, const laci_node *node, int bias) {
+static int add_floats_of_bias(builder *b, const laci_node *node, int bias) {
   const laci_quantized_form *form = node->op->quantized;
-  const laci_quantized_operand x = values_of(node, laci_quantized_ports(form, node, 0));
-  const laci_quantized_operand w = values_of(node, laci_quantized_ports(form, node, 1));
-  const int scale = add_binary(b, &laci_op_mul, x.scale, w.scale, -1);
-  return add_binary(b, &laci_op_mul, add_float_cast(b, bias), scale, -1);
+  const laci_quantized_operand x =
+      map_ports_to_values(node, laci_quantized_operand_ports(form, node, 0));
+  const laci_quantized_operand w =
+      map_ports_to_values(node, laci_quantized_operand_ports(form, node, 1));
+  const int scale = add_binary_node(b, &laci_op_mul, x.scale, w.scale, -1);
+  return add_binary_node(b, &laci_op_mul, add_float_cast(b, bias), scale, -1);
 }
 
 /** The operands of a rewritten node, as floats. */
@@ -247,11 +252,11 @@ typedef struct lifted {
   int multiplier; /* a scale by which the result is multiplied; -1: none */
 } lifted;
 
-static int lift_dynamic(builder *b, int x, int *multiplier) {
+static int add_floats_of_dynamic_operand(builder *b, int x, int *multiplier) {
   const int steps = add_value(b);
   *multiplier = add_value(b);
   if (b->failed) return -1;
-  (void)add_operator(b, &laci_op_dynamic_steps, 1, &x, NULL, steps);
+  (void)add_onnx_node(b, &laci_op_dynamic_steps, 1, &x, NULL, steps);
   if (b->failed) return -1;
   laci_node *made = &b->nodes[b->n_nodes - 1];
   made->outputs = copy_list(b, (int[]){steps, *multiplier}, 2);
@@ -259,25 +264,28 @@ static int lift_dynamic(builder *b, int x, int *multiplier) {
   return steps;
 }
 
-static int *lift_all(builder *b, const laci_node *node, lifted *to) {
+static int *add_floats_of_all_operands(builder *b, const laci_node *node, lifted *to) {
   const laci_quantized_form *form = node->op->quantized;
-  const int n = laci_quantized_count(form, node);
+  const int n = laci_quantized_count_operands(form, node);
   to->multiplier = -1;
   int *inputs = n <= LACI_QUANTIZED_OPERANDS
                     ? to->inputs
                     : laci_arena_alloc(b->arena, (size_t)n, sizeof *inputs);
   if (!inputs) b->failed = true;
   for (int k = 0; k < n && !b->failed; k++) {
-    const laci_quantized_operand o = values_of(node, laci_quantized_ports(form, node, k));
+    const laci_quantized_operand o =
+        map_ports_to_values(node, laci_quantized_operand_ports(form, node, k));
     bool steps = false;
     if (o.data < 0) inputs[k] = -1;
-    else if (form->dynamic && k == 0) inputs[k] = lift_dynamic(b, o.data, &to->multiplier);
-    else if (form->bias && k == form->bias) inputs[k] = lift_bias(b, node, o.data);
-    else if (o.scale < 0 && o.zero < 0 && has_scales(form, node)) inputs[k] = o.data;
-    else inputs[k] = lift_operand(b, o, &steps);
+    else if (form->dynamic && k == 0)
+      inputs[k] = add_floats_of_dynamic_operand(b, o.data, &to->multiplier);
+    else if (form->bias && k == form->bias) inputs[k] = add_floats_of_bias(b, node, o.data);
+    else if (o.scale < 0 && o.zero < 0 && has_required_scales(form, node)) inputs[k] = o.data;
+    else inputs[k] = add_floats_of_operand(b, o, &steps);
     if (steps && k == 0 && form->like == &laci_op_mat_mul && !form->quantizes)
       to->multiplier = o.scale;
-    else if (steps) inputs[k] = add_linear(b, &laci_op_dequantize_linear, o.data, o, -1);
+    else if (steps)
+      inputs[k] = add_quantize_or_dequantize(b, &laci_op_dequantize_linear, o.data, o, -1);
   }
   return inputs;
 }
@@ -287,7 +295,7 @@ static int *lift_all(builder *b, const laci_node *node, lifted *to) {
 static int add_float_node(builder *b, const laci_node *node, const int *inputs, bool new_output) {
   const laci_quantized_form *form = node->op->quantized;
   laci_node made = laci_quantized_float_node(form, node);
-  const int n = laci_quantized_count(form, node);
+  const int n = laci_quantized_count_operands(form, node);
   made.n_inputs = 0;
   for (int k = 0; k < n; k++) {
     if (inputs[k] >= 0) made.n_inputs = k + 1;
@@ -306,35 +314,35 @@ static int add_float_node(builder *b, const laci_node *node, const int *inputs, 
   return y;
 }
 
-static void rewrite(builder *b, const laci_node *node) {
+static void rewrite_node(builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
   const int y = node->outputs[0];
   lifted operands;
-  const int *inputs = lift_all(b, node, &operands);
+  const int *inputs = add_floats_of_all_operands(b, node, &operands);
   if (b->failed) return;
-  const bool quantizes = laci_quantized_has_scale(form, node);
+  const bool quantizes = laci_quantized_has_result_scale(form, node);
   const bool adds = form->sum && form->sum < node->n_inputs && node->inputs[form->sum] >= 0;
   int result = add_float_node(b, node, inputs, quantizes || adds || operands.multiplier >= 0);
   if (operands.multiplier >= 0)
-    result = add_binary(b, &laci_op_mul, result, operands.multiplier, adds ? -1 : y);
-  if (adds) (void)add_binary(b, &laci_op_add, result, node->inputs[form->sum], y);
+    result = add_binary_node(b, &laci_op_mul, result, operands.multiplier, adds ? -1 : y);
+  if (adds) (void)add_binary_node(b, &laci_op_add, result, node->inputs[form->sum], y);
   if (!quantizes) return;
   const laci_quantized_operand ports = {
       .scale = node->inputs[form->y_scale],
       .zero = form->y_zero < node->n_inputs ? node->inputs[form->y_zero] : -1};
-  (void)add_linear(b, &laci_op_quantize_linear, result, ports, y);
-  b->counterparts[y] =
-      (counterpart){.value = add_linear(b, &laci_op_dequantize_linear, y, ports, -1),
-                    .scale = ports.scale,
-                    .zero = ports.zero};
+  (void)add_quantize_or_dequantize(b, &laci_op_quantize_linear, result, ports, y);
+  b->counterparts[y] = (counterpart){
+      .value = add_quantize_or_dequantize(b, &laci_op_dequantize_linear, y, ports, -1),
+      .scale = ports.scale,
+      .zero = ports.zero};
 }
 
 /** Rewrites a DynamicQuantizeLinear node. Products of integers read its scale and its integers as
  * floats (DynamicSteps), so that the bytes need not be computed for them. */
-static void rewrite_dynamic(builder *b, const laci_node *node) {
+static void rewrite_dynamic_quantize(builder *b, const laci_node *node) {
   int outputs[3] = {-1, -1, -1}, scale = -1;
   memcpy(outputs, node->outputs, (size_t)node->n_outputs * sizeof *outputs);
-  const int steps = lift_dynamic(b, node->inputs[0], &scale);
+  const int steps = add_floats_of_dynamic_operand(b, node->inputs[0], &scale);
   if (b->failed) return;
   /* the node DynamicSteps outputs the scale, too, so that the bytes are not computed for it */
   laci_node *made = &b->nodes[b->n_nodes - 1];
@@ -353,7 +361,7 @@ static void rewrite_dynamic(builder *b, const laci_node *node) {
 
 /* ---- Operators that move elements ---- */
 
-static bool is_mover(const laci_node *node) {
+static bool is_element_moving(const laci_node *node) {
   static const laci_op *const movers[] = {
       &laci_op_max_pool,  &laci_op_reshape,        &laci_op_transpose,     &laci_op_squeeze,
       &laci_op_unsqueeze, &laci_op_flatten,        &laci_op_identity,      &laci_op_slice,
@@ -364,9 +372,9 @@ static bool is_mover(const laci_node *node) {
   return false;
 }
 
-/** Adds a copy of an operator that only moves elements (is_mover), which reads the floats that its
- * input stands for. Does nothing where the input has no counterpart. */
-static void move_counterpart(builder *b, const laci_node *node) {
+/** Adds a copy of an operator that only moves elements (is_element_moving), which reads the floats
+ * that its input stands for. Does nothing where the input has no counterpart. */
+static void add_move_of_counterpart(builder *b, const laci_node *node) {
   const counterpart t = b->counterparts[node->inputs[0]];
   if (t.value < 0 || t.scale < 0) return;
   if (node->op == &laci_op_max_pool && node->n_outputs > 1 && node->outputs[1] >= 0) return;
@@ -406,7 +414,7 @@ static bool is_constant(const builder *b, int value, int depth) {
 
 /** Is it a DequantizeLinear of one scale whose integers are computed, but not by the QuantizeLinear
  * that it is fused with? */
-static bool dequantizes_alone(const builder *b, const laci_node *node) {
+static bool is_unfused_dequantize(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_dequantize_linear || node->n_inputs < 2 || node->inputs[0] < 0)
     return false;
   const laci_quantized_operand o = {node->inputs[0], node->inputs[1],
@@ -415,7 +423,7 @@ static bool dequantizes_alone(const builder *b, const laci_node *node) {
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
   if (laci_node_int(node, "output_dtype", 0) != 0 || laci_node_int(node, "block_size", 0) != 0)
     return false;
-  if (!is_plain_operand(b, o) || rank_of(b, o.scale) != 0 || is_constant(b, o.data, 0))
+  if (!can_dequantize_linear(b, o) || rank_of(b, o.scale) != 0 || is_constant(b, o.data, 0))
     return false;
   const int producer = b->graph->values[o.data].producer;
   const laci_node *from = producer < 0 ? NULL : &b->graph->nodes[producer];
@@ -423,30 +431,33 @@ static bool dequantizes_alone(const builder *b, const laci_node *node) {
 }
 
 /** Adds the floats, from the counterpart or the integers: (x - zero) * scale. */
-static void dequantize(builder *b, const laci_node *node) {
+static void rewrite_dequantize(builder *b, const laci_node *node) {
   const int data = node->inputs[0], scale = node->inputs[1];
   const int zero = node->n_inputs > 2 ? node->inputs[2] : -1;
   const counterpart *t = &b->counterparts[data];
-  if (t->value >= 0 && are_same(b, t->zero, zero) && t->moved && are_same(b, t->scale, scale)) {
-    (void)add_operator(b, &laci_op_identity, 1, &t->value, NULL, node->outputs[0]);
+  if (t->value >= 0 && has_same_numbers(b, t->zero, zero) && t->moved &&
+      has_same_numbers(b, t->scale, scale)) {
+    (void)add_onnx_node(b, &laci_op_identity, 1, &t->value, NULL, node->outputs[0]);
     return;
   }
-  const bool has_steps = t->value >= 0 && t->scale < 0 && are_same(b, t->zero, zero);
+  const bool has_steps = t->value >= 0 && t->scale < 0 && has_same_numbers(b, t->zero, zero);
   const int steps =
-      has_steps ? t->value : add_steps(b, (laci_quantized_operand){data, scale, zero, 0});
+      has_steps ? t->value
+                : add_integers_minus_zero(b, (laci_quantized_operand){data, scale, zero, 0});
   if (!has_steps && t->value < 0) b->counterparts[data] = (counterpart){steps, -1, zero, false};
-  (void)add_binary(b, &laci_op_mul, steps, scale, node->outputs[0]);
+  (void)add_binary_node(b, &laci_op_mul, steps, scale, node->outputs[0]);
 }
 
 /** Is it the Cast of a product of integers that is floats in the form? */
-static bool is_cast_of_floats(const builder *b, const laci_node *node) {
+static bool is_cast_of_float_product(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_cast || node->n_inputs != 1 || node->inputs[0] < 0) return false;
   const int producer = b->graph->values[node->inputs[0]].producer;
   const laci_node *product = producer < 0 ? NULL : &b->graph->nodes[producer];
-  return product && can_rewrite(b, product) && !has_scales(product->op->quantized, product);
+  return product && can_rewrite(b, product) &&
+         !has_required_scales(product->op->quantized, product);
 }
 
-static bool is_dynamic(const builder *b, const laci_node *node) {
+static bool is_dynamic_quantize(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_dynamic_quantize_linear || node->n_inputs != 1 || node->inputs[0] < 0)
     return false;
   if (node->n_outputs < 1 || node->n_outputs > 3) return false; /* it is refused */
@@ -454,20 +465,20 @@ static bool is_dynamic(const builder *b, const laci_node *node) {
   return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_NONE;
 }
 
-static void add_rewritten(builder *b, const laci_node *node) {
+static void add_node_or_rewrite(builder *b, const laci_node *node) {
   b->origin = node;
   const int first = node->n_inputs > 0 ? node->inputs[0] : -1;
-  if (is_dynamic(b, node)) {
-    rewrite_dynamic(b, node);
+  if (is_dynamic_quantize(b, node)) {
+    rewrite_dynamic_quantize(b, node);
   } else if (can_rewrite(b, node)) {
-    rewrite(b, node);
-  } else if (is_cast_of_floats(b, node)) {
-    (void)add_operator(b, &laci_op_identity, 1, &first, NULL, node->outputs[0]);
-  } else if (dequantizes_alone(b, node)) {
-    dequantize(b, node);
+    rewrite_node(b, node);
+  } else if (is_cast_of_float_product(b, node)) {
+    (void)add_onnx_node(b, &laci_op_identity, 1, &first, NULL, node->outputs[0]);
+  } else if (is_unfused_dequantize(b, node)) {
+    rewrite_dequantize(b, node);
   } else {
     add_node(b, node);
-    if (first >= 0 && is_mover(node)) move_counterpart(b, node);
+    if (first >= 0 && is_element_moving(node)) add_move_of_counterpart(b, node);
   }
 }
 
@@ -506,7 +517,7 @@ static void list_reader(void *context, int value, int node) {
 }
 
 /** Fills producers and readers. */
-static void link_values(builder *b) {
+static void fill_producers_and_readers(builder *b) {
   reader_lists lists = {.values = b->values, .ends = laci_alloc(b->n_values, sizeof *lists.ends)};
   int *last = laci_alloc(b->n_values, sizeof *last);
   size_t total = 0;
@@ -532,7 +543,7 @@ static void link_values(builder *b) {
   laci_free(last);
 }
 
-static const laci_graph *make_graph(builder *b) {
+static const laci_graph *make_form_graph(builder *b) {
   const laci_graph *graph = b->graph;
   laci_graph *made = laci_arena_alloc(b->arena, 1, sizeof *made);
   laci_node *nodes = laci_arena_alloc(b->arena, b->n_nodes, sizeof *nodes);
@@ -553,7 +564,7 @@ static const laci_graph *make_graph(builder *b) {
   return made;
 }
 
-static bool begin(builder *b) {
+static bool init_builder(builder *b) {
   const size_t n = (size_t)b->graph->n_values;
   b->counterparts = laci_alloc(n, sizeof *b->counterparts);
   b->place = laci_alloc((size_t)b->graph->n_nodes, sizeof *b->place);
@@ -572,16 +583,16 @@ lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph
   *form = graph;
   for (int n = 0; n < graph->n_nodes && !any; n++) {
     const laci_node *node = &graph->nodes[n];
-    any = is_dynamic(&b, node) || can_rewrite(&b, node) || dequantizes_alone(&b, node);
+    any = is_dynamic_quantize(&b, node) || can_rewrite(&b, node) || is_unfused_dequantize(&b, node);
   }
   if (!any) return LAC_OK;
-  b.failed = !begin(&b);
+  b.failed = !init_builder(&b);
   for (int n = 0; n < graph->n_nodes && !b.failed; n++) {
-    add_rewritten(&b, &graph->nodes[n]);
+    add_node_or_rewrite(&b, &graph->nodes[n]);
     b.place[n] = (int)b.n_nodes - 1;
   }
-  if (!b.failed) link_values(&b);
-  const laci_graph *made = b.failed ? NULL : make_graph(&b);
+  if (!b.failed) fill_producers_and_readers(&b);
+  const laci_graph *made = b.failed ? NULL : make_form_graph(&b);
   laci_free(b.counterparts);
   laci_free(b.place);
   laci_free(b.nodes);
@@ -592,7 +603,7 @@ lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph
 }
 
 /* All nodes that were made of one share its name, the same string. */
-int laci_float_form_find_origin(const laci_graph *graph, const laci_node *node, int *from) {
+int laci_float_form_find_original_node(const laci_graph *graph, const laci_node *node, int *from) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const int at = (*from + n) % graph->n_nodes;
     if (graph->nodes[at].name == node->name) return *from = at;

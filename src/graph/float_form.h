@@ -24,6 +24,6 @@ LAC_MUST_CHECK lac_status laci_graph_make_float_form(laci_arena *arena, const la
 /** Returns the node of `graph` that a node of its float form, or of a part of it, belongs to; -1:
  * none. Nodes are asked for in the order of the form: *from is 0 at first, and then where the last
  * one was found. */
-int laci_float_form_find_origin(const laci_graph *graph, const laci_node *node, int *from);
+int laci_float_form_find_original_node(const laci_graph *graph, const laci_node *node, int *from);
 
 #endif

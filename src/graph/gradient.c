@@ -17,20 +17,21 @@
 
 /* ---- Walking the nodes backwards ---- */
 
-static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
+static lac_status check_shape_is_known(const laci_gradient_builder *b, const char *name,
+                                       int value) {
   if (laci_shape_is_known(&b->graph->values[value].type.shape)) return LAC_OK;
   return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
 }
 
-/** The function for laci_gradient_builder.add_node. */
-static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {
+/** The function for laci_gradient_builder.add_and_infer_node. */
+static lac_status add_and_infer_node(laci_gradient_builder *b, const laci_node *node) {
   int id;
   lac_status st = laci_graph_add_node(b->graph, node, &id, b->err);
   if (!st && !b->graph->nodes[id].op)
     st = laci_fail(b->err, LAC_INTERNAL, "%s: no operator %s", b->current, node->type);
   if (!st) st = laci_graph_infer_node(b->graph, id, b->err);
   for (int at = 0; at < node->n_outputs && !st; at++)
-    st = check_inferred(b, b->current, node->outputs[at]);
+    st = check_shape_is_known(b, b->current, node->outputs[at]);
   return st;
 }
 
@@ -74,7 +75,7 @@ static lac_status add_gradient_of_node(laci_gradient_builder *b, int node_id) {
   const laci_node node = b->graph->nodes[node_id];
   bool reached = false, leads = false;
   for (int at = 0; at < node.n_outputs; at++) reached |= laci_gradient_of(b, &node, at) >= 0;
-  for (int at = 0; at < node.n_inputs; at++) leads |= laci_gradient_is_wanted(b, &node, at);
+  for (int at = 0; at < node.n_inputs; at++) leads |= laci_gradient_is_needed(b, &node, at);
   for (int at = 0; at < node.n_captures; at++) leads |= b->depends[node.captures[at]];
   if (!reached || !leads) return LAC_OK;
   if (!node.op || (!node.op->gradient && !node.op->slope)) {
@@ -90,15 +91,16 @@ static lac_status add_gradient_of_node(laci_gradient_builder *b, int node_id) {
   return b->status;
 }
 
-static void mark_dependents(laci_gradient_builder *b) {
+static void mark_values_from_params(laci_gradient_builder *b) {
   for (int n = 0; n < b->n_nodes; n++) {
     const laci_node *node = &b->graph->nodes[n];
     bool leads = false;
-    for (int at = 0; at < node->n_inputs; at++) leads |= laci_gradient_is_wanted(b, node, at);
+    for (int at = 0; at < node->n_inputs; at++) leads |= laci_gradient_is_needed(b, node, at);
     for (int at = 0; at < node->n_captures; at++) leads |= b->depends[node->captures[at]];
     for (int at = 0; at < node->n_outputs && leads; at++) {
       int value = node->outputs[at];
-      if (value >= 0) b->depends[value] = laci_dtype_is_float(laci_gradient_dtype(b, value));
+      if (value >= 0)
+        b->depends[value] = laci_dtype_is_float(laci_gradient_dtype_of_value(b, value));
     }
   }
 }
@@ -131,27 +133,27 @@ static lac_status builder_init(laci_gradient_builder *b, int n_params, const int
   if (!b->depends || !b->gradient) return laci_fail_memory(b->err, "gradients");
   for (size_t v = 0; v < n_values; v++) b->gradient[v] = -1;
   for (int at = 0; at < n_params; at++) b->depends[params[at]] = true;
-  mark_dependents(b);
+  mark_values_from_params(b);
   return LAC_OK;
 }
 
 lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params, const int *params,
                                int *grad_values, lac_error *err) {
   laci_gradient_builder b = {.graph = graph,
-                             .add_node = add_node,
+                             .add_node = add_and_infer_node,
                              .n_nodes = graph->n_nodes,
                              .err = err,
                              .current = "loss"};
   lac_status st = check_loss_and_params(graph, loss, n_params, params, err);
   if (!st) st = builder_init(&b, n_params, params);
   if (st) goto out;
-  laci_shape shape = laci_gradient_shape(&b, loss);
+  laci_shape shape = laci_gradient_shape_of_value(&b, loss);
   b.gradient[loss] = laci_gradient_store_filled(&b, loss, &shape, 1);
   for (int n = b.n_nodes - 1; n >= 0 && !st; n--) st = add_gradient_of_node(&b, n);
   for (int at = 0; at < n_params && !st; at++) {
     grad_values[at] = b.gradient[params[at]];
     if (grad_values[at] >= 0) continue;
-    shape = laci_gradient_shape(&b, params[at]);
+    shape = laci_gradient_shape_of_value(&b, params[at]);
     grad_values[at] = laci_gradient_store_filled(&b, params[at], &shape, 0);
     st = b.status;
   }

@@ -41,7 +41,7 @@ typedef struct laci_gradient_builder laci_gradient_builder;
  * This can happen for the first output too. */
 int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port);
 /** Must the rule contribute a gradient to input `port`? False too where the input is absent. */
-bool laci_gradient_is_wanted(const laci_gradient_builder *b, const laci_node *node, int port);
+bool laci_gradient_is_needed(const laci_gradient_builder *b, const laci_node *node, int port);
 /** Contributes `gradient` to input `port`. It must have the input's shape. Does nothing where it is
  * not wanted. */
 void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, int port,
@@ -57,7 +57,8 @@ lac_status laci_gradient_contribute_zero(laci_gradient_builder *b, const laci_no
 LAC_MUST_CHECK lac_status laci_gradient_status(const laci_gradient_builder *b);
 /** Fails LAC_UNSUPPORTED with "NODE (Operator): text": this form of the operator has no gradient.
  * */
-lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text);
+lac_status laci_gradient_fail_unsupported(laci_gradient_builder *b, const laci_node *node,
+                                          const char *text);
 
 /** A new node of up to eight outputs; inputs and attrs are copied. inputs may hold LACI_ABSENT;
  * domain NULL is ai.onnx in its newest version. laci_gradient_add_node returns the first output,
@@ -97,10 +98,11 @@ int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape
 
 /** Shape and type of a value. Every value that a rule sees has a known shape. Value -1 gives rank
  * 0. */
-laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value);
-lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value);
+laci_shape laci_gradient_shape_of_value(const laci_gradient_builder *b, int value);
+lac_dtype laci_gradient_dtype_of_value(const laci_gradient_builder *b, int value);
 /** Shape of input `port`; rank 0 where the input is absent. */
-laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port);
+laci_shape laci_gradient_shape_of_input(const laci_gradient_builder *b, const laci_node *node,
+                                        int port);
 /** Returns the content of input `port` if inference knows it, else NULL. */
 const laci_buf *laci_gradient_known_content(const laci_gradient_builder *b, const laci_node *node,
                                             int port);

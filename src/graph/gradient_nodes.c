@@ -20,11 +20,11 @@ static int fail_memory(laci_gradient_builder *b) {
 
 /* ---- Values ---- */
 
-laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value) {
+laci_shape laci_gradient_shape_of_value(const laci_gradient_builder *b, int value) {
   return value >= 0 ? b->graph->values[value].type.shape : (laci_shape){0};
 }
 
-lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
+lac_dtype laci_gradient_dtype_of_value(const laci_gradient_builder *b, int value) {
   return value >= 0 ? b->graph->values[value].type.dtype : LAC_DTYPE_NONE;
 }
 
@@ -32,7 +32,7 @@ lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
 
 /** Adds a value, named after the current node, the type, and the number of nodes that its rule
  * added so far. */
-static int new_value(laci_gradient_builder *b, const char *type) {
+static int add_named_value(laci_gradient_builder *b, const char *type) {
   char text[600];
   for (int suffix = 0;; suffix++) {
     int n = snprintf(text, sizeof text, "%.400s/grad%d_%.60s", b->current, b->n_made, type);
@@ -43,10 +43,10 @@ static int new_value(laci_gradient_builder *b, const char *type) {
   }
 }
 
-static bool make_values(laci_gradient_builder *b, const laci_gradient_node *node, int n_outputs,
-                        int *outputs) {
+static bool add_output_values(laci_gradient_builder *b, const laci_gradient_node *node,
+                              int n_outputs, int *outputs) {
   for (int at = 0; at < n_outputs; at++) {
-    outputs[at] = new_value(b, node->type);
+    outputs[at] = add_named_value(b, node->type);
     if (outputs[at] < 0) return false;
     b->n_made++;
   }
@@ -64,7 +64,7 @@ int laci_gradient_add_node(laci_gradient_builder *b, const laci_gradient_node *n
   int made[LACI_GRADIENT_OUTPUTS];
   int n_outputs = node->n_outputs ? node->n_outputs : 1;
   for (int at = 0; outputs && at < n_outputs; at++) outputs[at] = -1;
-  if (b->status || !has_all_inputs(node) || !make_values(b, node, n_outputs, made)) return -1;
+  if (b->status || !has_all_inputs(node) || !add_output_values(b, node, n_outputs, made)) return -1;
   int *inputs = laci_alloc((size_t)node->n_inputs + 1, sizeof *inputs);
   if (!inputs) return fail_memory(b);
   for (int at = 0; at < node->n_inputs; at++)
@@ -117,7 +117,7 @@ int laci_gradient_add_transpose(laci_gradient_builder *b, int x, int rank, const
 }
 
 int laci_gradient_add_reshape(laci_gradient_builder *b, int x, const laci_shape *shape) {
-  laci_shape have = laci_gradient_shape(b, x);
+  laci_shape have = laci_gradient_shape_of_value(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
   /* with allowzero, a size of 0 is an empty axis and does not mean "copy the input's size" */
   laci_attr attr = laci_attr_int("allowzero", 1);
@@ -130,7 +130,7 @@ int laci_gradient_add_reshape(laci_gradient_builder *b, int x, const laci_shape 
 }
 
 int laci_gradient_add_expand(laci_gradient_builder *b, int x, const laci_shape *shape) {
-  laci_shape have = laci_gradient_shape(b, x);
+  laci_shape have = laci_gradient_shape_of_value(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
   return laci_gradient_add_binary(b, "Expand", x,
                                   laci_gradient_store_ints(b, shape->rank, shape->dims));
@@ -139,7 +139,7 @@ int laci_gradient_add_expand(laci_gradient_builder *b, int x, const laci_shape *
 int laci_gradient_add_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK],
                           bool keep) {
   int64_t axes[LACI_MAX_RANK];
-  laci_shape shape = laci_gradient_shape(b, x);
+  laci_shape shape = laci_gradient_shape_of_value(b, x);
   int n = 0;
   for (int axis = 0; axis < shape.rank; axis++) {
     if (flags[axis]) axes[n++] = axis;
@@ -155,7 +155,7 @@ int laci_gradient_add_sum(laci_gradient_builder *b, int x, const bool flags[LACI
 }
 
 int laci_gradient_add_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape) {
-  laci_shape have = laci_gradient_shape(b, x);
+  laci_shape have = laci_gradient_shape_of_value(b, x);
   bool flags[LACI_MAX_RANK] = {false}, keep = have.rank == shape->rank;
   if (x < 0) return -1;
   for (int axis = 0; axis < have.rank; axis++) {
@@ -209,7 +209,7 @@ int laci_gradient_store_ints(laci_gradient_builder *b, int n, const int64_t *int
 int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape *shape,
                                double number) {
   char name[300], dims[128];
-  laci_type type = {.dtype = laci_gradient_dtype(b, x), .shape = {0}};
+  laci_type type = {.dtype = laci_gradient_dtype_of_value(b, x), .shape = {0}};
   float single = (float)number;
   if (b->status || x < 0) return -1;
   if (type.dtype != LAC_DTYPE_F32 && type.dtype != LAC_DTYPE_F64) {

@@ -57,7 +57,8 @@ int laci_graph_find_value(const laci_graph *graph, const char *name) {
   return laci_name_find(&graph->own->values, name);
 }
 
-lac_status laci_graph_fail_input(const laci_graph *graph, const char *name, lac_error *err) {
+lac_status laci_graph_fail_unknown_input(const laci_graph *graph, const char *name,
+                                         lac_error *err) {
   enum { MOST = 8 };
   char list[768] = "", shape[128];
   size_t used = 0;
@@ -88,9 +89,9 @@ int laci_graph_intern_value(laci_graph *graph, const char *name) {
   return graph->n_values++;
 }
 
-int64_t laci_graph_new_symbol(laci_graph *graph) { return -(int64_t)++graph->n_symbols; }
+int64_t laci_graph_add_symbol(laci_graph *graph) { return -(int64_t)++graph->n_symbols; }
 
-lac_status laci_graph_check_undefined(const laci_graph *graph, int value, lac_error *err) {
+lac_status laci_graph_check_value_undefined(const laci_graph *graph, int value, lac_error *err) {
   const laci_value *v = &graph->values[value];
   const char *what = v->is_input        ? "a graph input"
                      : v->stored >= 0   ? "an initializer"
@@ -112,7 +113,7 @@ lac_status laci_graph_add_input(laci_graph *graph, const char *name, const laci_
                                 lac_error *err) {
   int value = laci_graph_intern_value(graph, name);
   if (value < 0) return laci_fail_memory(err, "a graph input");
-  lac_status st = laci_graph_check_undefined(graph, value, err);
+  lac_status st = laci_graph_check_value_undefined(graph, value, err);
   if (st) return st;
   if (!append_id(&graph->inputs, &graph->n_inputs, &graph->input_capacity, value)) {
     return laci_fail_memory(err, "a graph input");
@@ -141,7 +142,7 @@ lac_status laci_graph_add_output(laci_graph *graph, const char *name, lac_error 
   return LAC_OK;
 }
 
-void laci_graph_enter_body(laci_graph *graph, int body) { graph->own->body = body; }
+void laci_graph_set_current_body(laci_graph *graph, int body) { graph->own->body = body; }
 
 int laci_graph_add_body(laci_graph *graph, const laci_body *body) {
   void *array = graph->bodies;
@@ -157,7 +158,7 @@ lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, i
                                  lac_error *err) {
   int value = laci_graph_intern_value(graph, stored->name);
   if (value < 0) return laci_fail_memory(err, "a stored tensor");
-  lac_status st = laci_graph_check_undefined(graph, value, err);
+  lac_status st = laci_graph_check_value_undefined(graph, value, err);
   if (st) return st;
   void *array = graph->stored;
   if (!laci_grow(&array, (size_t)graph->n_stored, &graph->stored_capacity, sizeof *graph->stored)) {

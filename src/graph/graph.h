@@ -174,7 +174,7 @@ int laci_graph_find_value(const laci_graph *graph, const char *name);
 
 /** Returns LAC_NOT_FOUND with the message that the network has no input `name`, and a list of its
  * inputs. */
-lac_status laci_graph_fail_input(const laci_graph *graph, const char *name, lac_error *err);
+lac_status laci_graph_fail_unknown_input(const laci_graph *graph, const char *name, lac_error *err);
 
 /** Adds a stored tensor. Its bytes are not copied: they must live as long as the graph. Fails
  * LAC_BAD_FILE where a tensor or value of that name is defined already. */
@@ -190,8 +190,8 @@ LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node
 LAC_MUST_CHECK lac_status laci_graph_add_node_copy(laci_graph *graph, const laci_node *node,
                                                    int *id, lac_error *err);
 /** Makes nodes that are added from now on part of that body, as in laci_node.body. */
-void laci_graph_enter_body(laci_graph *graph, int body);
-/** Adds a body and returns its number, to be passed to laci_graph_enter_body. The caller sets
+void laci_graph_set_current_body(laci_graph *graph, int body);
+/** Adds a body and returns its number, to be passed to laci_graph_set_current_body. The caller sets
  * `begin` and `end`; they are kept up to date when nodes get other ids. -1: no memory. */
 int laci_graph_add_body(laci_graph *graph, const laci_body *body);
 LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *name,
@@ -199,7 +199,7 @@ LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *na
 LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *name,
                                                 lac_error *err);
 /** Returns a new size symbol: the negative number that represents it in shapes. */
-int64_t laci_graph_new_symbol(laci_graph *graph);
+int64_t laci_graph_add_symbol(laci_graph *graph);
 
 /** The last step of building: sorts the nodes, fills readers, checks that every value read is
  * defined and that there is no cycle (LAC_BAD_FILE, with its name). The nodes of a loop become
@@ -235,10 +235,10 @@ static inline laci_attr laci_attr_ints(const char *name, int n, const int64_t *i
 }
 
 /** Returns the groups of input ports of a Loop or Scan node that ends a body. */
-laci_end_ports laci_node_end_ports(const laci_node *node);
+laci_end_ports laci_node_loop_end_ports(const laci_node *node);
 /** Returns the axis of a value of that rank along which its slices are stacked: entry k of the list
  * attribute `name`; -1: it is outside of the rank. */
-int laci_slice_axis(const laci_node *node, const char *name, int k, int rank);
+int laci_node_slice_axis(const laci_node *node, const char *name, int k, int rank);
 
 /* Read attributes; the default is returned where the attribute is absent or of another kind. */
 const laci_attr *laci_node_attr(const laci_node *node, const char *name);

@@ -14,7 +14,7 @@ struct laci_graph_own {
 };
 
 /** Fails LAC_BAD_FILE where a value has a definition already. */
-LAC_MUST_CHECK lac_status laci_graph_check_undefined(const laci_graph *graph, int value,
-                                                     lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_check_value_undefined(const laci_graph *graph, int value,
+                                                           lac_error *err);
 
 #endif

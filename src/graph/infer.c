@@ -41,8 +41,8 @@ typedef struct inference {
 
 /* ---- Sizes that the caller fixes ---- */
 
-static lac_status bind_symbol(int64_t *bound, const char *input, int64_t symbol, int64_t size,
-                              lac_error *err) {
+static lac_status set_size_of_symbol(int64_t *bound, const char *input, int64_t symbol,
+                                     int64_t size, lac_error *err) {
   int64_t *slot = &bound[-symbol];
   if (*slot >= 0 && *slot != size) {
     return laci_fail(err, LAC_BAD_SHAPE,
@@ -57,13 +57,13 @@ static lac_status set_input_shape(laci_graph *graph, const laci_input_shape *fix
                                   lac_error *err) {
   int id = laci_graph_find_value(graph, fixed->name);
   if (id < 0 || !graph->values[id].is_input) {
-    return laci_graph_fail_input(graph, fixed->name, err);
+    return laci_graph_fail_unknown_input(graph, fixed->name, err);
   }
   laci_shape *shape = &graph->values[id].type.shape;
   if (shape->rank < 0) {
     *shape = fixed->shape;
     for (int axis = 0; axis < shape->rank; axis++) {
-      if (shape->dims[axis] < 0) shape->dims[axis] = laci_graph_new_symbol(graph);
+      if (shape->dims[axis] < 0) shape->dims[axis] = laci_graph_add_symbol(graph);
     }
     return LAC_OK;
   }
@@ -73,7 +73,7 @@ static lac_status set_input_shape(laci_graph *graph, const laci_input_shape *fix
     int64_t size = fixed->shape.dims[axis];
     if (size < 0) continue;
     if (shape->dims[axis] < 0) {
-      lac_status st = bind_symbol(bound, fixed->name, shape->dims[axis], size, err);
+      lac_status st = set_size_of_symbol(bound, fixed->name, shape->dims[axis], size, err);
       if (st) return st;
     } else if (shape->dims[axis] != size) {
       fits = false;
@@ -115,7 +115,7 @@ static bool has_symbols(const laci_buf *buf) {
   return false;
 }
 
-static lac_status keep_small_content(laci_graph *graph, const laci_stored *stored, lac_error *err) {
+static lac_status read_small_content(laci_graph *graph, const laci_stored *stored, lac_error *err) {
   laci_value *value = &graph->values[stored->value];
   int64_t count = laci_shape_count(&stored->shape);
   bool small = count >= 0 && count <= KEPT_ELEMENTS;
@@ -136,25 +136,25 @@ static lac_status keep_small_content(laci_graph *graph, const laci_stored *store
   return LAC_OK;
 }
 
-static void fill_symbols(laci_graph *graph, laci_buf *buf) {
+static void fill_with_new_symbols(laci_graph *graph, laci_buf *buf) {
   for (int64_t at = 0; at < buf->count; at++) {
-    buf->i[at] = laci_element_from_size(laci_graph_new_symbol(graph));
+    buf->i[at] = laci_element_from_size(laci_graph_add_symbol(graph));
   }
 }
 
 /** Fills a short integer tensor of unknown content with symbols, so that contents computed from it
  * have known lengths. */
-static lac_status make_symbols(laci_graph *graph, laci_value *value) {
+static lac_status fill_unknown_content_with_symbols(laci_graph *graph, laci_value *value) {
   int64_t count = laci_shape_count(&value->type.shape);
   if (value->known || count < 0 || count > SYMBOL_ELEMENTS) return LAC_OK;
   if (!laci_dtype_is_integer(value->type.dtype)) return LAC_OK;
   lac_status st = laci_buf_create(value->type.dtype, &value->type.shape, &value->known, NULL);
-  if (!st) fill_symbols(graph, value->known);
+  if (!st) fill_with_new_symbols(graph, value->known);
   return st;
 }
 
 static int64_t new_symbolic_element(const laci_eval *eval) {
-  return laci_element_from_size(laci_graph_new_symbol(eval->owner));
+  return laci_element_from_size(laci_graph_add_symbol(eval->owner));
 }
 
 /** The arguments for infer and eval of one node; the arrays are one allocation. */
@@ -200,7 +200,7 @@ static bool node_view_init(const laci_graph *graph, const laci_node *node, node_
 }
 
 /** Can the node be evaluated from known contents? If so, sets its operands. */
-static bool find_operands(const laci_node *node, node_view *view) {
+static bool set_known_operands(const laci_node *node, node_view *view) {
   for (int at = 0; at < node->n_inputs; at++) {
     if (!view->in[at]) continue;
     view->operands[at] = view->known[at];
@@ -214,7 +214,8 @@ static bool find_operands(const laci_node *node, node_view *view) {
   return true;
 }
 
-static lac_status make_results(const laci_graph *graph, const laci_node *node, node_view *view) {
+static lac_status allocate_results(const laci_graph *graph, const laci_node *node,
+                                   node_view *view) {
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
     const laci_type *type = &graph->values[node->outputs[at]].type;
@@ -226,14 +227,14 @@ static lac_status make_results(const laci_graph *graph, const laci_node *node, n
   return LAC_OK;
 }
 
-static void keep_known_results(laci_graph *graph, const laci_node *node, node_view *view,
-                               bool symbols_in) {
+static void store_known_results(laci_graph *graph, const laci_node *node, node_view *view,
+                                bool symbols_in) {
   bool careful = node->op->moves_data || node->op->symbol_safe || node->op->shape_only;
   for (int at = 0; at < node->n_outputs; at++) {
     laci_buf *result = view->results[at];
     /* a float cannot be a symbol: its content stays unknown */
     if (!result || (symbols_in && result->f)) continue;
-    if (symbols_in && !careful) fill_symbols(graph, result);
+    if (symbols_in && !careful) fill_with_new_symbols(graph, result);
     graph->values[node->outputs[at]].known = result;
     view->results[at] = NULL;
   }
@@ -241,9 +242,9 @@ static void keep_known_results(laci_graph *graph, const laci_node *node, node_vi
 
 /** Evaluates a small pure node. If that fails (an index is outside, say), the content of its
  * outputs stays unknown. */
-static lac_status fold_node(laci_graph *graph, const laci_node *node, node_view *view) {
-  if (!find_operands(node, view)) return LAC_OK;
-  lac_status st = make_results(graph, node, view);
+static lac_status evaluate_known_node(laci_graph *graph, const laci_node *node, node_view *view) {
+  if (!set_known_operands(node, view)) return LAC_OK;
+  lac_status st = allocate_results(graph, node, view);
   if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
   bool symbols_in = false;
   for (int at = 0; at < node->n_inputs; at++) symbols_in |= has_symbols(view->operands[at]);
@@ -255,31 +256,33 @@ static lac_status fold_node(laci_graph *graph, const laci_node *node, node_view 
                     .new_symbol = new_symbolic_element,
                     .owner = graph};
   st = node->op->eval(&eval);
-  if (!st) laci_eval_round_outputs(&eval, false);
-  if (!st) keep_known_results(graph, node, view, symbols_in);
+  if (!st) laci_eval_round_outputs_to_types(&eval, false);
+  if (!st) store_known_results(graph, node, view, symbols_in);
   return st == LAC_NO_MEMORY ? st : LAC_OK;
 }
 
 /* ---- Nodes ---- */
 
-static int64_t new_size(laci_infer *infer) {
+static int64_t new_size_symbol(laci_infer *infer) {
   inference *job = infer->owner;
-  return laci_graph_new_symbol(job->graph);
+  return laci_graph_add_symbol(job->graph);
 }
 
 /** Returns the inferred size, or the declared one where inference only made a new symbol. */
-static int64_t merge_size(const inference *job, int64_t inferred, int64_t declared) {
+static int64_t choose_inferred_or_declared_size(const inference *job, int64_t inferred,
+                                                int64_t declared) {
   return inferred < -(int64_t)job->symbols_before ? declared : inferred;
 }
 
-static void merge_type(const inference *job, laci_value *value, const laci_type *inferred) {
+static void merge_inferred_type(const inference *job, laci_value *value,
+                                const laci_type *inferred) {
   const laci_shape *declared = &value->type.shape;
   laci_shape shape = inferred->shape;
   if (inferred->dtype != LAC_DTYPE_NONE) value->type.dtype = inferred->dtype;
   if (shape.rank < 0) return;
   bool differs = declared->rank >= 0 && declared->rank != shape.rank;
   for (int axis = 0; axis < shape.rank && declared->rank == shape.rank; axis++) {
-    int64_t size = merge_size(job, shape.dims[axis], declared->dims[axis]);
+    int64_t size = choose_inferred_or_declared_size(job, shape.dims[axis], declared->dims[axis]);
     differs |= size >= 0 && declared->dims[axis] >= 0 && size != declared->dims[axis];
     shape.dims[axis] = size;
   }
@@ -300,7 +303,7 @@ static bool is_in_branch(const laci_graph *graph, const laci_node *node) {
   return false;
 }
 
-static lac_status infer_types(inference *job, const laci_node *node, node_view *view) {
+static lac_status infer_output_types(inference *job, const laci_node *node, node_view *view) {
   lac_error why = {0};
   laci_infer infer = {.node = node,
                       .n_in = node->n_inputs,
@@ -308,7 +311,7 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
                       .in = view->in,
                       .known = view->known,
                       .out = view->out,
-                      .new_symbol = new_size,
+                      .new_symbol = new_size_symbol,
                       .owner = job,
                       .err = &why};
   lac_status st = node->op->infer(&infer);
@@ -336,7 +339,7 @@ static bool adopt_reader_sizes(inference *job, laci_value *value, const laci_sha
       shape->dims[axis] = told->dims[axis];
       learned = true;
     } else if (shape->dims[axis] == 0) {
-      shape->dims[axis] = laci_graph_new_symbol(job->graph);
+      shape->dims[axis] = laci_graph_add_symbol(job->graph);
     }
   }
   return learned;
@@ -348,7 +351,7 @@ static bool has_unknown_size(const laci_shape *shape) {
 
 /** Takes over what the node's op->expect tells of its input 0, also for the inputs of elementwise
  * operators before it. */
-static void infer_backwards(inference *job, const laci_node *node, const node_view *view) {
+static void infer_shape_of_input(inference *job, const laci_node *node, const node_view *view) {
   laci_graph *graph = job->graph;
   laci_infer infer = {.node = node, .n_in = node->n_inputs, .in = view->in, .known = view->known};
   laci_shape told;
@@ -363,16 +366,16 @@ static void infer_backwards(inference *job, const laci_node *node, const node_vi
               adopt_reader_sizes(job, value, &told);
     job->again |= learned && (!had_rank || value->is_input);
     const laci_node *producer = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
-    bool passes = producer && producer->op && producer->op->couple == laci_couple_unary;
+    bool passes = producer && producer->op && producer->op->couple == laci_couple_first_input;
     at = passes && producer->n_inputs ? producer->inputs[0] : -1;
   }
 }
 
 /** Checks that the strides of a value can be computed: with an axis of size 0, the product of the
  * other sizes may overflow. */
-static lac_status check_sizes(const inference *job, const laci_value *value) {
+static lac_status check_sizes_do_not_overflow(const inference *job, const laci_value *value) {
   char text[128];
-  if (laci_shape_is_countable(&value->type.shape)) return LAC_OK;
+  if (laci_shape_has_strides(&value->type.shape)) return LAC_OK;
   return laci_fail(job->err, LAC_BAD_SHAPE, "%s: sizes %s are too large to be counted", value->name,
                    laci_shape_text(&value->type.shape, text, sizeof text));
 }
@@ -386,24 +389,25 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     goto out;
   }
   /* What a node in a body requires of a value only holds if the body is run. */
-  if (node->op && node->op->expect && !node->body) infer_backwards(job, node, &view);
+  if (node->op && node->op->expect && !node->body) infer_shape_of_input(job, node, &view);
   job->symbols_before = graph->n_symbols;
-  if (node->op && node->op->infer) st = infer_types(job, node, &view);
+  if (node->op && node->op->infer) st = infer_output_types(job, node, &view);
   else if (node->assume && node->n_inputs && node->n_outputs && view.in[0])
     view.out[0] = *view.in[0];
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
     laci_value *value = &graph->values[node->outputs[at]];
-    merge_type(job, value, &view.out[at]);
-    st = check_sizes(job, value);
-    if (job->loops) laci_loops_forget_changing_sizes(job->loops, graph, node->outputs[at]);
+    merge_inferred_type(job, value, &view.out[at]);
+    st = check_sizes_do_not_overflow(job, value);
+    if (job->loops) laci_loops_make_changing_sizes_unknown(job->loops, graph, node->outputs[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
   /* every operator writes output 0, so a node without that output is not evaluated */
   if (node->n_outputs < 1 || node->outputs[0] < 0) goto out;
-  st = fold_node(graph, node, &view);
+  st = evaluate_known_node(graph, node, &view);
   for (int at = 0; at < node->n_outputs && !st; at++) {
-    if (node->outputs[at] >= 0) st = make_symbols(graph, &graph->values[node->outputs[at]]);
+    if (node->outputs[at] >= 0)
+      st = fill_unknown_content_with_symbols(graph, &graph->values[node->outputs[at]]);
   }
   if (st) st = laci_fail_memory(job->err, "shape inference");
 out:
@@ -420,12 +424,12 @@ static lac_status infer_all_nodes(inference *job) {
     graph->values[v].known = NULL;
   }
   for (int at = 0; at < graph->n_stored && !st; at++) {
-    st = keep_small_content(graph, &graph->stored[at], job->err);
+    st = read_small_content(graph, &graph->stored[at], job->err);
   }
   for (int at = 0; at < graph->n_inputs && !st; at++) {
-    st = check_sizes(job, &graph->values[graph->inputs[at]]);
+    st = check_sizes_do_not_overflow(job, &graph->values[graph->inputs[at]]);
     if (st) return st;
-    st = make_symbols(graph, &graph->values[graph->inputs[at]]);
+    st = fill_unknown_content_with_symbols(graph, &graph->values[graph->inputs[at]]);
   }
   laci_loops loops = {0};
   if (!st && graph->n_bodies) st = laci_loops_init(&loops, graph);
@@ -433,7 +437,7 @@ static lac_status infer_all_nodes(inference *job) {
   job->loops = graph->n_bodies ? &loops : NULL;
   for (int n = 0; n < graph->n_nodes && !st; n++) {
     st = infer_node(job, &graph->nodes[n]);
-    if (!st && job->loops) n = laci_loops_next_node(job->loops, graph, n) - 1;
+    if (!st && job->loops) n = laci_loops_find_next_node(job->loops, graph, n) - 1;
   }
   job->loops = NULL;
   laci_loops_clear(&loops);

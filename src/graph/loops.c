@@ -31,11 +31,11 @@ void laci_loops_clear(laci_loops *loops) {
   *loops = (laci_loops){0};
 }
 
-void laci_loops_forget_changing_sizes(const laci_loops *loops, laci_graph *graph, int value) {
+void laci_loops_make_changing_sizes_unknown(const laci_loops *loops, laci_graph *graph, int value) {
   laci_shape *shape = &graph->values[value].type.shape;
   if (loops->wide[value] == all_wide) *shape = laci_shape_unknown();
   for (int axis = 0; axis < shape->rank; axis++) {
-    if (loops->wide[value] >> axis & 1) shape->dims[axis] = laci_graph_new_symbol(graph);
+    if (loops->wide[value] >> axis & 1) shape->dims[axis] = laci_graph_add_symbol(graph);
   }
 }
 
@@ -56,7 +56,7 @@ static bool mark_changing_axes(laci_loops *loops, const laci_graph *graph, int i
   return true;
 }
 
-static void forget_inferred(laci_loops *loops, laci_graph *graph, int begin, int end) {
+static void reset_inferred_types(laci_loops *loops, laci_graph *graph, int begin, int end) {
   for (int n = begin; n < end; n++) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_outputs; at++) {
@@ -69,11 +69,11 @@ static void forget_inferred(laci_loops *loops, laci_graph *graph, int begin, int
   }
 }
 
-int laci_loops_next_node(laci_loops *loops, laci_graph *graph, int n) {
+int laci_loops_find_next_node(laci_loops *loops, laci_graph *graph, int n) {
   const laci_node *end = &graph->nodes[n];
-  if (laci_node_control_flow(end) != LACI_CONTROL_END || !end->frames) return n + 1;
+  if (laci_node_control_flow_role(end) != LACI_CONTROL_END || !end->frames) return n + 1;
   int b = end->frames - 1;
-  laci_end_ports ports = laci_node_end_ports(end);
+  laci_end_ports ports = laci_node_loop_end_ports(end);
   bool again = false, last = loops->rounds[b] >= MOST_ROUNDS;
   for (int at = 0; at < ports.n_carried; at++) {
     int in = end->inputs[ports.in + at], out = end->inputs[ports.out + at];
@@ -85,6 +85,6 @@ int laci_loops_next_node(laci_loops *loops, laci_graph *graph, int n) {
     int in = end->inputs[ports.in + at];
     if (in >= 0) loops->wide[in] = all_wide;
   }
-  forget_inferred(loops, graph, graph->bodies[b].begin, n + 1);
+  reset_inferred_types(loops, graph, graph->bodies[b].begin, n + 1);
   return graph->bodies[b].begin;
 }

@@ -19,9 +19,9 @@ LAC_MUST_CHECK lac_status laci_loops_init(laci_loops *loops, const laci_graph *g
 void laci_loops_clear(laci_loops *loops);
 /** Makes the sizes of a carried value, at the start of an iteration, unknown where they change
  * between iterations. */
-void laci_loops_forget_changing_sizes(const laci_loops *loops, laci_graph *graph, int value);
+void laci_loops_make_changing_sizes_unknown(const laci_loops *loops, laci_graph *graph, int value);
 /** Returns the node to infer after node n: the next one, or, where n ends a body that must be
  * inferred again, the first node of that body. */
-int laci_loops_next_node(laci_loops *loops, laci_graph *graph, int n);
+int laci_loops_find_next_node(laci_loops *loops, laci_graph *graph, int n);
 
 #endif

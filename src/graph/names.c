@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-static uint64_t hash_of(const char *name) {
+static uint64_t hash_name(const char *name) {
   /* FNV-1a, then mixed, because names differ mostly in their last characters */
   uint64_t hash = 0xcbf29ce484222325U;
   for (; *name; name++) hash = (hash ^ (uint8_t)*name) * 0x100000001b3U;
@@ -15,7 +15,7 @@ static uint64_t hash_of(const char *name) {
   return hash * 0x9e3779b97f4a7c15U;
 }
 
-static size_t slot_of(const laci_name_table *table, const char *name, uint64_t hash) {
+static size_t find_slot_of_name(const laci_name_table *table, const char *name, uint64_t hash) {
   size_t mask = table->n_slots - 1;
   for (size_t at = (hash >> 20) & mask;; at = (at + 1) & mask) {
     const laci_name_slot *slot = &table->slots[at];
@@ -25,7 +25,7 @@ static size_t slot_of(const laci_name_table *table, const char *name, uint64_t h
 
 int laci_name_find(const laci_name_table *table, const char *name) {
   if (!table->n_slots) return -1;
-  const laci_name_slot *slot = &table->slots[slot_of(table, name, hash_of(name))];
+  const laci_name_slot *slot = &table->slots[find_slot_of_name(table, name, hash_name(name))];
   return slot->name ? slot->id : -1;
 }
 
@@ -36,7 +36,7 @@ static bool reserve_slot(laci_name_table *table) {
   if (!wider.slots) return false;
   for (size_t at = 0; at < table->n_slots; at++) {
     const laci_name_slot *slot = &table->slots[at];
-    if (slot->name) wider.slots[slot_of(&wider, slot->name, slot->hash)] = *slot;
+    if (slot->name) wider.slots[find_slot_of_name(&wider, slot->name, slot->hash)] = *slot;
   }
   laci_free(table->slots);
   *table = wider;
@@ -45,8 +45,9 @@ static bool reserve_slot(laci_name_table *table) {
 
 bool laci_name_add(laci_name_table *table, const char *name, int id) {
   if (!reserve_slot(table)) return false;
-  uint64_t hash = hash_of(name);
-  table->slots[slot_of(table, name, hash)] = (laci_name_slot){.name = name, .hash = hash, .id = id};
+  uint64_t hash = hash_name(name);
+  table->slots[find_slot_of_name(table, name, hash)] =
+      (laci_name_slot){.name = name, .hash = hash, .id = id};
   table->n++;
   return true;
 }

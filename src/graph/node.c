@@ -37,7 +37,7 @@ const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n
   return attr->ints ? attr->ints : &empty;
 }
 
-laci_end_ports laci_node_end_ports(const laci_node *node) {
+laci_end_ports laci_node_loop_end_ports(const laci_node *node) {
   int before = node->n_inputs > 0 && strcmp(node->type, "Loop") == 0;
   int more = node->n_inputs - before - node->n_outputs, n = more / 2;
   /* the number of ports contradicts the node's attributes */
@@ -50,7 +50,7 @@ laci_end_ports laci_node_end_ports(const laci_node *node) {
                           .slices = before + 3 * n};
 }
 
-int laci_slice_axis(const laci_node *node, const char *name, int k, int rank) {
+int laci_node_slice_axis(const laci_node *node, const char *name, int k, int rank) {
   size_t n;
   const int64_t *axes = laci_node_ints(node, name, &n);
   bool is_loop = strcmp(node->type, "Loop") == 0; /* slices of a Loop are along axis 0 */
@@ -59,7 +59,7 @@ int laci_slice_axis(const laci_node *node, const char *name, int k, int rank) {
   return axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
-laci_control laci_node_control_flow(const laci_node *node) {
+laci_control laci_node_control_flow_role(const laci_node *node) {
   return node->op ? node->op->control : LACI_CONTROL_NONE;
 }
 
@@ -67,15 +67,15 @@ bool laci_node_is(const laci_node *node, const char *type) {
   return node->op && !node->op->domain && strcmp(node->type, type) == 0;
 }
 
-static bool is_of_domain(const laci_node *node, const char *type, const char *domain) {
+static bool has_type_in_domain(const laci_node *node, const char *type, const char *domain) {
   const char *own = node->op ? node->op->domain : NULL;
   return own && strcmp(own, domain) == 0 && strcmp(node->type, type) == 0;
 }
 
 bool laci_node_is_microsoft(const laci_node *node, const char *type) {
-  return is_of_domain(node, type, "com.microsoft");
+  return has_type_in_domain(node, type, "com.microsoft");
 }
 
 bool laci_node_is_internal(const laci_node *node, const char *type) {
-  return is_of_domain(node, type, "lacuna");
+  return has_type_in_domain(node, type, "lacuna");
 }

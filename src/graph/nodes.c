@@ -52,7 +52,7 @@ static const laci_attr *copy_attrs(laci_graph *graph, const laci_node *node) {
 
 /** Returns a name that no node has: the wanted one, or TYPE_NUMBER, with a suffix where even that
  * is taken. */
-static const char *unique_name(laci_graph *graph, const char *wanted, const char *type) {
+static const char *make_unique_name(laci_graph *graph, const char *wanted, const char *type) {
   char text[512];
   bool named = wanted && wanted[0];
   if (named && laci_name_find(&graph->own->nodes, wanted) < 0) {
@@ -65,7 +65,7 @@ static const char *unique_name(laci_graph *graph, const char *wanted, const char
   }
 }
 
-static lac_status check_ids(const laci_graph *graph, const laci_node *node, lac_error *err) {
+static lac_status check_value_ids(const laci_graph *graph, const laci_node *node, lac_error *err) {
   for (int at = 0; at < node->n_inputs + node->n_outputs + node->n_captures; at++) {
     int in = node->n_inputs, out = in + node->n_outputs;
     int id = at < in    ? node->inputs[at]
@@ -80,7 +80,7 @@ static lac_status check_ids(const laci_graph *graph, const laci_node *node, lac_
 
 /** Allocates entries of graph->bufs for all attribute tensors of the node, before the graph takes
  * the first of them. */
-static bool reserve_tensors(laci_graph *graph, const laci_node *node) {
+static bool reserve_tensor_entries(laci_graph *graph, const laci_node *node) {
   while (graph->buf_capacity < graph->n_bufs + (size_t)node->n_attrs) {
     void *array = graph->bufs;
     if (!laci_grow(&array, graph->buf_capacity, &graph->buf_capacity, sizeof *graph->bufs))
@@ -95,7 +95,7 @@ static lac_status define_outputs(laci_graph *graph, const laci_node *node, lac_e
   int defined = 0;
   for (; defined < node->n_outputs && !st; defined++) {
     if (node->outputs[defined] < 0) continue;
-    st = laci_graph_check_undefined(graph, node->outputs[defined], err);
+    st = laci_graph_check_value_undefined(graph, node->outputs[defined], err);
     if (!st) graph->values[node->outputs[defined]].producer = graph->n_nodes;
   }
   for (int at = 0; st && at < defined - 1; at++) {
@@ -106,7 +106,7 @@ static lac_status define_outputs(laci_graph *graph, const laci_node *node, lac_e
 
 static bool copy_node(laci_graph *graph, laci_node *to, const laci_node *from) {
   *to = *from;
-  to->name = unique_name(graph, from->name, from->type);
+  to->name = make_unique_name(graph, from->name, from->type);
   to->type = laci_arena_text(graph->arena, from->type);
   to->domain = laci_arena_text(graph->arena, from->domain ? from->domain : "");
   to->inputs = copy_array(graph, from->inputs, (size_t)from->n_inputs, sizeof *to->inputs);
@@ -121,13 +121,13 @@ static bool copy_node(laci_graph *graph, laci_node *to, const laci_node *from) {
 lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id, lac_error *err) {
   laci_node copy;
   void *array = graph->nodes;
-  lac_status st = check_ids(graph, node, err);
+  lac_status st = check_value_ids(graph, node, err);
   if (st) return st;
   if (!laci_grow(&array, (size_t)graph->n_nodes, &graph->node_capacity, sizeof *graph->nodes)) {
     return laci_fail_memory(err, "a node");
   }
   graph->nodes = array;
-  if (!reserve_tensors(graph, node) || !copy_node(graph, &copy, node)) {
+  if (!reserve_tensor_entries(graph, node) || !copy_node(graph, &copy, node)) {
     return laci_fail_memory(err, "a node");
   }
   graph->nodes[graph->n_nodes] =

@@ -32,18 +32,18 @@ enum {
 static const laci_op *by_name[N_OPS];
 static once_flag sort_once = ONCE_FLAG_INIT;
 
-static const char *plain_domain(const char *domain) {
+static const char *normalize_domain(const char *domain) {
   return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 
-static int compare_names(const laci_op *op, const char *name, const char *domain) {
+static int compare_op_to_name(const laci_op *op, const char *name, const char *domain) {
   int order = strcmp(op->name, name);
-  return order ? order : strcmp(plain_domain(op->domain), plain_domain(domain));
+  return order ? order : strcmp(normalize_domain(op->domain), normalize_domain(domain));
 }
 
 static int compare_ops(const void *a, const void *b) {
   const laci_op *const *left = a, *const *right = b;
-  return compare_names(*left, (*right)->name, (*right)->domain);
+  return compare_op_to_name(*left, (*right)->name, (*right)->domain);
 }
 
 static void sort_ops(void) {
@@ -53,18 +53,18 @@ static void sort_ops(void) {
 
 /* Is it an operator of the standard that ONNX Runtime writes under its own domain? It does so for
  * types that the operator does not have in the file's opset; the operator is the same. */
-static bool is_alias(const char *name, const char *domain) {
+static bool is_standard_op_of_microsoft(const char *name, const char *domain) {
   return domain && strcmp(domain, "com.microsoft") == 0 &&
          (strcmp(name, "QuantizeLinear") == 0 || strcmp(name, "DequantizeLinear") == 0);
 }
 
 const laci_op *laci_op_find(const char *name, const char *domain) {
   call_once(&sort_once, sort_ops);
-  if (is_alias(name, domain)) domain = NULL;
+  if (is_standard_op_of_microsoft(name, domain)) domain = NULL;
   size_t low = 0, high = N_OPS;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    int order = compare_names(by_name[middle], name, domain);
+    int order = compare_op_to_name(by_name[middle], name, domain);
     if (order == 0) return by_name[middle];
     if (order < 0) low = middle + 1;
     else high = middle;
@@ -93,22 +93,22 @@ const laci_op *const *laci_op_all(int *n) {
   return all_ops;
 }
 
-static void round_range(int64_t begin, int64_t end, void *context) {
+static void round_outputs_in_range(int64_t begin, int64_t end, void *context) {
   const laci_buf *out = context;
   for (int64_t k = begin; k < end; k++) out->f[k] = laci_float_round_finite(out->dtype, out->f[k]);
 }
 
 /* Does the node say that its outputs are not rounded? Graphs that this library makes can. */
-static bool is_not_rounded(const laci_node *node) {
+static bool has_no_rounding(const laci_node *node) {
   return strcmp(laci_node_text(node, "round_mode", ""), LACI_ROUND_MODE_NONE) == 0;
 }
 
-void laci_eval_round_outputs(const laci_eval *eval, bool narrow_alone) {
-  if (is_not_rounded(eval->node)) return;
+void laci_eval_round_outputs_to_types(const laci_eval *eval, bool narrow_alone) {
+  if (has_no_rounding(eval->node)) return;
   for (int at = 0; at < eval->n_out; at++) {
     laci_buf *out = eval->out[at];
     if (!out || !out->f || out->dtype == LAC_DTYPE_F64) continue;
     if (!narrow_alone || laci_dtype_is_narrow(out->dtype))
-      laci_eval_parallel(eval, out->count, round_range, out);
+      laci_eval_parallel(eval, out->count, round_outputs_in_range, out);
   }
 }

@@ -76,7 +76,7 @@ static inline void laci_eval_parallel(const laci_eval *eval, int64_t n, laci_ran
 /** Rounds the outputs of an evaluation to their element types, as runtimes store them. After this,
  * an operator that jumps (Floor, Cast to an integer) may return another number. narrow_alone: only
  * outputs of 16 bits and fewer are rounded, and f32 keeps the computed value. */
-void laci_eval_round_outputs(const laci_eval *eval, bool narrow_alone);
+void laci_eval_round_outputs_to_types(const laci_eval *eval, bool narrow_alone);
 
 /** An input that could be a prunable weight, and its axes. All axes that are not named here are
  * kernel axes. */
@@ -172,12 +172,14 @@ typedef struct laci_op {
 } laci_op;
 
 /* Ready-made couple functions. */
-lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node,
-                             struct laci_coupling *c); /* output 0 gets the labels of input 0 */
-lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node,
-                            struct laci_coupling *c); /* all inputs are read elementwise, with
+lac_status laci_couple_first_input(
+    const laci_graph *graph, const laci_node *node,
+    struct laci_coupling *c); /* output 0 gets the labels of input 0 */
+lac_status laci_couple_all_inputs_broadcast(
+    const laci_graph *graph, const laci_node *node,
+    struct laci_coupling *c); /* all inputs are read elementwise, with
                                                          broadcasting */
-lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node,
+lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node,
                                struct laci_coupling *c); /* all axes are FIXED: nothing may be
                                                             reordered */
 
@@ -192,7 +194,7 @@ const laci_op *const *laci_op_all(int *n);
  * set `other` (op_changes.def)? */
 bool laci_op_differs_between_versions(const char *type, int version, int other);
 
-laci_control laci_node_control_flow(const laci_node *node);
+laci_control laci_node_control_flow_role(const laci_node *node);
 
 /** Is the node of that type, in the domain of ONNX, of ONNX Runtime (com.microsoft), or of this
  * library (lacuna, for gradients)? */

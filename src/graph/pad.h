@@ -24,6 +24,6 @@ LAC_MUST_CHECK lac_status laci_pad_read_mode(const laci_node *node, laci_pad_mod
                                              lac_error *err);
 /** Returns the position of x that output position o reads, or -1: the constant. Where one side is
  * cropped and the other padded, x is cropped first. */
-int64_t laci_pad_source(const laci_pad_axis *pad, int64_t o);
+int64_t laci_pad_source_position(const laci_pad_axis *pad, int64_t o);
 
 #endif

@@ -8,7 +8,7 @@
 
 /** Fills place[n_nodes], the index of each node in the part; -1: it is not in the part. Returns the
  * number of nodes in the part. */
-static int number_nodes(const laci_graph *graph, const bool *chosen, int *place) {
+static int number_chosen_nodes(const laci_graph *graph, const bool *chosen, int *place) {
   int n_chosen = 0;
   for (int n = 0; n < graph->n_nodes; n++) place[n] = chosen[n] ? n_chosen++ : -1;
   return n_chosen;
@@ -45,19 +45,21 @@ static bool copy_values(laci_arena *arena, const laci_graph *graph, const int *p
   return part->values != NULL;
 }
 
-static void set_input(laci_graph *part, int value, const laci_type *type) {
+static void set_subgraph_input(laci_graph *part, int value, const laci_type *type) {
   part->inputs[part->n_inputs++] = value;
   part->values[value].is_input = true;
   part->values[value].producer = -1;
   part->values[value].type = *type;
 }
 
-static bool set_ends(laci_arena *arena, laci_graph *part, const laci_part_ends *ends) {
+static bool set_subgraph_inputs_and_outputs(laci_arena *arena, laci_graph *part,
+                                            const laci_part_ends *ends) {
   part->inputs = laci_arena_alloc(arena, (size_t)ends->n_inputs, sizeof *part->inputs);
   part->outputs = laci_arena_alloc(arena, (size_t)ends->n_outputs, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return false;
   part->n_inputs = 0;
-  for (int at = 0; at < ends->n_inputs; at++) set_input(part, ends->inputs[at], &ends->types[at]);
+  for (int at = 0; at < ends->n_inputs; at++)
+    set_subgraph_input(part, ends->inputs[at], &ends->types[at]);
   part->n_outputs = ends->n_outputs;
   for (int at = 0; at < ends->n_outputs; at++) {
     part->outputs[at] = ends->outputs[at];
@@ -66,8 +68,9 @@ static bool set_ends(laci_arena *arena, laci_graph *part, const laci_part_ends *
   return true;
 }
 
-lac_status laci_graph_build_part(laci_arena *arena, const laci_graph *graph, const bool *chosen,
-                                 const laci_part_ends *ends, laci_graph **part, lac_error *err) {
+lac_status laci_graph_build_subgraph(laci_arena *arena, const laci_graph *graph, const bool *chosen,
+                                     const laci_part_ends *ends, laci_graph **part,
+                                     lac_error *err) {
   int *place = laci_alloc((size_t)graph->n_nodes, sizeof *place);
   laci_graph *made = laci_arena_alloc(arena, 1, sizeof *made);
   bool whole = place && made;
@@ -76,9 +79,9 @@ lac_status laci_graph_build_part(laci_arena *arena, const laci_graph *graph, con
     *made = *graph;
     made->bodies = NULL;
     made->n_bodies = 0;
-    made->n_nodes = number_nodes(graph, chosen, place);
+    made->n_nodes = number_chosen_nodes(graph, chosen, place);
     whole = copy_nodes(arena, graph, place, made) && copy_values(arena, graph, place, made) &&
-            set_ends(arena, made, ends);
+            set_subgraph_inputs_and_outputs(arena, made, ends);
   }
   laci_free(place);
   if (!whole) return laci_fail_memory(err, "a part of the network");

@@ -24,8 +24,8 @@ typedef struct laci_part_ends {
  * value that they read and none of them computes must be an input of the part or a stored tensor.
  * Values and stored tensors have the same indices as in `graph`. The part shares texts and bytes
  * with `graph`, which must live as long; it is allocated in the arena. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_graph_build_part(laci_arena *arena, const laci_graph *graph,
-                                                const bool *chosen, const laci_part_ends *ends,
-                                                laci_graph **part, lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_build_subgraph(laci_arena *arena, const laci_graph *graph,
+                                                    const bool *chosen, const laci_part_ends *ends,
+                                                    laci_graph **part, lac_error *err);
 
 #endif

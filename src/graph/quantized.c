@@ -11,15 +11,15 @@ static bool has_input(const laci_node *node, int port) {
   return port >= 0 && port < node->n_inputs && node->inputs[port] >= 0;
 }
 
-int laci_quantized_count(const laci_quantized_form *form, const laci_node *node) {
+int laci_quantized_count_operands(const laci_quantized_form *form, const laci_node *node) {
   if (form->n_operands > 0) return form->n_operands;
   return node->n_inputs < form->first
              ? 0
              : (node->n_inputs - form->first + PORTS_EACH - 1) / PORTS_EACH;
 }
 
-laci_quantized_operand laci_quantized_ports(const laci_quantized_form *form, const laci_node *node,
-                                            int k) {
+laci_quantized_operand laci_quantized_operand_ports(const laci_quantized_form *form,
+                                                    const laci_node *node, int k) {
   const int at = form->first + k * PORTS_EACH;
   laci_quantized_operand operand =
       form->n_operands > 0 ? form->operands[k] : (laci_quantized_operand){at, at + 1, at + 2, 0};
@@ -30,7 +30,7 @@ laci_quantized_operand laci_quantized_ports(const laci_quantized_form *form, con
   return operand;
 }
 
-bool laci_quantized_has_scale(const laci_quantized_form *form, const laci_node *node) {
+bool laci_quantized_has_result_scale(const laci_quantized_form *form, const laci_node *node) {
   return form->quantizes && has_input(node, form->y_scale);
 }
 

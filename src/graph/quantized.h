@@ -40,12 +40,12 @@ typedef struct laci_quantized_form {
 } laci_quantized_form;
 
 /** Returns how many operands of `like` the node has, absent ones included. */
-int laci_quantized_count(const laci_quantized_form *form, const laci_node *node);
+int laci_quantized_count_operands(const laci_quantized_form *form, const laci_node *node);
 /** Returns the ports of operand k. A port that the node does not have is -1. */
-laci_quantized_operand laci_quantized_ports(const laci_quantized_form *form, const laci_node *node,
-                                            int k);
+laci_quantized_operand laci_quantized_operand_ports(const laci_quantized_form *form,
+                                                    const laci_node *node, int k);
 /** Has the node a scale by which its result is quantized? */
-bool laci_quantized_has_scale(const laci_quantized_form *form, const laci_node *node);
+bool laci_quantized_has_result_scale(const laci_quantized_form *form, const laci_node *node);
 /** Returns the node as its operator on floats would see it, but for inputs and outputs. */
 laci_node laci_quantized_float_node(const laci_quantized_form *form, const laci_node *node);
 

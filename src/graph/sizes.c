@@ -36,8 +36,8 @@ lac_status laci_graph_infer_types(const laci_graph *graph, const laci_input_shap
   return st;
 }
 
-void laci_value_text(const laci_graph *graph, int value, const laci_type *type, char *text,
-                     size_t size) {
+void laci_value_describe(const laci_graph *graph, int value, const laci_type *type, char *text,
+                         size_t size) {
   const laci_value *v = &graph->values[value];
   const laci_node *from = v->producer >= 0 ? &graph->nodes[v->producer] : NULL;
   char shape[8 * 24] = "", who[128] = "";

@@ -21,7 +21,7 @@ LAC_MUST_CHECK lac_status laci_graph_infer_types(const laci_graph *graph,
 
 /** Writes a description of the value into text: "pad_3 (output of Pad 'p'): 1x3000000x1x512 f32".
  * */
-void laci_value_text(const laci_graph *graph, int value, const laci_type *type, char *text,
-                     size_t size);
+void laci_value_describe(const laci_graph *graph, int value, const laci_type *type, char *text,
+                         size_t size);
 
 #endif

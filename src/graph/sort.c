@@ -20,21 +20,21 @@ enum { UNSEEN, OPEN, DONE };
 
 /** Returns value number `at` of those that a node reads (inputs, then captures); -1: an absent
  * input. */
-static int value_read(const laci_node *node, int at) {
+static int value_read_at(const laci_node *node, int at) {
   return at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
 }
 
-static int count_reads(const laci_node *node) { return node->n_inputs + node->n_captures; }
+static int count_values_read(const laci_node *node) { return node->n_inputs + node->n_captures; }
 
 static bool is_defined(const laci_value *value) {
   return value->is_input || value->stored >= 0 || value->producer >= 0;
 }
 
-static lac_status check_defined(const laci_graph *graph, lac_error *err) {
+static lac_status check_values_are_defined(const laci_graph *graph, lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < count_reads(node); at++) {
-      int value = value_read(node, at);
+    for (int at = 0; at < count_values_read(node); at++) {
+      int value = value_read_at(node, at);
       if (value < 0 || is_defined(&graph->values[value])) continue;
       return laci_fail(err, LAC_BAD_FILE, "%s (%s): reads '%s', which nothing defines", node->name,
                        node->type, graph->values[value].name);
@@ -67,7 +67,7 @@ static void add_dependency(dependencies *all, int node, int needed) {
 }
 
 /** Is the body `inner` equal to `outer`, or nested inside of it? */
-static bool is_within(const laci_graph *graph, int inner, int outer) {
+static bool is_body_within(const laci_graph *graph, int inner, int outer) {
   while (inner > outer) inner = graph->bodies[inner - 1].outer;
   return inner == outer;
 }
@@ -79,7 +79,7 @@ static void add_read_dependency(dependencies *all, int n, int value) {
   int producer = value >= 0 ? graph->values[value].producer : -1;
   add_dependency(all, n, producer);
   int from = producer >= 0 ? graph->nodes[producer].body : 0;
-  for (int b = graph->nodes[n].body; producer >= 0 && b && !is_within(graph, from, b);
+  for (int b = graph->nodes[n].body; producer >= 0 && b && !is_body_within(graph, from, b);
        b = graph->bodies[b - 1].outer) {
     const laci_body *body = &graph->bodies[b - 1];
     if (body->begin >= 0 && body->begin != producer) add_dependency(all, body->begin, producer);
@@ -97,7 +97,7 @@ static void add_body_dependencies(dependencies *all, int n) {
   add_dependency(all, body->end, n);
 }
 
-static void add_dependencies(dependencies *all) {
+static void list_dependencies(dependencies *all) {
   for (int b = 0; b < all->graph->n_bodies; b++) {
     const laci_body *body = &all->graph->bodies[b];
     /* the node that ends a body depends on the node that begins it */
@@ -106,8 +106,8 @@ static void add_dependencies(dependencies *all) {
   for (int n = 0; n < all->graph->n_nodes; n++) {
     const laci_node *node = &all->graph->nodes[n];
     add_body_dependencies(all, n);
-    for (int at = 0; at < count_reads(node); at++)
-      add_read_dependency(all, n, value_read(node, at));
+    for (int at = 0; at < count_values_read(node); at++)
+      add_read_dependency(all, n, value_read_at(node, at));
   }
 }
 
@@ -123,14 +123,14 @@ static lac_status dependencies_init(dependencies *all, const laci_graph *graph, 
   all->first = laci_alloc(n + 1, sizeof *all->first);
   all->at = laci_alloc(n + 1, sizeof *all->at);
   if (!all->first || !all->at) return laci_fail_memory(err, "sorting the nodes");
-  add_dependencies(all);
+  list_dependencies(all);
   for (size_t k = 0; k < n; k++) {
     all->first[k + 1] += all->first[k];
     all->at[k] = all->first[k];
   }
   all->list = laci_alloc(all->first[n], sizeof *all->list);
   if (!all->list) return laci_fail_memory(err, "sorting the nodes");
-  add_dependencies(all);
+  list_dependencies(all);
   return LAC_OK;
 }
 
@@ -148,9 +148,9 @@ typedef struct sorter {
 
 /** For messages: returns the name of an output of `needed` that the node reads, or else the name of
  * the node `needed`. */
-static const char *name_of_needed(const laci_graph *graph, const laci_node *node, int needed) {
-  for (int at = 0; at < count_reads(node); at++) {
-    int value = value_read(node, at);
+static const char *find_name_of_needed(const laci_graph *graph, const laci_node *node, int needed) {
+  for (int at = 0; at < count_values_read(node); at++) {
+    int value = value_read_at(node, at);
     if (value >= 0 && graph->values[value].producer == needed) return graph->values[value].name;
   }
   return graph->nodes[needed].name;
@@ -173,7 +173,7 @@ static lac_status visit_dependencies(sorter *s, int root, lac_error *err) {
     if (s->state[needed] == DONE) continue;
     if (s->state[needed] == OPEN) {
       return laci_fail(err, LAC_BAD_FILE, "a cycle: %s (%s) needs '%s', which needs that node",
-                       node->name, node->type, name_of_needed(s->graph, node, needed));
+                       node->name, node->type, find_name_of_needed(s->graph, node, needed));
     }
     s->state[needed] = OPEN;
     s->stack[depth++] = needed;
@@ -181,7 +181,7 @@ static lac_status visit_dependencies(sorter *s, int root, lac_error *err) {
   return LAC_OK;
 }
 
-static void renumber(laci_graph *graph, const int *order, laci_node *scratch) {
+static void reorder_nodes(laci_graph *graph, const int *order, laci_node *scratch) {
   if (graph->n_nodes == 0) return; /* then nodes may be NULL */
   for (int n = 0; n < graph->n_nodes; n++) scratch[n] = graph->nodes[order[n]];
   memcpy(graph->nodes, scratch, (size_t)graph->n_nodes * sizeof *scratch);
@@ -220,7 +220,7 @@ static lac_status sort_nodes(laci_graph *graph, lac_error *err) {
     if (s.state[root] == UNSEEN) st = visit_dependencies(&s, root, err);
   }
   if (st) goto out;
-  renumber(graph, s.order, scratch);
+  reorder_nodes(graph, s.order, scratch);
   renumber_bodies(graph, s.order, s.stack);
 out:
   dependencies_clear(&all);
@@ -234,7 +234,7 @@ out:
 
 /** Adds a reader to a value, once for each node: a node that reads the value twice is already the
  * last in the list. */
-static void add_reader(laci_value *value, int *list, int node) {
+static void add_reader_once(laci_value *value, int *list, int node) {
   if (value->n_readers && list[value->n_readers - 1] == node) return;
   list[value->n_readers++] = node;
 }
@@ -245,8 +245,8 @@ static lac_status list_readers(laci_graph *graph, lac_error *err) {
   if (!first) return laci_fail_memory(err, "the readers of values");
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < count_reads(node); at++) {
-      int value = value_read(node, at);
+    for (int at = 0; at < count_values_read(node); at++) {
+      int value = value_read_at(node, at);
       if (value >= 0) first[value + 1]++;
     }
   }
@@ -263,9 +263,9 @@ static lac_status list_readers(laci_graph *graph, lac_error *err) {
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < count_reads(node); at++) {
-      int value = value_read(node, at);
-      if (value >= 0) add_reader(&graph->values[value], readers + first[value], n);
+    for (int at = 0; at < count_values_read(node); at++) {
+      int value = value_read_at(node, at);
+      if (value >= 0) add_reader_once(&graph->values[value], readers + first[value], n);
     }
   }
   laci_free(first);
@@ -273,7 +273,7 @@ static lac_status list_readers(laci_graph *graph, lac_error *err) {
 }
 
 lac_status laci_graph_finish(laci_graph *graph, lac_error *err) {
-  lac_status st = check_defined(graph, err);
+  lac_status st = check_values_are_defined(graph, err);
   if (!st) st = sort_nodes(graph, err);
   if (!st) st = list_readers(graph, err);
   return st;

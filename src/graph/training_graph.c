@@ -37,7 +37,7 @@ typedef struct job {
 
 /* ---- Finding the nodes that the outputs need ---- */
 
-static int skip_node_of_type(const laci_graph *model, int value, const char *type) {
+static int skip_producer_of_type(const laci_graph *model, int value, const char *type) {
   int producer = model->values[value].producer;
   const laci_node *node = producer >= 0 ? &model->nodes[producer] : NULL;
   bool is_it = node && node->op && node->op->domain == NULL && strcmp(node->type, type) == 0;
@@ -50,13 +50,13 @@ static int find_value_before_softmax(const laci_graph *model, int output) {
   static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
   int logits = output;
   for (int value = output, next = output;; value = next) {
-    int inner = skip_node_of_type(model, value, "Softmax");
-    if (inner == value) inner = skip_node_of_type(model, value, "LogSoftmax");
+    int inner = skip_producer_of_type(model, value, "Softmax");
+    if (inner == value) inner = skip_producer_of_type(model, value, "LogSoftmax");
     if (inner != value) return inner;
     for (size_t k = 0; k < sizeof shaping / sizeof *shaping && next == value; k++)
-      next = skip_node_of_type(model, value, shaping[k]);
+      next = skip_producer_of_type(model, value, shaping[k]);
     if (next == value) return logits;
-    if (logits == value && skip_node_of_type(model, value, "Identity") == next) logits = next;
+    if (logits == value && skip_producer_of_type(model, value, "Identity") == next) logits = next;
   }
 }
 
@@ -78,11 +78,11 @@ static lac_status find_logits(job *j) {
   return LAC_OK;
 }
 
-static bool has_loss(const job *j) { return j->options->loss <= LACI_LOSS_MATCH; }
+static bool has_trained_loss(const job *j) { return j->options->loss <= LACI_LOSS_MATCH; }
 
 static lac_status check_trainable(const job *j, const laci_node *node) {
-  const char *why = !node->op || laci_node_control_flow(node) ? "cannot be trained"
-                    : has_loss(j) && strcmp(node->type, "QuantizeLinear") == 0
+  const char *why = !node->op || laci_node_control_flow_role(node) ? "cannot be trained"
+                    : has_trained_loss(j) && strcmp(node->type, "QuantizeLinear") == 0
                         ? "lets no gradient through: quantized networks cannot be trained"
                         : NULL;
   if (!why) return LAC_OK;
@@ -90,7 +90,7 @@ static lac_status check_trainable(const job *j, const laci_node *node) {
                    node->domain[0] ? "." : "", node->type, why);
 }
 
-static void mark_image_values(job *j) {
+static void mark_values_from_image(job *j) {
   const laci_graph *model = j->model;
   j->from_image[model->inputs[0]] = true;
   for (int n = 0; n < model->n_nodes; n++) {
@@ -127,7 +127,7 @@ static lac_status find_needed_nodes(job *j) {
 
 /** Returns a name that is free in the new graph and in the model, whose values may be copied
  * later. */
-static const char *fresh_name(const job *j, const char *wanted, char *text, size_t size) {
+static const char *make_free_name(const job *j, const char *wanted, char *text, size_t size) {
   (void)snprintf(text, size, "%s", wanted);
   for (int suffix = 1;
        laci_graph_find_value(j->to->graph, text) >= 0 || laci_graph_find_value(j->model, text) >= 0;
@@ -137,13 +137,13 @@ static const char *fresh_name(const job *j, const char *wanted, char *text, size
 }
 
 /** Adds a graph input of that type, and returns its value, or -1. */
-static int add_input(job *j, const char *name, const laci_type *type, lac_status *st) {
+static int add_graph_input(job *j, const char *name, const laci_type *type, lac_status *st) {
   laci_graph *graph = j->to->graph;
   *st = laci_graph_add_input(graph, name, type, j->err);
   return *st ? -1 : laci_graph_find_value(graph, name);
 }
 
-static lac_status add_images(job *j) {
+static lac_status add_image_input(job *j) {
   int input = j->model->inputs[0];
   const laci_value *value = &j->model->values[input];
   const laci_shape *given = &j->options->image;
@@ -163,15 +163,15 @@ static lac_status add_images(job *j) {
                      lac_dtype_name(type.dtype),
                      laci_shape_text(&value->type.shape, text, sizeof text));
   }
-  j->to->images = j->value_of[input] = add_input(j, value->name, &type, &st);
+  j->to->images = j->value_of[input] = add_graph_input(j, value->name, &type, &st);
   return st;
 }
 
-static lac_status add_param(job *j, int stored, laci_param_kind kind) {
+static lac_status add_parameter_input(job *j, int stored, laci_param_kind kind) {
   const laci_stored *from = &j->model->stored[stored];
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   lac_status st;
-  int input = add_input(j, from->name, &type, &st);
+  int input = add_graph_input(j, from->name, &type, &st);
   j->value_of[from->value] = input;
   j->to->params[j->to->n_params++] =
       (laci_training_param){.name = j->to->graph->values[input < 0 ? 0 : input].name,
@@ -184,11 +184,11 @@ static lac_status add_param(job *j, int stored, laci_param_kind kind) {
   return st;
 }
 
-static lac_status add_stat(job *j, int stored) {
+static lac_status add_statistic_input(job *j, int stored) {
   const laci_stored *from = &j->model->stored[stored];
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   lac_status st;
-  int input = add_input(j, from->name, &type, &st);
+  int input = add_graph_input(j, from->name, &type, &st);
   j->value_of[from->value] = j->stat_now[stored] = input;
   j->to->stats[j->to->n_stats++] =
       (laci_training_stat){.name = j->to->graph->values[input < 0 ? 0 : input].name,
@@ -199,7 +199,7 @@ static lac_status add_stat(job *j, int stored) {
   return st;
 }
 
-static lac_status add_constant(job *j, int stored) {
+static lac_status add_stored_constant(job *j, int stored) {
   laci_stored copy = j->model->stored[stored];
   int id;
   copy.spilled = false;
@@ -215,9 +215,10 @@ static lac_status add_stored_tensors(job *j) {
     const laci_training_role role = j->roles[at];
     j->stat_now[at] = -1;
     if (role == LACI_TRAINING_UNUSED) continue;
-    if (role == LACI_TRAINING_STATISTIC) st = add_stat(j, at);
-    else if (role == LACI_TRAINING_CONSTANT || !has_loss(j)) st = add_constant(j, at);
-    else st = add_param(j, at, (laci_param_kind)role);
+    if (role == LACI_TRAINING_STATISTIC) st = add_statistic_input(j, at);
+    else if (role == LACI_TRAINING_CONSTANT || !has_trained_loss(j))
+      st = add_stored_constant(j, at);
+    else st = add_parameter_input(j, at, (laci_param_kind)role);
   }
   return st;
 }
@@ -225,7 +226,7 @@ static lac_status add_stored_tensors(job *j) {
 /* ---- Nodes ---- */
 
 /** Finds the new graph's values of a node's inputs, and adds those of its outputs. */
-static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs) {
+static bool map_values_of_node(job *j, const laci_node *node, int *inputs, int *outputs) {
   for (int at = 0; at < node->n_inputs; at++)
     inputs[at] = node->inputs[at] < 0 ? -1 : j->value_of[node->inputs[at]];
   for (int at = 0; at < node->n_outputs; at++) {
@@ -240,12 +241,13 @@ static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs)
 
 /** Adds the outputs after Y, so that there are n: statistics of the batch, then the new running
  * statistics. */
-static lac_status add_batch_outputs(job *j, const laci_node *node, int *outputs, int n) {
+static lac_status add_statistic_outputs(job *j, const laci_node *node, int *outputs, int n) {
   static const char *const names[] = {"", "batch_mean", "batch_var", "running_mean", "running_var"};
   for (int at = 1; at < n; at++) {
     char wanted[500], text[520];
     (void)snprintf(wanted, sizeof wanted, "%.400s/%s", node->name, names[at]);
-    outputs[at] = laci_graph_intern_value(j->to->graph, fresh_name(j, wanted, text, sizeof text));
+    outputs[at] =
+        laci_graph_intern_value(j->to->graph, make_free_name(j, wanted, text, sizeof text));
     if (outputs[at] < 0) return laci_fail_memory(j->err, "the training graph");
   }
   return LAC_OK;
@@ -271,12 +273,12 @@ static lac_status add_norm_node(job *j, const laci_node *node, const int *inputs
 
 static lac_status add_batch_norm(job *j, const laci_node *node, const int *inputs, int y) {
   int outputs[5] = {y}, from[5];
-  const int stored[] = {laci_training_stored_of(j->model, node->inputs[3]),
-                        laci_training_stored_of(j->model, node->inputs[4])};
+  const int stored[] = {laci_training_find_stored(j->model, node->inputs[3]),
+                        laci_training_find_stored(j->model, node->inputs[4])};
   const float momentum = j->options->batch_statistics ? 0 : laci_node_float(node, "momentum", 0.9f);
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
                              laci_attr_float("momentum", momentum)};
-  lac_status st = add_batch_outputs(j, node, outputs, 5);
+  lac_status st = add_statistic_outputs(j, node, outputs, 5);
   if (st) return st;
   for (int at = 0; at < 3; at++) from[at] = inputs[at];
   /* two layers may share statistics: then the second layer updates the result of the first */
@@ -288,11 +290,12 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
 }
 
 /** Adds a BatchNormTrain node whose statistics are constants. */
-static lac_status add_fixed_norm(job *j, const laci_node *node, const int *inputs, int y) {
+static lac_status add_norm_with_fixed_statistics(job *j, const laci_node *node, const int *inputs,
+                                                 int y) {
   int outputs[3] = {y};
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
                              laci_attr_int("fixed", 1)};
-  lac_status st = add_batch_outputs(j, node, outputs, 3);
+  lac_status st = add_statistic_outputs(j, node, outputs, 3);
   return st ? st : add_norm_node(j, node, inputs, outputs, 3, attrs);
 }
 
@@ -313,7 +316,7 @@ static lac_status replace_reshape_batch(job *j, const laci_node *node, int *inpu
   if (!traced) return LAC_OK;
   char wanted[500], name[520];
   (void)snprintf(wanted, sizeof wanted, "%.400s/shape", node->name);
-  laci_stored stored = {.name = fresh_name(j, wanted, name, sizeof name),
+  laci_stored stored = {.name = make_free_name(j, wanted, name, sizeof name),
                         .dtype = LAC_DTYPE_I64,
                         .shape = shape->shape,
                         .size_bytes = (size_t)shape->count * sizeof *shape->i};
@@ -338,16 +341,16 @@ static lac_status copy_node(job *j, const laci_node *node, const int *inputs, co
   return laci_graph_add_node_copy(j->to->graph, &copy, &id, j->err);
 }
 
-static lac_status add_node(job *j, const laci_node *node) {
+static lac_status add_node_of_model(job *j, const laci_node *node) {
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
   int *inputs = laci_alloc(n_in + n_out + 1, sizeof *inputs);
   lac_status st = LAC_OK;
-  if (!inputs || !map_values(j, node, inputs, inputs + n_in)) {
+  if (!inputs || !map_values_of_node(j, node, inputs, inputs + n_in)) {
     st = laci_fail_memory(j->err, "the training graph");
-  } else if (laci_training_is_batch_norm(j->model, node, j->options)) {
+  } else if (laci_training_is_norm_with_batch_statistics(j->model, node, j->options)) {
     st = add_batch_norm(j, node, inputs, inputs[n_in]);
-  } else if (laci_training_is_fixed_norm(j->model, node, j->options)) {
-    st = add_fixed_norm(j, node, inputs, inputs[n_in]);
+  } else if (laci_training_is_norm_with_fixed_statistics(j->model, node, j->options)) {
+    st = add_norm_with_fixed_statistics(j, node, inputs, inputs[n_in]);
   } else {
     st = replace_reshape_batch(j, node, inputs);
     if (!st) st = copy_node(j, node, inputs, inputs + n_in);
@@ -361,7 +364,8 @@ static lac_status add_node(job *j, const laci_node *node) {
 /** Adds a node like `like` after all others; returns its output, or -1. */
 static int append_node(job *j, const laci_node *like, const char *name, lac_status *st) {
   char text[520];
-  int output = laci_graph_intern_value(j->to->graph, fresh_name(j, name, text, sizeof text)), id;
+  int output = laci_graph_intern_value(j->to->graph, make_free_name(j, name, text, sizeof text)),
+      id;
   laci_node node = *like;
   node.name = text;
   node.n_outputs = 1;
@@ -373,7 +377,7 @@ static int append_node(job *j, const laci_node *like, const char *name, lac_stat
 }
 
 /** Makes the logits [batch, classes], by removing axes of size 1 after the classes. */
-static lac_status find_classes(job *j) {
+static lac_status reshape_logits_to_classes(job *j) {
   laci_training_graph *to = j->to;
   laci_shape shape = to->graph->values[j->value_of[j->model_logits]].type.shape;
   char text[128];
@@ -396,7 +400,7 @@ static lac_status find_classes(job *j) {
 
 /** Adds to the loss the squared error between a value of the model and its target, which becomes a
  * new graph input. */
-static lac_status add_error(job *j, int model_value, float factor, bool relative) {
+static lac_status add_squared_error(job *j, int model_value, float factor, bool relative) {
   laci_training_graph *to = j->to;
   const char *name = j->model->values[model_value].name;
   const int x = j->value_of[model_value];
@@ -409,7 +413,7 @@ static lac_status add_error(job *j, int model_value, float factor, bool relative
                      lac_dtype_name(type.dtype), laci_shape_text(&type.shape, text, sizeof text));
   }
   (void)snprintf(wanted, sizeof wanted, "%.400s/target", name);
-  int target = add_input(j, fresh_name(j, wanted, text, sizeof text), &type, &st);
+  int target = add_graph_input(j, make_free_name(j, wanted, text, sizeof text), &type, &st);
   if (st) return st;
   to->targets[to->n_targets++] = target;
   const int inputs[] = {x, target};
@@ -445,9 +449,9 @@ static lac_status add_match_loss(job *j) {
   if (!to->targets) return laci_fail_memory(j->err, "the training graph");
   to->logits = j->value_of[j->model_logits];
   to->n_classes = laci_shape_count(shape) / to->batch;
-  lac_status st = add_error(j, j->model_logits, 1.0f / (float)to->batch, false);
+  lac_status st = add_squared_error(j, j->model_logits, 1.0f / (float)to->batch, false);
   for (int at = 0; at < o->n_blocks && !st; at++)
-    st = add_error(j, o->blocks[at], 1.0f / (float)o->n_blocks, true);
+    st = add_squared_error(j, o->blocks[at], 1.0f / (float)o->n_blocks, true);
   return st;
 }
 
@@ -455,11 +459,11 @@ static lac_status add_loss(job *j) {
   laci_training_graph *to = j->to;
   char text[520];
   if (j->options->loss == LACI_LOSS_MATCH) return add_match_loss(j);
-  lac_status st = find_classes(j);
+  lac_status st = reshape_logits_to_classes(j);
   if (st) return st;
   laci_type labels = {.dtype = to->graph->values[j->value_of[j->model_logits]].type.dtype,
                       .shape = {.rank = 2, .dims = {to->batch, to->n_classes}}};
-  to->labels = add_input(j, fresh_name(j, "labels", text, sizeof text), &labels, &st);
+  to->labels = add_graph_input(j, make_free_name(j, "labels", text, sizeof text), &labels, &st);
   if (st) return st;
   const int inputs[] = {to->logits, to->labels};
   to->loss = append_node(
@@ -484,7 +488,7 @@ static lac_status add_gradients(job *j) {
 
 /** Makes *value a graph output. A value that is an output already, or is stored, gets a copy that
  * becomes the output. */
-static lac_status add_output(job *j, int *value, const char *name) {
+static lac_status add_or_copy_output(job *j, int *value, const char *name) {
   laci_graph *graph = j->to->graph;
   lac_status st = LAC_OK;
   char wanted[500];
@@ -508,55 +512,55 @@ static lac_status add_target_outputs(job *j) {
     const int value = at == 0 ? j->model_logits : o->blocks[at - 1];
     int *target = &to->targets[to->n_targets++];
     *target = j->value_of[value];
-    st = add_output(j, target, j->model->values[value].name);
+    st = add_or_copy_output(j, target, j->model->values[value].name);
   }
   return st;
 }
 
-static lac_status add_outputs(job *j) {
+static lac_status add_graph_outputs(job *j) {
   laci_training_graph *to = j->to;
   lac_status st = LAC_OK;
   if (j->options->loss == LACI_LOSS_TARGETS) st = add_target_outputs(j);
-  if (has_loss(j)) st = add_output(j, &to->loss, "loss");
-  if (has_loss(j) && !st) st = add_output(j, &to->logits, "logits");
+  if (has_trained_loss(j)) st = add_or_copy_output(j, &to->loss, "loss");
+  if (has_trained_loss(j) && !st) st = add_or_copy_output(j, &to->logits, "logits");
   for (int at = 0; at < to->n_params && !st; at++)
-    st = add_output(j, &to->params[at].gradient, to->params[at].name);
+    st = add_or_copy_output(j, &to->params[at].gradient, to->params[at].name);
   for (int at = 0; at < to->n_stats && !st; at++) {
     to->stats[at].update = j->stat_now[to->stats[at].stored];
-    st = add_output(j, &to->stats[at].update, to->stats[at].name);
+    st = add_or_copy_output(j, &to->stats[at].update, to->stats[at].name);
   }
   return st;
 }
 
-static lac_status finish_graph(job *j) {
+static lac_status finish_and_infer_graph(job *j) {
   lac_status st = laci_graph_finish(j->to->graph, j->err);
   return st ? st : laci_graph_infer(j->to->graph, NULL, 0, j->err);
 }
 
-static lac_status build_graph(job *j) {
+static lac_status build_training_graph(job *j) {
   const laci_graph *model = j->model;
   lac_status st = find_logits(j);
   if (st) return st;
-  mark_image_values(j);
+  mark_values_from_image(j);
   st = find_needed_nodes(j);
   if (!st) st = laci_training_find_roles(model, j->needed, j->options, j->roles, j->err);
-  if (!st) st = add_images(j);
+  if (!st) st = add_image_input(j);
   if (!st) st = add_stored_tensors(j);
-  if (!st && j->to->n_params == 0 && has_loss(j))
+  if (!st && j->to->n_params == 0 && has_trained_loss(j))
     st = laci_fail(j->err, LAC_UNSUPPORTED,
                    "the network has nothing to train: no weight is stored in f32 or f64");
   for (int n = 0; n < model->n_nodes && !st; n++)
-    if (j->needed[n]) st = add_node(j, &model->nodes[n]);
-  if (!st) st = finish_graph(j); /* infers sizes, which labels and rules need */
-  if (!st && has_loss(j)) st = add_loss(j);
-  if (!st && has_loss(j)) st = finish_graph(j);
+    if (j->needed[n]) st = add_node_of_model(j, &model->nodes[n]);
+  if (!st) st = finish_and_infer_graph(j); /* infers sizes, which labels and rules need */
+  if (!st && has_trained_loss(j)) st = add_loss(j);
+  if (!st && has_trained_loss(j)) st = finish_and_infer_graph(j);
   j->to->n_forward = j->to->graph->n_nodes;
-  if (!st && has_loss(j)) st = add_gradients(j);
-  if (!st) st = add_outputs(j);
-  return st ? st : finish_graph(j);
+  if (!st && has_trained_loss(j)) st = add_gradients(j);
+  if (!st) st = add_graph_outputs(j);
+  return st ? st : finish_and_infer_graph(j);
 }
 
-static bool works_with_batch(const job *j, int64_t batch) {
+static bool is_model_valid_for_batch(const job *j, int64_t batch) {
   laci_training_options how = *j->options;
   laci_training_graph *made;
   how.batch = batch;
@@ -567,11 +571,11 @@ static bool works_with_batch(const job *j, int64_t batch) {
 
 /** Explains an error of shapes: where the model works with the batch that the file fixes, but not
  * with the wanted batch, the error names that cause. */
-static lac_status explain_batch(const job *j, lac_status st) {
+static lac_status explain_batch_error(const job *j, lac_status st) {
   const laci_value *images = &j->model->values[j->model->inputs[0]];
   int64_t fixed = images->type.shape.rank > 0 ? images->type.shape.dims[0] : -1;
   if (st != LAC_BAD_SHAPE || fixed < 1 || fixed == j->to->batch || !j->err) return st;
-  if (!works_with_batch(j, fixed)) return st;
+  if (!is_model_valid_for_batch(j, fixed)) return st;
   char text[sizeof j->err->text];
   (void)snprintf(text, sizeof text, "%s", j->err->text);
   return laci_fail(j->err, st,
@@ -605,8 +609,8 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
   if (allocated) st = laci_graph_create(&j.to->graph, err);
   else (void)laci_fail_memory(err, "the training graph");
   for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;
-  if (!st) st = build_graph(&j);
-  if (st && allocated && model->n_inputs == 1) st = explain_batch(&j, st);
+  if (!st) st = build_training_graph(&j);
+  if (st && allocated && model->n_inputs == 1) st = explain_batch_error(&j, st);
   laci_free(j.roles);
   laci_free(j.needed);
   laci_free(j.from_image);

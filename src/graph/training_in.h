@@ -19,15 +19,15 @@ typedef enum laci_training_role {
 
 /** Returns the stored tensor that a value holds, looking through any number of Identity nodes (by
  * which exporters share equal tensors); -1: none. */
-int laci_training_stored_of(const laci_graph *model, int value);
+int laci_training_find_stored(const laci_graph *model, int value);
 
 /** Is the node a batch normalization that is to use the statistics of the batch? */
-bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
-                                 const laci_training_options *options);
+bool laci_training_is_norm_with_batch_statistics(const laci_graph *model, const laci_node *node,
+                                                 const laci_training_options *options);
 /** Is the node a batch normalization that a gradient passes through and that keeps its stored
  * statistics? */
-bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
-                                 const laci_training_options *options);
+bool laci_training_is_norm_with_fixed_statistics(const laci_graph *model, const laci_node *node,
+                                                 const laci_training_options *options);
 
 /** Finds the role of every stored tensor: roles[n_stored]. Only nodes with needed[node] count as
  * readers. */

@@ -50,8 +50,8 @@ static const named_port settings[] = {
     {"Dropout", 1, LACI_TRAINING_CONSTANT},
 };
 
-static bool find_port(const named_port *ports, size_t n, const laci_node *node, int port,
-                      laci_training_role *role) {
+static bool find_port_role(const named_port *ports, size_t n, const laci_node *node, int port,
+                           laci_training_role *role) {
   for (size_t at = 0; at < n; at++) {
     if (ports[at].port != port || strcmp(ports[at].type, node->type) != 0) continue;
     *role = ports[at].role;
@@ -64,33 +64,33 @@ static bool is_identity(const laci_node *node) {
   return strcmp(node->type, "Identity") == 0 && !node->domain[0] && node->n_inputs == 1;
 }
 
-int laci_training_stored_of(const laci_graph *model, int value) {
+int laci_training_find_stored(const laci_graph *model, int value) {
   while (value >= 0 && model->values[value].producer >= 0 &&
          is_identity(&model->nodes[model->values[value].producer]))
     value = model->nodes[model->values[value].producer].inputs[0];
   return value >= 0 ? model->values[value].stored : -1;
 }
 
-static bool is_norm_of_channels(const laci_graph *model, const laci_node *node) {
+static bool is_per_channel_batch_norm(const laci_graph *model, const laci_node *node) {
   if (strcmp(node->type, "BatchNormalization") != 0) return false;
   if (node->domain[0] || node->n_inputs < 5) return false;
   if (node->version < 9 && laci_node_int(node, "spatial", 1) == 0) return false;
   for (int port = 1; port < 5; port++)
     if (node->inputs[port] < 0) return false;
   const laci_shape *x = &model->values[node->inputs[0]].type.shape;
-  return (x->rank < 0 || x->rank >= 2) && laci_training_stored_of(model, node->inputs[3]) >= 0 &&
-         laci_training_stored_of(model, node->inputs[4]) >= 0;
+  return (x->rank < 0 || x->rank >= 2) && laci_training_find_stored(model, node->inputs[3]) >= 0 &&
+         laci_training_find_stored(model, node->inputs[4]) >= 0;
 }
 
-bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
-                                 const laci_training_options *options) {
-  return !options->keep_statistics && is_norm_of_channels(model, node);
+bool laci_training_is_norm_with_batch_statistics(const laci_graph *model, const laci_node *node,
+                                                 const laci_training_options *options) {
+  return !options->keep_statistics && is_per_channel_batch_norm(model, node);
 }
 
-bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
-                                 const laci_training_options *options) {
+bool laci_training_is_norm_with_fixed_statistics(const laci_graph *model, const laci_node *node,
+                                                 const laci_training_options *options) {
   return options->keep_statistics && options->loss <= LACI_LOSS_MATCH &&
-         laci_node_int(node, "training_mode", 0) == 0 && is_norm_of_channels(model, node);
+         laci_node_int(node, "training_mode", 0) == 0 && is_per_channel_batch_norm(model, node);
 }
 
 typedef struct role_walk {
@@ -112,11 +112,11 @@ static bool is_declared_parameter(const role_walk *w, const laci_node *node, int
     if (axes[at].port == port) return true;
   }
   size_t n_named = sizeof named_ports / sizeof *named_ports;
-  return !node->domain[0] && find_port(named_ports, n_named, node, port, role);
+  return !node->domain[0] && find_port_role(named_ports, n_named, node, port, role);
 }
 
 /** Does the image reach the node before any trained tensor has acted on it? */
-static bool prepares_image(const role_walk *w, const laci_node *node) {
+static bool is_image_preprocessing(const role_walk *w, const laci_node *node) {
   bool image = false;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
@@ -128,31 +128,31 @@ static bool prepares_image(const role_walk *w, const laci_node *node) {
 }
 
 /** Returns the role that the stored tensor gets from being read at that port. */
-static laci_training_role role_of_tensor(const role_walk *w, const laci_node *node, int port,
-                                         const laci_stored *stored) {
+static laci_training_role find_role_of_tensor(const role_walk *w, const laci_node *node, int port,
+                                              const laci_stored *stored) {
   laci_training_role role;
   bool is_float = stored->dtype == LAC_DTYPE_F32 || stored->dtype == LAC_DTYPE_F64;
-  if (laci_training_is_batch_norm(w->model, node, w->options) && port >= 3)
+  if (laci_training_is_norm_with_batch_statistics(w->model, node, w->options) && port >= 3)
     return LACI_TRAINING_STATISTIC;
   if (!is_float || stored->shape.rank < 0) return LACI_TRAINING_CONSTANT;
   if (is_declared_parameter(w, node, port, &role)) return role;
-  if (find_port(settings, sizeof settings / sizeof *settings, node, port, &role)) return role;
+  if (find_port_role(settings, sizeof settings / sizeof *settings, node, port, &role)) return role;
   bool number = laci_shape_count(&stored->shape) <= 1 || stored->in_constant_node;
-  if (number || prepares_image(w, node)) return LACI_TRAINING_CONSTANT;
+  if (number || is_image_preprocessing(w, node)) return LACI_TRAINING_CONSTANT;
   /* the node passes a stored tensor on unchanged: a Transpose, Cast, Reshape or similar */
-  bool carried = node->n_inputs > 0 && laci_training_stored_of(w->model, node->inputs[0]) >= 0 &&
+  bool carried = node->n_inputs > 0 && laci_training_find_stored(w->model, node->inputs[0]) >= 0 &&
                  (node->n_inputs == 1 || node->op->moves_data);
   return carried && stored->shape.rank == 2 ? LACI_TRAINING_WEIGHT : LACI_TRAINING_BIAS;
 }
 
-static void visit_node(role_walk *w, const laci_node *node) {
+static void set_roles_of_inputs(role_walk *w, const laci_node *node) {
   bool image = false, weighted = false;
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
     if (value < 0) continue;
-    int stored = laci_training_stored_of(w->model, value);
+    int stored = laci_training_find_stored(w->model, value);
     if (stored >= 0 && !is_identity(node)) { /* the reader decides its role */
-      laci_training_role role = role_of_tensor(w, node, port, &w->model->stored[stored]);
+      laci_training_role role = find_role_of_tensor(w, node, port, &w->model->stored[stored]);
       laci_training_role before = w->roles[stored];
       if ((role == LACI_TRAINING_STATISTIC && before < role) ||
           (before == LACI_TRAINING_STATISTIC && role < before))
@@ -185,7 +185,7 @@ lac_status laci_training_find_roles(const laci_graph *model, const bool *needed,
   for (int at = 0; at < model->n_stored; at++) roles[at] = LACI_TRAINING_UNUSED;
   for (int at = 0; at < model->n_inputs && !st; at++) w.from_image[model->inputs[at]] = true;
   for (int n = 0; n < model->n_nodes && !st; n++)
-    if (needed[n]) visit_node(&w, &model->nodes[n]);
+    if (needed[n]) set_roles_of_inputs(&w, &model->nodes[n]);
   if (!st && w.clash >= 0)
     st =
         laci_fail(err, LAC_UNSUPPORTED,

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "graph/op.h"
 
-static const char *kind_text(laci_attr_kind kind) {
+static const char *name_of_attribute_kind(laci_attr_kind kind) {
   switch (kind) {
     case LACI_ATTR_INT: return "an integer";
     case LACI_ATTR_FLOAT: return "a float";
@@ -39,7 +39,7 @@ static bool has_kind(const laci_attr *attr, laci_attr_kind wanted) {
 
 /* Finds an attribute of a wrong kind and describes the error in text. Returns false if there is
  * none. */
-static bool find_attribute(const laci_node *node, char *text, size_t size) {
+static bool find_attribute_of_wrong_kind(const laci_node *node, char *text, size_t size) {
   for (int at = 0; at < node->n_attrs; at++) {
     const laci_attr *attr = &node->attrs[at];
     const laci_attr_type *type = find_attribute_type(node->op, attr->name);
@@ -48,7 +48,7 @@ static bool find_attribute(const laci_node *node, char *text, size_t size) {
                attr->name);
     } else if (!has_kind(attr, type->kind)) {
       (void)snprintf(text, size, "attribute '%s' is %s, wanted %s", attr->name,
-                     kind_text(attr->kind), kind_text(type->kind));
+                     name_of_attribute_kind(attr->kind), name_of_attribute_kind(type->kind));
       return true;
     }
   }
@@ -68,7 +68,7 @@ static bool find_repeated_attribute(const laci_node *node, char *text, size_t si
   return false;
 }
 
-static bool accepts_dtype(const laci_op *op, lac_dtype dtype) {
+static bool is_weight_dtype_accepted(const laci_op *op, lac_dtype dtype) {
   if (op->byte_weights) return dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8;
   switch (dtype) {
     case LAC_DTYPE_F16:
@@ -93,7 +93,7 @@ static bool find_wrong_weight(const laci_graph *graph, const laci_node *node, ch
     int value = node->inputs[axes[at].port];
     if (value < 0 || graph->values[value].stored < 0) continue;
     const laci_stored *stored = &graph->stored[graph->values[value].stored];
-    if (accepts_dtype(node->op, stored->dtype)) continue;
+    if (is_weight_dtype_accepted(node->op, stored->dtype)) continue;
     bool known = stored->dtype > LAC_DTYPE_NONE && stored->dtype < LAC_DTYPE_COUNT;
     (void)snprintf(text, size, "its weight '%s' is of %s%s, wanted %s%s", stored->name,
                    known ? "type " : "an unknown type", known ? lac_dtype_name(stored->dtype) : "",
@@ -106,12 +106,12 @@ static bool find_wrong_weight(const laci_graph *graph, const laci_node *node, ch
   return false;
 }
 
-lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *err) {
+lac_status laci_graph_check_attr_and_weight_types(laci_graph *graph, bool lenient, lac_error *err) {
   for (int id = 0; id < graph->n_nodes; id++) {
     laci_node *node = &graph->nodes[id];
     char text[512];
     if (!node->op) continue;
-    if (!find_attribute(node, text, sizeof text) &&
+    if (!find_attribute_of_wrong_kind(node, text, sizeof text) &&
         !find_repeated_attribute(node, text, sizeof text) &&
         !find_wrong_weight(graph, node, text, sizeof text))
       continue;

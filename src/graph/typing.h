@@ -16,6 +16,7 @@ typedef struct laci_graph laci_graph;
  * lenient: instead of failing, makes such a node unknown (op NULL, `fault` says why), which freezes
  * every channel order that reaches it, and logs a warning. Attributes that no version of an
  * operator has are only logged, at LAC_LOG_DEBUG: the next version may have them. */
-LAC_MUST_CHECK lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_check_attr_and_weight_types(laci_graph *graph, bool lenient,
+                                                                 lac_error *err);
 
 #endif

@@ -30,7 +30,7 @@ void laci_code_cache_destroy(laci_code_cache *cache) {
   laci_free(cache);
 }
 
-laci_code *laci_code_cache_open(laci_code_cache *cache) {
+laci_code *laci_code_cache_get_writable(laci_code_cache *cache) {
   return cache->sealed ? NULL : &cache->code;
 }
 
@@ -60,9 +60,9 @@ lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error *err) {
   return LAC_OK;
 }
 
-void *laci_code_cache_function(const laci_code_cache *cache, size_t entry) {
+void *laci_code_cache_find_function(const laci_code_cache *cache, size_t entry) {
   return cache->code.bytes + entry;
 }
 
-size_t laci_code_cache_size(const laci_code_cache *cache) { return cache->code.n; }
-size_t laci_code_cache_data_size(const laci_code_cache *cache) { return cache->data.n; }
+size_t laci_code_cache_code_bytes(const laci_code_cache *cache) { return cache->code.n; }
+size_t laci_code_cache_data_bytes(const laci_code_cache *cache) { return cache->data.n; }

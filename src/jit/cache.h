@@ -21,7 +21,7 @@ LAC_MUST_CHECK lac_status laci_code_cache_create(size_t limit_bytes, laci_code_c
 void laci_code_cache_destroy(laci_code_cache *cache);
 
 /** Returns the buffer to write code into; NULL once the cache is sealed. */
-laci_code *laci_code_cache_open(laci_code_cache *cache);
+laci_code *laci_code_cache_get_writable(laci_code_cache *cache);
 
 /** Returns zeroed memory for data that the code reads, aligned to 64 bytes. It stays writable and
  * lives as long as the cache. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED beyond the limit. */
@@ -34,9 +34,9 @@ LAC_MUST_CHECK lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error
 
 /** Returns the function at an entry of a sealed cache (the value of the buffer's n where the
  * function begins). Callable from any thread. */
-void *laci_code_cache_function(const laci_code_cache *cache, size_t entry);
+void *laci_code_cache_find_function(const laci_code_cache *cache, size_t entry);
 /** Return the bytes of code and of data, for reports. */
-size_t laci_code_cache_size(const laci_code_cache *cache);
-size_t laci_code_cache_data_size(const laci_code_cache *cache);
+size_t laci_code_cache_code_bytes(const laci_code_cache *cache);
+size_t laci_code_cache_data_bytes(const laci_code_cache *cache);
 
 #endif

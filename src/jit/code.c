@@ -62,7 +62,7 @@ typedef struct touching {
 
 /* Writes a byte to every small page of large pages [begin, end); each large page is touched by one
  * thread. */
-static void touch_range(int64_t begin, int64_t end, void *context) {
+static void touch_page_range(int64_t begin, int64_t end, void *context) {
   enum { PAGE = 4096 };
   const touching *t = context;
   size_t at = (size_t)begin * LARGE_PAGE, last = (size_t)end * LARGE_PAGE;
@@ -78,7 +78,7 @@ void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool) {
   t.bytes += first * LARGE_PAGE; /* so that large pages are counted from 0 */
   t.first -= first * LARGE_PAGE;
   t.last -= first * LARGE_PAGE;
-  laci_pool_for(pool, (int64_t)(last - first), 1, touch_range, &t);
+  laci_pool_for(pool, (int64_t)(last - first), 1, touch_page_range, &t);
 }
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n) {

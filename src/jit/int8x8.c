@@ -11,7 +11,7 @@ const uint8_t laci_sparse_order_a[LACI_SPARSE_ORDERS_A][4] = {
 const uint8_t laci_sparse_order_b[LACI_SPARSE_ORDERS_B][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
 const uint8_t laci_int8x8_masks[LACI_INT8X8_MASKS] = {3, 5, 9, 6, 10, 12};
 
-laci_sparse_blend laci_sparse_blend_of(int number) {
+laci_sparse_blend laci_sparse_blend_of_register(int number) {
   const int at = number - LACI_SPARSE_BLENDS, orders = at / LACI_INT8X8_MASKS;
   return (laci_sparse_blend){orders / LACI_SPARSE_ORDERS_B, orders % LACI_SPARSE_ORDERS_B,
                              at % LACI_INT8X8_MASKS};
@@ -22,7 +22,7 @@ void laci_int8x8_columns_of_register(int number, uint8_t columns[4]) {
     for (int at = 0; at < INT8X4; at++) columns[at] = (uint8_t)(number * INT8X4 + at);
     return;
   }
-  const laci_sparse_blend blend = laci_sparse_blend_of(number);
+  const laci_sparse_blend blend = laci_sparse_blend_of_register(number);
   for (int at = 0; at < INT8X4; at++) {
     const bool from_b = laci_int8x8_masks[blend.mask] >> at & 1;
     columns[at] = from_b ? (uint8_t)(INT8X4 + laci_sparse_order_b[blend.b][at])
@@ -30,7 +30,7 @@ void laci_int8x8_columns_of_register(int number, uint8_t columns[4]) {
   }
 }
 
-static uint8_t register_holding(unsigned kept) {
+static uint8_t find_register_holding(unsigned kept) {
   if (!(kept >> INT8X4)) return LACI_SPARSE_ALL_A;
   if (!(kept & ALL_OF_A)) return LACI_SPARSE_ALL_B;
   for (int number = LACI_SPARSE_BLENDS; number < LACI_INT8X8_REGISTERS; number++) {
@@ -45,7 +45,7 @@ static uint8_t register_holding(unsigned kept) {
 
 void laci_int8x8_init(laci_int8x8 *int8x8) {
   for (unsigned kept = 0; kept < 1U << LACI_INT8X8_COLUMNS; kept++) {
-    int8x8->number[kept] = register_holding(kept);
+    int8x8->number[kept] = find_register_holding(kept);
   }
 }
 

@@ -36,7 +36,7 @@ extern const uint8_t laci_int8x8_masks[LACI_INT8X8_MASKS];
 typedef struct laci_sparse_blend {
   int a, b, mask; /* indices into the tables above */
 } laci_sparse_blend;
-laci_sparse_blend laci_sparse_blend_of(int number);
+laci_sparse_blend laci_sparse_blend_of_register(int number);
 
 /** number[set]: the register that holds all kept columns of the set (bits 0 to 3 are A's columns),
  * or LACI_INT8X8_REGISTERS if the row needs two terms. */

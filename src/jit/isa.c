@@ -36,7 +36,7 @@ lac_status laci_jit_check_allowed(lac_error *err) {
   const uint8_t code = 0;
   laci_code_cache *cache;
   lac_status st = laci_code_cache_create(sizeof code, &cache, err);
-  if (!st) laci_code_append(laci_code_cache_open(cache), &code, sizeof code);
+  if (!st) laci_code_append(laci_code_cache_get_writable(cache), &code, sizeof code);
   if (!st) st = laci_code_cache_seal(cache, err);
   laci_code_cache_destroy(cache);
   return st;

@@ -28,12 +28,13 @@ enum {
 
 static int sum_register(int row, int half) { return HALVES * row + half; }
 
-static laci_x86_memory result_at(laci_x86_reg base, const laci_sparse_frame *f, int row, int half) {
+static laci_x86_memory result_operand(laci_x86_reg base, const laci_sparse_frame *f, int row,
+                                      int half) {
   return laci_x86_at(
       base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float) + (int64_t)half * VECTOR));
 }
 
-static void begin_sums(laci_code *code, const laci_code_block *code_block) {
+static void write_initial_sums(laci_code *code, const laci_code_block *code_block) {
   if (code_block->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int at = 0; at < HALVES * code_block->n_rows; at++) {
     if (code_block->first) {
@@ -46,7 +47,7 @@ static void begin_sums(laci_code *code, const laci_code_block *code_block) {
   }
 }
 
-static void load_column(laci_code *code, const laci_sparse_frame *f, int64_t at_floats) {
+static void write_column_load(laci_code *code, const laci_sparse_frame *f, int64_t at_floats) {
   const int64_t at = at_floats * (int64_t)sizeof(float);
   const int64_t ahead = at + f->x_ahead * (int64_t)sizeof(float);
   for (int half = 0; half < HALVES; half++) {
@@ -78,7 +79,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   for (int64_t column = 0; column < code_block->n_columns; column++) {
     const uint32_t rows = code_block->rows[column];
     laci_sparse_write_prefetch(code, f, code_block, column + 1);
-    if (rows) load_column(code, f, code_block->column_at[column]);
+    if (rows) write_column_load(code, f, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
       write_term(code, __builtin_ctz(left), n++, &at);
     }
@@ -105,12 +106,12 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block, bool whole) {
   const laci_sparse_epilogue after = f->after;
   const int n = HALVES * code_block->n_rows;
-  laci_sparse_begin_results(code, after.residual);
+  laci_sparse_write_results_start(code, after.residual);
   write_lane_masks(code);
   for (int at = 0; after.residual && at < n; at++) {
     const int half = at % HALVES;
     laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
-                           result_at(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
+                           result_operand(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
     laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
   }
   if (after.low)
@@ -123,13 +124,13 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
     if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);
     if (whole) laci_x86_vector(code, YMM, LACI_X86_PAND, at, at, mask);
     laci_x86_vector_memory(code, YMM, whole ? LACI_X86_STORE : LACI_X86_MASKSTORE, at,
-                           whole ? 0 : mask, result_at(LACI_SPARSE_AT, f, at / HALVES, half));
+                           whole ? 0 : mask, result_operand(LACI_SPARSE_AT, f, at / HALVES, half));
   }
 }
 
-static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_code_block *code_block,
-                     size_t loop) {
-  laci_sparse_end_tile(code, f, loop, HALVES * code_block->n_rows * VECTOR);
+static void write_end_of_tile(laci_code *code, const laci_sparse_frame *f,
+                              const laci_code_block *code_block, size_t loop) {
+  laci_sparse_write_end_of_tile(code, f, loop, HALVES * code_block->n_rows * VECTOR);
 }
 
 /* Writes the end of the last code block: results of whole tiles without masks, and of other tiles
@@ -142,17 +143,17 @@ static void write_end_of_last_block(laci_code *code, const laci_sparse_frame *f,
   laci_x86_compare(code, LACI_X86_R8, LACI_X86_RDX);
   const size_t some = laci_x86_jump_below_forward(code);
   write_results(code, f, code_block, true);
-  end_tile(code, f, code_block, loop);
+  write_end_of_tile(code, f, code_block, loop);
   laci_x86_set_jump_target(code, some);
   write_results(code, f, code_block, false);
-  end_tile(code, f, code_block, loop);
+  write_end_of_tile(code, f, code_block, loop);
 }
 
 void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
                             const laci_code_block *code_block) {
-  const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
-  begin_sums(code, code_block);
-  laci_sparse_begin_prefetch(code, f, code_block);
+  const size_t loop = laci_sparse_write_tile_start(code, 0, REACH);
+  write_initial_sums(code, code_block);
+  laci_sparse_write_prefetch_start(code, f, code_block);
   write_terms(code, f, code_block);
   if (code_block->last) {
     write_end_of_last_block(code, f, code_block, loop);
@@ -162,5 +163,5 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
     laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
   }
-  end_tile(code, f, code_block, loop);
+  write_end_of_tile(code, f, code_block, loop);
 }

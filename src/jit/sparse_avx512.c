@@ -25,11 +25,11 @@ enum {
 
 #define ZMM LACI_X86_ZMM
 
-static laci_x86_memory row_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+static laci_x86_memory row_operand(laci_x86_reg base, const laci_sparse_frame *f, int row) {
   return laci_x86_at(base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float)));
 }
 
-void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block) {
+void laci_sparse_write_initial_sums_zmm(laci_code *code, const laci_code_block *code_block) {
   if (code_block->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int row = 0; row < code_block->n_rows; row++) {
     if (code_block->first) {
@@ -43,7 +43,7 @@ void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_blo
 }
 
 /* Returns the first column from `at` on that is kept by a row, or n_columns. */
-static int64_t next_kept_column(const laci_code_block *code_block, int64_t at) {
+static int64_t find_next_kept_column(const laci_code_block *code_block, int64_t at) {
   while (at < code_block->n_columns && !code_block->rows[at]) at++;
   return at;
 }
@@ -55,8 +55,8 @@ typedef struct loader {
   int64_t x_first; /* floats by which the pointer to x is ahead */
 } loader;
 
-static void load_column(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block, loader *l) {
+static void write_column_load(laci_code *code, const laci_sparse_frame *f,
+                              const laci_code_block *code_block, loader *l) {
   if (l->next == code_block->n_columns) return;
   const int64_t at = (code_block->column_at[l->next] - l->x_first) * (int64_t)sizeof(float);
   const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
@@ -68,7 +68,7 @@ static void load_column(laci_code *code, const laci_sparse_frame *f,
     const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
   }
-  l->next = next_kept_column(code_block, l->next + 1);
+  l->next = find_next_kept_column(code_block, l->next + 1);
 }
 
 void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with,
@@ -87,7 +87,7 @@ void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows,
   }
 }
 
-static void load_neighbour_masks(laci_code *code, const laci_code_block *code_block) {
+static void write_neighbour_mask_loads(laci_code *code, const laci_code_block *code_block) {
   const laci_x86_memory before = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, before));
   const laci_x86_memory after = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, after));
   if (!code_block->neighbour) return;
@@ -99,22 +99,22 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, loader l) {
   int32_t at = -LACI_SPARSE_REACH;
   int used = 0;
-  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, code_block, &l);
+  for (int ahead = 1; ahead < l.n_registers; ahead++) write_column_load(code, f, code_block, &l);
   for (int64_t column = 0; column < code_block->n_columns; column++) {
     laci_sparse_write_prefetch(code, f, code_block, column + 1);
     if (!code_block->rows[column]) continue;
-    load_column(code, f, code_block, &l);
+    write_column_load(code, f, code_block, &l);
     const int with = REGISTERS - 1 - used++ % l.n_registers;
     laci_sparse_write_terms_zmm(code, LACI_X86_FMADD231PS, code_block->rows[column], with, &at);
   }
 }
 
-void laci_sparse_load_lanes(laci_code *code) {
+void laci_sparse_write_lane_mask_load(laci_code *code) {
   laci_x86_load_mask(code, MASK, laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, lanes)));
 }
 
-void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *f,
-                          const laci_code_block *code_block) {
+void laci_sparse_write_clip_zmm(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block) {
   const laci_sparse_epilogue after = f->after;
   if (after.low)
     laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
@@ -129,43 +129,43 @@ void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *f,
 static void write_results(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block) {
   const bool residual = f->after.residual;
-  laci_sparse_begin_results(code, residual);
-  laci_sparse_load_lanes(code);
+  laci_sparse_write_results_start(code, residual);
+  laci_sparse_write_lane_mask_load(code);
   for (int row = 0; residual && row < code_block->n_rows; row++) {
     const int to = REGISTERS - 1 - row % (REGISTERS - code_block->n_rows);
-    laci_x86_load_masked(code, to, MASK, row_at(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_load_masked(code, to, MASK, row_operand(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
   }
-  laci_sparse_clip_zmm(code, f, code_block);
+  laci_sparse_write_clip_zmm(code, f, code_block);
   for (int row = 0; row < code_block->n_rows; row++) {
-    laci_x86_store_masked(code, row, MASK, row_at(LACI_SPARSE_AT, f, row));
+    laci_x86_store_masked(code, row, MASK, row_operand(LACI_SPARSE_AT, f, row));
   }
 }
 
-void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *f,
-                              const laci_code_block *code_block, size_t loop) {
+void laci_sparse_write_end_of_tile_zmm(laci_code *code, const laci_sparse_frame *f,
+                                       const laci_code_block *code_block, size_t loop) {
   for (int row = 0; !code_block->last && row < code_block->n_rows; row++) {
     laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
   }
-  laci_sparse_end_tile(code, f, loop, code_block->n_rows * VECTOR);
+  laci_sparse_write_end_of_tile(code, f, loop, code_block->n_rows * VECTOR);
 }
 
 void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
                               const laci_code_block *code_block) {
   const int spare = REGISTERS - code_block->n_rows;
-  loader l = {.next = next_kept_column(code_block, 0),
+  loader l = {.next = find_next_kept_column(code_block, 0),
               .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
   /* Points x into the middle of the first columns' vectors, so that one byte of displacement
    * reaches 128 vectors on both sides. */
   if (l.next < code_block->n_columns)
     l.x_first = code_block->column_at[l.next] + 128 * (VECTOR / 4);
-  const size_t loop = laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)),
-                                             LACI_SPARSE_REACH);
-  laci_sparse_begin_sums_zmm(code, code_block);
-  load_neighbour_masks(code, code_block);
-  laci_sparse_begin_prefetch(code, f, code_block);
+  const size_t loop = laci_sparse_write_tile_start(
+      code, (int32_t)(l.x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
+  laci_sparse_write_initial_sums_zmm(code, code_block);
+  write_neighbour_mask_loads(code, code_block);
+  laci_sparse_write_prefetch_start(code, f, code_block);
   write_terms(code, f, code_block, l);
   if (code_block->last) write_results(code, f, code_block);
-  laci_sparse_end_tile_zmm(code, f, code_block, loop);
+  laci_sparse_write_end_of_tile_zmm(code, f, code_block, loop);
 }

@@ -34,11 +34,13 @@ enum {
 
 #define ZMM LACI_X86_ZMM
 
-static int64_t n_blocks(const laci_code_block *code_block) { return code_block->n_columns / BLOCK; }
+static int64_t count_blocks(const laci_code_block *code_block) {
+  return code_block->n_columns / BLOCK;
+}
 
-/* Returns the first block from `at` on of which a row keeps anything, or n_blocks. */
-static int64_t next_kept_block(const laci_code_block *code_block, int64_t at) {
-  for (; at < n_blocks(code_block); at++) {
+/* Returns the first block from `at` on of which a row keeps anything, or count_blocks. */
+static int64_t find_next_kept_block(const laci_code_block *code_block, int64_t at) {
+  for (; at < count_blocks(code_block); at++) {
     const uint32_t *rows = code_block->rows + at * BLOCK;
     if (rows[0] | rows[1] | rows[2] | rows[3]) break;
   }
@@ -47,9 +49,10 @@ static int64_t next_kept_block(const laci_code_block *code_block, int64_t at) {
 
 /* Loads the bf16 pairs of a block that a row keeps anything of. x_first: floats by which the
  * pointer to x is ahead. */
-static void load_block(laci_code *code, const laci_sparse_frame *f,
-                       const laci_code_block *code_block, int64_t block, int to, int64_t x_first) {
-  if (block == n_blocks(code_block)) return;
+static void write_block_load(laci_code *code, const laci_sparse_frame *f,
+                             const laci_code_block *code_block, int64_t block, int to,
+                             int64_t x_first) {
+  if (block == count_blocks(code_block)) return;
   for (int pair = 0; pair < 2; pair++) {
     const int64_t column = block * BLOCK + (int64_t)pair * 2;
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
@@ -63,7 +66,7 @@ static void load_block(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
+static void write_block_terms(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
   uint32_t twos[N_TWOS];
   const int second = from + 1, rotated = ACROSS + 5;
   laci_sparse_find_row_dots(rows, twos);
@@ -82,12 +85,12 @@ static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t block = next_kept_block(code_block, 0);
-  load_block(code, f, code_block, block, FIRST, x_first);
-  for (int step = 0; block < n_blocks(code_block); step++) {
-    const int64_t next = next_kept_block(code_block, block + 1);
-    load_block(code, f, code_block, next, FIRST + (step + 1) % 2 * 2, x_first);
-    write_block(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
+  int64_t block = find_next_kept_block(code_block, 0);
+  write_block_load(code, f, code_block, block, FIRST, x_first);
+  for (int step = 0; block < count_blocks(code_block); step++) {
+    const int64_t next = find_next_kept_block(code_block, block + 1);
+    write_block_load(code, f, code_block, next, FIRST + (step + 1) % 2 * 2, x_first);
+    write_block_terms(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
     for (int64_t done = block * BLOCK; done < next * BLOCK; done++) {
       laci_sparse_write_prefetch(code, f, code_block, done + 1);
     }
@@ -95,15 +98,15 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+static laci_x86_memory rows_operand(laci_x86_reg base, const laci_sparse_frame *f, int row) {
   return laci_x86_at(base, (int32_t)(row / f->rows_each * f->row_stride * (int64_t)sizeof(float)));
 }
 
-static void add_residual(laci_code *code, const laci_sparse_frame *f,
-                         const laci_code_block *code_block) {
+static void write_residual_addition(laci_code *code, const laci_sparse_frame *f,
+                                    const laci_code_block *code_block) {
   for (int row = 0; row < code_block->n_rows; row += 2) {
     const int pairs = TAKEN + row % 4, halves = pairs + 1;
-    laci_x86_load_masked(code, pairs, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_load_masked(code, pairs, LANES_MASK, rows_operand(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_shift_left(code, halves, pairs, HALF_BITS);
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, halves);
     if (row + 1 == code_block->n_rows) continue;
@@ -114,8 +117,8 @@ static void add_residual(laci_code *code, const laci_sparse_frame *f,
 
 /* Writes the code that converts two rows to bf16 (all words of one row, then all of the other) and
  * interleaves them. */
-static void store_rows(laci_code *code, const laci_sparse_frame *f,
-                       const laci_code_block *code_block) {
+static void write_row_stores(laci_code *code, const laci_sparse_frame *f,
+                             const laci_code_block *code_block) {
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, laci_x86_at(LACI_X86_R8, 0));
   if (code_block->n_rows % 2) laci_x86_vector(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
@@ -123,29 +126,29 @@ static void store_rows(laci_code *code, const laci_sparse_frame *f,
     const int second = row + 1 < code_block->n_rows ? row + 1 : ZEROS;
     laci_x86_vector(code, ZMM, LACI_X86_CVTNE2PS2BF16, row, second, row);
     laci_x86_vector(code, ZMM, LACI_X86_PERMW, row, ORDER, row);
-    laci_x86_store_masked(code, row, LANES_MASK, rows_at(LACI_SPARSE_AT, f, row));
+    laci_x86_store_masked(code, row, LANES_MASK, rows_operand(LACI_SPARSE_AT, f, row));
   }
 }
 
 void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
                                   const laci_code_block *code_block) {
-  const int64_t first = next_kept_block(code_block, 0);
+  const int64_t first = find_next_kept_block(code_block, 0);
   int64_t x_first = 0;
   /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
-  if (first < n_blocks(code_block))
+  if (first < count_blocks(code_block))
     x_first = code_block->column_at[first * BLOCK] + 128 * (VECTOR / 4);
   laci_x86_load_word_mask(code, ODD, LACI_SPARSE_FIELD(odd_words));
-  const size_t loop =
-      laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
-  laci_sparse_begin_sums_zmm(code, code_block);
-  laci_sparse_begin_prefetch(code, f, code_block);
+  const size_t loop = laci_sparse_write_tile_start(
+      code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
+  laci_sparse_write_initial_sums_zmm(code, code_block);
+  laci_sparse_write_prefetch_start(code, f, code_block);
   write_terms(code, f, code_block, x_first);
   if (code_block->last) {
-    laci_sparse_begin_results(code, f->after.residual);
-    laci_sparse_load_lanes(code);
-    if (f->after.residual) add_residual(code, f, code_block);
-    laci_sparse_clip_zmm(code, f, code_block);
-    store_rows(code, f, code_block);
+    laci_sparse_write_results_start(code, f->after.residual);
+    laci_sparse_write_lane_mask_load(code);
+    if (f->after.residual) write_residual_addition(code, f, code_block);
+    laci_sparse_write_clip_zmm(code, f, code_block);
+    write_row_stores(code, f, code_block);
   }
-  laci_sparse_end_tile_zmm(code, f, code_block, loop);
+  laci_sparse_write_end_of_tile_zmm(code, f, code_block, loop);
 }

@@ -41,7 +41,7 @@ enum {
 #define ZMM LACI_X86_ZMM
 #define CONSTANT(base, name) laci_x86_at(base, (int32_t)offsetof(laci_int8x4_constants, name))
 
-static int64_t n_int8x8(const laci_code_block *code_block) {
+static int64_t count_int8x8(const laci_code_block *code_block) {
   return code_block->n_columns / INT8X8;
 }
 
@@ -51,16 +51,17 @@ static uint32_t union_of_rows(const uint32_t *rows, int n) {
   return any;
 }
 
-/* Returns the first int8x8 from `at` on of which a row keeps anything, or n_int8x8. */
-static int64_t next_kept_int8x8(const laci_code_block *code_block, int64_t at) {
-  while (at < n_int8x8(code_block) && !union_of_rows(code_block->rows + at * INT8X8, INT8X8)) at++;
+/* Returns the first int8x8 from `at` on of which a row keeps anything, or count_int8x8. */
+static int64_t find_next_kept_int8x8(const laci_code_block *code_block, int64_t at) {
+  while (at < count_int8x8(code_block) && !union_of_rows(code_block->rows + at * INT8X8, INT8X8))
+    at++;
   return at;
 }
 
 /* Loads the two int8x4 of an int8x8 that a row keeps anything of. x_first: floats by which the
  * pointer to x is ahead. */
-static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
+static void write_int8x8_load(laci_code *code, const laci_sparse_frame *f,
+                              const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
     const int64_t column = int8x8 * INT8X8 + (int64_t)int8x4 * INT8X4;
     if (!union_of_rows(code_block->rows + column, INT8X4)) continue;
@@ -75,7 +76,7 @@ static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
 }
 
 /* Brings A into an order and returns its register; two of the orders are rotations. */
-static int rotate_a(laci_code *code, int order) {
+static int write_rotation_of_a(laci_code *code, int order) {
   const int to = ROTATED_A + order % 2;
   const laci_x86_memory by = laci_x86_at(
       LACI_X86_R8, (int32_t)(offsetof(laci_int8x4_constants, orders) + (size_t)order * VECTOR));
@@ -85,8 +86,8 @@ static int rotate_a(laci_code *code, int order) {
   return to;
 }
 
-static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
-                         int32_t *at) {
+static void write_int8x8_terms(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
+                               int32_t *at) {
   uint32_t rows[N_NUMBERS];
   int a = A, next = 0, order = 0;
   bool rotated = false;
@@ -94,9 +95,9 @@ static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint
   laci_sparse_write_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_A], A, at);
   laci_sparse_write_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_B], B, at);
   for (int number = LACI_SPARSE_BLENDS; number < N_NUMBERS; number++) {
-    const laci_sparse_blend blend = laci_sparse_blend_of(number);
+    const laci_sparse_blend blend = laci_sparse_blend_of_register(number);
     if (!rows[number]) continue;
-    if (blend.a != order) a = rotate_a(code, blend.a);
+    if (blend.a != order) a = write_rotation_of_a(code, blend.a);
     order = blend.a;
     if (blend.b && !rotated) laci_x86_rotate_left(code, ROTATED_B, B, 3 * BYTE_BITS);
     rotated = rotated || blend.b;
@@ -109,11 +110,11 @@ static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t int8x8 = next_kept_int8x8(code_block, 0);
-  while (int8x8 < n_int8x8(code_block)) {
-    const int64_t next = next_kept_int8x8(code_block, int8x8 + 1);
-    load_int8x8(code, f, code_block, int8x8, x_first);
-    write_int8x8(code, f, code_block->rows + int8x8 * INT8X8, &at);
+  int64_t int8x8 = find_next_kept_int8x8(code_block, 0);
+  while (int8x8 < count_int8x8(code_block)) {
+    const int64_t next = find_next_kept_int8x8(code_block, int8x8 + 1);
+    write_int8x8_load(code, f, code_block, int8x8, x_first);
+    write_int8x8_terms(code, f, code_block->rows + int8x8 * INT8X8, &at);
     for (int64_t done = int8x8 * INT8X8; done < next * INT8X8; done++) {
       laci_sparse_write_prefetch(code, f, code_block, done + 1);
     }
@@ -121,7 +122,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+static laci_x86_memory rows_operand(laci_x86_reg base, const laci_sparse_frame *f, int row) {
   return laci_x86_at(base, (int32_t)(row / INT8X4 * f->row_stride * (int64_t)sizeof(float)));
 }
 
@@ -130,7 +131,7 @@ static void append_broadcast(laci_code *code, int to, laci_x86_memory from) {
 }
 
 /* Loads constants that the results of all rows need; RDX is free until the end of the tile. */
-static void load_constants(laci_code *code, const laci_sparse_frame *f) {
+static void write_constant_loads(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
   append_broadcast(code, ZERO, LACI_SPARSE_FIELD(zero_words));
@@ -141,7 +142,7 @@ static void load_constants(laci_code *code, const laci_sparse_frame *f) {
   append_broadcast(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
 }
 
-static void add_residual(laci_code *code, int row) {
+static void write_residual_addition(laci_code *code, int row) {
   const int at = row % INT8X4 * BYTE_BITS;
   int from = RESIDUAL;
   if (at > 0) {
@@ -156,7 +157,7 @@ static void add_residual(laci_code *code, int row) {
 
 /* Converts the numbers of four rows to bytes: first row after row, then interleaved lane by
  * lane. */
-static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
+static void write_row_packing(laci_code *code, const laci_sparse_frame *f, int row) {
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
   laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row, row, ZERO);
@@ -168,13 +169,13 @@ static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
 
 static void write_results(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block) {
-  laci_sparse_begin_results(code, f->after.residual);
-  laci_sparse_load_lanes(code);
-  load_constants(code, f);
+  laci_sparse_write_results_start(code, f->after.residual);
+  laci_sparse_write_lane_mask_load(code);
+  write_constant_loads(code, f);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(scale));
   for (int first = 0; first < code_block->n_rows; first += INT8X4) {
     if (f->after.residual) {
-      laci_x86_load_masked(code, RESIDUAL, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, first));
+      laci_x86_load_masked(code, RESIDUAL, LANES_MASK, rows_operand(LACI_SPARSE_WEIGHT, f, first));
     }
     for (int row = first; row < first + INT8X4; row++) {
       if (row >= code_block->n_rows) {
@@ -184,14 +185,14 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
       laci_x86_vector(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
       laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
                          laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
-      if (f->after.residual) add_residual(code, row);
+      if (f->after.residual) write_residual_addition(code, row);
       /* Numbers beyond 32 bits would convert to the lowest integer, and so does a NaN, which stays
        * here. */
       laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, MOST, row);
       laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
     }
-    pack_rows(code, f, first);
-    laci_x86_store_masked(code, first, LANES_MASK, rows_at(LACI_SPARSE_AT, f, first));
+    write_row_packing(code, f, first);
+    laci_x86_store_masked(code, first, LANES_MASK, rows_operand(LACI_SPARSE_AT, f, first));
   }
 }
 
@@ -209,12 +210,12 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
     const size_t mask = offsetof(laci_int8x4_constants, masks) + (size_t)at * sizeof(uint64_t);
     laci_x86_load_byte_mask(code, MASKS + at, laci_x86_at(LACI_X86_R8, (int32_t)mask));
   }
-  const size_t loop =
-      laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
-  laci_sparse_begin_sums_zmm(code, code_block);
-  laci_sparse_begin_prefetch(code, f, code_block);
+  const size_t loop = laci_sparse_write_tile_start(
+      code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
+  laci_sparse_write_initial_sums_zmm(code, code_block);
+  laci_sparse_write_prefetch_start(code, f, code_block);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
   write_terms(code, f, code_block, x_first);
   if (code_block->last) write_results(code, f, code_block);
-  laci_sparse_end_tile_zmm(code, f, code_block, loop);
+  laci_sparse_write_end_of_tile_zmm(code, f, code_block, loop);
 }

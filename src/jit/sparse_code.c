@@ -116,7 +116,7 @@ static void choose_division(const laci_sparse_product *p, int64_t n_tiles, int n
 
 /* Returns the floats from a tile to the next one, if x is read from memory and only once; otherwise
  * 0, since what would be prefetched is in the cache already. */
-static int64_t prefetch_distance(const laci_sparse_extent *extent, double reuse) {
+static int64_t find_prefetch_distance(const laci_sparse_extent *extent, double reuse) {
   enum { HELD = (2 << 20) / sizeof(float) };
   const laci_sparse_tile *tiles = extent->tiles;
   if (reuse > 1 || extent->n_x < HELD || extent->n_tiles < 2) return 0;
@@ -146,7 +146,7 @@ laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_is
   laci_sparse_cut cut = {.rows = codes[isa].rows, .terms = codes[isa].terms};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
-  cut.x_ahead = prefetch_distance(extent, reuse);
+  cut.x_ahead = find_prefetch_distance(extent, reuse);
   choose_division(p, n_tiles, extent->n_threads, &cut);
   cut.one_lane = is_one_lane_faster(extent, isa, &cut);
   return cut;
@@ -177,9 +177,10 @@ static laci_sparse_prefetch count_prefetch_lines(const laci_sparse_code *code,
       .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
 }
 
-static void write_block(const laci_sparse_product *p, const laci_sparse_options *options,
-                        const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
-  laci_code *to = laci_code_cache_open(code->cache);
+static void write_code_block(const laci_sparse_product *p, const laci_sparse_options *options,
+                             const laci_sparse_code *code, const laci_sparse_group *group,
+                             int64_t at) {
+  laci_code *to = laci_code_cache_get_writable(code->cache);
   const bool reads_first = group->row_first % p->rows_together == 0;
   const laci_sparse_frame frame = {p->row_stride,  laci_sparse_values_per_word(p->values),
                                    code->ahead,    reads_first ? code->cut.x_ahead : 0,
@@ -203,9 +204,10 @@ static void write_block(const laci_sparse_product *p, const laci_sparse_options 
                          .last = at == group->block_last - 1 && !code->functions});
 }
 
-static lac_status make_code(const laci_sparse_product *p, const laci_sparse_options *options,
-                            laci_sparse_code *code, lac_error *err) {
-  laci_code *to = laci_code_cache_open(code->cache);
+static lac_status generate_code_blocks(const laci_sparse_product *p,
+                                       const laci_sparse_options *options, laci_sparse_code *code,
+                                       lac_error *err) {
+  laci_code *to = laci_code_cache_get_writable(code->cache);
   const laci_sparse_plan *plan = &code->plan;
   void *weight;
   assert((p->values == LACI_SPARSE_BF16) == (options->isa == LACI_JIT_AVX512BF16));
@@ -233,7 +235,7 @@ static lac_status make_code(const laci_sparse_product *p, const laci_sparse_opti
     for (int64_t code_block = group->block_first; code_block < group->block_last; code_block++) {
       laci_code_align(to, LACI_SPARSE_LINE);
       code->entry[code_block] = to->n;
-      write_block(p, options, code, group, code_block);
+      write_code_block(p, options, code, group, code_block);
     }
   }
   code->entry[plan->n_code_blocks] = to->n;
@@ -249,7 +251,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
   (*code)->cut = options->cut;
   (*code)->pool = options->pool;
   (*code)->functions = options->after.functions || options->isa == LACI_JIT_NEON;
-  lac_status st = make_code(p, options, *code, err);
+  lac_status st = generate_code_blocks(p, options, *code, err);
   if (!st) return LAC_OK;
   laci_sparse_code_destroy(*code);
   *code = NULL;
@@ -277,19 +279,19 @@ lac_status laci_sparse_code_order_places(const laci_sparse_code *code,
 float *laci_sparse_code_weights(laci_sparse_code *code) { return code->weight; }
 
 /* Returns the floats of the sums of a group's rows, for a chunk. */
-static size_t sums_per_group(const laci_sparse_code *code) {
+static size_t sum_floats_per_group(const laci_sparse_code *code) {
   return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES;
 }
 
 /* Returns the floats of all sums that are kept at once: with columns_first, those of all groups. */
-static size_t count_sums(const laci_sparse_code *code) {
-  return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sums_per_group(code);
+static size_t count_sum_floats(const laci_sparse_code *code) {
+  return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sum_floats_per_group(code);
 }
 
 /* Returns the bytes of a thread's scratch: all sums, and the inputs of a one-lane tile. */
 static size_t scratch_per_thread(const laci_sparse_code *code) {
   const size_t columns = (size_t)laci_ceil_div(code->one_lane.n, LANES) * LANES;
-  return (count_sums(code) + columns) * sizeof(float);
+  return (count_sum_floats(code) + columns) * sizeof(float);
 }
 
 size_t laci_sparse_code_scratch_bytes(const laci_sparse_code *code, int n_threads) {
@@ -307,8 +309,9 @@ typedef struct job {
 /* Runs the last code block for a part's tiles, a few at a time, and finishes their sums while these
  * are in the cache. If it is the only code block, no earlier sums are read, and all tiles can share
  * the same scratch. */
-static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_code_arguments call,
-                           laci_sparse_part part, bool only_block) {
+static void run_last_block_and_finish(const job *j, laci_code_block_run *run,
+                                      laci_sparse_code_arguments call, laci_sparse_part part,
+                                      bool only_block) {
   const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
   for (; part.tile_first < last; part.tile_first += NEAR_TILES) {
     const int64_t left = last - part.tile_first, n = left < NEAR_TILES ? left : NEAR_TILES;
@@ -351,12 +354,12 @@ static void set_quantized_arguments(const laci_sparse_quantized *q, int64_t row,
 }
 
 /* Runs the code over the chunk's first n tiles, and prefetches code block `next`. */
-static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
+static void run_generated_code(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
   const int64_t row_at = row / laci_sparse_values_per_word(code->values) * code->row_stride;
-  void *at = laci_code_cache_function(code->cache, code->entry[t->code_block]);
+  void *at = laci_code_cache_find_function(code->cache, code->entry[t->code_block]);
   laci_code_block_run *run;
   laci_sparse_code_arguments call = {
       .x = o->x,
@@ -366,7 +369,7 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
       .sums = t->sums,
       .tiles = j->tiles + first,
       .tiles_end = j->tiles + first + n,
-      .ahead_code = laci_code_cache_function(code->cache, code->entry[next]),
+      .ahead_code = laci_code_cache_find_function(code->cache, code->entry[next]),
       .ahead_weight = code->weight + code->plan.code_blocks[next].weight_first,
       .low = o->low,
       .high = o->high,
@@ -379,7 +382,7 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
   memcpy(&run, &at, sizeof run);
   if (code->functions && t->code_block == t->group->block_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};
-    run_and_finish(j, run, call, part, t->code_block == t->group->block_first);
+    run_last_block_and_finish(j, run, call, part, t->code_block == t->group->block_first);
   } else {
     run(&call);
   }
@@ -387,12 +390,12 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
 
 /* Computes the one-lane tile that follows the chunk's first n tiles. It prefetches as much as a
  * tile does in generated code. */
-static void run_one_lane(const job *j, const position *t, int64_t next, int64_t n) {
+static void run_one_lane_tile(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_group *group = t->group;
   const laci_sparse_columns *code_block = &code->plan.code_blocks[t->code_block];
   const int64_t tile = t->chunk * code->cut.chunk_tiles + n;
-  const char *code_after = laci_code_cache_function(code->cache, code->entry[next]);
+  const char *code_after = laci_code_cache_find_function(code->cache, code->entry[next]);
   const float *weight_after = code->weight + code->plan.code_blocks[next].weight_first;
   const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
   if (t->one_lane->chunk != t->chunk) {
@@ -421,18 +424,18 @@ static int64_t count_tiles(const job *j, int64_t chunk) {
 }
 
 /* Is the chunk's last tile computed separately, as a one-lane tile? */
-static bool ends_with_one_lane(const job *j, const position *t) {
+static bool has_one_lane_tile_at_end(const job *j, const position *t) {
   enum { LEAST_ROWS = LACI_ONE_LANE_ROWS / LANES };
   const int64_t last = t->chunk * j->code->cut.chunk_tiles + count_tiles(j, t->chunk) - 1;
   return j->code->one_lane.n && t->group->n_rows >= LEAST_ROWS &&
          laci_sparse_is_one_lane(&j->tiles[last]);
 }
 
-static void run_block(const job *j, const position *t, int64_t next) {
-  const bool one_lane = ends_with_one_lane(j, t);
+static void run_code_block(const job *j, const position *t, int64_t next) {
+  const bool one_lane = has_one_lane_tile_at_end(j, t);
   const int64_t n = count_tiles(j, t->chunk) - (one_lane ? 1 : 0);
-  if (one_lane) run_one_lane(j, t, next, n);
-  if (n) run_code(j, t, next, n);
+  if (one_lane) run_one_lane_tile(j, t, next, n);
+  if (n) run_generated_code(j, t, next, n);
 }
 
 static void prefetch_bytes(const void *from, size_t bytes) {
@@ -445,32 +448,35 @@ static void prefetch_bytes(const void *from, size_t bytes) {
  * most half as much memory as the code. */
 static void prefetch_block(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
-  prefetch_bytes(laci_code_cache_function(code->cache, code->entry[code_block]), bytes);
+  prefetch_bytes(laci_code_cache_find_function(code->cache, code->entry[code_block]), bytes);
   prefetch_bytes(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
 /* Runs the pending code block, which prefetches the code of the next one; then the next one becomes
  * the pending one. */
-static void run_pending(const job *j, position *pending, position next) {
-  if (pending->group) run_block(j, pending, next.group ? next.code_block : pending->code_block);
+static void run_pending_block(const job *j, position *pending, position next) {
+  if (pending->group)
+    run_code_block(j, pending, next.group ? next.code_block : pending->code_block);
   else prefetch_block(j->code, next.code_block);
   *pending = next;
 }
 
 /* Runs groups [first, last) over a chunk, group by group. of: the chunk and its scratch. */
-static void run_groups(const job *j, position *pending, int64_t first, int64_t last, position of) {
+static void run_group_by_group(const job *j, position *pending, int64_t first, int64_t last,
+                               position of) {
   for (int64_t at = first; at < last; at++) {
     of.group = &j->code->plan.groups[at];
     for (of.code_block = of.group->block_first; of.code_block < of.group->block_last;
          of.code_block++) {
-      run_pending(j, pending, of);
+      run_pending_block(j, pending, of);
     }
   }
 }
 
 /* Runs groups [first, last) over a chunk, columns by columns, so that what a code block reads of x
  * is still in the cache when the next group reads it. */
-static void run_columns(const job *j, position *pending, int64_t first, int64_t last, position of) {
+static void run_columns_first(const job *j, position *pending, int64_t first, int64_t last,
+                              position of) {
   float *sums = of.sums;
   bool more = true;
   for (int64_t step = 0; more; step++) {
@@ -480,33 +486,33 @@ static void run_columns(const job *j, position *pending, int64_t first, int64_t 
       of.code_block = of.group->block_first + step;
       if (of.code_block >= of.group->block_last) continue;
       more = true;
-      of.sums = sums + (size_t)(at - first) * sums_per_group(j->code);
-      run_pending(j, pending, of);
+      of.sums = sums + (size_t)(at - first) * sum_floats_per_group(j->code);
+      run_pending_block(j, pending, of);
     }
   }
 }
 
 /* Runs items [begin, end), which are in the order (chunk, group): consecutive items of a thread
  * share tiles. */
-static void run_parts(int64_t begin, int64_t end, void *context) {
+static void run_chunk_items(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const int64_t n_groups = j->code->plan.n_groups;
   for (int64_t part = begin; part < end; part++) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_per_thread(j->code));
-    one_lane_x one_lane = {sums + count_sums(j->code), -1};
+    one_lane_x one_lane = {sums + count_sum_floats(j->code), -1};
     position pending = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
       const int64_t chunk = item / n_groups, after = (chunk + 1) * n_groups;
       const position of = {.chunk = chunk, .sums = sums, .one_lane = &one_lane};
       next = after < last ? after : last;
       if (j->code->cut.columns_first) {
-        run_columns(j, &pending, item % n_groups, next - chunk * n_groups, of);
+        run_columns_first(j, &pending, item % n_groups, next - chunk * n_groups, of);
       } else {
-        run_groups(j, &pending, item % n_groups, next - chunk * n_groups, of);
+        run_group_by_group(j, &pending, item % n_groups, next - chunk * n_groups, of);
       }
     }
-    run_pending(j, &pending, (position){.group = NULL});
+    run_pending_block(j, &pending, (position){.group = NULL});
   }
 }
 
@@ -518,5 +524,5 @@ void laci_sparse_code_run(const laci_sparse_code *code, const laci_sparse_operan
   assert(code->functions || (o->n_functions == 0 && !o->residual_last));
   j.n_items = (n_tiles + chunk - 1) / chunk * code->plan.n_groups;
   j.n_parts = laci_pool_threads(pool) < j.n_items ? laci_pool_threads(pool) : j.n_items;
-  laci_pool_for(pool, j.n_parts, 1, run_parts, &j);
+  laci_pool_for(pool, j.n_parts, 1, run_chunk_items, &j);
 }

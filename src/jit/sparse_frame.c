@@ -8,7 +8,7 @@
 
 #define TILE_FIELD(name) laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, name))
 
-size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead) {
+size_t laci_sparse_write_tile_start(laci_code *code, int32_t x_ahead, int32_t weight_ahead) {
   laci_x86_load(code, LACI_SPARSE_SUMS, LACI_SPARSE_FIELD(sums));
   laci_x86_load(code, LACI_SPARSE_TILE, LACI_SPARSE_FIELD(tiles));
   laci_x86_load(code, LACI_SPARSE_AHEAD_CODE, LACI_SPARSE_FIELD(ahead_code));
@@ -23,7 +23,7 @@ size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_a
   return loop;
 }
 
-void laci_sparse_begin_results(laci_code *code, bool residual) {
+void laci_sparse_write_results_start(laci_code *code, bool residual) {
   laci_x86_load(code, LACI_SPARSE_AT, TILE_FIELD(out));
   if (residual) {
     laci_x86_load(code, LACI_SPARSE_WEIGHT, LACI_SPARSE_FIELD(residual));
@@ -35,13 +35,13 @@ void laci_sparse_begin_results(laci_code *code, bool residual) {
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }
 
-static bool adds_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
+static bool needs_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
   return f->after.residual && code_block->last;
 }
 
-void laci_sparse_begin_prefetch(laci_code *code, const laci_sparse_frame *f,
-                                const laci_code_block *code_block) {
-  if (!adds_residual(f, code_block)) return;
+void laci_sparse_write_prefetch_start(laci_code *code, const laci_sparse_frame *f,
+                                      const laci_code_block *code_block) {
+  if (!needs_residual(f, code_block)) return;
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(residual));
   laci_x86_load(code, LACI_SPARSE_AHEAD_RESIDUAL, TILE_FIELD(out));
   laci_x86_lea(code, LACI_SPARSE_AHEAD_RESIDUAL,
@@ -57,7 +57,7 @@ static due_lines find_due_lines(int64_t n, int64_t done, int64_t n_columns) {
   return (due_lines){(done - 1) * n / n_columns, done * n / n_columns};
 }
 
-static void prefetch_lines(laci_code *code, laci_x86_reg from, due_lines lines) {
+static void write_line_prefetches(laci_code *code, laci_x86_reg from, due_lines lines) {
   for (int64_t line = lines.first; line < lines.last; line++) {
     laci_x86_prefetch1(code, laci_x86_at(from, (int32_t)line * LACI_SPARSE_LINE));
   }
@@ -66,9 +66,9 @@ static void prefetch_lines(laci_code *code, laci_x86_reg from, due_lines lines) 
 void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
                                 const laci_code_block *code_block, int64_t done) {
   const int64_t n = code_block->n_columns;
-  prefetch_lines(code, LACI_SPARSE_AHEAD_CODE, find_due_lines(f->ahead.code, done, n));
-  prefetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, find_due_lines(f->ahead.weight, done, n));
-  if (!adds_residual(f, code_block)) return;
+  write_line_prefetches(code, LACI_SPARSE_AHEAD_CODE, find_due_lines(f->ahead.code, done, n));
+  write_line_prefetches(code, LACI_SPARSE_AHEAD_WEIGHT, find_due_lines(f->ahead.weight, done, n));
+  if (!needs_residual(f, code_block)) return;
   const due_lines vectors =
       find_due_lines(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
   for (int64_t vector = vectors.first; vector < vectors.last; vector++) {
@@ -77,8 +77,8 @@ void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
-                          int32_t sums_bytes) {
+void laci_sparse_write_end_of_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
+                                   int32_t sums_bytes) {
   laci_x86_add(code, LACI_SPARSE_AHEAD_CODE, f->ahead.code * LACI_SPARSE_LINE);
   laci_x86_add(code, LACI_SPARSE_AHEAD_WEIGHT, f->ahead.weight * LACI_SPARSE_LINE);
   laci_x86_add(code, LACI_SPARSE_SUMS, sums_bytes);

@@ -89,18 +89,18 @@ laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_
  * is in the zmm register of the row's number. Defined in sparse_avx512.c. */
 /** Bytes that a short displacement reaches on both sides of the pointer to weights. */
 enum { LACI_SPARSE_REACH = 128 * 4 };
-void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block);
+void laci_sparse_write_initial_sums_zmm(laci_code *code, const laci_code_block *code_block);
 /** Writes the terms of all `rows` that multiply register `with`; *at is the pointer to weights'
  * position, and is advanced. */
 void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with,
                                  int32_t *at);
 /** Loads the tile's lanes into mask register 1. */
-void laci_sparse_load_lanes(laci_code *code);
-void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
-                          const laci_code_block *code_block);
+void laci_sparse_write_lane_mask_load(laci_code *code);
+void laci_sparse_write_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
+                                const laci_code_block *code_block);
 /** Stores sums if the code block does not end with results; then goes to the next tile, or ends. */
-void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *frame,
-                              const laci_code_block *code_block, size_t loop);
+void laci_sparse_write_end_of_tile_zmm(laci_code *code, const laci_sparse_frame *frame,
+                                       const laci_code_block *code_block, size_t loop);
 
 /** Registers of a code block, and what AVX2 and AVX-512 have in common around the terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
@@ -119,17 +119,17 @@ void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *frame,
 /** Loads the pointers and begins the loop over tiles; returns where the loop begins. The pointers
  * to the tile's x and to the weights are `x_ahead` and `weight_ahead` bytes beyond the
  * beginnings. */
-size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead);
+size_t laci_sparse_write_tile_start(laci_code *code, int32_t x_ahead, int32_t weight_ahead);
 /** Sets LACI_SPARSE_AT to the tile's results, and LACI_SPARSE_WEIGHT to its residual if there is
  * one. */
-void laci_sparse_begin_results(laci_code *code, bool residual);
+void laci_sparse_write_results_start(laci_code *code, bool residual);
 /** Goes to the next tile, or ends. sums_bytes: bytes of a tile's sums. */
-void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
-                          int32_t sums_bytes);
+void laci_sparse_write_end_of_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
+                                   int32_t sums_bytes);
 /** Prepares prefetching the residual, if results will add one. To be written after the loading of
  * sums. */
-void laci_sparse_begin_prefetch(laci_code *code, const laci_sparse_frame *f,
-                                const laci_code_block *code_block);
+void laci_sparse_write_prefetch_start(laci_code *code, const laci_sparse_frame *f,
+                                      const laci_code_block *code_block);
 /** Prefetches the share of the next code block and of the residual that belongs after `done`
  * columns of this code block. */
 void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,

@@ -26,7 +26,7 @@ enum {
 #define FIELD(name) ((int)offsetof(laci_sparse_code_arguments, name))
 #define TILE_FIELD(name) ((int)offsetof(laci_sparse_tile, name))
 
-static size_t begin_tile(laci_code *code) {
+static size_t write_tile_start(laci_code *code) {
   laci_arm64_save_vectors(code);
   laci_arm64_load(code, SUMS, CALL, FIELD(sums));
   laci_arm64_load(code, TILE, CALL, FIELD(tiles));
@@ -41,7 +41,7 @@ static size_t begin_tile(laci_code *code) {
   return loop;
 }
 
-static void begin_sums(laci_code *code, const laci_code_block *code_block) {
+static void write_initial_sums(laci_code *code, const laci_code_block *code_block) {
   const int n = QUARTERS * code_block->n_rows;
   if (code_block->first) laci_arm64_load(code, PLACE, CALL, FIELD(bias));
   for (int at = 0; code_block->first && at < n; at += QUARTERS) {
@@ -53,7 +53,7 @@ static void begin_sums(laci_code *code, const laci_code_block *code_block) {
   }
 }
 
-static void load_column(laci_code *code, int64_t at_floats) {
+static void write_column_load(laci_code *code, int64_t at_floats) {
   const uint32_t bytes = (uint32_t)(at_floats * (int64_t)sizeof(float));
   const bool near = bytes % VECTOR == 0 && bytes + 2 * VECTOR <= REACH;
   if (!near) laci_arm64_add_number(code, PLACE, AT, bytes);
@@ -93,13 +93,13 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   for (int64_t column = 0; column < code_block->n_columns; column++) {
     const uint32_t rows = code_block->rows[column];
     write_prefetch(code, f, code_block->n_columns, column + 1);
-    if (rows) load_column(code, code_block->column_at[column]);
+    if (rows) write_column_load(code, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) write_term(code, __builtin_ctz(left), n++);
   }
 }
 
-static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_code_block *code_block,
-                     size_t loop) {
+static void write_end_of_tile(laci_code *code, const laci_sparse_frame *f,
+                              const laci_code_block *code_block, size_t loop) {
   const int n = QUARTERS * code_block->n_rows;
   for (int at = 0; at < n; at += 2) laci_arm64_store_pair(code, at, SUMS, at * VECTOR);
   laci_arm64_add_number(code, SUMS, SUMS, (uint32_t)(n * VECTOR));
@@ -115,8 +115,8 @@ static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_cod
 
 void laci_sparse_write_neon(laci_code *code, const laci_sparse_frame *f,
                             const laci_code_block *code_block) {
-  const size_t loop = begin_tile(code);
-  begin_sums(code, code_block);
+  const size_t loop = write_tile_start(code);
+  write_initial_sums(code, code_block);
   write_terms(code, f, code_block);
-  end_tile(code, f, code_block, loop);
+  write_end_of_tile(code, f, code_block, loop);
 }

@@ -14,7 +14,8 @@
 
 /* Makes groups of about equal size. No group has rows of two groups of a convolution. Where several
  * rows share four bytes of a result, each group begins with the first of them. */
-static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse_plan *plan) {
+static bool divide_rows_into_groups(const laci_sparse_product *p, int most_rows,
+                                    laci_sparse_plan *plan) {
   const int64_t unit = laci_sparse_values_per_word(p->values),
                 units = laci_ceil_div(p->rows_together, unit);
   const int64_t each = laci_ceil_div(units, most_rows / unit);
@@ -38,7 +39,7 @@ static int64_t columns_per_block(laci_sparse_values values) {
 }
 
 /* Sets the group's columns: from the first to the last one that any of its rows keeps. */
-static void find_columns(const laci_sparse_product *p, laci_sparse_group *group) {
+static void find_group_columns(const laci_sparse_product *p, laci_sparse_group *group) {
   int64_t first = p->n_columns, last = 0;
   for (int64_t row = group->row_first; row < group->row_first + group->n_rows; row++) {
     const int64_t begin = p->row_begin[row], end = p->row_begin[row + 1];
@@ -59,21 +60,22 @@ static int64_t count_kept(const laci_sparse_plan *plan, const laci_sparse_group 
 
 /* Returns the largest number of code blocks that a group can have. A row has no more terms than it
  * keeps weights. A group without weights has one empty code block, which stores the bias. */
-static int64_t max_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
-                          int64_t terms) {
+static int64_t max_code_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
+                               int64_t terms) {
   const int64_t kept = count_kept(plan, group);
   return kept > terms ? laci_ceil_div(kept, terms) : 1;
 }
 
 /* Finds the columns of all groups, and allocates memory for columns and code blocks. */
-static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_plan *plan) {
+static bool find_columns_of_groups(const laci_sparse_product *p, int terms,
+                                   laci_sparse_plan *plan) {
   int64_t n_columns = 0, n_code_blocks = 0;
   for (int64_t at = 0; at < plan->n_groups; at++) {
     laci_sparse_group *group = &plan->groups[at];
-    find_columns(p, group);
+    find_group_columns(p, group);
     group->rows_at = n_columns;
     n_columns += group->n_columns;
-    n_code_blocks += max_blocks(plan, group, terms);
+    n_code_blocks += max_code_blocks(plan, group, terms);
   }
   plan->rows = laci_alloc((size_t)n_columns, sizeof *plan->rows);
   plan->code_blocks = laci_alloc((size_t)n_code_blocks, sizeof *plan->code_blocks);
@@ -85,7 +87,7 @@ typedef struct marking {
   const laci_sparse_plan *plan;
 } marking;
 
-static void mark_range(int64_t begin, int64_t end, void *context) {
+static void mark_kept_columns(int64_t begin, int64_t end, void *context) {
   const marking *m = context;
   for (int64_t at = begin; at < end; at++) {
     const laci_sparse_group *group = &m->plan->groups[at];
@@ -155,12 +157,12 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
   if (!plan->row_begin) return laci_fail_memory(err, "the plan of a sparse product's code");
   if (p->values == LACI_SPARSE_S8) laci_int8x8_init(&plan->int8x8);
   memcpy(plan->row_begin, p->row_begin, n_begins * sizeof *plan->row_begin);
-  if (!plan_groups(p, cut.rows, plan) || !plan_columns(p, cut.terms, plan)) {
+  if (!divide_rows_into_groups(p, cut.rows, plan) || !find_columns_of_groups(p, cut.terms, plan)) {
     laci_sparse_plan_clear(plan);
     return laci_fail_memory(err, "the plan of a sparse product's code");
   }
   marking m = {p, plan};
-  laci_pool_for(pool, plan->n_groups, 1, mark_range, &m);
+  laci_pool_for(pool, plan->n_groups, 1, mark_kept_columns, &m);
   for (int64_t at = 0; at < plan->n_groups; at++)
     divide_group_into_blocks(plan, &plan->groups[at], cut.terms);
   return LAC_OK;
@@ -179,14 +181,14 @@ typedef struct weights {
   const float *next[LACI_SPARSE_MOST_ROWS];
 } weights;
 
-static float *order_column(uint32_t rows, weights *w, float *to) {
+static float *copy_column_weights(uint32_t rows, weights *w, float *to) {
   for (; rows; rows &= rows - 1) *to++ = *w->next[__builtin_ctz(rows)]++;
   return to;
 }
 
 /* Writes both halves of each term of a block, the low one first. Kept weights are in the order of
  * columns, but a bf16 pair has its own order. nothing: the value for columns that are not kept. */
-static float *order_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
+static float *write_bf16_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
   uint32_t twos[LACI_SPARSE_N_DOTS];
   laci_sparse_find_row_dots(kept, twos);
   for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
@@ -204,9 +206,9 @@ static float *order_halves(const uint32_t *kept, float nothing, weights *w, floa
   return to;
 }
 
-static float *order_block(const uint32_t *kept, weights *w, float *to) {
+static float *write_bf16_weights(const uint32_t *kept, weights *w, float *to) {
   float halves[2 * LACI_SPARSE_BLOCK * LACI_SPARSE_MOST_ROWS];
-  const float *end = order_halves(kept, 0, w, halves);
+  const float *end = write_bf16_halves(kept, 0, w, halves);
   for (const float *at = halves; at < end; at += 2) {
     const uint32_t pair = laci_bf16_pair(at[0], at[1]);
     memcpy(to++, &pair, sizeof pair);
@@ -216,7 +218,8 @@ static float *order_block(const uint32_t *kept, weights *w, float *to) {
 
 /* Writes the weights of an int8x8. The kept weights of each row are first copied out, since a row
  * can have two terms. */
-static float *order_int8x8(const laci_int8x8 *int8x8, const uint32_t *kept, weights *w, float *to) {
+static float *write_int8x8_weights(const laci_int8x8 *int8x8, const uint32_t *kept, weights *w,
+                                   float *to) {
   int8_t taken[LACI_SPARSE_MOST_ROWS][LACI_INT8X8_COLUMNS] = {{0}};
   uint32_t rows[LACI_INT8X8_REGISTERS];
   laci_int8x8_find_rows(int8x8, kept, rows);
@@ -248,19 +251,20 @@ typedef struct ordering {
 } ordering;
 
 /* Writes the weights of a block of columns. */
-static float *order_columns(const ordering *o, const uint32_t *rows, weights *w, float *to) {
+static float *write_ordered_weights(const ordering *o, const uint32_t *rows, weights *w,
+                                    float *to) {
   static const int32_t nowhere = LACI_SPARSE_NOWHERE;
   float nothing;
   switch (o->plan->values) {
-    case LACI_SPARSE_F32: return order_column(rows[0], w, to);
-    case LACI_SPARSE_S8: return order_int8x8(&o->plan->int8x8, rows, w, to);
+    case LACI_SPARSE_F32: return copy_column_weights(rows[0], w, to);
+    case LACI_SPARSE_S8: return write_int8x8_weights(&o->plan->int8x8, rows, w, to);
     default: break;
   }
   memcpy(&nothing, &nowhere, sizeof nothing);
-  return o->halves ? order_halves(rows, nothing, w, to) : order_block(rows, w, to);
+  return o->halves ? write_bf16_halves(rows, nothing, w, to) : write_bf16_weights(rows, w, to);
 }
 
-static void order_range(int64_t begin, int64_t end, void *context) {
+static void order_block_range(int64_t begin, int64_t end, void *context) {
   const ordering *o = context;
   const laci_sparse_plan *plan = o->plan;
   for (int64_t at = begin; at < end; at++) {
@@ -272,7 +276,7 @@ static void order_range(int64_t begin, int64_t end, void *context) {
     weights w;
     for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];
     for (int64_t column = 0; column < group->n_columns; column += columns_per_block(plan->values)) {
-      to = order_columns(o, rows + column, &w, to);
+      to = write_ordered_weights(o, rows + column, &w, to);
     }
   }
 }
@@ -280,7 +284,7 @@ static void order_range(int64_t begin, int64_t end, void *context) {
 void laci_sparse_plan_order_weights(const laci_sparse_plan *plan, const float *weight,
                                     laci_pool *pool, float *to) {
   ordering o = {.plan = plan, .weight = weight, .to = to};
-  laci_pool_for(pool, plan->n_groups, 1, order_range, &o);
+  laci_pool_for(pool, plan->n_groups, 1, order_block_range, &o);
 }
 
 /* Orders indices by the functions that order weights, which only move bits. */
@@ -297,7 +301,7 @@ lac_status laci_sparse_plan_order_places(const laci_sparse_plan *plan,
     memcpy(weight, from->at, (size_t)from->n * sizeof *weight);
     ordering o = {
         .plan = plan, .weight = weight, .to = ordered, .halves = plan->values == LACI_SPARSE_BF16};
-    laci_pool_for(pool, plan->n_groups, 1, order_range, &o);
+    laci_pool_for(pool, plan->n_groups, 1, order_block_range, &o);
     memcpy(to->at, ordered, (size_t)to->n * sizeof *to->at);
   } else {
     laci_free(to->at);

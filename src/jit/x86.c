@@ -48,10 +48,12 @@ static inline void append_word(instruction *l, uint32_t bytes) {
   l->n += 4;
 }
 
-static unsigned bit_of(int number, int at) { return (unsigned)number >> at & 1U; }
-static unsigned inverted_bit(int number, int at) { return bit_of(number, at) ^ 1U; }
+static unsigned get_bit(int number, int at) { return (unsigned)number >> at & 1U; }
+static unsigned inverted_bit(int number, int at) { return get_bit(number, at) ^ 1U; }
 
-static int index_number(laci_x86_memory m) { return m.index == LACI_X86_NONE ? 0 : (int)m.index; }
+static int index_number_or_0(laci_x86_memory m) {
+  return m.index == LACI_X86_NONE ? 0 : (int)m.index;
+}
 
 /* Appends ModRM, SIB and displacement. unit: the bytes that a step of a one-byte displacement
  * stands for. */
@@ -79,8 +81,8 @@ static inline void append_register_operands(instruction *l, int reg, int rm) {
 /* ---- general registers ---- */
 
 static inline void append_rex(instruction *l, bool wide, int reg, int index, int base) {
-  unsigned rex =
-      0x40U | (unsigned)wide << 3 | bit_of(reg, 3) << 2 | bit_of(index, 3) << 1 | bit_of(base, 3);
+  unsigned rex = 0x40U | (unsigned)wide << 3 | get_bit(reg, 3) << 2 | get_bit(index, 3) << 1 |
+                 get_bit(base, 3);
   if (rex != 0x40U) append_byte(l, rex);
 }
 
@@ -88,7 +90,7 @@ static void append_with_memory(laci_code *code, unsigned opcode, laci_x86_reg re
                                laci_x86_memory m) {
   instruction l;
   begin_instruction(code, &l);
-  append_rex(&l, true, (int)reg, index_number(m), (int)m.base);
+  append_rex(&l, true, (int)reg, index_number_or_0(m), (int)m.base);
   append_byte(&l, opcode);
   append_memory_operand(&l, (int)reg, m, 1);
   finish_instruction(code, &l);
@@ -163,7 +165,7 @@ void laci_x86_return(laci_code *code) { laci_code_append(code, "\xC3", 1); }
 static void append_prefetch(laci_code *code, int level, laci_x86_memory address) {
   instruction l;
   begin_instruction(code, &l);
-  append_rex(&l, false, 0, index_number(address), (int)address.base);
+  append_rex(&l, false, 0, index_number_or_0(address), (int)address.base);
   append_byte(&l, 0x0F);
   append_byte(&l, 0x18);
   append_memory_operand(&l, level, address, 1);
@@ -250,7 +252,7 @@ static void append_evex_with_memory(laci_code *code, laci_x86_op op, operands o,
   const encoding *e = &encodings[op];
   instruction l;
   begin_instruction(code, &l);
-  o.not_x = inverted_bit(index_number(m), 3);
+  o.not_x = inverted_bit(index_number_or_0(m), 3);
   o.not_b = inverted_bit((int)m.base, 3);
   append_evex(&l, e, o, how);
   append_memory_operand(&l, o.reg, m, how.broadcast ? 4 : e->unit);
@@ -283,7 +285,7 @@ void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int 
 
 void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
                             laci_x86_memory b) {
-  operands o = {to, a, inverted_bit(index_number(b), 3), inverted_bit((int)b.base, 3)};
+  operands o = {to, a, inverted_bit(index_number_or_0(b), 3), inverted_bit((int)b.base, 3)};
   if (width == LACI_X86_ZMM) {
     append_evex_with_memory(code, op, o, b, (extras){0});
     return;
@@ -301,8 +303,8 @@ void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x8
 
 /* Returns the bits that differ between a multiply-add into register acc and one into register 0:
  * bits of EVEX's first byte and of ModRM. */
-static uint64_t accumulator_bits(int acc) {
-  const unsigned prefix = bit_of(acc, 3) << 7 | bit_of(acc, 4) << 4;
+static uint64_t encode_accumulator(int acc) {
+  const unsigned prefix = get_bit(acc, 3) << 7 | get_bit(acc, 4) << 4;
   return (uint64_t)prefix << 8 | ((uint64_t)acc & 7U) << (40 + 3);
 }
 
@@ -322,7 +324,7 @@ void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, 
   begin_instruction(code, &l);
   uint64_t same = 0;
   append_evex(&l, &encodings[op],
-              (operands){0, a, inverted_bit(index_number(b), 3), inverted_bit((int)b.base, 3)},
+              (operands){0, a, inverted_bit(index_number_or_0(b), 3), inverted_bit((int)b.base, 3)},
               (extras){.broadcast = true});
   append_memory_operand(&l, 0, b, 4);
   const int step_at = 8 * (l.n - 1);
@@ -330,8 +332,8 @@ void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, 
   if (!laci_code_reserve(code, (size_t)n * sizeof same)) return;
   uint8_t *to = code->bytes + code->n;
   for (uint64_t step = (uint64_t)first; accs; accs &= accs - 1, step++, to += l.n) {
-    const uint64_t bytes = (same ^ accumulator_bits(__builtin_ctz(accs))) | (step & 0xFFU)
-                                                                                << step_at;
+    const uint64_t bytes = (same ^ encode_accumulator(__builtin_ctz(accs))) | (step & 0xFFU)
+                                                                                  << step_at;
     memcpy(to, &bytes, sizeof bytes);
   }
   code->n = (size_t)(to - code->bytes);
@@ -346,26 +348,27 @@ void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to)
   append_evex_with_memory(code, LACI_X86_STORE, (operands){.reg = from}, to, (extras){.k = k});
 }
 
-static void load_mask(laci_code *code, const encoding *e, int k, laci_x86_memory from) {
+static void append_mask_load(laci_code *code, const encoding *e, int k, laci_x86_memory from) {
   instruction l;
   begin_instruction(code, &l);
-  append_vex(&l, e,
-             (operands){k, 0, inverted_bit(index_number(from), 3), inverted_bit((int)from.base, 3)},
-             false);
+  append_vex(
+      &l, e,
+      (operands){k, 0, inverted_bit(index_number_or_0(from), 3), inverted_bit((int)from.base, 3)},
+      false);
   append_memory_operand(&l, k, from, 1);
   finish_instruction(code, &l);
 }
 
 void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from) {
-  load_mask(code, &(const encoding){PP_NONE, MAP_0F, 0x90, 0, 0}, k, from);
+  append_mask_load(code, &(const encoding){PP_NONE, MAP_0F, 0x90, 0, 0}, k, from);
 }
 
 void laci_x86_load_word_mask(laci_code *code, int k, laci_x86_memory from) {
-  load_mask(code, &(const encoding){PP_66, MAP_0F, 0x90, 0, 1}, k, from);
+  append_mask_load(code, &(const encoding){PP_66, MAP_0F, 0x90, 0, 1}, k, from);
 }
 
 void laci_x86_load_byte_mask(laci_code *code, int k, laci_x86_memory from) {
-  load_mask(code, &(const encoding){PP_NONE, MAP_0F, 0x90, 0, 1}, k, from);
+  append_mask_load(code, &(const encoding){PP_NONE, MAP_0F, 0x90, 0, 1}, k, from);
 }
 
 void laci_x86_blend_bytes(laci_code *code, int to, int k, int a, int b) {

@@ -22,8 +22,8 @@ typedef struct capture_list {
   size_t n, capacity;
 } capture_list;
 
-static lac_status define_name(capture_list *list, body_scope *body, const char *name,
-                              lac_error *err) {
+static lac_status define_name_in_body(capture_list *list, body_scope *body, const char *name,
+                                      lac_error *err) {
   if (!name || !name[0] || laci_name_find(&body->defined, name) >= 0) return LAC_OK;
   if (laci_name_add(&body->defined, name, 0)) return LAC_OK;
   return laci_fail_memory(err, list->node);
@@ -31,18 +31,18 @@ static lac_status define_name(capture_list *list, body_scope *body, const char *
 
 /** Returns the value of that name outside of all bodies, -1 where there is none. It may be missing,
  * because a body whose nodes are out of order may define the name later. */
-static int find_outer_name(const capture_list *list, const char *name) {
+static int find_value_outside_bodies(const capture_list *list, const char *name) {
   int value;
   return laci_import_find_value(list->im, list->scope, name, &value) ? value : -1;
 }
 
-static lac_status read_name(capture_list *list, const body_scope *body, const char *name,
-                            lac_error *err) {
+static lac_status record_name_if_captured(capture_list *list, const body_scope *body,
+                                          const char *name, lac_error *err) {
   if (!name || !name[0]) return LAC_OK;
   for (; body; body = body->outer) {
     if (laci_name_find(&body->defined, name) >= 0) return LAC_OK;
   }
-  int value = find_outer_name(list, name);
+  int value = find_value_outside_bodies(list, name);
   if (value < 0 || laci_name_find(&list->seen, name) >= 0) return LAC_OK;
   void *array = list->ids;
   bool grown = laci_grow(&array, list->n, &list->capacity, sizeof *list->ids);
@@ -56,64 +56,65 @@ static lac_status read_name(capture_list *list, const body_scope *body, const ch
   return LAC_OK;
 }
 
-static lac_status walk_body(capture_list *list, const Onnx__GraphProto *graph,
-                            const body_scope *outer, lac_error *err);
+static lac_status collect_captures_of_body(capture_list *list, const Onnx__GraphProto *graph,
+                                           const body_scope *outer, lac_error *err);
 
-static lac_status walk_attribute(capture_list *list, const Onnx__AttributeProto *attr,
-                                 const body_scope *outer, lac_error *err) {
-  lac_status st = attr->g ? walk_body(list, attr->g, outer, err) : LAC_OK;
+static lac_status collect_captures_of_attribute(capture_list *list,
+                                                const Onnx__AttributeProto *attr,
+                                                const body_scope *outer, lac_error *err) {
+  lac_status st = attr->g ? collect_captures_of_body(list, attr->g, outer, err) : LAC_OK;
   for (size_t at = 0; at < attr->n_graphs && !st; at++) {
-    st = walk_body(list, attr->graphs[at], outer, err);
+    st = collect_captures_of_body(list, attr->graphs[at], outer, err);
   }
   return st;
 }
 
-static lac_status walk_node(capture_list *list, const Onnx__NodeProto *node, body_scope *body,
-                            lac_error *err) {
+static lac_status collect_captures_of_node(capture_list *list, const Onnx__NodeProto *node,
+                                           body_scope *body, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < node->n_input && !st; at++) {
-    st = read_name(list, body, node->input[at], err);
+    st = record_name_if_captured(list, body, node->input[at], err);
   }
   for (size_t at = 0; at < node->n_attribute && !st; at++) {
-    st = walk_attribute(list, node->attribute[at], body, err);
+    st = collect_captures_of_attribute(list, node->attribute[at], body, err);
   }
   for (size_t at = 0; at < node->n_output && !st; at++) {
-    st = define_name(list, body, node->output[at], err);
+    st = define_name_in_body(list, body, node->output[at], err);
   }
   return st;
 }
 
-static lac_status walk_body(capture_list *list, const Onnx__GraphProto *graph,
-                            const body_scope *outer, lac_error *err) {
+static lac_status collect_captures_of_body(capture_list *list, const Onnx__GraphProto *graph,
+                                           const body_scope *outer, lac_error *err) {
   body_scope body = {.outer = outer};
   lac_status st = LAC_OK;
   for (size_t at = 0; at < graph->n_input && !st; at++) {
-    st = define_name(list, &body, graph->input[at]->name, err);
+    st = define_name_in_body(list, &body, graph->input[at]->name, err);
   }
   for (size_t at = 0; at < graph->n_initializer && !st; at++) {
-    st = define_name(list, &body, graph->initializer[at]->name, err);
+    st = define_name_in_body(list, &body, graph->initializer[at]->name, err);
   }
   for (size_t at = 0; at < graph->n_sparse_initializer && !st; at++) {
     const Onnx__TensorProto *values = graph->sparse_initializer[at]->values;
-    st = define_name(list, &body, values ? values->name : NULL, err);
+    st = define_name_in_body(list, &body, values ? values->name : NULL, err);
   }
   for (size_t at = 0; at < graph->n_node && !st; at++) {
-    st = walk_node(list, graph->node[at], &body, err);
+    st = collect_captures_of_node(list, graph->node[at], &body, err);
   }
   for (size_t at = 0; at < graph->n_output && !st; at++) {
-    st = read_name(list, &body, graph->output[at]->name, err);
+    st = record_name_if_captured(list, &body, graph->output[at]->name, err);
   }
   laci_name_table_clear(&body.defined);
   return st;
 }
 
-lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
-                                const Onnx__NodeProto *node, const int **ids, int *n,
-                                lac_error *err) {
+lac_status laci_import_find_captures(laci_importer *im, const laci_scope *scope,
+                                     const Onnx__NodeProto *node, const int **ids, int *n,
+                                     lac_error *err) {
   capture_list list = {.im = im, .scope = scope, .node = laci_onnx_text_or_empty(node->name)};
   lac_status st = LAC_OK;
   for (size_t at = 0; at < node->n_attribute && !st; at++) {
-    st = walk_attribute(&list, node->attribute[at], NULL, err);
+    st = collect_captures_of_attribute(&list, node->attribute[at], NULL, err);
   }
   int *copy = laci_arena_alloc(&im->scratch, list.n, sizeof *copy);
   if (!st && !copy) st = laci_fail_memory(err, list.node);

@@ -11,7 +11,7 @@
 
 /** Files of IR 1, and some writers, leave out the type; then the type follows from the field that
  * is set. */
-Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeProto *attr) {
+Onnx__AttributeProto__AttributeType laci_import_find_attr_type(const Onnx__AttributeProto *attr) {
   if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return attr->type;
   if (attr->t) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
   if (attr->g) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH;
@@ -24,7 +24,7 @@ Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeP
   return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
 }
 
-Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
+Onnx__AttributeProto *laci_import_find_constant_attr(const Onnx__NodeProto *node) {
   static const char *const names[] = {"value", "value_float", "value_floats", "value_int",
                                       "value_ints"};
   if (laci_onnx_canonical_domain(node->domain)[0] ||
@@ -42,11 +42,12 @@ Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
 }
 
 /** Views a number or a list of numbers in an attribute as a tensor. */
-static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *view, lac_error *err) {
+static lac_status view_numbers_as_tensor(Onnx__AttributeProto *attr, laci_tensor_view *view,
+                                         lac_error *err) {
   int64_t n_floats = (int64_t)attr->n_floats, n_ints = (int64_t)attr->n_ints;
   static const uint8_t nothing[1];
   *view = (laci_tensor_view){.shape = {.rank = 0}};
-  switch (laci_import_attr_type(attr)) {
+  switch (laci_import_find_attr_type(attr)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
       view->dtype = LAC_DTYPE_F32;
       view->source = (laci_source){.kind = LACI_SOURCE_SCALAR, .scalar = &attr->f};
@@ -75,15 +76,15 @@ static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *vie
   return LAC_OK;
 }
 
-lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
-                                const laci_stored *about, bool is_shared, int *value,
-                                lac_error *err) {
+lac_status laci_import_add_constant(laci_importer *im, Onnx__AttributeProto *attr,
+                                    const laci_stored *about, bool is_shared, int *value,
+                                    lac_error *err) {
   laci_tensor_view view;
   int id;
   bool is_tensor =
-      laci_import_attr_type(attr) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR && attr->t;
+      laci_import_find_attr_type(attr) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR && attr->t;
   lac_status st = is_tensor ? laci_onnx_view_tensor(im->file, attr->t, about->name, &view, err)
-                            : view_numbers(attr, &view, err);
+                            : view_numbers_as_tensor(attr, &view, err);
   if (st) return st;
   laci_stored stored = *about;
   stored.dtype = view.dtype;

@@ -13,7 +13,7 @@
 
 /** Is this a name that exporters write for any unknown size? Then equal names do not mean equal
  * sizes. */
-static bool is_no_name(const char *name) {
+static bool is_placeholder_name(const char *name) {
   static const char *const none[] = {"", "?", "-1", "*", "None", "none", "unk", "unknown"};
   for (size_t k = 0; k < sizeof none / sizeof *none; k++)
     if (strcmp(name, none[k]) == 0) return true;
@@ -29,21 +29,21 @@ static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__D
     if (*size >= 0) return LAC_OK;
     return laci_fail(err, LAC_BAD_FILE, "value '%s': %" PRId64 " is no size", name, *size);
   }
-  if (!dim->dim_param || is_no_name(dim->dim_param)) {
-    *size = laci_graph_new_symbol(im->graph);
+  if (!dim->dim_param || is_placeholder_name(dim->dim_param)) {
+    *size = laci_graph_add_symbol(im->graph);
     return LAC_OK;
   }
   int symbol = laci_name_find(&im->symbols, dim->dim_param);
   if (symbol < 0) {
-    symbol = (int)-laci_graph_new_symbol(im->graph);
+    symbol = (int)-laci_graph_add_symbol(im->graph);
     if (!laci_name_add(&im->symbols, dim->dim_param, symbol)) return laci_fail_memory(err, name);
   }
   *size = -symbol;
   return LAC_OK;
 }
 
-lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info, laci_type *type,
-                            lac_error *err) {
+lac_status laci_import_convert_type(laci_importer *im, const Onnx__ValueInfoProto *info,
+                                    laci_type *type, lac_error *err) {
   const char *name = laci_onnx_text_or_empty(info->name);
   const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
   *type = (laci_type){.shape = laci_shape_unknown()};
@@ -68,17 +68,17 @@ lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info,
 lac_status laci_import_declare_type(laci_importer *im, int value, const Onnx__ValueInfoProto *info,
                                     bool in_body, lac_error *err) {
   laci_type type;
-  lac_status st = laci_import_type(im, info, &type, err);
+  lac_status st = laci_import_convert_type(im, info, &type, err);
   for (int axis = 0; in_body && !st && axis < type.shape.rank; axis++) {
-    if (type.shape.dims[axis] < 0) type.shape.dims[axis] = laci_graph_new_symbol(im->graph);
+    if (type.shape.dims[axis] < 0) type.shape.dims[axis] = laci_graph_add_symbol(im->graph);
   }
   laci_value *v = &im->graph->values[value];
   if (!st && !v->is_input && v->stored < 0) v->type = type;
   return st;
 }
 
-lac_status laci_import_initializer(laci_importer *im, Onnx__TensorProto *tensor,
-                                   const laci_stored *about, lac_error *err) {
+lac_status laci_import_add_initializer(laci_importer *im, Onnx__TensorProto *tensor,
+                                       const laci_stored *about, lac_error *err) {
   const char *name = about->name;
   laci_tensor_view view;
   int id;

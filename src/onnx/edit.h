@@ -3,7 +3,7 @@
  * values, removes nodes.
  *
  *   laci_onnx_edit_begin(file, &edit, err)
- *   name = laci_edit_unique_name(edit, "x", "_scale")
+ *   name = laci_edit_make_unique_name(edit, "x", "_scale")
  *   laci_edit_add_tensor(...); laci_edit_add_node(...)
  *   laci_onnx_edit_apply(edit, &graph, err)     the file is changed, and graph is imported from it
  *   laci_onnx_edit_keep(edit) or laci_onnx_edit_undo(edit)
@@ -53,9 +53,9 @@ bool laci_edit_is_stored_or_input(const laci_onnx_edit *edit, const char *value)
 
 /** Returns a name that the file does not have yet: base and suffix, and a number where that name is
  * taken. NULL: no memory. */
-const char *laci_edit_unique_name(laci_onnx_edit *edit, const char *base, const char *suffix);
+const char *laci_edit_make_unique_name(laci_onnx_edit *edit, const char *base, const char *suffix);
 
-/** Adds an initializer. name comes from laci_edit_unique_name, or is a value passed to
+/** Adds an initializer. name comes from laci_edit_make_unique_name, or is a value passed to
  * laci_edit_replace_value. The bytes are copied. */
 LAC_MUST_CHECK lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name,
                                                lac_dtype dtype, const laci_shape *shape,
@@ -75,7 +75,7 @@ LAC_MUST_CHECK lac_status laci_edit_set_input(laci_onnx_edit *edit, const char *
 LAC_MUST_CHECK lac_status laci_edit_drop_attribute(laci_onnx_edit *edit, const char *output,
                                                    const char *name, lac_error *err);
 /** Makes the file import `version` of ai.onnx. The caller makes the nodes fit it. */
-void laci_edit_set_opset(laci_onnx_edit *edit, int64_t version);
+void laci_edit_set_opset_version(laci_onnx_edit *edit, int64_t version);
 /** Removes the node that outputs `output`. The node that outputs its operand `instead`, which
  * nothing else may read, outputs `output` then. Other calls of this edit name that remaining node
  * by `output`. */
@@ -107,8 +107,8 @@ bool laci_edit_find_call_value(const laci_onnx_edit *edit, const char *value,
  * function in the main graph, and that node in *call. If the name was taken, the value that has it
  * is marked laci_value.is_contested. The text is in the edit's arena. NULL: there is no such call,
  * or no memory. */
-const char *laci_edit_call_value_name(laci_onnx_edit *edit, const laci_edit_call_value *value,
-                                      int at, int *call);
+const char *laci_edit_find_call_value_name(laci_onnx_edit *edit, const laci_edit_call_value *value,
+                                           int at, int *call);
 /** Makes the value an input of the function, and this call pass `tensor` for it. The caller must do
  * this for all calls of the function. Nodes and inputs of the function that nothing reads then are
  * removed. */

@@ -12,8 +12,8 @@ typedef laci_edit_applier applier;
 
 /* ---- Memory that is freed when the edit is kept, or when it is undone ---- */
 
-bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
-                           bool is_fresh) {
+bool laci_edit_register_block(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
+                              bool is_fresh) {
   void *array = edit->blocks;
   bool ok = laci_grow(&array, edit->n_blocks, &edit->block_capacity, sizeof *edit->blocks);
   edit->blocks = array;
@@ -23,7 +23,7 @@ bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *
 
 void *laci_edit_alloc_block(laci_onnx_edit *edit, size_t size_bytes) {
   void *block = laci_onnx_block_alloc(size_bytes);
-  if (block && laci_edit_free_at_end(edit, block, NULL, true)) return block;
+  if (block && laci_edit_register_block(edit, block, NULL, true)) return block;
   laci_onnx_block_free(block);
   return NULL;
 }
@@ -41,7 +41,7 @@ lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *place, size_t *co
   bool ok = laci_grow(&array, edit->n_swaps, &edit->swap_capacity, sizeof *edit->swaps);
   edit->swaps = array;
   memcpy(&old, place, sizeof old);
-  if (!ok || (old && !laci_edit_free_at_end(edit, old, NULL, false))) {
+  if (!ok || (old && !laci_edit_register_block(edit, old, NULL, false))) {
     return laci_fail_memory(err, "a change of the file");
   }
   edit->swaps[edit->n_swaps++] = (laci_edit_replaced_array){place, old, fresh, count, *count};
@@ -58,15 +58,15 @@ static bool add_name_once(laci_name_table *table, const char *name, int id) {
 /* ---- Inputs and outputs of nodes that are kept ---- */
 
 /** Returns the index of the node that outputs a value after the edit; -1: none does. */
-static int producer_after_edit(const applier *a, const char *value) {
+static int find_producer_after_edit(const applier *a, const char *value) {
   for (size_t at = 0; at < a->edit->n_removals; at++) {
     if (strcmp(a->edit->removals[at].output, value) == 0)
-      return laci_edit_producer(a->edit, a->edit->removals[at].instead);
+      return laci_edit_find_producer(a->edit, a->edit->removals[at].instead);
   }
-  return laci_edit_producer(a->edit, value);
+  return laci_edit_find_producer(a->edit, value);
 }
 
-static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
+static bool has_redirected_input(const applier *a, const Onnx__NodeProto *node) {
   for (size_t i = 0; i < node->n_input; i++) {
     if (laci_name_find(&a->redirects, node->input[i]) >= 0) return true;
   }
@@ -74,7 +74,7 @@ static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
 }
 
 /** Replaces the node's inputs by a new array of n entries. */
-static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
+static lac_status resize_input_list(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
   size_t old_n = node->n_input;
   char **fresh = laci_edit_alloc_block(a->edit, (n + 1) * sizeof *fresh);
   if (!fresh) return laci_fail_memory(err, "a node's inputs");
@@ -90,9 +90,9 @@ static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, la
 }
 
 /** Replaces the text of an entry of a new array. */
-static lac_status replace_text(applier *a, char **entry, const char *text, lac_error *err) {
+static lac_status replace_name_in_list(applier *a, char **entry, const char *text, lac_error *err) {
   if (!add_name_once(&a->dropped_reads, *entry, 0) ||
-      !laci_edit_free_at_end(a->edit, *entry, NULL, false))
+      !laci_edit_register_block(a->edit, *entry, NULL, false))
     return laci_fail_memory(err, "a node's inputs");
   *entry = laci_edit_copy_text(a->edit, text);
   return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
@@ -102,45 +102,47 @@ static lac_status redirect_values(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->graph->n_node && !st; at++) {
     Onnx__NodeProto *node = a->graph->node[at];
-    if (a->is_removed[at] || !is_redirected(a, node)) continue;
-    st = replace_inputs(a, node, node->n_input, err);
+    if (a->is_removed[at] || !has_redirected_input(a, node)) continue;
+    st = resize_input_list(a, node, node->n_input, err);
     for (size_t i = 0; i < node->n_input && !st; i++) {
       int change = laci_name_find(&a->redirects, node->input[i]);
-      if (change >= 0) st = replace_text(a, &node->input[i], a->edit->changes[change].to, err);
+      if (change >= 0)
+        st = replace_name_in_list(a, &node->input[i], a->edit->changes[change].to, err);
     }
   }
   return st;
 }
 
-static lac_status set_inputs(applier *a, lac_error *err) {
+static lac_status apply_input_changes(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->edit->n_changes && !st; at++) {
     const laci_edit_change *change = &a->edit->changes[at];
     if (!change->node) continue;
-    Onnx__NodeProto *node = a->graph->node[producer_after_edit(a, change->node)];
+    Onnx__NodeProto *node = a->graph->node[find_producer_after_edit(a, change->node)];
     size_t port = (size_t)change->port, n = node->n_input;
-    st = replace_inputs(a, node, port < n ? n : port + 1, err);
-    if (!st) st = replace_text(a, &node->input[port], change->to, err);
+    st = resize_input_list(a, node, port < n ? n : port + 1, err);
+    if (!st) st = replace_name_in_list(a, &node->input[port], change->to, err);
   }
   return st;
 }
 
 /** Removes dropped nodes: the node that computed the operand of one outputs its result instead. */
-static lac_status drop_nodes(applier *a, lac_error *err) {
+static lac_status remove_dropped_nodes(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->edit->n_removals && !st; at++) {
     const laci_edit_removal *removal = &a->edit->removals[at];
-    Onnx__NodeProto *goes = a->graph->node[laci_edit_producer(a->edit, removal->output)];
-    Onnx__NodeProto *stays = a->graph->node[laci_edit_producer(a->edit, removal->instead)];
+    Onnx__NodeProto *goes = a->graph->node[laci_edit_find_producer(a->edit, removal->output)];
+    Onnx__NodeProto *stays = a->graph->node[laci_edit_find_producer(a->edit, removal->instead)];
     char **fresh = laci_edit_alloc_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
-    bool ok = fresh && laci_edit_free_at_end(a->edit, NULL, &goes->base, false);
+    bool ok = fresh && laci_edit_register_block(a->edit, NULL, &goes->base, false);
     for (size_t i = 0; i < goes->n_input && ok; i++)
       ok = add_name_once(&a->dropped_reads, goes->input[i], 0);
     for (size_t i = 0; i < stays->n_output && ok; i++) {
       bool is_it = strcmp(stays->output[i], removal->instead) == 0;
       fresh[i] = is_it ? laci_edit_copy_text(a->edit, removal->output) : stays->output[i];
-      ok = fresh[i] && (!is_it || (add_name_once(&a->dropped_reads, removal->instead, 0) &&
-                                   laci_edit_free_at_end(a->edit, stays->output[i], NULL, false)));
+      ok = fresh[i] &&
+           (!is_it || (add_name_once(&a->dropped_reads, removal->instead, 0) &&
+                       laci_edit_register_block(a->edit, stays->output[i], NULL, false)));
     }
     st = ok ? laci_edit_replace_array(a->edit, &stays->output, &stays->n_output, fresh,
                                       stays->n_output, err)
@@ -151,13 +153,13 @@ static lac_status drop_nodes(applier *a, lac_error *err) {
 
 /* ---- New nodes ---- */
 
-static bool set_text(char **field, const char *text) {
+static bool set_text_field(char **field, const char *text) {
   *field = laci_onnx_block_alloc(strlen(text) + 1);
   if (*field) memcpy(*field, text, strlen(text) + 1);
   return *field != NULL;
 }
 
-static bool set_axis(Onnx__NodeProto *node, int64_t axis) {
+static bool add_axis_attribute(Onnx__NodeProto *node, int64_t axis) {
   node->attribute = laci_onnx_block_alloc(sizeof *node->attribute);
   Onnx__AttributeProto *attr = node->attribute ? laci_onnx_block_alloc(sizeof *attr) : NULL;
   if (!attr) return false;
@@ -166,64 +168,64 @@ static bool set_axis(Onnx__NodeProto *node, int64_t axis) {
   attr->has_type = attr->has_i = true;
   attr->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
   attr->i = axis;
-  return set_text(&attr->name, "axis");
+  return set_text_field(&attr->name, "axis");
 }
 
 /** Creates the message of a new node. Its parts are valid from the start, so that it can be freed
  * at any time. */
-static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
+static Onnx__NodeProto *create_node_message(applier *a, const laci_edit_node *from) {
   Onnx__NodeProto *node = laci_onnx_block_alloc(sizeof *node);
   if (!node) return NULL;
   *node = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
-  if (!laci_edit_free_at_end(a->edit, NULL, &node->base, true)) {
+  if (!laci_edit_register_block(a->edit, NULL, &node->base, true)) {
     laci_onnx_block_free(node);
     return NULL;
   }
-  const char *name = laci_edit_unique_name(a->edit, from->output, "_node");
+  const char *name = laci_edit_make_unique_name(a->edit, from->output, "_node");
   node->input = laci_onnx_block_alloc(LACI_EDIT_INPUTS * sizeof *node->input);
   node->output = laci_onnx_block_alloc(sizeof *node->output);
-  bool ok = name && node->input && node->output && set_text(&node->op_type, from->type) &&
-            set_text(&node->name, name);
+  bool ok = name && node->input && node->output && set_text_field(&node->op_type, from->type) &&
+            set_text_field(&node->name, name);
   for (int i = 0; i < from->n_inputs && ok; i++) {
-    ok = set_text(&node->input[i], from->inputs[i]);
+    ok = set_text_field(&node->input[i], from->inputs[i]);
     node->n_input += ok;
   }
-  if (ok) ok = set_text(&node->output[0], from->output);
+  if (ok) ok = set_text_field(&node->output[0], from->output);
   node->n_output = ok;
-  if (ok && from->has_axis) ok = set_axis(node, from->axis);
+  if (ok && from->has_axis) ok = add_axis_attribute(node, from->axis);
   return ok ? node : NULL;
 }
 
 /** Returns the slot of a new node: twice the index of the node that it is added before, or one more
  * than twice the index of the node that it is added after; -1: before all. */
-static int slot_of(const applier *a, const laci_edit_node *node) {
-  int place = producer_after_edit(a, node->after ? node->after : node->before);
+static int find_slot_of_new_node(const applier *a, const laci_edit_node *node) {
+  int place = find_producer_after_edit(a, node->after ? node->after : node->before);
   if (place < 0) return -1;
   return node->after ? 2 * place + 1 : 2 * place;
 }
 
-static lac_status emit_new_nodes(applier *a, int slot, lac_error *err) {
+static lac_status append_new_nodes_of_slot(applier *a, int slot, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
   for (; a->next < edit->n_nodes; a->next++) {
     const laci_edit_node *node = &edit->nodes[a->order[a->next]];
-    if (slot_of(a, node) > slot) break;
-    a->list[a->n_list] = new_node(a, node);
+    if (find_slot_of_new_node(a, node) > slot) break;
+    a->list[a->n_list] = create_node_message(a, node);
     if (!a->list[a->n_list++]) return laci_fail_memory(err, "a new node");
   }
   return LAC_OK;
 }
 
 /** Returns new nodes sorted by slot; in one slot, in the order in which they were added. */
-static size_t *sort_nodes(const applier *a) {
+static size_t *sort_new_nodes_by_slot(const applier *a) {
   const laci_onnx_edit *edit = a->edit;
   size_t n_slots = 2 * a->graph->n_node + 2, at = 0;
   size_t *first = laci_alloc(n_slots + 1, sizeof *first);
   size_t *order = laci_alloc(edit->n_nodes + 1, sizeof *order);
   for (size_t k = 0; first && order && k < edit->n_nodes; k++)
-    first[slot_of(a, &edit->nodes[k]) + 2]++;
+    first[find_slot_of_new_node(a, &edit->nodes[k]) + 2]++;
   for (size_t s = 1; first && order && s <= n_slots; s++) first[s] += first[s - 1];
   for (at = 0; first && order && at < edit->n_nodes; at++)
-    order[first[slot_of(a, &edit->nodes[at]) + 1]++] = at;
+    order[first[find_slot_of_new_node(a, &edit->nodes[at]) + 1]++] = at;
   if (!first) {
     laci_free(order);
     order = NULL;
@@ -232,17 +234,17 @@ static size_t *sort_nodes(const applier *a) {
   return order;
 }
 
-static lac_status place_nodes(applier *a, lac_error *err) {
+static lac_status rebuild_node_list(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
-  a->order = sort_nodes(a);
+  a->order = sort_new_nodes_by_slot(a);
   a->list =
       laci_edit_alloc_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
   lac_status st = a->list && a->order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
-  if (!st) st = emit_new_nodes(a, -1, err);
+  if (!st) st = append_new_nodes_of_slot(a, -1, err);
   for (size_t at = 0; at < graph->n_node && !st; at++) {
-    st = emit_new_nodes(a, (int)(2 * at), err);
+    st = append_new_nodes_of_slot(a, (int)(2 * at), err);
     if (!st && !a->is_removed[at]) a->list[a->n_list++] = graph->node[at];
-    if (!st) st = emit_new_nodes(a, (int)(2 * at + 1), err);
+    if (!st) st = append_new_nodes_of_slot(a, (int)(2 * at + 1), err);
   }
   laci_free(a->order);
   return st ? st
@@ -252,7 +254,7 @@ static lac_status place_nodes(applier *a, lac_error *err) {
 
 /* ---- Stored tensors that nothing reads any more ---- */
 
-static bool note_read(applier *a, const Onnx__GraphProto *graph) {
+static bool mark_names_read_in_graph(applier *a, const Onnx__GraphProto *graph) {
   bool ok = true;
   for (size_t at = 0; at < graph->n_output && ok; at++)
     ok = add_name_once(&a->read, graph->output[at]->name, 0);
@@ -262,14 +264,16 @@ static bool note_read(applier *a, const Onnx__GraphProto *graph) {
       ok = add_name_once(&a->read, node->input[i], 0);
     for (size_t i = 0; i < node->n_attribute && ok; i++) {
       const Onnx__AttributeProto *attr = node->attribute[i];
-      if (attr->g) ok = note_read(a, attr->g);
-      for (size_t k = 0; k < attr->n_graphs && ok; k++) ok = note_read(a, attr->graphs[k]);
+      if (attr->g) ok = mark_names_read_in_graph(a, attr->g);
+      for (size_t k = 0; k < attr->n_graphs && ok; k++)
+        ok = mark_names_read_in_graph(a, attr->graphs[k]);
     }
   }
   return ok;
 }
 
-static bool note_bindings(applier *a, Onnx__StringStringEntryProto *const *bindings, size_t n) {
+static bool mark_bound_names_read(applier *a, Onnx__StringStringEntryProto *const *bindings,
+                                  size_t n) {
   bool ok = true;
   for (size_t at = 0; at < n && ok; at++)
     ok = add_name_once(&a->read, bindings[at]->key, 0) &&
@@ -278,7 +282,7 @@ static bool note_bindings(applier *a, Onnx__StringStringEntryProto *const *bindi
 }
 
 /** Marks the values that the file names outside of the network's nodes (ties.c) as read. */
-static bool note_names_used(applier *a, const Onnx__ModelProto *model) {
+static bool mark_names_used_elsewhere(applier *a, const Onnx__ModelProto *model) {
   bool ok = true;
   for (size_t at = 0; at < model->graph->n_quantization_annotation && ok; at++) {
     const Onnx__TensorAnnotation *note_of = model->graph->quantization_annotation[at];
@@ -288,44 +292,45 @@ static bool note_names_used(applier *a, const Onnx__ModelProto *model) {
   }
   for (size_t at = 0; at < model->n_training_info && ok; at++) {
     const Onnx__TrainingInfoProto *info = model->training_info[at];
-    ok = (!info->initialization || note_read(a, info->initialization)) &&
-         (!info->algorithm || note_read(a, info->algorithm)) &&
-         note_bindings(a, info->initialization_binding, info->n_initialization_binding) &&
-         note_bindings(a, info->update_binding, info->n_update_binding);
+    ok = (!info->initialization || mark_names_read_in_graph(a, info->initialization)) &&
+         (!info->algorithm || mark_names_read_in_graph(a, info->algorithm)) &&
+         mark_bound_names_read(a, info->initialization_binding, info->n_initialization_binding) &&
+         mark_bound_names_read(a, info->update_binding, info->n_update_binding);
   }
   return ok;
 }
 
-static bool is_unread(const applier *a, const char *name) {
+static bool is_name_unread(const applier *a, const char *name) {
   return name && laci_name_find(&a->dropped_reads, name) >= 0 && laci_name_find(&a->read, name) < 0;
 }
 
-static lac_status drop_constants(applier *a, lac_error *err) {
+static lac_status remove_unread_constants(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   size_t n = 0;
   Onnx__NodeProto **list = laci_edit_alloc_block(a->edit, (graph->n_node + 1) * sizeof *list);
   if (!list) return laci_fail_memory(err, "the nodes of the file");
   for (size_t at = 0; at < graph->n_node; at++) {
     Onnx__NodeProto *node = graph->node[at];
-    bool goes = laci_import_constant_attr(node) && is_unread(a, node->output[0]);
+    bool goes = laci_import_find_constant_attr(node) && is_name_unread(a, node->output[0]);
     if (!goes) list[n++] = node;
-    else if (!laci_edit_free_at_end(a->edit, NULL, &node->base, false))
+    else if (!laci_edit_register_block(a->edit, NULL, &node->base, false))
       return laci_fail_memory(err, "the nodes of the file");
   }
   return laci_edit_replace_array(a->edit, &graph->node, &graph->n_node, list, n, err);
 }
 
-static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
+static Onnx__TensorProto *create_tensor_message(applier *a, const laci_edit_tensor *from) {
   Onnx__TensorProto *tensor = laci_onnx_block_alloc(sizeof *tensor);
   if (!tensor) return NULL;
   *tensor = (Onnx__TensorProto)ONNX__TENSOR_PROTO__INIT;
-  if (!laci_edit_free_at_end(a->edit, NULL, &tensor->base, true)) {
+  if (!laci_edit_register_block(a->edit, NULL, &tensor->base, true)) {
     laci_onnx_block_free(tensor);
     return NULL;
   }
   tensor->dims = laci_onnx_block_alloc((size_t)from->shape.rank * sizeof *tensor->dims);
   tensor->raw_data.data = laci_onnx_block_alloc(from->size_bytes);
-  if (!tensor->dims || !tensor->raw_data.data || !set_text(&tensor->name, from->name)) return NULL;
+  if (!tensor->dims || !tensor->raw_data.data || !set_text_field(&tensor->name, from->name))
+    return NULL;
   tensor->n_dims = (size_t)from->shape.rank;
   for (int axis = 0; axis < from->shape.rank; axis++) tensor->dims[axis] = from->shape.dims[axis];
   tensor->has_data_type = tensor->has_raw_data = true;
@@ -335,7 +340,7 @@ static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
   return tensor;
 }
 
-static lac_status place_tensors(applier *a, lac_error *err) {
+static lac_status rebuild_initializer_list(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   size_t n = 0;
   Onnx__TensorProto **list = laci_edit_alloc_block(
@@ -343,18 +348,18 @@ static lac_status place_tensors(applier *a, lac_error *err) {
   bool ok = list != NULL;
   for (size_t at = 0; at < graph->n_initializer && ok; at++) {
     Onnx__TensorProto *tensor = graph->initializer[at];
-    if (!is_unread(a, tensor->name)) list[n++] = tensor;
-    else ok = laci_edit_free_at_end(a->edit, NULL, &tensor->base, false);
+    if (!is_name_unread(a, tensor->name)) list[n++] = tensor;
+    else ok = laci_edit_register_block(a->edit, NULL, &tensor->base, false);
   }
   for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
-    list[n] = new_tensor(a, &a->edit->tensors[at]);
+    list[n] = create_tensor_message(a, &a->edit->tensors[at]);
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the stored tensors of the file");
   return laci_edit_replace_array(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
 }
 
-static bool set_type(Onnx__ValueInfoProto *info, const laci_edit_tensor *from) {
+static bool set_type_from_tensor(Onnx__ValueInfoProto *info, const laci_edit_tensor *from) {
   info->type = laci_onnx_block_alloc(sizeof *info->type);
   if (!info->type) return false;
   *info->type = (Onnx__TypeProto)ONNX__TYPE_PROTO__INIT;
@@ -380,19 +385,19 @@ static bool set_type(Onnx__ValueInfoProto *info, const laci_edit_tensor *from) {
   return shape->dim != NULL;
 }
 
-static Onnx__ValueInfoProto *new_type(applier *a, const laci_edit_tensor *from) {
+static Onnx__ValueInfoProto *create_type_message(applier *a, const laci_edit_tensor *from) {
   Onnx__ValueInfoProto *info = laci_onnx_block_alloc(sizeof *info);
   if (!info) return NULL;
   *info = (Onnx__ValueInfoProto)ONNX__VALUE_INFO_PROTO__INIT;
-  if (!laci_edit_free_at_end(a->edit, NULL, &info->base, true)) {
+  if (!laci_edit_register_block(a->edit, NULL, &info->base, true)) {
     laci_onnx_block_free(info);
     return NULL;
   }
-  return set_text(&info->name, from->name) && set_type(info, from) ? info : NULL;
+  return set_text_field(&info->name, from->name) && set_type_from_tensor(info, from) ? info : NULL;
 }
 
 /** Lists each new stored tensor as an input too, as files of old IR versions must. */
-static lac_status list_tensors(applier *a, lac_error *err) {
+static lac_status list_new_tensors_as_inputs(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   if (a->edit->n_tensors == 0 || a->edit->file->model->ir_version >= LACI_FIRST_IR_WITH_DEFAULTS)
     return LAC_OK;
@@ -402,7 +407,7 @@ static lac_status list_tensors(applier *a, lac_error *err) {
   bool ok = list != NULL;
   if (ok && n) memcpy(list, graph->input, n * sizeof *list);
   for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
-    list[n] = new_type(a, &a->edit->tensors[at]);
+    list[n] = create_type_message(a, &a->edit->tensors[at]);
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the inputs of the file");
@@ -411,14 +416,14 @@ static lac_status list_tensors(applier *a, lac_error *err) {
 
 /** Removes declared types of values that no longer exist. In files of old IR versions, also inputs
  * that list removed stored tensors. */
-static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *n_types,
-                             lac_error *err) {
+static lac_status remove_types_of_missing_values(applier *a, Onnx__ValueInfoProto ***types,
+                                                 size_t *n_types, lac_error *err) {
   size_t n = 0;
   Onnx__ValueInfoProto **list = laci_edit_alloc_block(a->edit, (*n_types + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < *n_types && ok; at++) {
-    if (!is_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];
-    else ok = laci_edit_free_at_end(a->edit, NULL, &(*types)[at]->base, false);
+    if (!is_name_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];
+    else ok = laci_edit_register_block(a->edit, NULL, &(*types)[at]->base, false);
   }
   if (!ok) return laci_fail_memory(err, "the types of the file");
   return laci_edit_replace_array(a->edit, types, n_types, list, n, err);
@@ -426,7 +431,8 @@ static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *
 
 /* ---- Data files ---- */
 
-static lac_status note_tensor(Onnx__TensorProto *tensor, void *context, lac_error *err) {
+static lac_status mark_external_tensor_as_present(Onnx__TensorProto *tensor, void *context,
+                                                  lac_error *err) {
   applier *a = context;
   laci_external *external = laci_onnx_find_external(a->edit->file, tensor);
   (void)err;
@@ -436,7 +442,7 @@ static lac_status note_tensor(Onnx__TensorProto *tensor, void *context, lac_erro
 
 /** Removes the records of removed tensors from their data files, which are written without their
  * bytes from now on. */
-static lac_status drop_external_records(applier *a, lac_error *err) {
+static lac_status remove_records_of_removed_tensors(applier *a, lac_error *err) {
   laci_onnx *file = a->edit->file;
   laci_onnx_edit *edit = a->edit;
   lac_status st = LAC_OK;
@@ -455,7 +461,8 @@ static lac_status drop_external_records(applier *a, lac_error *err) {
   }
   for (size_t at = 0; at < edit->n_blocks && !st; at++) {
     const laci_edit_block *b = &edit->blocks[at];
-    if (b->message && !b->is_fresh) st = laci_onnx_visit_tensors(b->message, note_tensor, a, err);
+    if (b->message && !b->is_fresh)
+      st = laci_onnx_visit_tensors(b->message, mark_external_tensor_as_present, a, err);
   }
   size_t n = 0;
   laci_external *all = file->externals;
@@ -475,9 +482,9 @@ static lac_status drop_external_records(applier *a, lac_error *err) {
 
 /* ---- Applying the whole edit ---- */
 
-static lac_status prepare_edit(applier *a, lac_error *err) {
+static lac_status mark_removals_and_redirects(applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
-  bool ok = note_names_used(a, edit->file->model);
+  bool ok = mark_names_used_elsewhere(a, edit->file->model);
   a->is_removed = laci_alloc(a->graph->n_node + 1, sizeof *a->is_removed);
   if (!a->is_removed) return laci_fail_memory(err, "a change of the file");
   for (size_t at = 0; at < edit->n_changes && ok; at++) {
@@ -485,30 +492,32 @@ static lac_status prepare_edit(applier *a, lac_error *err) {
     if (change->from) ok = add_name_once(&a->redirects, change->from, (int)at);
   }
   for (size_t at = 0; at < edit->n_removals; at++)
-    a->is_removed[laci_edit_producer(edit, edit->removals[at].output)] = true;
+    a->is_removed[laci_edit_find_producer(edit, edit->removals[at].output)] = true;
   return ok ? LAC_OK : laci_fail_memory(err, "a change of the file");
 }
 
 lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_error *err) {
   applier a = {.edit = edit, .graph = edit->file->model->graph};
   *graph = NULL;
-  lac_status st = prepare_edit(&a, err);
-  if (!st) st = laci_edit_change_opset(&a, err);
-  if (!st) st = drop_nodes(&a, err);
-  if (!st && edit->n_replaced) st = laci_edit_drop_replaced(&a, err);
-  if (!st && edit->n_inner) st = laci_edit_change_functions(&a, err);
+  lac_status st = mark_removals_and_redirects(&a, err);
+  if (!st) st = laci_edit_apply_attribute_and_opset_changes(&a, err);
+  if (!st) st = remove_dropped_nodes(&a, err);
+  if (!st && edit->n_replaced) st = laci_edit_mark_replaced_nodes(&a, err);
+  if (!st && edit->n_inner) st = laci_edit_apply_function_changes(&a, err);
   if (!st) st = redirect_values(&a, err);
-  if (!st) st = set_inputs(&a, err);
-  if (!st) st = place_nodes(&a, err);
-  if (!st && !note_read(&a, a.graph)) st = laci_fail_memory(err, "a change of the file");
-  if (!st) st = drop_constants(&a, err);
-  if (!st) st = place_tensors(&a, err);
-  if (!st) st = list_tensors(&a, err);
-  if (!st) st = drop_types(&a, &a.graph->value_info, &a.graph->n_value_info, err);
-  if (!st) st = drop_types(&a, &a.graph->input, &a.graph->n_input, err);
-  if (!st) st = drop_external_records(&a, err);
+  if (!st) st = apply_input_changes(&a, err);
+  if (!st) st = rebuild_node_list(&a, err);
+  if (!st && !mark_names_read_in_graph(&a, a.graph))
+    st = laci_fail_memory(err, "a change of the file");
+  if (!st) st = remove_unread_constants(&a, err);
+  if (!st) st = rebuild_initializer_list(&a, err);
+  if (!st) st = list_new_tensors_as_inputs(&a, err);
+  if (!st)
+    st = remove_types_of_missing_values(&a, &a.graph->value_info, &a.graph->n_value_info, err);
+  if (!st) st = remove_types_of_missing_values(&a, &a.graph->input, &a.graph->n_input, err);
+  if (!st) st = remove_records_of_removed_tensors(&a, err);
   if (!st) st = laci_onnx_import(edit->file, graph, err);
-  if (st) laci_edit_restore(edit);
+  if (st) laci_edit_restore_arrays(edit);
   laci_name_table_clear(&a.redirects);
   laci_name_table_clear(&a.dropped_reads);
   laci_name_table_clear(&a.read);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void laci_edit_restore(laci_onnx_edit *edit) {
+void laci_edit_restore_arrays(laci_onnx_edit *edit) {
   while (edit->n_swaps > 0) {
     const laci_edit_replaced_array *s = &edit->swaps[--edit->n_swaps];
     memcpy(s->place, &s->old, sizeof s->old);
@@ -22,7 +22,7 @@ void laci_edit_restore(laci_onnx_edit *edit) {
 }
 
 /** Frees the blocks that this end does not need, and the edit. */
-static void end_edit(laci_onnx_edit *edit, bool keeps) {
+static void free_blocks_and_edit(laci_onnx_edit *edit, bool keeps) {
   for (size_t at = 0; at < edit->n_blocks; at++) {
     const laci_edit_block *b = &edit->blocks[at];
     if (b->is_fresh == keeps) continue;
@@ -48,11 +48,11 @@ static void end_edit(laci_onnx_edit *edit, bool keeps) {
 }
 
 void laci_onnx_edit_keep(laci_onnx_edit *edit) {
-  if (edit) end_edit(edit, true);
+  if (edit) free_blocks_and_edit(edit, true);
 }
 
 void laci_onnx_edit_undo(laci_onnx_edit *edit) {
   if (!edit) return;
-  laci_edit_restore(edit);
-  end_edit(edit, false);
+  laci_edit_restore_arrays(edit);
+  free_blocks_and_edit(edit, false);
 }

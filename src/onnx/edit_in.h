@@ -96,24 +96,25 @@ typedef struct laci_edit_applier {
 
 /** Frees a block (or a message) at one end of the edit: is_fresh: at undo, else at keep. Returns
  * false without memory; then the caller still owns the block. */
-bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
-                           bool is_fresh);
+bool laci_edit_register_block(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
+                              bool is_fresh);
 void *laci_edit_alloc_block(laci_onnx_edit *edit, size_t size_bytes);
 char *laci_edit_copy_text(laci_onnx_edit *edit, const char *text);
 /** Replaces the array at *place, which has *count entries, by the array `fresh` of n entries. */
 LAC_MUST_CHECK lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *place, size_t *count,
                                                   void *fresh, size_t n, lac_error *err);
 /** Makes all changes that laci_edit_replace_call_value collected (edit_function.c). */
-LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_apply_function_changes(laci_edit_applier *a, lac_error *err);
 /** Removes attributes, and sets the opset (edit_opset.c). */
-LAC_MUST_CHECK lac_status laci_edit_change_opset(laci_edit_applier *a, lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_apply_attribute_and_opset_changes(laci_edit_applier *a,
+                                                                      lac_error *err);
 /** Marks the nodes that are to be removed because their values are replaced, and adds the names
  * that they read to dropped_reads (edit_replace.c). */
-LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_mark_replaced_nodes(laci_edit_applier *a, lac_error *err);
 
 /** Returns the index of the node of the main graph that outputs the value; -1: none does. */
-int laci_edit_producer(const laci_onnx_edit *edit, const char *value);
+int laci_edit_find_producer(const laci_onnx_edit *edit, const char *value);
 /** Restores all arrays of the message to what they were before the edit was applied. */
-void laci_edit_restore(laci_onnx_edit *edit);
+void laci_edit_restore_arrays(laci_onnx_edit *edit);
 
 #endif

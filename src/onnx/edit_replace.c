@@ -14,7 +14,7 @@ typedef struct reads {
   size_t n_names, capacity;
 } reads;
 
-static bool count_read(reads *r, const char *name) {
+static bool count_read_of_name(reads *r, const char *name) {
   if (!name || !name[0]) return true;
   int id = laci_name_find(&r->ids, name);
   if (id < 0) {
@@ -29,16 +29,18 @@ static bool count_read(reads *r, const char *name) {
   return true;
 }
 
-static bool count_all_reads(reads *r, const Onnx__GraphProto *graph) {
+static bool count_reads_of_graph(reads *r, const Onnx__GraphProto *graph) {
   bool ok = true;
-  for (size_t at = 0; at < graph->n_output && ok; at++) ok = count_read(r, graph->output[at]->name);
+  for (size_t at = 0; at < graph->n_output && ok; at++)
+    ok = count_read_of_name(r, graph->output[at]->name);
   for (size_t at = 0; at < graph->n_node && ok; at++) {
     const Onnx__NodeProto *node = graph->node[at];
-    for (size_t i = 0; i < node->n_input && ok; i++) ok = count_read(r, node->input[i]);
+    for (size_t i = 0; i < node->n_input && ok; i++) ok = count_read_of_name(r, node->input[i]);
     for (size_t i = 0; i < node->n_attribute && ok; i++) {
       const Onnx__AttributeProto *attr = node->attribute[i];
-      if (attr->g) ok = count_all_reads(r, attr->g);
-      for (size_t k = 0; k < attr->n_graphs && ok; k++) ok = count_all_reads(r, attr->graphs[k]);
+      if (attr->g) ok = count_reads_of_graph(r, attr->g);
+      for (size_t k = 0; k < attr->n_graphs && ok; k++)
+        ok = count_reads_of_graph(r, attr->graphs[k]);
     }
   }
   return ok;
@@ -52,19 +54,19 @@ typedef struct leaving {
   size_t n;
 } leaving;
 
-static bool is_read(const leaving *l, const char *name) {
+static bool is_name_read(const leaving *l, const char *name) {
   int id = laci_name_find(&l->r.ids, name);
   return (id >= 0 && l->r.n[id] > 0) || laci_name_find(&l->a->read, name) >= 0;
 }
 
 static bool is_unread_node(const leaving *l, const Onnx__NodeProto *node) {
   for (size_t i = 0; i < node->n_output; i++) {
-    if (node->output[i][0] && is_read(l, node->output[i])) return false;
+    if (node->output[i][0] && is_name_read(l, node->output[i])) return false;
   }
   return true;
 }
 
-static void remove_node(leaving *l, int place) {
+static void mark_node_removed(leaving *l, int place) {
   if (place < 0 || l->a->is_removed[place]) return;
   l->a->is_removed[place] = true;
   l->stack[l->n++] = place;
@@ -72,29 +74,30 @@ static void remove_node(leaving *l, int place) {
 
 /** Decreases the counts of the names that the node read; nodes whose outputs are not read any more
  * may be removed too. */
-static bool dropped_reads(leaving *l, const Onnx__NodeProto *node) {
+static bool subtract_reads_of_node(leaving *l, const Onnx__NodeProto *node) {
   for (size_t i = 0; i < node->n_input; i++) {
     const char *name = node->input[i];
     int id = name[0] ? laci_name_find(&l->r.ids, name) : -1;
     if (id < 0) continue;
     bool known = laci_name_find(&l->a->dropped_reads, name) >= 0;
     if (!known && !laci_name_add(&l->a->dropped_reads, name, 0)) return false;
-    int producer = laci_edit_producer(l->a->edit, name);
+    int producer = laci_edit_find_producer(l->a->edit, name);
     if (--l->r.n[id] == 0 && producer >= 0 && is_unread_node(l, l->a->graph->node[producer]))
-      remove_node(l, producer);
+      mark_node_removed(l, producer);
   }
   return true;
 }
 
-lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err) {
+lac_status laci_edit_mark_replaced_nodes(laci_edit_applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
   leaving l = {.a = a, .stack = laci_alloc(a->graph->n_node + 1, sizeof *l.stack)};
-  bool ok = l.stack && count_all_reads(&l.r, a->graph);
+  bool ok = l.stack && count_reads_of_graph(&l.r, a->graph);
   for (size_t at = 0; at < edit->n_replaced && ok; at++)
-    remove_node(&l, laci_edit_producer(edit, edit->replaced[at]));
+    mark_node_removed(&l, laci_edit_find_producer(edit, edit->replaced[at]));
   while (ok && l.n > 0) {
     Onnx__NodeProto *node = a->graph->node[l.stack[--l.n]];
-    ok = laci_edit_free_at_end(a->edit, NULL, &node->base, false) && dropped_reads(&l, node);
+    ok = laci_edit_register_block(a->edit, NULL, &node->base, false) &&
+         subtract_reads_of_node(&l, node);
   }
   laci_name_table_clear(&l.r.ids);
   laci_free(l.r.n);

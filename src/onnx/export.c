@@ -39,7 +39,7 @@ static lac_status widen_elements(laci_export *x, const laci_stored *stored, cons
   return LAC_OK;
 }
 
-static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_error *err) {
+static lac_status patch_stored_tensor(laci_export *x, const laci_stored *stored, lac_error *err) {
   const laci_source *source = stored->source;
   void *bytes = stored->owned;
   uint64_t n = stored->size_bytes;
@@ -47,14 +47,15 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
   if (source->per_byte) {
     bytes = laci_onnx_pack_elements(&x->arena, stored->dtype, bytes, n);
     if (!bytes) return laci_fail_memory(err, stored->name);
-    (void)laci_onnx_bytes_in_file(stored->dtype, (int64_t)n, &n);
+    (void)laci_onnx_count_packed_bytes(stored->dtype, (int64_t)n, &n);
   }
   switch (source->kind) {
-    case LACI_SOURCE_ARRAY: return laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
-    case LACI_SOURCE_SCALAR: return laci_export_patch(x, source->scalar, bytes, n, err);
+    case LACI_SOURCE_ARRAY:
+      return laci_export_patch_bytes(x, source->array, &bytes, sizeof bytes, err);
+    case LACI_SOURCE_SCALAR: return laci_export_patch_bytes(x, source->scalar, bytes, n, err);
     case LACI_SOURCE_WIDENED: {
       lac_status st = widen_elements(x, stored, bytes, n, &bytes, err);
-      return st ? st : laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
+      return st ? st : laci_export_patch_bytes(x, source->array, &bytes, sizeof bytes, err);
     }
     case LACI_SOURCE_EXTERNAL:
       source->external->fresh = bytes;
@@ -71,10 +72,10 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
   Onnx__ModelProto *model = x->file->model;
   Onnx__StringStringEntryProto **entries;
   size_t n;
-  if (!laci_class_names_have_changed(model, graph)) return LAC_OK;
-  lac_status st = laci_metadata_with_classes(&x->arena, model, graph, &entries, &n, err);
-  if (!st) st = laci_export_patch(x, &model->metadata_props, &entries, sizeof entries, err);
-  return st ? st : laci_export_patch(x, &model->n_metadata_props, &n, sizeof n, err);
+  if (!laci_metadata_has_other_class_names(model, graph)) return LAC_OK;
+  lac_status st = laci_metadata_build_with_class_names(&x->arena, model, graph, &entries, &n, err);
+  if (!st) st = laci_export_patch_bytes(x, &model->metadata_props, &entries, sizeof entries, err);
+  return st ? st : laci_export_patch_bytes(x, &model->n_metadata_props, &n, sizeof n, err);
 }
 
 /* ---- Writing ---- */
@@ -90,7 +91,7 @@ static lac_status commit_files(laci_export *x, laci_writer *model, lac_error *er
 }
 
 /** Lists the files that were read, which must not be replaced, whatever the path. */
-static lac_status list_inputs(laci_export *x, lac_error *err) {
+static lac_status list_source_files(laci_export *x, lac_error *err) {
   const laci_onnx *file = x->file;
   x->inputs = laci_arena_alloc(&x->arena, file->n_data_files + 1, sizeof *x->inputs);
   x->names = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->names);
@@ -106,7 +107,7 @@ static lac_status list_inputs(laci_export *x, lac_error *err) {
   return LAC_OK;
 }
 
-static bool is_file(const laci_reader *reader, const struct stat *found) {
+static bool is_reader_of_file(const laci_reader *reader, const struct stat *found) {
   const laci_file_id *id = laci_reader_id(reader);
   return id && id->device == found->st_dev && id->inode == found->st_ino;
 }
@@ -114,18 +115,18 @@ static bool is_file(const laci_reader *reader, const struct stat *found) {
 bool laci_onnx_is_source_file(const laci_onnx *file, const char *path) {
   struct stat found;
   if (stat(path, &found) != 0) return false;
-  bool reads = is_file(file->reader, &found);
+  bool reads = is_reader_of_file(file->reader, &found);
   for (size_t at = 0; at < file->n_data_files; at++) {
-    reads |= is_file(file->data_files[at].reader, &found);
+    reads |= is_reader_of_file(file->data_files[at].reader, &found);
   }
   return reads;
 }
 
-const char *laci_onnx_data_file(const laci_onnx *file, int at) {
+const char *laci_onnx_data_file_location(const laci_onnx *file, int at) {
   return at >= 0 && (size_t)at < file->n_data_files ? file->data_files[at].location : NULL;
 }
 
-static void clear_marks(laci_onnx *file) {
+static void clear_save_marks(laci_onnx *file) {
   for (size_t at = 0; at < file->n_externals; at++) {
     file->externals[at].fresh = NULL;
     file->externals[at].moved = file->externals[at].spilled = false;
@@ -138,20 +139,20 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   laci_writer *model = NULL;
   laci_file_set set;
   laci_file_set_begin(&set);
-  lac_status st = list_inputs(&x, err);
+  lac_status st = list_source_files(&x, err);
   if (!st) {
     laci_write_options options = {.force = force, .keep = x.inputs, .n_keep = x.n_inputs};
     st = laci_writer_open(path, &options, &model, err);
   }
   for (int at = 0; at < graph->n_stored && !st; at++) {
-    st = patch_stored(&x, &graph->stored[at], err);
+    st = patch_stored_tensor(&x, &graph->stored[at], err);
   }
   if (!st) st = patch_metadata(&x, graph, err);
   if (!st) st = laci_export_write_data(&x, err);
   if (!st) st = laci_export_write_message(&x, model, err);
   if (!st) st = commit_files(&x, model, err);
-  laci_export_undo(&x);
-  clear_marks(file);
+  laci_export_undo_patches(&x);
+  clear_save_marks(file);
   for (size_t at = 0; x.writers && at < file->n_data_files; at++)
     laci_writer_destroy(x.writers[at]);
   laci_writer_destroy(model);
@@ -170,10 +171,10 @@ lac_status laci_onnx_save_stream(laci_onnx *file, const laci_graph *graph, lac_w
   const laci_onnx_message message = {&file->model->base, laci_onnx_byte_source(file), x.path};
   lac_status st = LAC_OK;
   for (int at = 0; at < graph->n_stored && !st; at++) {
-    st = patch_stored(&x, &graph->stored[at], err);
+    st = patch_stored_tensor(&x, &graph->stored[at], err);
   }
   if (!st) st = laci_onnx_serialize(&message, put, context, err);
-  laci_export_undo(&x);
+  laci_export_undo_patches(&x);
   laci_free(x.patches);
   laci_arena_clear(&x.arena);
   return st;

@@ -32,10 +32,10 @@ typedef struct laci_export {
 } laci_export;
 
 /** Replaces up to 8 bytes of the message until the save is over. */
-LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const void *bytes,
-                                            size_t size_bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_export_patch_bytes(laci_export *x, void *place, const void *bytes,
+                                                  size_t size_bytes, lac_error *err);
 /** Undoes all patches. */
-void laci_export_undo(laci_export *x);
+void laci_export_undo_patches(laci_export *x);
 
 /** Writes the message as it is now, and finishes the writer. */
 LAC_MUST_CHECK lac_status laci_export_write_message(const laci_export *x, laci_writer *writer,

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "onnx/export_in.h"
 
-lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, size_t size_bytes,
-                             lac_error *err) {
+lac_status laci_export_patch_bytes(laci_export *x, void *place, const void *bytes,
+                                   size_t size_bytes, lac_error *err) {
   void *array = x->patches;
   if (!laci_grow(&array, x->n_patches, &x->patch_capacity, sizeof *x->patches)) {
     return laci_fail_memory(err, x->path);
@@ -25,7 +25,7 @@ lac_status laci_export_write_message(const laci_export *x, laci_writer *writer, 
   return laci_onnx_serialize_to_writer(&message, writer, err);
 }
 
-void laci_export_undo(laci_export *x) {
+void laci_export_undo_patches(laci_export *x) {
   while (x->n_patches > 0) {
     const laci_patch *patch = &x->patches[--x->n_patches];
     memcpy(patch->place, patch->old, patch->size_bytes);

@@ -24,7 +24,7 @@ typedef struct claim {
   const char *location, *offset, *length;
 } claim;
 
-static claim claim_of(const Onnx__TensorProto *tensor) {
+static claim read_external_entries(const Onnx__TensorProto *tensor) {
   claim c = {0};
   for (size_t at = 0; at < tensor->n_external_data; at++) {
     const char *key = laci_onnx_text_or_empty(tensor->external_data[at]->key);
@@ -49,7 +49,7 @@ static bool parse_number(const char *text, uint64_t *number) {
   return *text != '\0';
 }
 
-static bool has_parent_step(const char *path) {
+static bool has_parent_folder_step(const char *path) {
   for (const char *part = path; part; part = strchr(part, '/'), part = part ? part + 1 : NULL) {
     if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0')) return true;
   }
@@ -85,12 +85,13 @@ static lac_status resolve_location(const laci_onnx *file, const char *name, cons
   return LAC_OK;
 }
 
-static lac_status open_reader(const laci_onnx *file, const char *name, const char *location,
-                              laci_reader **reader, lac_error *err) {
+static lac_status open_data_reader(const laci_onnx *file, const char *name, const char *location,
+                                   laci_reader **reader, lac_error *err) {
   char path[PATH_MAX];
   lac_status st;
   bool has_place = file->open_data || file->data_dir;
-  if (has_place && (location[0] == '\0' || location[0] == '/' || has_parent_step(location))) {
+  if (has_place &&
+      (location[0] == '\0' || location[0] == '/' || has_parent_folder_step(location))) {
     return laci_fail(err, LAC_BAD_FILE,
                      "tensor '%s': external data '%s' is not in the model's folder", name,
                      location);
@@ -121,7 +122,7 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   file->data_files = array;
   laci_data_file *added = &file->data_files[file->n_data_files];
   *added = (laci_data_file){.location = location};
-  lac_status st = open_reader(file, name, location, &added->reader, err);
+  lac_status st = open_data_reader(file, name, location, &added->reader, err);
   if (st) return st;
   if (file->n_data_files >= MOST_OPEN) laci_reader_close_descriptor(added->reader);
   *id = (int)file->n_data_files++;
@@ -129,8 +130,8 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
 }
 
 /** Computes the bytes that the dims require; 0 where the element type has no fixed size. */
-static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name, uint64_t *wanted,
-                               bool *is_known, lac_error *err) {
+static lac_status count_required_bytes(const Onnx__TensorProto *tensor, const char *name,
+                                       uint64_t *wanted, bool *is_known, lac_error *err) {
   int64_t count;
   bool in_list = tensor->data_type > 0 && tensor->data_type < LAC_DTYPE_COUNT;
   lac_dtype dtype = in_list ? (lac_dtype)tensor->data_type : LAC_DTYPE_NONE;
@@ -138,14 +139,15 @@ static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name
   *wanted = 0;
   lac_status st = laci_onnx_count_elements(tensor, name, &count, err);
   if (st) return st;
-  if (!laci_onnx_bytes_in_file(dtype, count, wanted)) {
+  if (!laci_onnx_count_packed_bytes(dtype, count, wanted)) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
   }
   return LAC_OK;
 }
 
-static lac_status check_range(const laci_data_file *data, const char *name, const claim *c,
-                              laci_external *external, lac_error *err) {
+static lac_status check_range_in_data_file(const laci_data_file *data, const char *name,
+                                           const claim *c, laci_external *external,
+                                           lac_error *err) {
   uint64_t wanted, size = laci_reader_size(data->reader);
   bool is_known;
   if ((c->offset && !parse_number(c->offset, &external->offset)) ||
@@ -154,7 +156,7 @@ static lac_status check_range(const laci_data_file *data, const char *name, cons
                      "tensor '%s': offset '%s' and length '%s' of its external data: not numbers",
                      name, laci_onnx_text_or_empty(c->offset), laci_onnx_text_or_empty(c->length));
   }
-  lac_status st = wanted_bytes(external->tensor, name, &wanted, &is_known, err);
+  lac_status st = count_required_bytes(external->tensor, name, &wanted, &is_known, err);
   if (st) return st;
   if (!c->length) {
     uint64_t rest = external->offset < size ? size - external->offset : 0;
@@ -174,17 +176,18 @@ static lac_status check_range(const laci_data_file *data, const char *name, cons
   return LAC_OK;
 }
 
-static lac_status add_external(Onnx__TensorProto *tensor, void *context, lac_error *err) {
+static lac_status add_external_tensor(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   laci_onnx *file = context;
   if (tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) return LAC_OK;
   const char *name = laci_onnx_text_or_empty(tensor->name);
-  claim c = claim_of(tensor);
+  claim c = read_external_entries(tensor);
   if (!c.location) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': external data without a location", name);
   }
   laci_external external = {.tensor = tensor, .order = file->n_externals};
   lac_status st = open_data_file(file, name, c.location, &external.file, err);
-  if (!st) st = check_range(&file->data_files[external.file], name, &c, &external, err);
+  if (!st)
+    st = check_range_in_data_file(&file->data_files[external.file], name, &c, &external, err);
   if (st) return st;
   void *array = file->externals;
   if (!laci_grow(&array, file->n_externals, &file->external_capacity, sizeof *file->externals)) {
@@ -201,8 +204,8 @@ static int compare_tensors(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err) {
-  lac_status st = laci_onnx_visit_tensors(&file->model->base, add_external, file, err);
+lac_status laci_onnx_open_data_files(laci_onnx *file, lac_error *err) {
+  lac_status st = laci_onnx_visit_tensors(&file->model->base, add_external_tensor, file, err);
   if (!st && file->n_externals) {
     qsort(file->externals, file->n_externals, sizeof *file->externals, compare_tensors);
   }

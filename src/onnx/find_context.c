@@ -21,7 +21,7 @@ static bool read_varint(part *p, uint64_t *value) {
   uint8_t bytes[VARINT_BYTES];
   size_t n = p->end - p->at < sizeof bytes ? p->end - p->at : sizeof bytes;
   *value = 0;
-  if (!n || laci_reader_fetch(p->reader, p->at, n, bytes, NULL)) return false;
+  if (!n || laci_reader_copy_range(p->reader, p->at, n, bytes, NULL)) return false;
   for (size_t k = 0; k < n; k++) {
     *value |= (uint64_t)(bytes[k] & 0x7f) << (7 * k);
     p->at++;
@@ -32,7 +32,7 @@ static bool read_varint(part *p, uint64_t *value) {
 
 /** Reads the next field's number and, if it is bytes, where they are; *content is empty for
  * numbers. False: the part has no more, or is no message. */
-static bool next_field(part *p, int *field, part *content) {
+static bool read_next_field(part *p, int *field, part *content) {
   uint64_t head = 0, n = 0;
   if (p->at >= p->end || !read_varint(p, &head)) return false;
   *field = (int)(head >> 3 & 0xffff);
@@ -52,48 +52,48 @@ static bool next_field(part *p, int *field, part *content) {
   return true;
 }
 
-static bool is_text(const part *content, const char *wanted) {
+static bool is_content_equal(const part *content, const char *wanted) {
   char text[TEXT_BYTES];
   size_t n = content->end - content->at;
   return n == strlen(wanted) && n <= sizeof text &&
-         !laci_reader_fetch(content->reader, content->at, n, text, NULL) &&
+         !laci_reader_copy_range(content->reader, content->at, n, text, NULL) &&
          memcmp(text, wanted, n) == 0;
 }
 
 /** Finds an attribute's name and its text. */
-static void read_attribute(part attribute, part *name, part *text) {
+static void read_attribute_name_and_text(part attribute, part *name, part *text) {
   int field = 0;
   part content;
   *name = *text = (part){attribute.reader, 0, 0};
-  while (next_field(&attribute, &field, &content)) {
+  while (read_next_field(&attribute, &field, &content)) {
     if (field == ATTRIBUTE_NAME) *name = content;
     if (field == ATTRIBUTE_TEXT) *text = content;
   }
 }
 
-static bool find_in_node(part node, part *found) {
+static bool find_context_in_node(part node, part *found) {
   int field = 0;
   part content, name, text;
   bool ours = false;
   *found = (part){node.reader, 0, 0};
-  while (next_field(&node, &field, &content)) {
-    if (field == NODE_OP && !is_text(&content, LACI_ONNX_CONTEXT_OP)) return false;
+  while (read_next_field(&node, &field, &content)) {
+    if (field == NODE_OP && !is_content_equal(&content, LACI_ONNX_CONTEXT_OP)) return false;
     if (field != NODE_ATTRIBUTE) continue;
-    read_attribute(content, &name, &text);
-    if (is_text(&name, "source")) ours = is_text(&text, LACI_ONNX_CONTEXT_SOURCE);
-    if (is_text(&name, "ep_cache_context")) *found = text;
+    read_attribute_name_and_text(content, &name, &text);
+    if (is_content_equal(&name, "source")) ours = is_content_equal(&text, LACI_ONNX_CONTEXT_SOURCE);
+    if (is_content_equal(&name, "ep_cache_context")) *found = text;
   }
   return ours && found->end > found->at;
 }
 
-bool laci_onnx_find_context(laci_reader *reader, size_t *offset, size_t *size_bytes) {
+bool laci_onnx_find_ep_context(laci_reader *reader, size_t *offset, size_t *size_bytes) {
   part model = {reader, 0, laci_reader_size(reader)}, graph, node, found;
   int field = 0;
   do {
-    if (!next_field(&model, &field, &graph)) return false;
+    if (!read_next_field(&model, &field, &graph)) return false;
   } while (field != MODEL_GRAPH);
-  if (!next_field(&graph, &field, &node) || field != GRAPH_NODE) return false;
-  if (!find_in_node(node, &found)) return false;
+  if (!read_next_field(&graph, &field, &node) || field != GRAPH_NODE) return false;
+  if (!find_context_in_node(node, &found)) return false;
   *offset = found.at;
   *size_bytes = found.end - found.at;
   return true;

@@ -23,7 +23,7 @@ static lac_status register_function(laci_importer *im, size_t at, lac_error *err
   call.domain = proto->domain;
   call.overload = proto->overload;
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "local function %zu has no name", at);
-  if (laci_import_function_of(im, &call)) {
+  if (laci_import_find_called_function(im, &call)) {
     return laci_fail(err, LAC_BAD_FILE, "function '%s' of domain '%s' is defined twice", name,
                      laci_onnx_text_or_empty(proto->domain));
   }
@@ -40,35 +40,36 @@ static lac_status register_function(laci_importer *im, size_t at, lac_error *err
   return LAC_OK;
 }
 
-lac_status laci_import_functions(laci_importer *im, lac_error *err) {
+lac_status laci_import_list_functions(laci_importer *im, lac_error *err) {
   size_t n = im->file->model->n_functions;
   if (n == 0) return LAC_OK;
   im->functions = laci_alloc(n, sizeof *im->functions);
   lac_status st = im->functions ? LAC_OK : laci_fail_memory(err, "local functions");
   for (size_t at = 0; at < n && !st; at++) st = register_function(im, at, err);
-  return st ? st : laci_import_hide_training(im, err);
+  return st ? st : laci_import_hide_training_functions(im, err);
 }
 
 /* ---- Calls ---- */
 
 /** Adds the tensors of the function's Constant nodes, with its first call. */
-static lac_status add_constants(laci_importer *im, laci_onnx_function *function, lac_error *err) {
+static lac_status add_constants_of_function(laci_importer *im, laci_onnx_function *function,
+                                            lac_error *err) {
   const Onnx__FunctionProto *proto = function->proto;
   const char *prefix, *name;
   lac_status st =
       laci_import_join_names(im, laci_onnx_text_or_empty(proto->name), "/", &prefix, err);
   for (size_t at = 0; at < proto->n_node && !st; at++) {
     const Onnx__NodeProto *node = proto->node[at];
-    Onnx__AttributeProto *attr = laci_import_constant_attr(node);
+    Onnx__AttributeProto *attr = laci_import_find_constant_attr(node);
     if (!attr || (attr->ref_attr_name && attr->ref_attr_name[0])) continue;
     if (laci_name_find(&function->constants, node->output[0]) >= 0) {
       return laci_fail(err, LAC_BAD_FILE, "function '%s': '%s' is defined twice", proto->name,
                        node->output[0]);
     }
-    st = laci_import_value_name(im, prefix, node->output[0], &name, err);
+    st = laci_import_unique_value_name(im, prefix, node->output[0], &name, err);
     laci_stored about = {.name = name, .in_function = true, .overridable = function->is_hidden};
     int value = -1;
-    if (!st) st = laci_import_constant(im, attr, &about, false, &value, err);
+    if (!st) st = laci_import_add_constant(im, attr, &about, false, &value, err);
     if (!st && !laci_name_add(&function->constants, node->output[0], value)) {
       st = laci_fail_memory(err, name);
     }
@@ -77,7 +78,7 @@ static lac_status add_constants(laci_importer *im, laci_onnx_function *function,
   return st;
 }
 
-static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error *err) {
+static lac_status define_inputs_of_call(laci_importer *im, laci_scope *scope, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   lac_status st = LAC_OK;
   for (size_t at = 0; at < f->n_input && !st; at++) {
@@ -91,8 +92,8 @@ static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error 
 }
 
 /** Finds the value that the call has for the function's output of that name; -1: none. */
-static lac_status actual_output(laci_importer *im, const laci_scope *scope, const char *name,
-                                int *value, lac_error *err) {
+static lac_status find_output_of_call(laci_importer *im, const laci_scope *scope, const char *name,
+                                      int *value, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   *value = -1;
   for (size_t at = 0; at < f->n_output && at < scope->call->n_output; at++) {
@@ -108,7 +109,7 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
                                       const Onnx__NodeProto *node, lac_error *err) {
   const char *fresh;
   lac_status st = LAC_OK;
-  Onnx__AttributeProto *constant = laci_import_constant_attr(node);
+  Onnx__AttributeProto *constant = laci_import_find_constant_attr(node);
   if (constant && !(constant->ref_attr_name && constant->ref_attr_name[0])) {
     int shared = laci_name_find(&scope->function->constants, node->output[0]);
     return laci_import_define_value(scope, node->output[0], shared, err);
@@ -116,9 +117,9 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   for (size_t at = 0; at < node->n_output && !st; at++) {
     int value = -1;
     if (!node->output[at][0]) continue;
-    st = actual_output(im, scope, node->output[at], &value, err);
+    st = find_output_of_call(im, scope, node->output[at], &value, err);
     if (!st && value < 0) {
-      st = laci_import_value_name(im, scope->prefix, node->output[at], &fresh, err);
+      st = laci_import_unique_value_name(im, scope->prefix, node->output[at], &fresh, err);
       if (!st) value = laci_graph_intern_value(im->graph, fresh);
       if (!st && value < 0) st = laci_fail_memory(err, fresh);
     }
@@ -129,7 +130,8 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
 
 /** Adds an Identity node for each output of the function that no node computes: an input that is
  * returned directly, or a shared constant. */
-static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_error *err) {
+static lac_status add_identity_for_passed_outputs(laci_importer *im, const laci_scope *scope,
+                                                  lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   const laci_scope model = {0};
   lac_status st = LAC_OK;
@@ -147,15 +149,15 @@ static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_e
     laci_node node = {.type = "Identity", .domain = "", .n_inputs = 1, .n_outputs = 1};
     node.inputs = &inner;
     node.outputs = &outer;
-    node.version = laci_import_domain_version(im, &model, "");
+    node.version = laci_import_find_domain_version(im, &model, "");
     st = laci_import_join_names(im, scope->prefix, f->output[at], &node.name, err);
     if (!st) st = laci_graph_add_node(im->graph, &node, &id, err);
   }
   return st;
 }
 
-static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *call,
-                             const laci_onnx_function *function, lac_error *err) {
+static lac_status check_call_arguments(const laci_scope *scope, const Onnx__NodeProto *call,
+                                       const laci_onnx_function *function, lac_error *err) {
   const Onnx__FunctionProto *f = function->proto;
   if (call->n_input > f->n_input || call->n_output > f->n_output) {
     return laci_fail(err, LAC_BAD_FILE,
@@ -175,32 +177,32 @@ static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *cal
   return laci_import_check_opsets(f->opset_import, f->n_opset_import, err);
 }
 
-static lac_status call_function(laci_importer *im, const laci_scope *scope,
-                                const Onnx__NodeProto *call, laci_onnx_function *function,
-                                lac_error *err) {
+static lac_status inline_function_call(laci_importer *im, const laci_scope *scope,
+                                       const Onnx__NodeProto *call, laci_onnx_function *function,
+                                       lac_error *err) {
   const Onnx__FunctionProto *f = function->proto;
   laci_scope inner = {
       .caller = scope, .function = function, .call = call, .depth = scope->depth + 1};
   const char *own = laci_onnx_text_or_empty(call->name)[0] ? call->name : f->name;
-  lac_status st = check_call(scope, call, function, err);
+  lac_status st = check_call_arguments(scope, call, function, err);
   if (!st) st = laci_import_join_names(im, scope->prefix, own, &inner.prefix, err);
   if (!st) st = laci_import_join_names(im, inner.prefix, "/", &inner.prefix, err);
-  if (!st && !function->has_constants) st = add_constants(im, function, err);
-  if (!st) st = define_inputs(im, &inner, err);
+  if (!st && !function->has_constants) st = add_constants_of_function(im, function, err);
+  if (!st) st = define_inputs_of_call(im, &inner, err);
   for (size_t at = 0; at < f->n_node && !st; at++) {
     st = define_node_outputs(im, &inner, f->node[at], err);
   }
   for (size_t at = 0; at < f->n_node && !st; at++) {
-    st = laci_import_node(im, &inner, f->node[at], err);
+    st = laci_import_any_node(im, &inner, f->node[at], err);
   }
-  if (!st) st = copy_outputs(im, &inner, err);
+  if (!st) st = add_identity_for_passed_outputs(im, &inner, err);
   laci_name_table_clear(&inner.values);
   return st;
 }
 
-lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *node,
-                            lac_error *err) {
-  laci_onnx_function *function = laci_import_function_of(im, node);
-  return function ? call_function(im, scope, node, function, err)
+lac_status laci_import_any_node(laci_importer *im, const laci_scope *scope,
+                                const Onnx__NodeProto *node, lac_error *err) {
+  laci_onnx_function *function = laci_import_find_called_function(im, node);
+  return function ? inline_function_call(im, scope, node, function, err)
                   : laci_import_operator_node(im, scope, node, err);
 }

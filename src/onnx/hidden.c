@@ -8,17 +8,18 @@
 
 #include <string.h>
 
-static bool is_text(const char *a, const char *b) {
+static bool is_same_text(const char *a, const char *b) {
   return strcmp(laci_onnx_text_or_empty(a), laci_onnx_text_or_empty(b)) == 0;
 }
 
-laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx__NodeProto *node) {
+laci_onnx_function *laci_import_find_called_function(const laci_importer *im,
+                                                     const Onnx__NodeProto *node) {
   int id = im->n_functions
                ? laci_name_find(&im->function_ids, laci_onnx_text_or_empty(node->op_type))
                : -1;
   for (; id >= 0; id = im->functions[id].next_of_name) {
     const Onnx__FunctionProto *f = im->functions[id].proto;
-    if (is_text(f->overload, node->overload) &&
+    if (is_same_text(f->overload, node->overload) &&
         strcmp(laci_onnx_canonical_domain(f->domain), laci_onnx_canonical_domain(node->domain)) ==
             0) {
       return &im->functions[id];
@@ -34,39 +35,40 @@ typedef struct hidden_list {
   size_t n;
 } hidden_list;
 
-static void hide_called(hidden_list *list, const Onnx__NodeProto *node) {
-  laci_onnx_function *function = laci_import_function_of(list->im, node);
+static void hide_function_called_by_node(hidden_list *list, const Onnx__NodeProto *node) {
+  laci_onnx_function *function = laci_import_find_called_function(list->im, node);
   if (!function || function->is_hidden) return;
   function->is_hidden = true;
   list->items[list->n++] = function;
 }
 
-static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph);
+static void hide_functions_called_in_graph(hidden_list *list, const Onnx__GraphProto *graph);
 
-static void hide_bodies(hidden_list *list, const Onnx__NodeProto *node) {
+static void hide_functions_called_in_bodies(hidden_list *list, const Onnx__NodeProto *node) {
   for (size_t at = 0; at < node->n_attribute; at++) {
     const Onnx__AttributeProto *attr = node->attribute[at];
-    if (attr->g) hide_graph(list, attr->g);
-    for (size_t body = 0; body < attr->n_graphs; body++) hide_graph(list, attr->graphs[body]);
+    if (attr->g) hide_functions_called_in_graph(list, attr->g);
+    for (size_t body = 0; body < attr->n_graphs; body++)
+      hide_functions_called_in_graph(list, attr->graphs[body]);
   }
 }
 
-static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph) {
+static void hide_functions_called_in_graph(hidden_list *list, const Onnx__GraphProto *graph) {
   for (size_t at = 0; at < graph->n_node; at++) {
-    hide_called(list, graph->node[at]);
-    hide_bodies(list, graph->node[at]);
+    hide_function_called_by_node(list, graph->node[at]);
+    hide_functions_called_in_bodies(list, graph->node[at]);
   }
 }
 
 /** Marks the functions that hidden functions call as hidden too, and freezes stored tensors that
  * they have already. */
-static void follow_hidden(hidden_list *list) {
+static void hide_functions_called_by_hidden(hidden_list *list) {
   bool any = list->n > 0;
   while (list->n > 0) {
     const Onnx__FunctionProto *f = list->items[--list->n]->proto;
     for (size_t n = 0; n < f->n_node; n++) {
-      hide_called(list, f->node[n]);
-      hide_bodies(list, f->node[n]);
+      hide_function_called_by_node(list, f->node[n]);
+      hide_functions_called_in_bodies(list, f->node[n]);
     }
   }
   laci_graph *graph = list->im->graph;
@@ -80,26 +82,27 @@ static lac_status hidden_list_init(hidden_list *list, laci_importer *im, lac_err
   return list->items ? LAC_OK : laci_fail_memory(err, "local functions");
 }
 
-lac_status laci_import_hide_training(laci_importer *im, lac_error *err) {
+lac_status laci_import_hide_training_functions(laci_importer *im, lac_error *err) {
   const Onnx__ModelProto *model = im->file->model;
   hidden_list list;
   lac_status st = hidden_list_init(&list, im, err);
   for (size_t at = 0; at < model->n_training_info && !st; at++) {
     const Onnx__TrainingInfoProto *info = model->training_info[at];
-    if (info->initialization) hide_graph(&list, info->initialization);
-    if (info->algorithm) hide_graph(&list, info->algorithm);
+    if (info->initialization) hide_functions_called_in_graph(&list, info->initialization);
+    if (info->algorithm) hide_functions_called_in_graph(&list, info->algorithm);
   }
-  if (!st) follow_hidden(&list);
+  if (!st) hide_functions_called_by_hidden(&list);
   laci_free(list.items);
   return st;
 }
 
-lac_status laci_import_hide_node(laci_importer *im, const Onnx__NodeProto *node, lac_error *err) {
+lac_status laci_import_hide_functions_in_bodies(laci_importer *im, const Onnx__NodeProto *node,
+                                                lac_error *err) {
   hidden_list list;
   if (im->n_functions == 0) return LAC_OK;
   lac_status st = hidden_list_init(&list, im, err);
-  if (!st) hide_bodies(&list, node);
-  if (!st) follow_hidden(&list);
+  if (!st) hide_functions_called_in_bodies(&list, node);
+  if (!st) hide_functions_called_by_hidden(&list);
   laci_free(list.items);
   return st;
 }

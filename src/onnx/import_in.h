@@ -57,7 +57,7 @@ struct laci_importer {
   /* bytes that inlining may still allocate; without a limit, a small file could require
    * terabytes */
   int64_t budget;
-  /* laci_import_node; called through this pointer for nodes of bodies */
+  /* laci_import_any_node; called through this pointer for nodes of bodies */
   lac_status (*add_node)(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *node,
                          lac_error *err);
   int n_fresh; /* names made unique so far */
@@ -66,11 +66,12 @@ struct laci_importer {
 /* ---- Functions of declared.c ---- */
 
 /** Converts a type that the file declares. */
-LAC_MUST_CHECK lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info,
-                                           laci_type *type, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_convert_type(laci_importer *im,
+                                                   const Onnx__ValueInfoProto *info,
+                                                   laci_type *type, lac_error *err);
 /** Adds an initializer as the stored tensor that `about` describes. */
-LAC_MUST_CHECK lac_status laci_import_initializer(laci_importer *im, Onnx__TensorProto *tensor,
-                                                  const laci_stored *about, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_add_initializer(laci_importer *im, Onnx__TensorProto *tensor,
+                                                      const laci_stored *about, lac_error *err);
 /** Gives a value the type that the file declares. in_body: the names of sizes are local to the
  * body. */
 LAC_MUST_CHECK lac_status laci_import_declare_type(laci_importer *im, int value,
@@ -80,16 +81,16 @@ LAC_MUST_CHECK lac_status laci_import_declare_type(laci_importer *im, int value,
 /* ---- Functions of constant.c ---- */
 
 /** Returns the type of an attribute's value, found from its fields if the file does not give it. */
-Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeProto *attr);
+Onnx__AttributeProto__AttributeType laci_import_find_attr_type(const Onnx__AttributeProto *attr);
 /** Returns the attribute with the tensor or numbers of a Constant node; NULL: it is no such
  * node. */
-Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
+Onnx__AttributeProto *laci_import_find_constant_attr(const Onnx__NodeProto *node);
 /** Adds the content of a Constant node's attribute (resolved) as the stored tensor that `about`
  * describes. is_shared: the attribute is an argument of a function call, which other nodes may read
  * too, so the tensor must not change. */
-LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
-                                               const laci_stored *about, bool is_shared, int *value,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_add_constant(laci_importer *im, Onnx__AttributeProto *attr,
+                                                   const laci_stored *about, bool is_shared,
+                                                   int *value, lac_error *err);
 
 /* ---- Functions of node.c ---- */
 
@@ -110,8 +111,8 @@ bool laci_import_find_value(const laci_importer *im, const laci_scope *scope, co
 LAC_MUST_CHECK lac_status laci_import_define_value(laci_scope *scope, const char *name, int value,
                                                    lac_error *err);
 /** Returns the version of a domain's operators that a scope imports; 0: none. */
-int laci_import_domain_version(const laci_importer *im, const laci_scope *scope,
-                               const char *domain);
+int laci_import_find_domain_version(const laci_importer *im, const laci_scope *scope,
+                                    const char *domain);
 /** Resolves an attribute in a scope: *resolved is the attribute itself, or the argument of the call
  * that it refers to; NULL: there is none. */
 LAC_MUST_CHECK lac_status laci_import_resolve_attribute(const laci_scope *scope,
@@ -124,9 +125,9 @@ LAC_MUST_CHECK lac_status laci_import_join_names(laci_importer *im, const char *
                                                  const char *second, const char **joined,
                                                  lac_error *err);
 /** Concatenates first and second, and makes the result unique among the names of values. */
-LAC_MUST_CHECK lac_status laci_import_value_name(laci_importer *im, const char *first,
-                                                 const char *second, const char **name,
-                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_unique_value_name(laci_importer *im, const char *first,
+                                                        const char *second, const char **name,
+                                                        lac_error *err);
 /** Subtracts bytes from the importer's memory budget. Fails LAC_UNSUPPORTED if the budget is used
  * up. */
 LAC_MUST_CHECK lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes,
@@ -135,21 +136,23 @@ LAC_MUST_CHECK lac_status laci_import_spend_budget(laci_importer *im, size_t siz
 /* ---- Functions of hidden.c ---- */
 
 /** Returns the local function that a node calls; NULL: none. */
-laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx__NodeProto *node);
+laci_onnx_function *laci_import_find_called_function(const laci_importer *im,
+                                                     const Onnx__NodeProto *node);
 /** Marks the functions that training graphs call as hidden. */
-LAC_MUST_CHECK lac_status laci_import_hide_training(laci_importer *im, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_hide_training_functions(laci_importer *im, lac_error *err);
 /** Freezes the tensors of functions that the node's bodies call, for these bodies are not
  * imported. */
-LAC_MUST_CHECK lac_status laci_import_hide_node(laci_importer *im, const Onnx__NodeProto *node,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_hide_functions_in_bodies(laci_importer *im,
+                                                               const Onnx__NodeProto *node,
+                                                               lac_error *err);
 
 /* ---- Functions of function.c ---- */
 
 /** Lists the local functions, and finds out which are called from training graphs. */
-LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_list_functions(laci_importer *im, lac_error *err);
 /** Imports any node; a call of a local function is expanded. */
-LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *scope,
-                                           const Onnx__NodeProto *node, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_any_node(laci_importer *im, const laci_scope *scope,
+                                               const Onnx__NodeProto *node, lac_error *err);
 
 /* ---- Functions of open.c ---- */
 
@@ -163,14 +166,14 @@ LAC_MUST_CHECK lac_status laci_import_bodies(laci_importer *im, const laci_scope
 /* ---- Functions of body.c ---- */
 
 /** Finds the values that the bodies in the node's attributes read from outside, each once. */
-LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
-                                               const Onnx__NodeProto *node, const int **ids, int *n,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_find_captures(laci_importer *im, const laci_scope *scope,
+                                                    const Onnx__NodeProto *node, const int **ids,
+                                                    int *n, lac_error *err);
 
 /* ---- Functions of import.c, ties.c and opset.c ---- */
 
 /** Marks the values that the file names outside of its nodes (laci_value.tied_by). ties.c */
-void laci_import_mark_ties(laci_importer *im);
+void laci_import_mark_externally_named_values(laci_importer *im);
 
 /** Fails for a version of the standard's operators outside 7 to 28. */
 LAC_MUST_CHECK lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,

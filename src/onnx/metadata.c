@@ -20,15 +20,15 @@ static size_t find_class_names_entry(const Onnx__ModelProto *model) {
   return at;
 }
 
-lac_status laci_import_class_names(const Onnx__ModelProto *model, laci_graph *graph,
-                                   lac_error *err) {
+lac_status laci_import_read_class_names(const Onnx__ModelProto *model, laci_graph *graph,
+                                        lac_error *err) {
   const size_t at = find_class_names_entry(model);
   if (at == model->n_metadata_props || !model->metadata_props[at]->value) return LAC_OK;
   graph->class_names = laci_arena_text(graph->arena, model->metadata_props[at]->value);
   return graph->class_names ? LAC_OK : laci_fail_memory(err, "metadata");
 }
 
-bool laci_class_names_have_changed(const Onnx__ModelProto *model, const laci_graph *graph) {
+bool laci_metadata_has_other_class_names(const Onnx__ModelProto *model, const laci_graph *graph) {
   const size_t at = find_class_names_entry(model);
   const bool there = at < model->n_metadata_props && model->metadata_props[at]->value;
   if (!graph->class_names) return there;
@@ -49,10 +49,10 @@ static lac_status copy_other_entries(laci_arena *arena, const Onnx__ModelProto *
   return LAC_OK;
 }
 
-lac_status laci_metadata_with_classes(laci_arena *arena, const Onnx__ModelProto *model,
-                                      const laci_graph *graph,
-                                      Onnx__StringStringEntryProto ***entries, size_t *n,
-                                      lac_error *err) {
+lac_status laci_metadata_build_with_class_names(laci_arena *arena, const Onnx__ModelProto *model,
+                                                const laci_graph *graph,
+                                                Onnx__StringStringEntryProto ***entries, size_t *n,
+                                                lac_error *err) {
   if (!graph->class_names) return copy_other_entries(arena, model, entries, n, err);
   const size_t at = find_class_names_entry(model);
   const size_t count = at < model->n_metadata_props ? model->n_metadata_props : at + 1;

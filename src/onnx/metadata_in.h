@@ -7,19 +7,17 @@
 #include "onnx/onnx_in.h"
 
 /** Sets graph->class_names, if the model has class names. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_import_class_names(const Onnx__ModelProto *model, laci_graph *graph,
-                                                  lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_read_class_names(const Onnx__ModelProto *model,
+                                                       laci_graph *graph, lac_error *err);
 
 /** Do the graph's class names differ from the model's, or has the graph none while the model has
  * some? */
-bool laci_class_names_have_changed(const Onnx__ModelProto *model, const laci_graph *graph);
+bool laci_metadata_has_other_class_names(const Onnx__ModelProto *model, const laci_graph *graph);
 
 /** Builds the model's metadata, in the arena, with the class names of the graph; without class
  * names if the graph has none. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_metadata_with_classes(laci_arena *arena,
-                                                     const Onnx__ModelProto *model,
-                                                     const laci_graph *graph,
-                                                     Onnx__StringStringEntryProto ***entries,
-                                                     size_t *n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_metadata_build_with_class_names(
+    laci_arena *arena, const Onnx__ModelProto *model, const laci_graph *graph,
+    Onnx__StringStringEntryProto ***entries, size_t *n, lac_error *err);
 
 #endif

@@ -17,8 +17,8 @@
 /* ---- Attributes ---- */
 
 /** Converts a tensor in an attribute to exact numbers, if it has a numeric type. */
-static lac_status convert_tensor(laci_importer *im, Onnx__TensorProto *tensor, laci_attr *attr,
-                                 lac_error *err) {
+static lac_status convert_tensor_attribute(laci_importer *im, Onnx__TensorProto *tensor,
+                                           laci_attr *attr, lac_error *err) {
   laci_tensor_view view;
   laci_buf *buf = NULL;
   lac_status st = laci_onnx_view_tensor(im->file, tensor, attr->name, &view, err);
@@ -28,18 +28,19 @@ static lac_status convert_tensor(laci_importer *im, Onnx__TensorProto *tensor, l
   if (view.shape.rank < 0 || (!is_float && !laci_dtype_is_integer(view.dtype))) return LAC_OK;
   st = laci_buf_create(view.dtype, &view.shape, &buf, err);
   if (st) return st;
-  if (is_float) laci_read_f(view.dtype, view.bytes, 0, buf->count, buf->f);
-  else laci_read_i(view.dtype, view.bytes, 0, buf->count, buf->i);
+  if (is_float) laci_read_f64(view.dtype, view.bytes, 0, buf->count, buf->f);
+  else laci_read_i64(view.dtype, view.bytes, 0, buf->count, buf->i);
   attr->kind = LACI_ATTR_TENSOR;
   attr->tensor = buf;
   return LAC_OK;
 }
 
-static lac_status convert_texts(laci_importer *im, const Onnx__AttributeProto *from,
-                                laci_attr *attr, lac_error *err) {
+static lac_status convert_text_attributes(laci_importer *im, const Onnx__AttributeProto *from,
+                                          laci_attr *attr, lac_error *err) {
   const char **texts = laci_arena_alloc(&im->scratch, from->n_strings, sizeof *texts);
   if (!texts) return laci_fail_memory(err, attr->name);
-  for (size_t at = 0; at < from->n_strings; at++) texts[at] = laci_onnx_text(&from->strings[at]);
+  for (size_t at = 0; at < from->n_strings; at++)
+    texts[at] = laci_onnx_bytes_as_text(&from->strings[at]);
   attr->kind = LACI_ATTR_TEXTS;
   attr->n = from->n_strings;
   attr->texts = texts;
@@ -49,7 +50,7 @@ static lac_status convert_texts(laci_importer *im, const Onnx__AttributeProto *f
 static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *from,
                                const char *name, laci_attr *attr, lac_error *err) {
   *attr = (laci_attr){.name = name, .kind = LACI_ATTR_OTHER};
-  switch (laci_import_attr_type(from)) {
+  switch (laci_import_find_attr_type(from)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
       attr->kind = LACI_ATTR_FLOAT;
       attr->f = from->f;
@@ -60,7 +61,7 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
       break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
       attr->kind = LACI_ATTR_TEXT;
-      attr->text = laci_onnx_text(&from->s);
+      attr->text = laci_onnx_bytes_as_text(&from->s);
       break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
       attr->kind = LACI_ATTR_FLOATS;
@@ -72,10 +73,11 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
       attr->n = from->n_ints;
       attr->ints = from->ints;
       break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS: return convert_texts(im, from, attr, err);
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
+      return convert_text_attributes(im, from, attr, err);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
       if (!from->t) return laci_fail(err, LAC_BAD_FILE, "attribute '%s': no tensor in it", name);
-      return convert_tensor(im, from->t, attr, err);
+      return convert_tensor_attribute(im, from->t, attr, err);
     default:
       break; /* graphs, sparse tensors and types are not imported; they stay in the file
                        alone */
@@ -83,7 +85,7 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
   return LAC_OK;
 }
 
-static void free_tensors(const laci_node *node) {
+static void free_attribute_tensors(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy(node->attrs[at].tensor);
 }
 
@@ -107,14 +109,15 @@ static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
     if (!st) st = convert_attr(im, resolved, name, &attrs[node->n_attrs], err);
     if (!st) node->n_attrs++;
   }
-  if (st) free_tensors(node);
+  if (st) free_attribute_tensors(node);
   return st;
 }
 
 /* ---- Nodes ---- */
 
-static lac_status look_up_all(laci_importer *im, const laci_scope *scope, char *const *names,
-                              size_t n, const int **values, lac_error *err) {
+static lac_status find_values_of_names(laci_importer *im, const laci_scope *scope,
+                                       char *const *names, size_t n, const int **values,
+                                       lac_error *err) {
   int *ids = laci_arena_alloc(&im->scratch, n, sizeof *ids);
   if (!ids) return laci_fail_memory(err, "a node's values");
   *values = ids;
@@ -125,19 +128,20 @@ static lac_status look_up_all(laci_importer *im, const laci_scope *scope, char *
   return st;
 }
 
-static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
-                                 const Onnx__NodeProto *from, laci_node *node, lac_error *err) {
+static lac_status add_node_without_bodies(laci_importer *im, const laci_scope *scope,
+                                          const Onnx__NodeProto *from, laci_node *node,
+                                          lac_error *err) {
   int id;
   node->n_inputs = (int)from->n_input;
   node->n_outputs = (int)from->n_output;
-  lac_status st = look_up_all(im, scope, from->input, from->n_input, &node->inputs, err);
-  if (!st) st = look_up_all(im, scope, from->output, from->n_output, &node->outputs, err);
-  if (!st) st = laci_import_captures(im, scope, from, &node->captures, &node->n_captures, err);
-  if (!st) st = laci_import_hide_node(im, from, err);
+  lac_status st = find_values_of_names(im, scope, from->input, from->n_input, &node->inputs, err);
+  if (!st) st = find_values_of_names(im, scope, from->output, from->n_output, &node->outputs, err);
+  if (!st) st = laci_import_find_captures(im, scope, from, &node->captures, &node->n_captures, err);
+  if (!st) st = laci_import_hide_functions_in_bodies(im, from, err);
   if (!st) st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
   st = laci_graph_add_node(im->graph, node, &id, err);
-  if (st) free_tensors(node);
+  if (st) free_attribute_tensors(node);
   return st;
 }
 
@@ -157,7 +161,7 @@ static lac_status add_node_with_bodies(laci_importer *im, const laci_scope *scop
   lac_status st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
   st = laci_import_bodies(im, scope, from, node, is_done, err);
-  free_tensors(node); /* the graph has copies */
+  free_attribute_tensors(node); /* the graph has copies */
   node->attrs = NULL;
   node->n_attrs = 0;
   return st;
@@ -167,7 +171,7 @@ static lac_status add_node_with_bodies(laci_importer *im, const laci_scope *scop
  * content. Other Constant nodes are added together with their function or body. */
 static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
                                     const Onnx__NodeProto *from, bool *is_done, lac_error *err) {
-  Onnx__AttributeProto *attr = laci_import_constant_attr(from), *resolved = NULL;
+  Onnx__AttributeProto *attr = laci_import_find_constant_attr(from), *resolved = NULL;
   *is_done = attr != NULL;
   if (!attr) return LAC_OK;
   bool is_shared = attr->ref_attr_name && attr->ref_attr_name[0];
@@ -183,16 +187,16 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   if (st) return st;
   laci_stored about = {.name = im->graph->values[value].name,
                        .in_function = scope->function != NULL};
-  return laci_import_constant(im, resolved, &about, is_shared, &value, err);
+  return laci_import_add_constant(im, resolved, &about, is_shared, &value, err);
 }
 
 /* Fails where a function imports another operator set than the model, and the node means something
  * else in it. Runtimes that inline functions use the model's set, so the results would differ.
  */
-static lac_status check_meaning(laci_importer *im, const laci_scope *scope, const laci_node *node,
-                                lac_error *err) {
+static lac_status check_same_meaning_in_both_opsets(laci_importer *im, const laci_scope *scope,
+                                                    const laci_node *node, lac_error *err) {
   const laci_scope model = {0};
-  const int other = laci_import_domain_version(im, &model, node->domain);
+  const int other = laci_import_find_domain_version(im, &model, node->domain);
   if (node->domain[0] || !scope->function || !other || other == node->version) return LAC_OK;
   if (!laci_op_differs_between_versions(node->type, node->version, other)) return LAC_OK;
   const Onnx__FunctionProto *f = scope->function->proto;
@@ -217,14 +221,14 @@ lac_status laci_import_operator_node(laci_importer *im, const laci_scope *scope,
   }
   lac_status st = add_constant_node(im, scope, from, &is_done, err);
   if (st || is_done) return st;
-  node.version = laci_import_domain_version(im, scope, node.domain);
+  node.version = laci_import_find_domain_version(im, scope, node.domain);
   if (!node.domain[0] && !node.version) {
     return laci_fail(err, LAC_BAD_FILE, "node '%s' (%s): the model imports no operators of ai.onnx",
                      own, type);
   }
-  st = check_meaning(im, scope, &node, err);
+  st = check_same_meaning_in_both_opsets(im, scope, &node, err);
   if (!st && scope->prefix[0]) st = laci_import_join_names(im, scope->prefix, own, &node.name, err);
   if (!st) st = add_node_with_bodies(im, scope, from, &node, &is_done, err);
   if (st || is_done) return st;
-  return add_plain_node(im, scope, from, &node, err);
+  return add_node_without_bodies(im, scope, from, &node, err);
 }

@@ -25,7 +25,7 @@ typedef struct laci_onnx laci_onnx;
 /** Loads a model: IR versions 3 to 14, versions 7 to 28 of the standard's operators, any version of
  * other domains. Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both
  * results are NULL then. External data must be in the model's folder. Large tensors stay in their
- * files until they are read; see laci_onnx_fetch. */
+ * files until they are read; see laci_onnx_copy_stored_bytes. */
 LAC_MUST_CHECK lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph,
                                          lac_error *err);
 
@@ -52,14 +52,15 @@ typedef struct laci_onnx_outside {
 } laci_onnx_outside;
 
 /** Loads a model from readers. The reader `model` is owned by this function, even if it fails. */
-LAC_MUST_CHECK lac_status laci_onnx_load_from(laci_reader *model, const laci_onnx_outside *data,
-                                              laci_onnx **file, laci_graph **graph, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_load_readers(laci_reader *model, const laci_onnx_outside *data,
+                                                 laci_onnx **file, laci_graph **graph,
+                                                 lac_error *err);
 
 /** Copies n bytes from `bytes`, which point into a stored tensor of the file's graph. This reads
  * the file into `to`, and does not load the memory at `bytes`. Fails LAC_IO where the file was
  * truncated since it was loaded. May be called from any thread. */
-LAC_MUST_CHECK lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_copy_stored_bytes(void *file, const uint8_t *bytes, size_t n,
+                                                      void *to, lac_error *err);
 
 /** Loads the model's file, and all tensors in its data files, into memory, once. Must be called
  * before stored bytes are read at their addresses. May be called from any thread. */
@@ -107,21 +108,22 @@ typedef struct laci_onnx_context {
 /** Writes a model with the inputs and outputs of the file, and one node, EPContext, that holds the
  * bytes. *size_bytes is its size. Fails as laci_writer_open does, and LAC_UNSUPPORTED beyond 2 GiB.
  */
-LAC_MUST_CHECK lac_status laci_onnx_write_context(const laci_onnx *file,
-                                                  const laci_onnx_context *context,
-                                                  const char *path, const laci_write_options *how,
-                                                  uint64_t *size_bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_write_ep_context(const laci_onnx *file,
+                                                     const laci_onnx_context *context,
+                                                     const char *path,
+                                                     const laci_write_options *how,
+                                                     uint64_t *size_bytes, lac_error *err);
 
 /** Finds the bytes that a model of one EPContext node holds. False: the file is another model, or
  * none at all. Reads only a small part of the file. */
-bool laci_onnx_find_context(laci_reader *reader, size_t *offset, size_t *size_bytes);
+bool laci_onnx_find_ep_context(laci_reader *reader, size_t *offset, size_t *size_bytes);
 
 /** Is path a file that was read, the model or one of its data files, under any name? */
 bool laci_onnx_is_source_file(const laci_onnx *file, const char *path);
 
 /** Returns the location of data file `at`, which belongs to file; NULL: there are fewer data
  * files. */
-const char *laci_onnx_data_file(const laci_onnx *file, int at);
+const char *laci_onnx_data_file_location(const laci_onnx *file, int at);
 
 /** Destroys a file. file may be NULL. */
 void laci_onnx_destroy(laci_onnx *file);

@@ -99,13 +99,13 @@ LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_byt
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
 /** Frees a message that is a part of a decoded message. */
-void laci_onnx_free_part(ProtobufCMessage *message);
+void laci_onnx_free_submessage(ProtobufCMessage *message);
 /** Allocate and free blocks of a decoded message. NULL: no memory. */
 void *laci_onnx_block_alloc(size_t size_bytes);
 void laci_onnx_block_free(void *block);
 /** Returns the bytes of an attribute as text. Every block of a decoded message ends in a zero byte
  * (see wire.c). */
-const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
+const char *laci_onnx_bytes_as_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
 /** Calls visit for every tensor of the message, at any depth. */
@@ -137,7 +137,7 @@ typedef struct laci_byte_range {
 
 /** Reads the next field of a message: its number and content; the content of a numeric field is
  * empty. Returns false where there is no valid field. */
-bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content);
+bool laci_onnx_read_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content);
 
 /* ---- Functions of outline.c ---- */
 
@@ -168,7 +168,7 @@ LAC_MUST_CHECK lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, 
 /* ---- Functions of external.c ---- */
 
 /** Opens the data files of all external tensors and checks that each is inside its file. */
-LAC_MUST_CHECK lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_open_data_files(laci_onnx *file, lac_error *err);
 /** Returns the record of an external tensor; NULL: the tensor is not external. */
 laci_external *laci_onnx_find_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
 
@@ -190,7 +190,7 @@ LAC_MUST_CHECK lac_status laci_onnx_count_elements(const Onnx__TensorProto *tens
 int laci_onnx_elements_per_byte(lac_dtype dtype);
 /** Computes the bytes that count elements take in a file. Returns false where the result does not
  * fit into 64 bits. */
-bool laci_onnx_bytes_in_file(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
+bool laci_onnx_count_packed_bytes(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
 /** Unpacks elements to to[count], one byte for each, with signs extended. */
 void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t count, uint8_t *to);
 /** Packs elements, one byte each, in memory of the arena; NULL: no memory. */

@@ -19,7 +19,7 @@ enum { FIRST_SCAN = 9 /* before opset 9, a Scan had a batch axis */ };
 
 typedef enum body_kind { KIND_NONE, KIND_IF, KIND_LOOP, KIND_SCAN } body_kind;
 
-static body_kind kind_of(const Onnx__NodeProto *node) {
+static body_kind body_kind_of_node(const Onnx__NodeProto *node) {
   static const char *const names[] = {"", "If", "Loop", "Scan"};
   if (laci_onnx_canonical_domain(node->domain)[0]) return KIND_NONE;
   for (int kind = KIND_IF; kind <= KIND_SCAN; kind++) {
@@ -28,7 +28,7 @@ static body_kind kind_of(const Onnx__NodeProto *node) {
   return KIND_NONE;
 }
 
-static const Onnx__AttributeProto *attr_of(const Onnx__NodeProto *node, const char *name) {
+static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name) {
   for (size_t at = 0; at < node->n_attribute; at++) {
     const Onnx__AttributeProto *attr = node->attribute[at];
     if (strcmp(laci_onnx_text_or_empty(attr->name), name) == 0) return attr;
@@ -36,21 +36,21 @@ static const Onnx__AttributeProto *attr_of(const Onnx__NodeProto *node, const ch
   return NULL;
 }
 
-static const Onnx__GraphProto *body_of(const Onnx__NodeProto *node, const char *name) {
-  const Onnx__AttributeProto *attr = attr_of(node, name);
+static const Onnx__GraphProto *find_body(const Onnx__NodeProto *node, const char *name) {
+  const Onnx__AttributeProto *attr = find_attribute(node, name);
   bool is_own = attr && !(attr->ref_attr_name && attr->ref_attr_name[0]);
   return is_own ? attr->g : NULL;
 }
 
-static size_t n_scanned(const Onnx__NodeProto *node) {
-  const Onnx__AttributeProto *attr = attr_of(node, "num_scan_inputs");
+static size_t count_scanned_inputs(const Onnx__NodeProto *node) {
+  const Onnx__AttributeProto *attr = find_attribute(node, "num_scan_inputs");
   bool fits = attr && attr->has_i && attr->i >= 0 && (uint64_t)attr->i <= node->n_input;
   return fits ? (size_t)attr->i : SIZE_MAX;
 }
 
 /** Checks that all names of a body's inputs and outputs are present and differ. Returns what is
  * wrong, or NULL. */
-static const char *judge_names(const Onnx__GraphProto *body) {
+static const char *find_fault_in_names(const Onnx__GraphProto *body) {
   for (size_t at = 0; at < body->n_input; at++) {
     if (!laci_onnx_text_or_empty(body->input[at]->name)[0])
       return "an input of its body has no name";
@@ -66,54 +66,54 @@ static const char *judge_names(const Onnx__GraphProto *body) {
   return body->n_sparse_initializer ? "its body holds a sparse tensor" : NULL;
 }
 
-static const char *judge_inputs(const Onnx__NodeProto *node, size_t from) {
+static const char *find_fault_in_inputs(const Onnx__NodeProto *node, size_t from) {
   for (size_t at = from; at < node->n_input; at++) {
     if (!node->input[at][0]) return "what its body is to read is left out";
   }
   return NULL;
 }
 
-static const char *judge_if(const Onnx__NodeProto *node) {
-  const Onnx__GraphProto *then = body_of(node, "then_branch"),
-                         *other = body_of(node, "else_branch");
+static const char *find_fault_of_if(const Onnx__NodeProto *node) {
+  const Onnx__GraphProto *then = find_body(node, "then_branch"),
+                         *other = find_body(node, "else_branch");
   if (!then || !other) return "it has not two bodies";
   if (then->n_output != other->n_output || then->n_output < node->n_output)
     return "its bodies give another number of results";
   if (then->n_input || other->n_input) return "its bodies have inputs";
   if (node->n_input != 1) return "it has not one condition";
-  const char *why = judge_inputs(node, 0);
-  if (!why) why = judge_names(then);
-  return why ? why : judge_names(other);
+  const char *why = find_fault_in_inputs(node, 0);
+  if (!why) why = find_fault_in_names(then);
+  return why ? why : find_fault_in_names(other);
 }
 
-static const char *judge_loop(const Onnx__NodeProto *node) {
-  const Onnx__GraphProto *body = body_of(node, "body");
+static const char *find_fault_of_loop(const Onnx__NodeProto *node) {
+  const Onnx__GraphProto *body = find_body(node, "body");
   if (!body) return "it has no body";
   size_t n = body->n_input >= 2 ? body->n_input - 2 : SIZE_MAX;
   if (n == SIZE_MAX || node->n_input != n + 2 || body->n_output < n + 1 ||
       node->n_output > body->n_output - 1) {
     return "its body has another number of inputs or results";
   }
-  const char *why = judge_inputs(node, 2);
-  return why ? why : judge_names(body);
+  const char *why = find_fault_in_inputs(node, 2);
+  return why ? why : find_fault_in_names(body);
 }
 
-static const char *judge_scan(const Onnx__NodeProto *node) {
-  const Onnx__GraphProto *body = body_of(node, "body");
-  size_t scanned = n_scanned(node);
+static const char *find_fault_of_scan(const Onnx__NodeProto *node) {
+  const Onnx__GraphProto *body = find_body(node, "body");
+  size_t scanned = count_scanned_inputs(node);
   if (!body) return "it has no body";
   if (scanned == SIZE_MAX || scanned < 1 || body->n_input != node->n_input ||
       body->n_output < node->n_input - scanned || node->n_output > body->n_output) {
     return "its body has another number of inputs or results";
   }
-  const char *why = judge_inputs(node, 0);
-  return why ? why : judge_names(body);
+  const char *why = find_fault_in_inputs(node, 0);
+  return why ? why : find_fault_in_names(body);
 }
 
 /** Checks that the body does not define names that exist outside, for these would change their
  * meaning at some node of the body. Returns what is wrong, or NULL. */
-static const char *judge_shadowing(const laci_importer *im, const laci_scope *scope,
-                                   const Onnx__GraphProto *body) {
+static const char *find_shadowed_name(const laci_importer *im, const laci_scope *scope,
+                                      const Onnx__GraphProto *body) {
   for (size_t at = 0; body && at < body->n_node; at++) {
     const Onnx__NodeProto *node = body->node[at];
     for (size_t out = 0; out < node->n_output; out++) {
@@ -126,17 +126,20 @@ static const char *judge_shadowing(const laci_importer *im, const laci_scope *sc
 }
 
 /** Returns why the node's bodies stay closed; NULL: they are opened. */
-static const char *judge_node(const laci_importer *im, const laci_scope *scope,
-                              const Onnx__NodeProto *node, int version) {
+static const char *find_fault_of_node(const laci_importer *im, const laci_scope *scope,
+                                      const Onnx__NodeProto *node, int version) {
   static const char *const names[] = {"then_branch", "else_branch", "body"};
   const char *why = NULL;
-  switch (kind_of(node)) {
-    case KIND_IF: why = judge_if(node); break;
-    case KIND_LOOP: why = judge_loop(node); break;
-    case KIND_SCAN: why = version < FIRST_SCAN ? "a Scan of version 8" : judge_scan(node); break;
+  switch (body_kind_of_node(node)) {
+    case KIND_IF: why = find_fault_of_if(node); break;
+    case KIND_LOOP: why = find_fault_of_loop(node); break;
+    case KIND_SCAN:
+      why = version < FIRST_SCAN ? "a Scan of version 8" : find_fault_of_scan(node);
+      break;
     case KIND_NONE: break;
   }
-  for (int at = 0; at < 3 && !why; at++) why = judge_shadowing(im, scope, body_of(node, names[at]));
+  for (int at = 0; at < 3 && !why; at++)
+    why = find_shadowed_name(im, scope, find_body(node, names[at]));
   return why;
 }
 
@@ -154,10 +157,10 @@ typedef struct opening {
 } opening;
 
 /** Defines a new value for a name of the body. */
-static lac_status define_name(laci_importer *im, laci_scope *body, const char *name, int *value,
-                              lac_error *err) {
+static lac_status define_new_value_of_body(laci_importer *im, laci_scope *body, const char *name,
+                                           int *value, lac_error *err) {
   const char *fresh;
-  lac_status st = laci_import_value_name(im, body->prefix, name, &fresh, err);
+  lac_status st = laci_import_unique_value_name(im, body->prefix, name, &fresh, err);
   if (st) return st;
   *value = laci_graph_intern_value(im->graph, fresh);
   if (*value < 0) return laci_fail_memory(err, name);
@@ -166,118 +169,124 @@ static lac_status define_name(laci_importer *im, laci_scope *body, const char *n
 
 /** Makes a key from the address of a tensor in the file: a tensor in a function is one stored
  * tensor for all calls. */
-static void address_key(const void *place, char key[32]) { (void)snprintf(key, 32, "%p", place); }
+static void format_address_key(const void *place, char key[32]) {
+  (void)snprintf(key, 32, "%p", place);
+}
 
-static bool find_shared(const laci_importer *im, const laci_scope *body, const void *place,
-                        int *value) {
+static bool find_shared_tensor(const laci_importer *im, const laci_scope *body, const void *place,
+                               int *value) {
   char key[32];
-  address_key(place, key);
+  format_address_key(place, key);
   *value = body->function ? laci_name_find(&im->shared, key) : -1;
   return *value >= 0;
 }
 
-static lac_status keep_shared(laci_importer *im, const laci_scope *body, const void *place,
-                              int value, lac_error *err) {
+static lac_status record_shared_tensor(laci_importer *im, const laci_scope *body, const void *place,
+                                       int value, lac_error *err) {
   char key[32];
   if (!body->function) return LAC_OK;
-  address_key(place, key);
+  format_address_key(place, key);
   const char *copy = laci_arena_text(&im->scratch, key);
   bool kept = copy && laci_name_add(&im->shared, copy, value);
   return kept ? LAC_OK : laci_fail_memory(err, "a tensor of a function");
 }
 
-static laci_stored describe_tensor(const laci_importer *im, const laci_scope *body, int value) {
+static laci_stored make_stored_description(const laci_importer *im, const laci_scope *body,
+                                           int value) {
   return (laci_stored){.name = im->graph->values[value].name,
                        .in_function = body->function != NULL,
                        .overridable = body->function && body->function->is_hidden};
 }
 
-static lac_status add_initializer(laci_importer *im, laci_scope *body, Onnx__TensorProto *tensor,
-                                  lac_error *err) {
+static lac_status add_initializer_of_body(laci_importer *im, laci_scope *body,
+                                          Onnx__TensorProto *tensor, lac_error *err) {
   int value;
-  if (find_shared(im, body, tensor, &value))
+  if (find_shared_tensor(im, body, tensor, &value))
     return laci_import_define_value(body, tensor->name, value, err);
-  lac_status st = define_name(im, body, tensor->name, &value, err);
-  if (!st) st = keep_shared(im, body, tensor, value, err);
+  lac_status st = define_new_value_of_body(im, body, tensor->name, &value, err);
+  if (!st) st = record_shared_tensor(im, body, tensor, value, err);
   if (st) return st;
-  laci_stored about = describe_tensor(im, body, value);
-  return laci_import_initializer(im, tensor, &about, err);
+  laci_stored about = make_stored_description(im, body, value);
+  return laci_import_add_initializer(im, tensor, &about, err);
 }
 
-static lac_status add_constant(laci_importer *im, laci_scope *body, const Onnx__NodeProto *node,
-                               Onnx__AttributeProto *attr, lac_error *err) {
+static lac_status add_constant_of_body(laci_importer *im, laci_scope *body,
+                                       const Onnx__NodeProto *node, Onnx__AttributeProto *attr,
+                                       lac_error *err) {
   int value;
-  if (find_shared(im, body, attr, &value))
+  if (find_shared_tensor(im, body, attr, &value))
     return laci_import_define_value(body, node->output[0], value, err);
-  lac_status st = define_name(im, body, node->output[0], &value, err);
-  if (!st) st = keep_shared(im, body, attr, value, err);
+  lac_status st = define_new_value_of_body(im, body, node->output[0], &value, err);
+  if (!st) st = record_shared_tensor(im, body, attr, value, err);
   if (st) return st;
-  laci_stored about = describe_tensor(im, body, value);
-  return laci_import_constant(im, attr, &about, false, &value, err);
+  laci_stored about = make_stored_description(im, body, value);
+  return laci_import_add_constant(im, attr, &about, false, &value, err);
 }
 
-static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx__NodeProto *node,
-                                 lac_error *err) {
+static lac_status define_outputs_of_node(laci_importer *im, laci_scope *body,
+                                         const Onnx__NodeProto *node, lac_error *err) {
   lac_status st = LAC_OK;
-  Onnx__AttributeProto *attr = laci_import_constant_attr(node);
+  Onnx__AttributeProto *attr = laci_import_find_constant_attr(node);
   bool is_constant = attr && !(attr->ref_attr_name && attr->ref_attr_name[0]);
   for (size_t at = 0; at < node->n_output && !st; at++) {
     int value;
     if (!node->output[at][0]) continue;
-    if (is_constant) st = add_constant(im, body, node, attr, err);
-    else st = define_name(im, body, node->output[at], &value, err);
+    if (is_constant) st = add_constant_of_body(im, body, node, attr, err);
+    else st = define_new_value_of_body(im, body, node->output[at], &value, err);
   }
   return st;
 }
 
 /* ---- Importing one body ---- */
 
-static lac_status declare_value(laci_importer *im, const laci_scope *body,
-                                const Onnx__ValueInfoProto *info, lac_error *err) {
+static lac_status declare_type_of_value(laci_importer *im, const laci_scope *body,
+                                        const Onnx__ValueInfoProto *info, lac_error *err) {
   int value = laci_name_find(&body->values, laci_onnx_text_or_empty(info->name)) - 1;
   return value < 0 ? LAC_OK : laci_import_declare_type(im, value, info, true, err);
 }
 
 /** Defines values for the body's inputs. */
-static lac_status define_inputs(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
-                                int *inputs, lac_error *err) {
+static lac_status define_inputs_of_body(laci_importer *im, laci_scope *body,
+                                        const Onnx__GraphProto *proto, int *inputs,
+                                        lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < proto->n_input && !st; at++) {
-    st = define_name(im, body, proto->input[at]->name, &inputs[at], err);
+    st = define_new_value_of_body(im, body, proto->input[at]->name, &inputs[at], err);
   }
   for (size_t at = 0; at < proto->n_initializer && !st; at++) {
-    st = add_initializer(im, body, proto->initializer[at], err);
+    st = add_initializer_of_body(im, body, proto->initializer[at], err);
   }
   for (size_t at = 0; at < proto->n_node && !st; at++) {
-    st = define_outputs(im, body, proto->node[at], err);
+    st = define_outputs_of_node(im, body, proto->node[at], err);
   }
   return st;
 }
 
 /** Adds the nodes of the body, as part of body `id`, and finds the values of its results. */
-static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
-                            int id, int *outputs, lac_error *err) {
+static lac_status add_nodes_of_body(laci_importer *im, laci_scope *body,
+                                    const Onnx__GraphProto *proto, int id, int *outputs,
+                                    lac_error *err) {
   lac_status st = LAC_OK;
   int outer = im->body;
   im->body = id;
-  laci_graph_enter_body(im->graph, id);
+  laci_graph_set_current_body(im->graph, id);
   for (size_t at = 0; at < proto->n_node && !st; at++) {
     st = im->add_node(im, body, proto->node[at], err);
   }
   for (size_t at = 0; at < proto->n_value_info && !st; at++)
-    st = declare_value(im, body, proto->value_info[at], err);
+    st = declare_type_of_value(im, body, proto->value_info[at], err);
   for (size_t at = 0; at < proto->n_output && !st; at++) {
     st = laci_import_find_value_or_fail(im, body, proto->output[at]->name, &outputs[at], err);
-    if (!st) st = declare_value(im, body, proto->output[at], err);
+    if (!st) st = declare_type_of_value(im, body, proto->output[at], err);
   }
   im->body = outer;
-  laci_graph_enter_body(im->graph, outer);
+  laci_graph_set_current_body(im->graph, outer);
   return st;
 }
 
 /** Begins to import a body: fills its scope *inner, and defines values for the body's inputs. */
-static lac_status begin_body(const opening *o, const char *name, laci_scope *inner, int *inputs,
-                             lac_error *err) {
+static lac_status begin_body_import(const opening *o, const char *name, laci_scope *inner,
+                                    int *inputs, lac_error *err) {
   *inner = *o->scope; /* the body belongs to the same call of a function as the node */
   inner->values = (laci_name_table){0};
   inner->outer = o->scope;
@@ -289,10 +298,10 @@ static lac_status begin_body(const opening *o, const char *name, laci_scope *inn
   lac_status st = laci_import_join_names(o->im, o->node->name, "/", &inner->prefix, err);
   if (!st) st = laci_import_join_names(o->im, inner->prefix, name, &inner->prefix, err);
   if (!st) st = laci_import_join_names(o->im, inner->prefix, "/", &inner->prefix, err);
-  const Onnx__GraphProto *proto = body_of(o->from, name);
-  if (!st) st = define_inputs(o->im, inner, proto, inputs, err);
+  const Onnx__GraphProto *proto = find_body(o->from, name);
+  if (!st) st = define_inputs_of_body(o->im, inner, proto, inputs, err);
   for (size_t at = 0; at < proto->n_input && !st; at++)
-    st = declare_value(o->im, inner, proto->input[at], err);
+    st = declare_type_of_value(o->im, inner, proto->input[at], err);
   return st;
 }
 
@@ -305,8 +314,8 @@ static lac_status add_body(const opening *o, int begin, int branch, int *id, lac
 
 /** Adds the node that ends the bodies. Its outputs are those of the file's node, plus outputs that
  * nothing reads up to `n_outputs`. */
-static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, size_t n_outputs,
-                          int n_bodies, lac_error *err) {
+static lac_status add_body_end_node(const opening *o, const int *inputs, size_t n_inputs,
+                                    size_t n_outputs, int n_bodies, lac_error *err) {
   laci_node *node = o->node;
   int *outputs = laci_arena_alloc(&o->im->scratch, n_outputs, sizeof *outputs), id;
   if (!outputs) return laci_fail_memory(err, node->name);
@@ -327,32 +336,33 @@ static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, 
 
 /* ---- If, Loop, Scan ---- */
 
-static lac_status open_if(opening *o, lac_error *err) {
+static lac_status import_if(opening *o, lac_error *err) {
   static const char *const names[] = {"then_branch", "else_branch"};
   laci_importer *im = o->im;
-  size_t n = body_of(o->from, names[0])->n_output;
+  size_t n = find_body(o->from, names[0])->n_output;
   int *inputs = laci_arena_alloc(&im->scratch, 1 + 2 * n, sizeof *inputs);
   if (!inputs) return laci_fail_memory(err, o->node->name);
   int ids[2] = {0, 0};
   lac_status st = laci_import_find_value_or_fail(im, o->scope, o->from->input[0], &inputs[0], err);
   for (int at = 0; at < 2 && !st; at++) {
     laci_scope inner;
-    st = begin_body(o, names[at], &inner, NULL, err);
+    st = begin_body_import(o, names[at], &inner, NULL, err);
     if (!st) st = add_body(o, -1, 1 - at, &ids[at], err);
     int *outputs = inputs + 1 + (size_t)at * n;
-    if (!st) st = add_nodes(im, &inner, body_of(o->from, names[at]), ids[at], outputs, err);
+    if (!st)
+      st = add_nodes_of_body(im, &inner, find_body(o->from, names[at]), ids[at], outputs, err);
     laci_name_table_clear(&inner.values);
   }
   if (st) return st;
   o->node->frames = ids[0];
   o->stride = ids[1] - ids[0];
-  return add_end(o, inputs, 1 + 2 * n, n, 2, err);
+  return add_body_end_node(o, inputs, 1 + 2 * n, n, 2, err);
 }
 
 /** Adds the node that begins an iteration. It reads the inputs of the file's node, and outputs the
  * body's inputs. */
-static lac_status add_begin(opening *o, const char *type, const laci_scope *inner,
-                            const int *values, int *id, lac_error *err) {
+static lac_status add_iteration_begin_node(opening *o, const char *type, const laci_scope *inner,
+                                           const int *values, int *id, lac_error *err) {
   size_t n = o->from->n_input;
   int *inputs = laci_arena_alloc(&o->im->scratch, n, sizeof *inputs);
   laci_node begin = {.type = type, .domain = "lacuna", .version = 1};
@@ -374,10 +384,10 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
 /** Imports a Loop or a Scan. Inputs from .. from + carried - 1 of the body are carried values, and
  * so are as many of its results (after the condition of a Loop). The remaining inputs and results
  * are slices. */
-static lac_status open_iterations(opening *o, const char *type, size_t from, size_t carried,
-                                  lac_error *err) {
+static lac_status import_loop_or_scan(opening *o, const char *type, size_t from, size_t carried,
+                                      lac_error *err) {
   laci_importer *im = o->im;
-  const Onnx__GraphProto *proto = body_of(o->from, "body");
+  const Onnx__GraphProto *proto = find_body(o->from, "body");
   size_t before = from ? 1 : 0, n_slices = proto->n_output - before - carried;
   size_t n_inputs = before + 3 * carried + n_slices;
   int *values = laci_arena_alloc(&im->scratch, proto->n_input, sizeof *values);
@@ -385,10 +395,10 @@ static lac_status open_iterations(opening *o, const char *type, size_t from, siz
   int *inputs = laci_arena_alloc(&im->scratch, n_inputs, sizeof *inputs), begin, id;
   if (!values || !results || !inputs) return laci_fail_memory(err, o->node->name);
   laci_scope inner;
-  lac_status st = begin_body(o, "body", &inner, values, err);
-  if (!st) st = add_begin(o, type, &inner, values, &begin, err);
+  lac_status st = begin_body_import(o, "body", &inner, values, err);
+  if (!st) st = add_iteration_begin_node(o, type, &inner, values, &begin, err);
   if (!st) st = add_body(o, begin, -1, &id, err);
-  if (!st) st = add_nodes(im, &inner, proto, id, results, err);
+  if (!st) st = add_nodes_of_body(im, &inner, proto, id, results, err);
   laci_name_table_clear(&inner.values);
   if (st) return st;
   size_t at = 0;
@@ -396,12 +406,12 @@ static lac_status open_iterations(opening *o, const char *type, size_t from, siz
   for (size_t k = 0; k < carried; k++) inputs[at++] = o->begin_inputs[from + k];
   for (size_t k = 0; k < carried; k++) inputs[at++] = values[from + k];
   for (size_t k = 0; k < carried + n_slices; k++) inputs[at++] = results[before + k];
-  return add_end(o, inputs, n_inputs, carried + n_slices, 1, err);
+  return add_body_end_node(o, inputs, n_inputs, carried + n_slices, 1, err);
 }
 
 /** Names the node, whose name is the prefix of names in its bodies. A node without a name is named
  * after an output. */
-static lac_status name_node(const opening *o, lac_error *err) {
+static lac_status set_node_name(const opening *o, lac_error *err) {
   const Onnx__NodeProto *from = o->from;
   const char *own = laci_onnx_text_or_empty(from->name);
   if (!own[0] && from->n_output) own = from->output[0];
@@ -412,20 +422,21 @@ static lac_status name_node(const opening *o, lac_error *err) {
 lac_status laci_import_bodies(laci_importer *im, const laci_scope *scope,
                               const Onnx__NodeProto *from, laci_node *node, bool *is_done,
                               lac_error *err) {
-  body_kind kind = kind_of(from);
+  body_kind kind = body_kind_of_node(from);
   opening o = {.im = im, .scope = scope, .from = from, .node = node, .stride = 1, .body = im->body};
   *is_done = false;
   if (kind == KIND_NONE) return LAC_OK;
-  node->fault = judge_node(im, scope, from, node->version);
+  node->fault = find_fault_of_node(im, scope, from, node->version);
   if (node->fault) return LAC_OK;
   *is_done = true;
-  lac_status st = name_node(&o, err);
+  lac_status st = set_node_name(&o, err);
   if (st) return st;
   switch (kind) {
-    case KIND_IF: return open_if(&o, err);
-    case KIND_LOOP: return open_iterations(&o, "LoopBegin", 2, from->n_input - 2, err);
+    case KIND_IF: return import_if(&o, err);
+    case KIND_LOOP: return import_loop_or_scan(&o, "LoopBegin", 2, from->n_input - 2, err);
     case KIND_SCAN:
-      return open_iterations(&o, "ScanBegin", 0, from->n_input - n_scanned(from), err);
+      return import_loop_or_scan(&o, "ScanBegin", 0, from->n_input - count_scanned_inputs(from),
+                                 err);
     case KIND_NONE: break;
   }
   return LAC_OK;

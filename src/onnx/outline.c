@@ -50,7 +50,8 @@ static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
 }
 
 /** Writes the offset and size of the content instead of the content. */
-static lac_status put_span(outline *o, unsigned number, laci_byte_range content, lac_error *err) {
+static lac_status put_offset_and_size(outline *o, unsigned number, laci_byte_range content,
+                                      lac_error *err) {
   const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
                                .size_bytes = (size_t)(content.end - content.at)};
   const uint8_t n = sizeof span;
@@ -93,7 +94,7 @@ static bool is_raw_data(const ProtobufCMessageDescriptor *message,
  * the file yet. */
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
-      laci_reader_load(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
+      laci_reader_load_range(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
   return st ? st : put_bytes(o, begin, (size_t)(end - begin), err);
 }
 
@@ -105,13 +106,13 @@ static lac_status put_message(outline *o, laci_byte_range s,
     const uint8_t *begin = s.at;
     unsigned number;
     laci_byte_range content;
-    if (depth > MAX_DEPTH || !laci_onnx_next_field(&s, &number, &content)) {
+    if (depth > MAX_DEPTH || !laci_onnx_read_next_field(&s, &number, &content)) {
       return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu",
                        (size_t)(begin - o->file));
     }
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message, number);
-    if (field && is_raw_data(message, field)) st = put_span(o, number, content, err);
+    if (field && is_raw_data(message, field)) st = put_offset_and_size(o, number, content, err);
     else if (field && field->type == PROTOBUF_C_TYPE_MESSAGE)
       st = put_inner_message(o, number, content, field->descriptor, depth + 1, err);
     else st = put_field(o, begin, s.at, err);

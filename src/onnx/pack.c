@@ -19,7 +19,7 @@ typedef struct sink {
 } sink;
 
 /** Writes the bytes of a large tensor, which may not be in memory. */
-static lac_status put_unloaded(const sink *s, const uint8_t *bytes, size_t size_bytes) {
+static lac_status put_bytes_by_chunks(const sink *s, const uint8_t *bytes, size_t size_bytes) {
   laci_acquired_bytes held;
   lac_status st = LAC_OK;
   for (size_t n; size_bytes > 0 && !st; bytes += n, size_bytes -= n) {
@@ -36,7 +36,7 @@ static void append_to_sink(ProtobufCBuffer *base, size_t size_bytes, const uint8
   if (s->status) return;
   if (size_bytes >= LEAST_AWAY &&
       laci_bytes_need_copy(&s->message->bytes_from, bytes, size_bytes)) {
-    s->status = put_unloaded(s, bytes, size_bytes);
+    s->status = put_bytes_by_chunks(s, bytes, size_bytes);
   } else {
     s->status = s->put(bytes, size_bytes, s->context, s->err);
   }

@@ -10,7 +10,7 @@ int laci_onnx_elements_per_byte(lac_dtype dtype) {
   return bits > 0 && bits < 8 ? 8 / bits : 1;
 }
 
-bool laci_onnx_bytes_in_file(lac_dtype dtype, int64_t count, uint64_t *size_bytes) {
+bool laci_onnx_count_packed_bytes(lac_dtype dtype, int64_t count, uint64_t *size_bytes) {
   const uint64_t per_byte = (uint64_t)laci_onnx_elements_per_byte(dtype);
   if (per_byte == 1)
     return !__builtin_mul_overflow((uint64_t)count, lac_dtype_size(dtype), size_bytes);
@@ -31,7 +31,7 @@ uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8
                                  uint64_t count) {
   const unsigned per_byte = (unsigned)laci_onnx_elements_per_byte(dtype), width = 8 / per_byte;
   uint64_t n = 0;
-  (void)laci_onnx_bytes_in_file(dtype, (int64_t)count, &n);
+  (void)laci_onnx_count_packed_bytes(dtype, (int64_t)count, &n);
   uint8_t *packed = laci_arena_alloc(arena, (size_t)n + 1, 1);
   for (uint64_t at = 0; packed && at < count; at++) {
     unsigned bits = bytes[at] & ((1u << width) - 1u);

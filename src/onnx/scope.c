@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_text(const char *a, const char *b) {
+static bool is_same_text(const char *a, const char *b) {
   return strcmp(laci_onnx_text_or_empty(a), laci_onnx_text_or_empty(b)) == 0;
 }
 
@@ -23,8 +23,8 @@ lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes, lac_er
 enum { SUFFIX_ROOM = 16 };
 
 /** Concatenates first and second, with space for a suffix after them. */
-static lac_status join_names(laci_importer *im, const char *first, const char *second,
-                             char **joined, lac_error *err) {
+static lac_status concatenate_with_space(laci_importer *im, const char *first, const char *second,
+                                         char **joined, lac_error *err) {
   size_t n_first = strlen(first), n_second = strlen(second);
   *joined = NULL;
   /* The node or value with this name takes about as much memory as a laci_node. */
@@ -41,15 +41,15 @@ static lac_status join_names(laci_importer *im, const char *first, const char *s
 lac_status laci_import_join_names(laci_importer *im, const char *first, const char *second,
                                   const char **joined, lac_error *err) {
   char *text;
-  lac_status st = join_names(im, first, second, &text, err);
+  lac_status st = concatenate_with_space(im, first, second, &text, err);
   *joined = text;
   return st;
 }
 
-lac_status laci_import_value_name(laci_importer *im, const char *first, const char *second,
-                                  const char **name, lac_error *err) {
+lac_status laci_import_unique_value_name(laci_importer *im, const char *first, const char *second,
+                                         const char **name, lac_error *err) {
   char *text;
-  lac_status st = join_names(im, first, second, &text, err);
+  lac_status st = concatenate_with_space(im, first, second, &text, err);
   *name = text;
   if (st) return st;
   char *suffix = text + strlen(text);
@@ -63,10 +63,10 @@ lac_status laci_import_value_name(laci_importer *im, const char *first, const ch
 
 /* ---- Names, versions and attributes in a scope ---- */
 
-static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_t n,
-                                       const char *name) {
+static Onnx__AttributeProto *find_attribute_by_name(Onnx__AttributeProto *const *attrs, size_t n,
+                                                    const char *name) {
   for (size_t at = 0; at < n; at++) {
-    if (is_text(attrs[at]->name, name)) return attrs[at];
+    if (is_same_text(attrs[at]->name, name)) return attrs[at];
   }
   return NULL;
 }
@@ -81,8 +81,10 @@ lac_status laci_import_resolve_attribute(const laci_scope *scope, Onnx__Attribut
                        laci_onnx_text_or_empty(attr->name), name);
     }
     const Onnx__FunctionProto *proto = scope->function->proto;
-    attr = find_attr(scope->call->attribute, scope->call->n_attribute, name);
-    *resolved = attr ? attr : find_attr(proto->attribute_proto, proto->n_attribute_proto, name);
+    attr = find_attribute_by_name(scope->call->attribute, scope->call->n_attribute, name);
+    *resolved =
+        attr ? attr
+             : find_attribute_by_name(proto->attribute_proto, proto->n_attribute_proto, name);
   }
   return LAC_OK;
 }
@@ -130,8 +132,8 @@ lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *s
 
 /* Returns the opset version of a domain in a scope. A domain that a function does not import has
  * the model's version. */
-int laci_import_domain_version(const laci_importer *im, const laci_scope *scope,
-                               const char *domain) {
+int laci_import_find_domain_version(const laci_importer *im, const laci_scope *scope,
+                                    const char *domain) {
   const Onnx__ModelProto *model = im->file->model;
   const Onnx__FunctionProto *function = scope->function ? scope->function->proto : NULL;
   int64_t version = 0;

@@ -31,7 +31,7 @@ static lac_status point_to_raw_data(Onnx__TensorProto *tensor, void *context, la
   if (span.size_bytes > 0 && span.size_bytes < SMALL) {
     copy = laci_onnx_block_alloc(span.size_bytes);
     if (!copy) return laci_fail_memory(err, laci_onnx_text_or_empty(tensor->name));
-    lac_status st = laci_reader_fetch(reader, span.offset, span.size_bytes, copy, err);
+    lac_status st = laci_reader_copy_range(reader, span.offset, span.size_bytes, copy, err);
     if (st) {
       laci_onnx_block_free(copy);
       return st;
@@ -76,13 +76,13 @@ void laci_onnx_close_reader(laci_onnx *file) {
 
 void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message) {
   (void)!laci_onnx_visit_tensors(message, clear_raw_data, &file, NULL);
-  laci_onnx_free_part(message);
+  laci_onnx_free_submessage(message);
 }
 
 /* ---- Reading ---- */
 
 /** Returns the reader whose file an address belongs to; NULL: it is in memory. */
-static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
+static laci_reader *find_reader_of_address(const laci_onnx *file, const uint8_t *bytes) {
   if (laci_reader_contains(file->reader, bytes)) return file->reader;
   for (size_t at = 0; at < file->n_data_files; at++) {
     if (laci_reader_contains(file->data_files[at].reader, bytes))
@@ -91,19 +91,21 @@ static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
   return NULL;
 }
 
-static bool is_in_memory(void *file, const uint8_t *bytes, size_t n) {
-  laci_reader *reader = reader_of(file, bytes);
+static bool is_range_in_memory(void *file, const uint8_t *bytes, size_t n) {
+  laci_reader *reader = find_reader_of_address(file, bytes);
   return !reader || laci_reader_is_loaded(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
 }
 
 laci_byte_source laci_onnx_byte_source(laci_onnx *file) {
-  return (laci_byte_source){.fetch = laci_onnx_fetch, .is_there = is_in_memory, .context = file};
+  return (laci_byte_source){
+      .fetch = laci_onnx_copy_stored_bytes, .is_there = is_range_in_memory, .context = file};
 }
 
-lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to, lac_error *err) {
-  laci_reader *reader = reader_of(file, bytes);
+lac_status laci_onnx_copy_stored_bytes(void *file, const uint8_t *bytes, size_t n, void *to,
+                                       lac_error *err) {
+  laci_reader *reader = find_reader_of_address(file, bytes);
   if (reader) {
-    return laci_reader_fetch(reader, (size_t)(bytes - laci_reader_bytes(reader)), n, to, err);
+    return laci_reader_copy_range(reader, (size_t)(bytes - laci_reader_bytes(reader)), n, to, err);
   }
   if (n) memcpy(to, bytes, n);
   return LAC_OK;
@@ -111,10 +113,11 @@ lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to,
 
 lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err) {
   if (atomic_load(&file->materialised)) return LAC_OK;
-  lac_status st = laci_reader_materialise(file->reader, 0, laci_reader_size(file->reader), err);
+  lac_status st =
+      laci_reader_materialise_range(file->reader, 0, laci_reader_size(file->reader), err);
   for (size_t at = 0; at < file->n_externals && !st; at++) {
     const laci_external *e = &file->externals[at];
-    st = laci_reader_materialise(file->data_files[e->file].reader, e->offset, e->length, err);
+    st = laci_reader_materialise_range(file->data_files[e->file].reader, e->offset, e->length, err);
   }
   if (!st) atomic_store(&file->materialised, true);
   return st;
@@ -122,7 +125,7 @@ lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err) {
 
 lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uint8_t *bytes, size_t n,
                                        lac_error *err) {
-  laci_reader *reader = reader_of(file, bytes);
+  laci_reader *reader = find_reader_of_address(file, bytes);
   if (!reader) return LAC_OK;
-  return laci_reader_materialise(reader, (size_t)(bytes - laci_reader_bytes(reader)), n, err);
+  return laci_reader_materialise_range(reader, (size_t)(bytes - laci_reader_bytes(reader)), n, err);
 }

@@ -25,7 +25,7 @@ static bool read_varint(laci_byte_range *s, uint64_t *value) {
   return false;
 }
 
-bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content) {
+bool laci_onnx_read_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content) {
   uint64_t tag, n = 0;
   if (!read_varint(s, &tag) || tag >> 3 == 0 || tag >> 3 >= 1u << 29) return false;
   *number = (unsigned)(tag >> 3);
@@ -47,13 +47,13 @@ bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range 
 }
 
 /** Does a field of a tensor hold elements in their layout in memory? */
-static bool holds_elements(const ProtobufCFieldDescriptor *field) {
+static bool has_raw_elements(const ProtobufCFieldDescriptor *field) {
   bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
   return is_list ? field->type == PROTOBUF_C_TYPE_FLOAT || field->type == PROTOBUF_C_TYPE_DOUBLE
                  : field->type == PROTOBUF_C_TYPE_BYTES;
 }
 
-static lac_status add_span(finder *f, laci_byte_range content, lac_error *err) {
+static lac_status append_span(finder *f, laci_byte_range content, lac_error *err) {
   void *array = f->spans;
   if (content.at == content.end) return LAC_OK;
   if (!laci_grow(&array, f->n, &f->capacity, sizeof *f->spans)) {
@@ -65,36 +65,36 @@ static lac_status add_span(finder *f, laci_byte_range content, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status walk_message(finder *f, laci_byte_range s,
-                               const ProtobufCMessageDescriptor *message, int depth,
-                               lac_error *err) {
+static lac_status find_spans_in_message(finder *f, laci_byte_range s,
+                                        const ProtobufCMessageDescriptor *message, int depth,
+                                        lac_error *err) {
   bool is_tensor = message == &onnx__tensor_proto__descriptor;
   lac_status st = LAC_OK;
   while (!st && s.at < s.end) {
     size_t here = (size_t)(s.at - f->bytes);
     unsigned number;
     laci_byte_range content;
-    if (depth > MAX_DEPTH || !laci_onnx_next_field(&s, &number, &content)) {
+    if (depth > MAX_DEPTH || !laci_onnx_read_next_field(&s, &number, &content)) {
       return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu", here);
     }
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message, number);
     if (!field) continue;
-    if (is_tensor && holds_elements(field)) st = add_span(f, content, err);
+    if (is_tensor && has_raw_elements(field)) st = append_span(f, content, err);
     else if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-      st = walk_message(f, content, field->descriptor, depth + 1, err);
+      st = find_spans_in_message(f, content, field->descriptor, depth + 1, err);
   }
   return st;
 }
 
-lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_onnx_span **spans,
-                                size_t *n, lac_error *err) {
+lac_status laci_onnx_find_element_ranges(const uint8_t *bytes, size_t size_bytes,
+                                         laci_onnx_span **spans, size_t *n, lac_error *err) {
   finder f = {.bytes = bytes};
   *spans = NULL;
   *n = 0;
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
   const laci_byte_range all = {bytes, bytes + size_bytes};
-  lac_status st = walk_message(&f, all, &onnx__model_proto__descriptor, 0, err);
+  lac_status st = find_spans_in_message(&f, all, &onnx__model_proto__descriptor, 0, err);
   if (st) {
     laci_free(f.spans);
     return st;
@@ -113,7 +113,7 @@ laci_onnx_data laci_onnx_data_file_at(const laci_onnx *file, size_t at) {
   return (laci_onnx_data){data->location, data->reader};
 }
 
-bool laci_onnx_find_data_file(const laci_stored *stored, size_t *data, size_t *offset) {
+bool laci_onnx_find_data_file_of_stored(const laci_stored *stored, size_t *data, size_t *offset) {
   const laci_source *source = stored->source;
   if (!source || source->kind != LACI_SOURCE_EXTERNAL || source->per_byte) return false;
   *data = (size_t)source->external->file;

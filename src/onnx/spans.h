@@ -21,8 +21,9 @@ typedef struct laci_onnx_span {
 /** Finds every range of a model file's bytes that holds elements of a tensor in their layout in
  * memory (raw bytes, packed floats and doubles), at any depth, in the order of the file. The caller
  * frees *spans by laci_free. Fails LAC_BAD_FILE where the bytes are no model. */
-LAC_MUST_CHECK lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes,
-                                               laci_onnx_span **spans, size_t *n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_find_element_ranges(const uint8_t *bytes, size_t size_bytes,
+                                                        laci_onnx_span **spans, size_t *n,
+                                                        lac_error *err);
 
 /** Returns the reader of the model's file, which `file` owns. */
 laci_reader *laci_onnx_reader(const laci_onnx *file);
@@ -37,6 +38,6 @@ laci_onnx_data laci_onnx_data_file_at(const laci_onnx *file, size_t at);
 
 /** Finds the data file and the offset of a stored tensor's bytes; returns false if they are in the
  * model's file. */
-bool laci_onnx_find_data_file(const laci_stored *stored, size_t *data, size_t *offset);
+bool laci_onnx_find_data_file_of_stored(const laci_stored *stored, size_t *data, size_t *offset);
 
 #endif

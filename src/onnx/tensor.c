@@ -27,7 +27,7 @@ typedef struct typed_field {
 } typed_field;
 
 /** Returns the typed field for an element type; array NULL: there is none (text, unknown types). */
-static typed_field typed_field_of(Onnx__TensorProto *t, lac_dtype dtype) {
+static typed_field find_typed_field(Onnx__TensorProto *t, lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_F32:
     case LAC_DTYPE_C64: return (typed_field){(void **)&t->float_data, t->n_float_data, 4};
@@ -42,8 +42,8 @@ static typed_field typed_field_of(Onnx__TensorProto *t, lac_dtype dtype) {
   }
 }
 
-static lac_status fail_size(lac_error *err, const char *name, const laci_tensor_view *view,
-                            uint64_t found, uint64_t wanted) {
+static lac_status fail_wrong_size(lac_error *err, const char *name, const laci_tensor_view *view,
+                                  uint64_t found, uint64_t wanted) {
   char text[256];
   return laci_fail(
       err, LAC_BAD_FILE, "tensor '%s': %" PRIu64 " bytes of data, but %s %s takes %" PRIu64, name,
@@ -53,12 +53,12 @@ static lac_status fail_size(lac_error *err, const char *name, const laci_tensor_
 /** Views a typed field. If elements are as wide as those of the array, or twice as wide (complex
  * numbers), the bytes are the array itself; else a narrow copy. Packed elements have one byte in
  * each element of the array. */
-static lac_status view_typed(laci_onnx *file, const char *name, typed_field field,
-                             laci_tensor_view *view, lac_error *err) {
+static lac_status view_typed_field(laci_onnx *file, const char *name, typed_field field,
+                                   laci_tensor_view *view, lac_error *err) {
   size_t element = lac_dtype_size(view->dtype);
   bool is_narrow = element < field.element_bytes;
   size_t found = field.n * (is_narrow ? element : field.element_bytes);
-  if (found != view->size_bytes) return fail_size(err, name, view, found, view->size_bytes);
+  if (found != view->size_bytes) return fail_wrong_size(err, name, view, found, view->size_bytes);
   if (!is_narrow) {
     view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = field.array};
     view->bytes = *field.array;
@@ -78,12 +78,12 @@ static lac_status view_typed(laci_onnx *file, const char *name, typed_field fiel
   return LAC_OK;
 }
 
-static lac_status view_external(laci_onnx *file, const Onnx__TensorProto *tensor, const char *name,
-                                laci_tensor_view *view, lac_error *err) {
+static lac_status view_external_tensor(laci_onnx *file, const Onnx__TensorProto *tensor,
+                                       const char *name, laci_tensor_view *view, lac_error *err) {
   laci_external *external = laci_onnx_find_external(file, tensor);
   if (!external) return laci_fail(err, LAC_INTERNAL, "tensor '%s': no external data", name);
   if (external->length != view->size_bytes) {
-    return fail_size(err, name, view, external->length, view->size_bytes);
+    return fail_wrong_size(err, name, view, external->length, view->size_bytes);
   }
   const uint8_t *bytes = laci_reader_bytes(file->data_files[external->file].reader);
   view->source = (laci_source){.kind = LACI_SOURCE_EXTERNAL, .external = external};
@@ -91,19 +91,19 @@ static lac_status view_external(laci_onnx *file, const Onnx__TensorProto *tensor
   return LAC_OK;
 }
 
-static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
-                             laci_tensor_view *view, lac_error *err) {
-  typed_field field = typed_field_of(tensor, view->dtype);
+static lac_status view_tensor_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
+                                    laci_tensor_view *view, lac_error *err) {
+  typed_field field = find_typed_field(tensor, view->dtype);
   if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-    return view_external(file, tensor, name, view, err);
+    return view_external_tensor(file, tensor, name, view, err);
   }
   if (tensor->raw_data.len && field.n) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its data is given twice, raw and typed",
                      name);
   }
-  if (field.n) return view_typed(file, name, field, view, err);
+  if (field.n) return view_typed_field(file, name, field, view, err);
   if (tensor->raw_data.len != view->size_bytes) {
-    return fail_size(err, name, view, tensor->raw_data.len, view->size_bytes);
+    return fail_wrong_size(err, name, view, tensor->raw_data.len, view->size_bytes);
   }
   view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = (void **)&tensor->raw_data.data};
   view->bytes = tensor->raw_data.data;
@@ -151,10 +151,10 @@ lac_status laci_onnx_view_tensor(laci_onnx *file, Onnx__TensorProto *tensor, con
   }
   size_t element = lac_dtype_size(view->dtype);
   if (element == 0) return LAC_OK;
-  if (!laci_onnx_bytes_in_file(view->dtype, count, &view->size_bytes)) {
+  if (!laci_onnx_count_packed_bytes(view->dtype, count, &view->size_bytes)) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
   }
-  st = view_bytes(file, tensor, name, view, err);
+  st = view_tensor_bytes(file, tensor, name, view, err);
   if (!st && count > 0 && laci_onnx_elements_per_byte(view->dtype) > 1)
     st = unpack_elements(file, name, count, view, err);
   if (!view->bytes) view->bytes = no_bytes;

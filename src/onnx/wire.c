@@ -24,15 +24,15 @@ typedef struct cursor {
   const uint8_t *begin, *at, *end; /* begin: start of the whole file */
 } cursor;
 
-static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
+static lac_status fail_at_position(const cursor *c, lac_error *err, const char *what) {
   return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: %s at byte %zu", what,
                    (size_t)(c->at - c->begin));
 }
 
 /** Makes sure that the next n bytes of c, or all up to its end, can be read. */
-static lac_status check_readable(const cursor *c, size_t n, lac_error *err) {
+static lac_status load_bytes_ahead(const cursor *c, size_t n, lac_error *err) {
   size_t left = (size_t)(c->end - c->at);
-  return laci_reader_load(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
+  return laci_reader_load_range(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
 }
 
 static bool read_varint(cursor *c, uint64_t *value) {
@@ -45,7 +45,7 @@ static bool read_varint(cursor *c, uint64_t *value) {
   return false;
 }
 
-static ProtobufCWireType wire_type_of(ProtobufCType type) {
+static ProtobufCWireType wire_type_of_field_type(ProtobufCType type) {
   switch (type) {
     case PROTOBUF_C_TYPE_SFIXED32:
     case PROTOBUF_C_TYPE_FIXED32:
@@ -61,25 +61,26 @@ static ProtobufCWireType wire_type_of(ProtobufCType type) {
 }
 
 /** Elements of a repeated number may come one by one or packed, whatever the description says. */
-static bool wire_type_fits(const ProtobufCFieldDescriptor *field, uint64_t wire_type) {
-  if (wire_type == (uint64_t)wire_type_of(field->type)) return true;
+static bool is_wire_type_allowed(const ProtobufCFieldDescriptor *field, uint64_t wire_type) {
+  if (wire_type == (uint64_t)wire_type_of_field_type(field->type)) return true;
   return wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED &&
          field->label == PROTOBUF_C_LABEL_REPEATED;
 }
 
-static lac_status check_packed(cursor inner, ProtobufCType type, lac_error *err) {
-  ProtobufCWireType wire_type = wire_type_of(type);
+static lac_status check_packed_numbers(cursor inner, ProtobufCType type, lac_error *err) {
+  ProtobufCWireType wire_type = wire_type_of_field_type(type);
   size_t n = (size_t)(inner.end - inner.at);
   if (wire_type != PROTOBUF_C_WIRE_TYPE_VARINT) {
     size_t element = wire_type == PROTOBUF_C_WIRE_TYPE_32BIT ? 4 : 8;
-    return n % element ? fail_at(&inner, err, "a list of numbers that ends within a number")
-                       : LAC_OK;
+    return n % element
+               ? fail_at_position(&inner, err, "a list of numbers that ends within a number")
+               : LAC_OK;
   }
   uint64_t value;
-  lac_status st = check_readable(&inner, n, err);
+  lac_status st = load_bytes_ahead(&inner, n, err);
   if (st) return st;
   while (inner.at < inner.end) {
-    if (!read_varint(&inner, &value)) return fail_at(&inner, err, "a number without end");
+    if (!read_varint(&inner, &value)) return fail_at_position(&inner, err, "a number without end");
   }
   return LAC_OK;
 }
@@ -87,21 +88,21 @@ static lac_status check_packed(cursor inner, ProtobufCType type, lac_error *err)
 static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *message, int depth,
                                 lac_error *err);
 
-static lac_status check_content(cursor inner, const ProtobufCFieldDescriptor *field, int depth,
-                                lac_error *err) {
+static lac_status check_field_content(cursor inner, const ProtobufCFieldDescriptor *field,
+                                      int depth, lac_error *err) {
   lac_status st;
   switch (field->type) {
     case PROTOBUF_C_TYPE_MESSAGE: return check_message(inner, field->descriptor, depth + 1, err);
     case PROTOBUF_C_TYPE_BYTES: return LAC_OK;
     case PROTOBUF_C_TYPE_STRING:
-      st = check_readable(&inner, (size_t)(inner.end - inner.at), err);
+      st = load_bytes_ahead(&inner, (size_t)(inner.end - inner.at), err);
       if (st) return st;
       /* Texts are handled as C strings: one with a zero byte inside could not be written back. */
       if (inner.at < inner.end && memchr(inner.at, 0, (size_t)(inner.end - inner.at))) {
-        return fail_at(&inner, err, "a text with a zero byte");
+        return fail_at_position(&inner, err, "a text with a zero byte");
       }
       return LAC_OK;
-    default: return check_packed(inner, field->type, err);
+    default: return check_packed_numbers(inner, field->type, err);
   }
 }
 
@@ -111,24 +112,25 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
   const cursor start = *c;
-  lac_status st = check_readable(c, TAG_BYTES, err);
+  lac_status st = load_bytes_ahead(c, TAG_BYTES, err);
   if (st) return st;
   if (!read_varint(c, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1) {
-    return fail_at(&start, err, "no valid field");
+    return fail_at_position(&start, err, "no valid field");
   }
   const ProtobufCFieldDescriptor *field =
       protobuf_c_message_descriptor_get_field(message, (unsigned)(tag >> 3));
-  if (field && !wire_type_fits(field, tag & 7))
-    return fail_at(&start, err, "a field of a wrong kind");
+  if (field && !is_wire_type_allowed(field, tag & 7))
+    return fail_at_position(&start, err, "a field of a wrong kind");
   switch (tag & 7) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
-      return read_varint(c, &value) ? LAC_OK : fail_at(&start, err, "a number without end");
+      return read_varint(c, &value) ? LAC_OK
+                                    : fail_at_position(&start, err, "a number without end");
     case PROTOBUF_C_WIRE_TYPE_64BIT: value = 8; break;
     case PROTOBUF_C_WIRE_TYPE_32BIT: value = 4; break;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-      if (!read_varint(c, &value)) return fail_at(&start, err, "a length without end");
+      if (!read_varint(c, &value)) return fail_at_position(&start, err, "a length without end");
       break;
-    default: return fail_at(&start, err, "a field of a wrong kind");
+    default: return fail_at_position(&start, err, "a field of a wrong kind");
   }
   if (value > (uint64_t)(c->end - c->at)) {
     return laci_fail(err, LAC_BAD_FILE,
@@ -143,16 +145,17 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
   if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->label != PROTOBUF_C_LABEL_REPEATED) {
     /* A second occurrence of a message field that is not repeated. Decoders would merge both, which
      * is slow with many; no writer does this. */
-    if (*seen >> (field->id & 31) & 1) return fail_at(&start, err, "a single field given twice");
+    if (*seen >> (field->id & 31) & 1)
+      return fail_at_position(&start, err, "a single field given twice");
     *seen |= 1u << (field->id & 31);
   }
-  return check_content(inner, field, depth, err);
+  return check_field_content(inner, field, depth, err);
 }
 
 static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *message, int depth,
                                 lac_error *err) {
   uint32_t seen = 0;
-  if (depth > MAX_DEPTH) return fail_at(&c, err, "nested too deeply");
+  if (depth > MAX_DEPTH) return fail_at_position(&c, err, "nested too deeply");
   lac_status st = LAC_OK;
   while (!st && c.at < c.end) st = check_field(&c, message, depth, &seen, err);
   return st;
@@ -175,7 +178,7 @@ void *laci_onnx_block_alloc(size_t size_bytes) { return block_alloc(NULL, size_b
 
 void laci_onnx_block_free(void *block) { block_free(NULL, block); }
 
-const char *laci_onnx_text(const ProtobufCBinaryData *bytes) {
+const char *laci_onnx_bytes_as_text(const ProtobufCBinaryData *bytes) {
   return bytes->data ? (const char *)bytes->data : "";
 }
 
@@ -217,7 +220,7 @@ void laci_onnx_free_model(Onnx__ModelProto *model) {
   if (model) onnx__model_proto__free_unpacked(model, &allocator);
 }
 
-void laci_onnx_free_part(ProtobufCMessage *message) {
+void laci_onnx_free_submessage(ProtobufCMessage *message) {
   ProtobufCAllocator allocator = {block_alloc, block_free, NULL};
   protobuf_c_message_free_unpacked(message, &allocator);
 }

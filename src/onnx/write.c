@@ -20,13 +20,13 @@ typedef struct builder {
   lac_error *err;
 } builder;
 
-static lac_status no_memory(const builder *m) { return laci_fail_memory(m->err, m->path); }
+static lac_status fail_memory(const builder *m) { return laci_fail_memory(m->err, m->path); }
 
 /** Casts away const: protobuf-c does not write to texts that it packs. */
 static char *cast_text(const char *text) { return (char *)(uintptr_t)text; }
 
 /** Allocates a list of n messages and an array of pointers to them; the caller initializes each. */
-static void *make_list(builder *m, size_t n, size_t size, void *list) {
+static void *allocate_message_list(builder *m, size_t n, size_t size, void *list) {
   void **pointers = laci_arena_alloc(&m->arena, n, sizeof *pointers);
   uint8_t *items = laci_arena_alloc(&m->arena, n, size);
   if (!pointers || !items) return NULL;
@@ -48,16 +48,16 @@ static lac_status make_dimension(builder *m, int64_t size,
   char name[32];
   (void)snprintf(name, sizeof name, size == -1 ? "N" : "N%" PRId64, -size);
   dimension->dim_param = laci_arena_text(&m->arena, name);
-  return dimension->dim_param ? LAC_OK : no_memory(m);
+  return dimension->dim_param ? LAC_OK : fail_memory(m);
 }
 
-static lac_status make_value(builder *m, int id, Onnx__ValueInfoProto *to) {
+static lac_status make_value_info(builder *m, int id, Onnx__ValueInfoProto *to) {
   const laci_value *value = &m->graph->values[id];
   const laci_shape *shape = &value->type.shape;
   Onnx__TypeProto *type = laci_arena_alloc(&m->arena, 1, sizeof *type);
   Onnx__TypeProto__Tensor *tensor = laci_arena_alloc(&m->arena, 1, sizeof *tensor);
   Onnx__TensorShapeProto *dims = laci_arena_alloc(&m->arena, 1, sizeof *dims);
-  if (!type || !tensor || !dims) return no_memory(m);
+  if (!type || !tensor || !dims) return fail_memory(m);
   if (value->type.dtype == LAC_DTYPE_NONE) {
     return laci_fail(m->err, LAC_UNSUPPORTED, "%s: '%s' is of unknown type", m->path, value->name);
   }
@@ -73,8 +73,9 @@ static lac_status make_value(builder *m, int id, Onnx__ValueInfoProto *to) {
   if (shape->rank < 0) return LAC_OK; /* any shape */
   tensor->shape = dims;
   dims->n_dim = (size_t)shape->rank;
-  Onnx__TensorShapeProto__Dimension *items = make_list(m, dims->n_dim, sizeof *items, &dims->dim);
-  if (!items) return no_memory(m);
+  Onnx__TensorShapeProto__Dimension *items =
+      allocate_message_list(m, dims->n_dim, sizeof *items, &dims->dim);
+  if (!items) return fail_memory(m);
   lac_status st = LAC_OK;
   for (int axis = 0; axis < shape->rank && !st; axis++) {
     st = make_dimension(m, shape->dims[axis], &items[axis]);
@@ -82,10 +83,11 @@ static lac_status make_value(builder *m, int id, Onnx__ValueInfoProto *to) {
   return st;
 }
 
-static lac_status make_values(builder *m, const int *ids, int n, Onnx__ValueInfoProto ***list) {
-  Onnx__ValueInfoProto *items = make_list(m, (size_t)n, sizeof *items, list);
-  lac_status st = items ? LAC_OK : no_memory(m);
-  for (int at = 0; at < n && !st; at++) st = make_value(m, ids[at], &items[at]);
+static lac_status make_value_infos(builder *m, const int *ids, int n,
+                                   Onnx__ValueInfoProto ***list) {
+  Onnx__ValueInfoProto *items = allocate_message_list(m, (size_t)n, sizeof *items, list);
+  lac_status st = items ? LAC_OK : fail_memory(m);
+  for (int at = 0; at < n && !st; at++) st = make_value_info(m, ids[at], &items[at]);
   return st;
 }
 
@@ -109,23 +111,23 @@ static lac_status make_tensor(builder *m, const laci_stored *stored, Onnx__Tenso
   const uint64_t count = stored->size_bytes;
   uint64_t n;
   to->raw_data.data = laci_onnx_pack_elements(&m->arena, stored->dtype, stored->bytes, count);
-  (void)laci_onnx_bytes_in_file(stored->dtype, (int64_t)count, &n);
+  (void)laci_onnx_count_packed_bytes(stored->dtype, (int64_t)count, &n);
   to->raw_data.len = n;
-  return to->raw_data.data ? LAC_OK : no_memory(m);
+  return to->raw_data.data ? LAC_OK : fail_memory(m);
 }
 
 /* ---- Nodes ---- */
 
-static void set_text(const char *text, ProtobufCBinaryData *to) {
+static void set_bytes_to_text(const char *text, ProtobufCBinaryData *to) {
   to->data = (uint8_t *)(uintptr_t)text;
   to->len = strlen(text);
 }
 
-static lac_status make_texts(builder *m, const laci_attr *attr, Onnx__AttributeProto *to) {
+static lac_status make_text_list(builder *m, const laci_attr *attr, Onnx__AttributeProto *to) {
   to->n_strings = attr->n;
   to->strings = laci_arena_alloc(&m->arena, attr->n, sizeof *to->strings);
-  if (!to->strings) return no_memory(m);
-  for (size_t at = 0; at < attr->n; at++) set_text(attr->texts[at], &to->strings[at]);
+  if (!to->strings) return fail_memory(m);
+  for (size_t at = 0; at < attr->n; at++) set_bytes_to_text(attr->texts[at], &to->strings[at]);
   return LAC_OK;
 }
 
@@ -148,7 +150,7 @@ static lac_status make_attribute(builder *m, const laci_node *node, const laci_a
     case LACI_ATTR_TEXT:
       to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
       to->has_s = true;
-      set_text(attr->text, &to->s);
+      set_bytes_to_text(attr->text, &to->s);
       return LAC_OK;
     case LACI_ATTR_INTS:
       to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
@@ -162,7 +164,7 @@ static lac_status make_attribute(builder *m, const laci_node *node, const laci_a
       return LAC_OK;
     case LACI_ATTR_TEXTS:
       to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS;
-      return make_texts(m, attr, to);
+      return make_text_list(m, attr, to);
     default:
       return laci_fail(m->err, LAC_UNSUPPORTED, "%s: %s: attribute '%s' cannot be written", m->path,
                        node->name, attr->name);
@@ -170,7 +172,7 @@ static lac_status make_attribute(builder *m, const laci_node *node, const laci_a
 }
 
 /** Returns the names of values; an absent value has an empty name. */
-static char **make_names(builder *m, const int *ids, int n) {
+static char **list_value_names(builder *m, const int *ids, int n) {
   char **names = laci_arena_alloc(&m->arena, (size_t)n, sizeof *names);
   for (int at = 0; names && at < n; at++) {
     names[at] = cast_text(ids[at] < 0 ? "" : m->graph->values[ids[at]].name);
@@ -189,12 +191,13 @@ static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *
   to->op_type = cast_text(node->type);
   to->domain = node->domain[0] ? cast_text(node->domain) : NULL;
   to->n_input = (size_t)node->n_inputs;
-  to->input = make_names(m, node->inputs, node->n_inputs);
+  to->input = list_value_names(m, node->inputs, node->n_inputs);
   to->n_output = (size_t)node->n_outputs;
-  to->output = make_names(m, node->outputs, node->n_outputs);
+  to->output = list_value_names(m, node->outputs, node->n_outputs);
   to->n_attribute = (size_t)node->n_attrs;
-  Onnx__AttributeProto *attrs = make_list(m, to->n_attribute, sizeof *attrs, &to->attribute);
-  if (!to->input || !to->output || !attrs) return no_memory(m);
+  Onnx__AttributeProto *attrs =
+      allocate_message_list(m, to->n_attribute, sizeof *attrs, &to->attribute);
+  if (!to->input || !to->output || !attrs) return fail_memory(m);
   lac_status st = LAC_OK;
   for (int at = 0; at < node->n_attrs && !st; at++) {
     st = make_attribute(m, node, &node->attrs[at], &attrs[at]);
@@ -208,8 +211,8 @@ static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *
 static lac_status make_opsets(builder *m, Onnx__ModelProto *model) {
   const laci_graph *g = m->graph;
   Onnx__OperatorSetIdProto *sets =
-      make_list(m, (size_t)g->n_nodes + 1, sizeof *sets, &model->opset_import);
-  if (!sets) return no_memory(m);
+      allocate_message_list(m, (size_t)g->n_nodes + 1, sizeof *sets, &model->opset_import);
+  if (!sets) return fail_memory(m);
   for (int at = 0; at < g->n_nodes; at++) {
     const laci_node *node = &g->nodes[at];
     size_t k = 0;
@@ -237,11 +240,12 @@ static lac_status make_graph(builder *m, Onnx__GraphProto *to) {
   to->n_initializer = (size_t)g->n_stored;
   to->n_input = (size_t)g->n_inputs;
   to->n_output = (size_t)g->n_outputs;
-  Onnx__NodeProto *nodes = make_list(m, to->n_node, sizeof *nodes, &to->node);
-  Onnx__TensorProto *tensors = make_list(m, to->n_initializer, sizeof *tensors, &to->initializer);
-  if (!nodes || !tensors) return no_memory(m);
-  lac_status st = make_values(m, g->inputs, g->n_inputs, &to->input);
-  if (!st) st = make_values(m, g->outputs, g->n_outputs, &to->output);
+  Onnx__NodeProto *nodes = allocate_message_list(m, to->n_node, sizeof *nodes, &to->node);
+  Onnx__TensorProto *tensors =
+      allocate_message_list(m, to->n_initializer, sizeof *tensors, &to->initializer);
+  if (!nodes || !tensors) return fail_memory(m);
+  lac_status st = make_value_infos(m, g->inputs, g->n_inputs, &to->input);
+  if (!st) st = make_value_infos(m, g->outputs, g->n_outputs, &to->output);
   for (int at = 0; at < g->n_stored && !st; at++) st = make_tensor(m, &g->stored[at], &tensors[at]);
   for (int at = 0; at < g->n_nodes && !st; at++) st = make_node(m, &g->nodes[at], &nodes[at]);
   return st;
@@ -258,8 +262,8 @@ static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphPro
   model->producer_version = cast_text(lac_version());
   model->graph = body;
   if (!st && m->graph->class_names)
-    st = laci_metadata_with_classes(&m->arena, model, m->graph, &model->metadata_props,
-                                    &model->n_metadata_props, m->err);
+    st = laci_metadata_build_with_class_names(&m->arena, model, m->graph, &model->metadata_props,
+                                              &model->n_metadata_props, m->err);
   return st;
 }
 

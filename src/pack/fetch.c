@@ -18,10 +18,10 @@ typedef struct part {
   uint8_t *to;
 } part;
 
-lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size_t n, void *to,
-                              lac_error *err) {
+lac_status laci_packfile_read_bytes(const laci_packfile *pack, const void *bytes, size_t n,
+                                    void *to, lac_error *err) {
   size_t offset = (size_t)((const uint8_t *)bytes - laci_reader_bytes(pack->reader));
-  return laci_reader_fetch(pack->reader, offset, n, to, err);
+  return laci_reader_copy_range(pack->reader, offset, n, to, err);
 }
 
 lac_status laci_packfile_read_rows(const laci_packfile *pack, size_t tensor, int64_t first,
@@ -29,15 +29,15 @@ lac_status laci_packfile_read_rows(const laci_packfile *pack, size_t tensor, int
   const laci_packfile_tensor *t = &pack->tensors[tensor];
   const size_t rows = (size_t)t->packing.n_rows, before = (size_t)first, some = (size_t)n;
   const size_t values = t->packing.values_bytes / rows, index = t->packing.index_bytes / rows;
-  lac_status st =
-      laci_packfile_read(pack, t->packed.values + before * values, some * values, to->values, err);
+  lac_status st = laci_packfile_read_bytes(pack, t->packed.values + before * values, some * values,
+                                           to->values, err);
   if (st) return st;
-  return laci_packfile_read(pack, (const uint8_t *)t->packed.index + before * index, some * index,
-                            to->index, err);
+  return laci_packfile_read_bytes(pack, (const uint8_t *)t->packed.index + before * index,
+                                  some * index, to->index, err);
 }
 
 /** Returns the packing of n outer indices of a weight, as if they were a weight. */
-static laci_packing packing_of_rows(const laci_packing *p, int64_t n) {
+static laci_packing make_packing_of_rows(const laci_packing *p, int64_t n) {
   laci_packing some = *p;
   size_t all = (size_t)p->outer, few = (size_t)n;
   some.outer = n;
@@ -49,10 +49,10 @@ static laci_packing packing_of_rows(const laci_packing *p, int64_t n) {
   return some;
 }
 
-lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_tensor *t,
-                                int64_t first, int64_t n, uint8_t *dense, lac_error *err) {
-  const laci_packing before = packing_of_rows(&t->packing, first),
-                     some = packing_of_rows(&t->packing, n);
+lac_status laci_packfile_unpack_weight(const laci_packfile *pack, const laci_packfile_tensor *t,
+                                       int64_t first, int64_t n, uint8_t *dense, lac_error *err) {
+  const laci_packing before = make_packing_of_rows(&t->packing, first),
+                     some = make_packing_of_rows(&t->packing, n);
   const uint8_t *index = (const uint8_t *)t->packed.index,
                 *signs = (const uint8_t *)t->packed.signs;
   size_t n_signs = signs ? some.signs_bytes : 0;
@@ -61,13 +61,14 @@ lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_t
   lac_status st = words && values ? LAC_OK : laci_fail_memory(err, some.name);
   laci_packed_view view = {.values = values, .index = words};
   if (!st)
-    st = laci_packfile_read(pack, t->packed.values + before.values_bytes, some.values_bytes, values,
-                            err);
-  if (!st) st = laci_packfile_read(pack, index + before.index_bytes, some.index_bytes, words, err);
+    st = laci_packfile_read_bytes(pack, t->packed.values + before.values_bytes, some.values_bytes,
+                                  values, err);
+  if (!st)
+    st = laci_packfile_read_bytes(pack, index + before.index_bytes, some.index_bytes, words, err);
   if (!st && signs) {
     view.signs = words + some.index_bytes / sizeof *words;
-    st = laci_packfile_read(pack, signs + before.signs_bytes, n_signs,
-                            words + some.index_bytes / sizeof *words, err);
+    st = laci_packfile_read_bytes(pack, signs + before.signs_bytes, n_signs,
+                                  words + some.index_bytes / sizeof *words, err);
   }
   if (!st) st = laci_unpack_weight(&some, &view, dense, err);
   laci_free(values);
@@ -76,24 +77,24 @@ lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_t
 }
 
 /** Copies bytes [from, from + n) of the dense weight. */
-static lac_status fetch_weight(const part *p, const laci_packfile_tensor *t, size_t from, size_t n,
-                               uint8_t *to, lac_error *err) {
+static lac_status unpack_weight_range(const part *p, const laci_packfile_tensor *t, size_t from,
+                                      size_t n, uint8_t *to, lac_error *err) {
   size_t each = t->packing.dense_bytes / (size_t)t->packing.outer; /* bytes of an outer index */
   size_t first = from / each, last = (from + n - 1) / each;
   int64_t n_outer = (int64_t)(last - first + 1);
   if (from % each == 0 && n % each == 0) {
-    return laci_packfile_unpack(p->pack, t, (int64_t)first, n_outer, to, err);
+    return laci_packfile_unpack_weight(p->pack, t, (int64_t)first, n_outer, to, err);
   }
   uint8_t *dense = laci_alloc((size_t)n_outer, each);
   if (!dense) return laci_fail_memory(err, t->packing.name);
-  lac_status st = laci_packfile_unpack(p->pack, t, (int64_t)first, n_outer, dense, err);
+  lac_status st = laci_packfile_unpack_weight(p->pack, t, (int64_t)first, n_outer, dense, err);
   if (!st) memcpy(to, dense + (from - first * each), n);
   laci_free(dense);
   return st;
 }
 
-lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
-                               size_t size_bytes, void *to, lac_error *err) {
+lac_status laci_packfile_read_file_range(const laci_packfile *pack, size_t file, size_t offset,
+                                         size_t size_bytes, void *to, lac_error *err) {
   const laci_packfile_entry *entry = &pack->files[file];
   const part p = {.pack = pack, .offset = offset, .end = offset + size_bytes, .to = to};
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
@@ -108,23 +109,23 @@ lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t of
     if (from < until) {
       uint8_t *out = p.to + (from - p.offset);
       size_t skip = (size_t)(from - begin), n = (size_t)(until - from);
-      st = plain ? laci_packfile_read(pack, r->bytes + skip, n, out, err)
-                 : fetch_weight(&p, t, skip, n, out, err);
+      st = plain ? laci_packfile_read_bytes(pack, r->bytes + skip, n, out, err)
+                 : unpack_weight_range(&p, t, skip, n, out, err);
     }
     begin = end;
   }
   return st;
 }
 
-lac_status laci_packfile_copy_unpacked(const laci_packfile *pack, size_t file, uint8_t *to,
-                                       lac_error *err) {
+lac_status laci_packfile_copy_unpacked_parts(const laci_packfile *pack, size_t file, uint8_t *to,
+                                             lac_error *err) {
   const laci_packfile_entry *entry = &pack->files[file];
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   lac_status st = LAC_OK;
   for (size_t at = 0; at < entry->n_parts && !st; at++) {
     if (pack->parts[entry->first_part + at] == PACK_PART_REST) {
       const laci_packfile_rest *r = &pack->rests[rest++];
-      st = laci_packfile_read(pack, r->bytes, r->size_bytes, to, err);
+      st = laci_packfile_read_bytes(pack, r->bytes, r->size_bytes, to, err);
       to += r->size_bytes;
     } else {
       to += pack->tensors[tensor++].packing.dense_bytes;

@@ -18,7 +18,7 @@
 
 /* ---- Head and tail of the file ---- */
 
-static bool is_word(const pack_word *word, const char *text) {
+static bool is_word_equal(const pack_word *word, const char *text) {
   return strncmp(word->text, text, sizeof word->text) == 0;
 }
 
@@ -28,14 +28,14 @@ static bool are_zeros(const uint8_t *bytes, uint64_t n) {
   return any == 0;
 }
 
-static uint64_t aligned(uint64_t at) {
+static uint64_t align_offset(uint64_t at) {
   return (at + PACK_ALIGNMENT - 1) / PACK_ALIGNMENT * PACK_ALIGNMENT;
 }
 
-static lac_status check_head(const laci_packfile *pack, lac_error *err) {
+static lac_status check_file_head(const laci_packfile *pack, lac_error *err) {
   pack_head head = {0};
   if (laci_reader_size(pack->reader) >= sizeof head) {
-    lac_status st = laci_reader_fetch(pack->reader, 0, sizeof head, &head, err);
+    lac_status st = laci_reader_copy_range(pack->reader, 0, sizeof head, &head, err);
     if (st) return st;
   }
   if (memcmp(head.magic.text, PACK_HEAD_MAGIC, sizeof head.magic) != 0) {
@@ -54,12 +54,13 @@ static lac_status check_head(const laci_packfile *pack, lac_error *err) {
   return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its head holds what it should not");
 }
 
-static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_error *err) {
+static lac_status check_file_tail(const laci_packfile *pack, pack_tail *tail, lac_error *err) {
   uint64_t size = laci_reader_size(pack->reader);
   if (size < sizeof(pack_head) + sizeof *tail) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: %" PRIu64 " bytes, cut short", size);
   }
-  lac_status st = laci_reader_fetch(pack->reader, size - sizeof *tail, sizeof *tail, tail, err);
+  lac_status st =
+      laci_reader_copy_range(pack->reader, size - sizeof *tail, sizeof *tail, tail, err);
   if (st) return st;
   if (memcmp(tail->magic.text, PACK_TAIL_MAGIC, sizeof tail->magic) != 0 ||
       tail->hash != laci_hash64(tail, offsetof(pack_tail, hash), 0)) {
@@ -72,7 +73,7 @@ static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_err
   uint64_t capacity = size - sizeof *tail, at = tail->directory_at;
   if (at < sizeof(pack_head) || at > capacity || at % PACK_ALIGNMENT ||
       tail->n_sections > (capacity - at) / sizeof(pack_section) ||
-      aligned(at + tail->n_sections * sizeof(pack_section)) != capacity ||
+      align_offset(at + tail->n_sections * sizeof(pack_section)) != capacity ||
       !are_zeros(tail->zero, sizeof tail->zero)) {
     return laci_fail(err, LAC_BAD_FILE,
                      "a damaged pack: a directory of %" PRIu64 " sections at %" PRIu64
@@ -86,11 +87,11 @@ static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_err
  * *directory. */
 static lac_status read_directory(const laci_packfile *pack, const pack_tail *tail,
                                  uint8_t **directory, lac_error *err) {
-  size_t n = (size_t)tail->n_sections * sizeof(pack_section), capacity = (size_t)aligned(n);
+  size_t n = (size_t)tail->n_sections * sizeof(pack_section), capacity = (size_t)align_offset(n);
   *directory = laci_alloc(capacity, 1);
   if (!*directory) return laci_fail_memory(err, "the pack's directory");
   lac_status st =
-      laci_reader_fetch(pack->reader, (size_t)tail->directory_at, capacity, *directory, err);
+      laci_reader_copy_range(pack->reader, (size_t)tail->directory_at, capacity, *directory, err);
   if (st) return st;
   if (tail->directory_hash == laci_hash64(*directory, n, 0) &&
       are_zeros(*directory + n, capacity - n)) {
@@ -122,38 +123,38 @@ static pack_section peek_section(const section_reader *r) {
 
 static bool next_section_is(const section_reader *r, const char *kind) {
   const pack_section section = peek_section(r);
-  return r->n_left && is_word(&section.kind, kind);
+  return r->n_left && is_word_equal(&section.kind, kind);
 }
 
 /** Advances to the next section, *s, which must be of this kind and begin where the last one ended.
  */
-static lac_status pass_section(section_reader *r, const char *kind, pack_section *s,
-                               lac_error *err) {
+static lac_status advance_to_section(section_reader *r, const char *kind, pack_section *s,
+                                     lac_error *err) {
   *s = peek_section(r);
   if (!next_section_is(r, kind)) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s->kind.text,
                      kind);
   }
   if (s->offset != r->at || s->size_bytes > r->end - r->at ||
-      aligned(s->offset + s->size_bytes) > r->end) {
+      align_offset(s->offset + s->size_bytes) > r->end) {
     return laci_fail(err, LAC_BAD_FILE,
                      "a damaged pack: section '%s' of %" PRIu64 " bytes at %" PRIu64
                      ", wanted at %" PRIu64 " and before %" PRIu64,
                      kind, s->size_bytes, s->offset, r->at, r->end);
   }
-  r->at = aligned(s->offset + s->size_bytes);
+  r->at = align_offset(s->offset + s->size_bytes);
   r->directory += sizeof *s;
   r->n_left--;
   return LAC_OK;
 }
 
 /** Checks that a section's hash is right, and that only zeros follow up to the next section. */
-static lac_status check_section(section_reader *r, const char *kind, const pack_section *s,
-                                uint64_t hash, lac_error *err) {
+static lac_status check_section_hash(section_reader *r, const char *kind, const pack_section *s,
+                                     uint64_t hash, lac_error *err) {
   uint8_t zeros[PACK_ALIGNMENT];
   uint64_t end = s->offset + s->size_bytes;
   size_t n = (size_t)(r->at - end);
-  lac_status st = laci_reader_fetch(r->pack->reader, (size_t)end, n, zeros, err);
+  lac_status st = laci_reader_copy_range(r->pack->reader, (size_t)end, n, zeros, err);
   if (st || (hash == s->hash && are_zeros(zeros, n))) return st;
   return laci_fail(err, LAC_BAD_FILE,
                    "a damaged pack: section '%s' at %" PRIu64 " does not fit its checksum", kind,
@@ -161,10 +162,11 @@ static lac_status check_section(section_reader *r, const char *kind, const pack_
 }
 
 /** Checks a section that stays in the file, and returns its address and size. */
-static lac_status take_section(section_reader *r, const char *kind, const uint8_t **bytes,
-                               uint64_t *size_bytes, lac_error *err) {
+static lac_status check_and_locate_section(section_reader *r, const char *kind,
+                                           const uint8_t **bytes, uint64_t *size_bytes,
+                                           lac_error *err) {
   pack_section s;
-  lac_status st = pass_section(r, kind, &s, err);
+  lac_status st = advance_to_section(r, kind, &s, err);
   if (st) return st;
   *bytes = laci_reader_bytes(r->pack->reader) + s.offset;
   *size_bytes = s.size_bytes;
@@ -172,25 +174,25 @@ static lac_status take_section(section_reader *r, const char *kind, const uint8_
   for (uint64_t at = 0; at < s.size_bytes && !st; at += STEP_BYTES) {
     uint64_t left = s.size_bytes - at;
     size_t n = left < STEP_BYTES ? (size_t)left : STEP_BYTES;
-    st = laci_reader_fetch(r->pack->reader, (size_t)(s.offset + at), n, r->capacity, err);
+    st = laci_reader_copy_range(r->pack->reader, (size_t)(s.offset + at), n, r->capacity, err);
     if (!st) laci_hash_stream_add(r->hash, r->capacity, n);
   }
-  return st ? st : check_section(r, kind, &s, laci_hash_stream_end(r->hash), err);
+  return st ? st : check_section_hash(r, kind, &s, laci_hash_stream_result(r->hash), err);
 }
 
 /** Copies a section that is a table; the copy lives as long as the pack. */
-static lac_status take_table(section_reader *r, const char *kind, const uint8_t **bytes,
-                             uint64_t *size_bytes, lac_error *err) {
+static lac_status read_table_section(section_reader *r, const char *kind, const uint8_t **bytes,
+                                     uint64_t *size_bytes, lac_error *err) {
   pack_section s;
-  lac_status st = pass_section(r, kind, &s, err);
+  lac_status st = advance_to_section(r, kind, &s, err);
   if (st) return st;
   uint8_t *table = laci_arena_alloc(&r->pack->tables, (size_t)s.size_bytes, 1);
   if (!table) return laci_fail_memory(err, "the pack's tables");
-  st = laci_reader_fetch(r->pack->reader, (size_t)s.offset, (size_t)s.size_bytes, table, err);
+  st = laci_reader_copy_range(r->pack->reader, (size_t)s.offset, (size_t)s.size_bytes, table, err);
   if (st) return st;
   *bytes = table;
   *size_bytes = s.size_bytes;
-  return check_section(r, kind, &s, laci_hash64(table, (size_t)s.size_bytes, 0), err);
+  return check_section_hash(r, kind, &s, laci_hash64(table, (size_t)s.size_bytes, 0), err);
 }
 
 /** Addresses of a packed weight's arrays, whose record comes later in the file. */
@@ -206,7 +208,7 @@ typedef struct tables {
 } tables;
 
 /* Checks the sections of all parts. The number of sections bounds those of rests and of weights. */
-static lac_status take_parts(section_reader *r, tables *t, lac_error *err) {
+static lac_status check_part_sections(section_reader *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
   t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
@@ -216,25 +218,25 @@ static lac_status take_parts(section_reader *r, tables *t, lac_error *err) {
     if (next_section_is(r, "rest")) {
       uint64_t size;
       laci_packfile_rest *rest = &pack->rests[pack->n_rests++];
-      st = take_section(r, "rest", &rest->bytes, &size, err);
+      st = check_and_locate_section(r, "rest", &rest->bytes, &size, err);
       if (!st) rest->size_bytes = (size_t)size;
       continue;
     }
     arrays *a = &t->weights[pack->n_tensors++];
-    st = take_section(r, "values", &a->values, &a->values_bytes, err);
-    if (!st) st = take_section(r, "index", &a->index, &a->index_bytes, err);
+    st = check_and_locate_section(r, "values", &a->values, &a->values_bytes, err);
+    if (!st) st = check_and_locate_section(r, "index", &a->index, &a->index_bytes, err);
     if (!st && next_section_is(r, "signs"))
-      st = take_section(r, "signs", &a->signs, &a->signs_bytes, err);
+      st = check_and_locate_section(r, "signs", &a->signs, &a->signs_bytes, err);
   }
   return st;
 }
 
-static lac_status take_all_tables(section_reader *r, tables *t, lac_error *err) {
-  lac_status st = take_parts(r, t, err);
-  if (!st) st = take_table(r, "names", &t->names, &t->names_bytes, err);
-  if (!st) st = take_table(r, "files", &t->files, &t->files_bytes, err);
-  if (!st) st = take_table(r, "pieces", &t->parts, &t->parts_bytes, err);
-  if (!st) st = take_table(r, "tensors", &t->tensors, &t->tensors_bytes, err);
+static lac_status read_all_tables(section_reader *r, tables *t, lac_error *err) {
+  lac_status st = check_part_sections(r, t, err);
+  if (!st) st = read_table_section(r, "names", &t->names, &t->names_bytes, err);
+  if (!st) st = read_table_section(r, "files", &t->files, &t->files_bytes, err);
+  if (!st) st = read_table_section(r, "pieces", &t->parts, &t->parts_bytes, err);
+  if (!st) st = read_table_section(r, "tensors", &t->tensors, &t->tensors_bytes, err);
   if (st) return st;
   if (r->n_left || r->at != r->end || t->files_bytes % sizeof(pack_file) || t->files_bytes == 0 ||
       t->tensors_bytes != r->pack->n_tensors * sizeof(pack_tensor)) {
@@ -246,32 +248,34 @@ static lac_status take_all_tables(section_reader *r, tables *t, lac_error *err) 
 
 /* ---- Records ---- */
 
-static lac_status name_at(const tables *t, uint64_t at, const char **name, lac_error *err) {
+static lac_status read_record_name(const tables *t, uint64_t at, const char **name,
+                                   lac_error *err) {
   if (at >= t->names_bytes)
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: a name is missing");
   *name = (const char *)t->names + at;
   return LAC_OK;
 }
 
-static lac_status find_dtype(const pack_tensor *record, const char *name, lac_dtype *dtype,
-                             lac_error *err) {
+static lac_status find_record_dtype(const pack_tensor *record, const char *name, lac_dtype *dtype,
+                                    lac_error *err) {
   for (int code = 1; code < LAC_DTYPE_COUNT; code++) {
-    if (!is_word(&record->dtype, pack_dtype_word((lac_dtype)code))) continue;
+    if (!is_word_equal(&record->dtype, pack_dtype_word((lac_dtype)code))) continue;
     *dtype = (lac_dtype)code;
     return LAC_OK;
   }
   return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type '%.8s'", name, record->dtype.text);
 }
 
-static lac_status read_tensor(laci_packfile *pack, const tables *t, size_t at, lac_error *err) {
+static lac_status read_tensor_record(laci_packfile *pack, const tables *t, size_t at,
+                                     lac_error *err) {
   const arrays *a = &t->weights[at];
   laci_packfile_tensor *made = &pack->tensors[at];
   laci_weight_view shape = {0};
   pack_tensor record;
   memcpy(&record, t->tensors + at * sizeof record, sizeof record);
-  lac_status st = name_at(t, record.name, &shape.name, err);
-  if (!st) st = find_dtype(&record, shape.name, &shape.dtype, err);
-  if (!st && !is_word(&record.layout, PACK_LAYOUT)) {
+  lac_status st = read_record_name(t, record.name, &shape.name, err);
+  if (!st) st = find_record_dtype(&record, shape.name, &shape.dtype, err);
+  if (!st && !is_word_equal(&record.layout, PACK_LAYOUT)) {
     st = laci_fail(err, LAC_UNSUPPORTED, "%s: layout '%.8s', wanted '%s'", shape.name,
                    record.layout.text, PACK_LAYOUT);
   }
@@ -316,8 +320,8 @@ typedef struct progress {
 } progress;
 
 /* Checks that the file's parts exist, and that their sizes add up to the file's. */
-static lac_status check_parts(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
-                              progress *done, lac_error *err) {
+static lac_status check_parts_of_file(laci_packfile *pack, laci_packfile_entry *file,
+                                      uint64_t n_parts, progress *done, lac_error *err) {
   uint64_t size = 0;
   bool good = n_parts <= pack->n_parts - done->part;
   file->first_part = done->part;
@@ -340,7 +344,8 @@ static lac_status check_parts(laci_packfile *pack, laci_packfile_entry *file, ui
   return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its parts do not make up its files");
 }
 
-static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *err) {
+static lac_status read_file_and_tensor_records(laci_packfile *pack, const tables *t,
+                                               lac_error *err) {
   progress done = {0};
   pack->n_files = (size_t)t->files_bytes / sizeof(pack_file);
   pack->parts = t->parts;
@@ -349,16 +354,16 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
   pack->tensors = laci_alloc(pack->n_tensors, sizeof *pack->tensors);
   if (!pack->files || !pack->tensors) return laci_fail_memory(err, "the pack's tables");
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < pack->n_tensors && !st; at++) st = read_tensor(pack, t, at, err);
+  for (size_t at = 0; at < pack->n_tensors && !st; at++) st = read_tensor_record(pack, t, at, err);
   for (size_t at = 0; at < pack->n_files && !st; at++) {
     laci_packfile_entry *file = &pack->files[at];
     pack_file record;
     memcpy(&record, t->files + at * sizeof record, sizeof record);
     file->size_bytes = record.size_bytes;
     file->hash = record.hash;
-    st = name_at(t, record.name, &file->name, err);
+    st = read_record_name(t, record.name, &file->name, err);
     if (!st) st = check_file_name(pack, at, err);
-    if (!st) st = check_parts(pack, file, record.n_parts, &done, err);
+    if (!st) st = check_parts_of_file(pack, file, record.n_parts, &done, err);
   }
   if (st || (done.part == pack->n_parts && done.rest == pack->n_rests &&
              done.tensor == pack->n_tensors)) {
@@ -369,12 +374,12 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
 
 /* ---- Opening ---- */
 
-static lac_status read_pack(laci_packfile *pack, lac_error *err) {
+static lac_status read_and_check_pack(laci_packfile *pack, lac_error *err) {
   pack_tail tail;
   tables t = {0};
   uint8_t *directory = NULL;
-  lac_status st = check_head(pack, err);
-  if (!st) st = check_tail(pack, &tail, err);
+  lac_status st = check_file_head(pack, err);
+  if (!st) st = check_file_tail(pack, &tail, err);
   if (!st) st = read_directory(pack, &tail, &directory, err);
   if (st) {
     laci_free(directory);
@@ -388,8 +393,8 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
                       .capacity = laci_alloc(STEP_BYTES, 1),
                       .hash = laci_hash_stream_create()};
   if (!r.capacity || !r.hash) st = laci_fail_memory(err, "the pack");
-  if (!st) st = take_all_tables(&r, &t, err);
-  if (!st) st = read_records(pack, &t, err);
+  if (!st) st = read_all_tables(&r, &t, err);
+  if (!st) st = read_file_and_tensor_records(pack, &t, err);
   laci_free(t.weights);
   laci_free(r.capacity);
   laci_hash_stream_destroy(r.hash);
@@ -397,22 +402,22 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
   return st;
 }
 
-bool laci_packfile_begins(const void *first, size_t n) {
+bool laci_packfile_has_signature(const void *first, size_t n) {
   const size_t n_magic = sizeof(pack_word);
   return n >= n_magic && memcmp(first, PACK_HEAD_MAGIC, n_magic) == 0;
 }
 
 /** Opens a pack from a reader, which it owns from then on, even on failure. path: for messages, or
  * NULL. */
-static lac_status open_from(laci_reader *file, const char *path, laci_packfile **pack,
-                            lac_error *err) {
+static lac_status open_owned_reader(laci_reader *file, const char *path, laci_packfile **pack,
+                                    lac_error *err) {
   laci_packfile *made = laci_alloc(1, sizeof *made);
   if (!made) {
     laci_reader_close(file);
     return laci_fail_memory(err, "the pack");
   }
   made->reader = file;
-  lac_status st = read_pack(made, err);
+  lac_status st = read_and_check_pack(made, err);
   if (st && path) st = laci_fail_with_prefix(err, st, "%s", path);
   if (st) laci_packfile_close(made);
   else *pack = made;
@@ -426,9 +431,9 @@ static lac_status open_file(const char *path, bool whole, laci_packfile **pack, 
   *pack = NULL;
   lac_status st = laci_reader_open(path, &file, err);
   if (st) return st;
-  st = whole ? laci_reader_materialise(file, 0, laci_reader_size(file), err)
+  st = whole ? laci_reader_materialise_range(file, 0, laci_reader_size(file), err)
              : laci_reader_watch_for_changes(file, err);
-  if (!st) return open_from(file, path, pack, err);
+  if (!st) return open_owned_reader(file, path, pack, err);
   laci_reader_close(file);
   return st;
 }
@@ -437,7 +442,7 @@ lac_status laci_packfile_open_reader(laci_reader *reader, const char *name, laci
                                      lac_error *err) {
   *pack = NULL;
   lac_status st = laci_reader_watch_for_changes(reader, err);
-  if (!st) return open_from(reader, name, pack, err);
+  if (!st) return open_owned_reader(reader, name, pack, err);
   laci_reader_close(reader);
   return st;
 }
@@ -455,7 +460,7 @@ lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes, laci_
   laci_reader *file;
   *pack = NULL;
   lac_status st = laci_reader_open_memory("the pack", bytes, size_bytes, &file, err);
-  return st ? st : open_from(file, NULL, pack, err);
+  return st ? st : open_owned_reader(file, NULL, pack, err);
 }
 
 void laci_packfile_close(laci_packfile *pack) {

@@ -2,7 +2,7 @@
  * An open pack: where its parts are in the file. open.c fills it, fetch.c and restore.c read it.
  *
  * Addresses of parts are addresses of the reader. They can be dereferenced only where the whole
- * pack is in memory, so parts are read through laci_packfile_read. */
+ * pack is in memory, so parts are read through laci_packfile_read_bytes. */
 #ifndef LACI_PACK_OPEN_IN_H
 #define LACI_PACK_OPEN_IN_H
 
@@ -34,11 +34,12 @@ struct laci_packfile {
 
 /** Copies n bytes of the pack to `to`. bytes: an address in the memory that the pack's reader has
  * reserved. */
-LAC_MUST_CHECK lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size_t n,
-                                             void *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_read_bytes(const laci_packfile *pack, const void *bytes,
+                                                   size_t n, void *to, lac_error *err);
 /** Unpacks the outer indices [first, first + n) of a weight to `dense`. */
-LAC_MUST_CHECK lac_status laci_packfile_unpack(const laci_packfile *pack,
-                                               const laci_packfile_tensor *tensor, int64_t first,
-                                               int64_t n, uint8_t *dense, lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_unpack_weight(const laci_packfile *pack,
+                                                      const laci_packfile_tensor *tensor,
+                                                      int64_t first, int64_t n, uint8_t *dense,
+                                                      lac_error *err);
 
 #endif

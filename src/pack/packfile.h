@@ -24,7 +24,7 @@ typedef struct laci_packfile_part {
 } laci_packfile_part;
 
 /** A weight to pack: packing.dense_bytes bytes at files[file].bytes + offset.
- * laci_pack_survey_weight must be true for it. */
+ * laci_pack_check_weight must be true for it. */
 typedef struct laci_packfile_weight {
   laci_packing packing; /* how the weight is packed; its name is stored in the pack as well */
   bool needs_signs;
@@ -66,7 +66,7 @@ LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t si
 LAC_MUST_CHECK lac_status laci_packfile_open_reader(laci_reader *reader, const char *name,
                                                     laci_packfile **pack, lac_error *err);
 /** Do a file's first bytes begin a pack? */
-bool laci_packfile_begins(const void *first, size_t n);
+bool laci_packfile_has_signature(const void *first, size_t n);
 /** NULL is fine. */
 void laci_packfile_close(laci_packfile *pack);
 
@@ -92,17 +92,18 @@ const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, s
 
 /** Copies the parts of the file that are not packed weights to their places in `to`, which has the
  * file's size. */
-LAC_MUST_CHECK lac_status laci_packfile_copy_unpacked(const laci_packfile *pack, size_t file,
-                                                      uint8_t *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_copy_unpacked_parts(const laci_packfile *pack, size_t file,
+                                                            uint8_t *to, lac_error *err);
 
 /** Copies any range of the file. Of a packed weight, only rows that the range touches are unpacked;
  * all rows, where its columns are the slowest axis. Keeps no memory. Fails LAC_IO where the pack
  * was truncated or changed since it was opened. Any thread may call it. */
-LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
-                                              size_t size_bytes, void *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_read_file_range(const laci_packfile *pack, size_t file,
+                                                        size_t offset, size_t size_bytes, void *to,
+                                                        lac_error *err);
 
 /** Copies the values and index words of rows [first, first + n) of a packed weight to arrays of the
- * caller. Fails as laci_packfile_fetch. Any thread may call it. */
+ * caller. Fails as laci_packfile_read_file_range. Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_packfile_read_rows(const laci_packfile *pack, size_t tensor,
                                                   int64_t first, int64_t n, const laci_packed *to,
                                                   lac_error *err);
@@ -112,8 +113,8 @@ typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void
 /** Passes the file's bytes to the sink, part by part. Fails LAC_BAD_FILE at the end if they are not
  * the bytes that were packed, so they are valid only after LAC_OK. Memory: the largest weight,
  * dense and packed. */
-LAC_MUST_CHECK lac_status laci_packfile_restore(const laci_packfile *pack, size_t file,
-                                                laci_packfile_sink *sink, void *context,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_restore_file(const laci_packfile *pack, size_t file,
+                                                     laci_packfile_sink *sink, void *context,
+                                                     lac_error *err);
 
 #endif

@@ -11,7 +11,7 @@ enum { STEP_BYTES = 1 << 20 }; /* bytes of unpacked parts that are copied at a t
 
 /* Returns the memory that the largest weight of the file needs. A packed weight is at least 1/64 of
  * its dense form, so a small pack cannot require much memory. */
-static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
+static size_t find_scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
   size_t most = STEP_BYTES, tensor = entry->first_tensor;
   for (size_t at = 0; at < entry->n_parts; at++) {
     if (pack->parts[entry->first_part + at] != PACK_PART_TENSOR) continue;
@@ -30,51 +30,52 @@ typedef struct restoring {
   laci_hash_stream *hash;
 } restoring;
 
-static lac_status pass_bytes_on(const restoring *r, size_t n, lac_error *err) {
+static lac_status pass_bytes_to_sink(const restoring *r, size_t n, lac_error *err) {
   laci_hash_stream_add(r->hash, r->buffer, n);
   return r->sink(r->buffer, n, r->context, err);
 }
 
-static lac_status restore_rest(const restoring *r, const laci_packfile_rest *rest, lac_error *err) {
+static lac_status restore_unpacked_part(const restoring *r, const laci_packfile_rest *rest,
+                                        lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < rest->size_bytes && !st;) {
     size_t left = rest->size_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
-    st = laci_packfile_read(r->pack, rest->bytes + at, n, r->buffer, err);
-    if (!st) st = pass_bytes_on(r, n, err);
+    st = laci_packfile_read_bytes(r->pack, rest->bytes + at, n, r->buffer, err);
+    if (!st) st = pass_bytes_to_sink(r, n, err);
     at += n;
   }
   return st;
 }
 
-static lac_status restore_parts(const restoring *r, const laci_packfile_entry *entry,
-                                lac_error *err) {
+static lac_status restore_all_parts(const restoring *r, const laci_packfile_entry *entry,
+                                    lac_error *err) {
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   uint64_t hash = 0;
   lac_status st = LAC_OK;
   for (size_t at = 0; at < entry->n_parts && !st; at++) {
     laci_hash_stream_begin(r->hash, hash);
     if (r->pack->parts[entry->first_part + at] == PACK_PART_REST) {
-      st = restore_rest(r, &r->pack->rests[rest++], err);
+      st = restore_unpacked_part(r, &r->pack->rests[rest++], err);
     } else {
       const laci_packfile_tensor *t = &r->pack->tensors[tensor++];
-      st = laci_packfile_unpack(r->pack, t, 0, t->packing.outer, r->buffer, err);
-      if (!st) st = pass_bytes_on(r, t->packing.dense_bytes, err);
+      st = laci_packfile_unpack_weight(r->pack, t, 0, t->packing.outer, r->buffer, err);
+      if (!st) st = pass_bytes_to_sink(r, t->packing.dense_bytes, err);
     }
-    hash = laci_hash_stream_end(r->hash);
+    hash = laci_hash_stream_result(r->hash);
   }
   if (st || hash == entry->hash) return st;
   return laci_fail(err, LAC_BAD_FILE, "a damaged pack: unpacked, it is not what was packed");
 }
 
-lac_status laci_packfile_restore(const laci_packfile *pack, size_t file, laci_packfile_sink *sink,
-                                 void *context, lac_error *err) {
+lac_status laci_packfile_restore_file(const laci_packfile *pack, size_t file,
+                                      laci_packfile_sink *sink, void *context, lac_error *err) {
   const laci_packfile_entry *entry = &pack->files[file];
   restoring r = {.pack = pack,
                  .sink = sink,
                  .context = context,
-                 .buffer = laci_alloc(scratch_bytes(pack, entry), 1),
+                 .buffer = laci_alloc(find_scratch_bytes(pack, entry), 1),
                  .hash = laci_hash_stream_create()};
-  lac_status st = r.buffer && r.hash ? restore_parts(&r, entry, err)
+  lac_status st = r.buffer && r.hash ? restore_all_parts(&r, entry, err)
                                      : laci_fail_memory(err, "an unpacked weight");
   laci_hash_stream_destroy(r.hash);
   laci_free(r.buffer);

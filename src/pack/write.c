@@ -26,7 +26,7 @@ typedef struct packer {
   pack_tensor *tensors;
 } packer;
 
-static pack_word word_of(const char *text) {
+static pack_word make_word(const char *text) {
   pack_word word = {{0}};
   for (size_t i = 0; i < sizeof word.text && text[i]; i++) word.text[i] = text[i];
   return word;
@@ -49,7 +49,7 @@ static lac_status add_section(packer *k, const char *kind, const void *bytes, si
     return laci_fail_memory(err, k->path);
   }
   k->sections = array;
-  k->sections[k->n_sections++] = (pack_section){.kind = word_of(kind),
+  k->sections[k->n_sections++] = (pack_section){.kind = make_word(kind),
                                                 .offset = k->at,
                                                 .size_bytes = size_bytes,
                                                 .hash = laci_hash64(bytes, size_bytes, 0)};
@@ -67,8 +67,8 @@ static uint64_t add_name(packer *k, const char *name) {
 /* ---- Parts ---- */
 
 /* Checks that unpacking gives the weight again, bit by bit. */
-static lac_status check_inverse(const laci_packfile_weight *weight, const uint8_t *dense,
-                                const laci_packed *packed, lac_error *err) {
+static lac_status check_unpacks_to_weight(const laci_packfile_weight *weight, const uint8_t *dense,
+                                          const laci_packed *packed, lac_error *err) {
   const laci_packing *p = &weight->packing;
   const laci_packed_view view = {packed->values, packed->index, packed->signs};
   uint8_t *again = laci_alloc(p->dense_bytes, 1);
@@ -95,15 +95,15 @@ static lac_status add_weight(packer *k, const laci_packfile_weight *weight, lac_
     goto out;
   }
   laci_pack_weight(p, dense, &packed);
-  st = check_inverse(weight, dense, &packed, err);
+  st = check_unpacks_to_weight(weight, dense, &packed, err);
   if (!st) st = add_section(k, "values", packed.values, p->values_bytes, err);
   if (!st) st = add_section(k, "index", packed.index, p->index_bytes, err);
   if (!st && packed.signs) st = add_section(k, "signs", packed.signs, p->signs_bytes, err);
   if (st) goto out;
   k->tensors[weight - k->input->weights] =
       (pack_tensor){.name = add_name(k, p->name),
-                    .dtype = word_of(pack_dtype_word(p->dtype)),
-                    .layout = word_of(PACK_LAYOUT),
+                    .dtype = make_word(pack_dtype_word(p->dtype)),
+                    .layout = make_word(PACK_LAYOUT),
                     .n = (uint32_t)p->pattern.n,
                     .m = (uint32_t)p->pattern.m,
                     .outer = p->outer,
@@ -118,7 +118,8 @@ out:
   return st;
 }
 
-static void record_part(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
+static void append_part_record(packer *k, pack_file *file, char kind, const uint8_t *bytes,
+                               size_t n) {
   k->parts[k->n_parts++] = (uint8_t)kind;
   file->n_parts++;
   file->hash = laci_hash64(bytes, n, file->hash);
@@ -137,13 +138,13 @@ static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
     const laci_packfile_weight *weight = is_last ? NULL : &k->input->weights[*next];
     size_t n = (weight ? weight->offset : part->size_bytes) - done;
     if (n) {
-      record_part(k, file, PACK_PART_REST, part->bytes + done, n);
+      append_part_record(k, file, PACK_PART_REST, part->bytes + done, n);
       st = add_section(k, "rest", part->bytes + done, n, err);
       done += n;
     }
     if (st || !weight) continue;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    record_part(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
+    append_part_record(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
     st = add_weight(k, weight, err);
     done += weight->packing.dense_bytes;
     ++*next;

@@ -22,7 +22,7 @@
 
 /* Returns a hash of the network's structure: operators, connections and shapes of stored tensors,
  * but not names or contents. */
-static uint64_t structure_hash(const laci_graph *graph) {
+static uint64_t hash_graph_structure(const laci_graph *graph) {
   uint64_t hash = 0x1ACu;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -43,7 +43,7 @@ static uint64_t structure_hash(const laci_graph *graph) {
 }
 
 /* Returns the positions of a class's channels as JSON: runs of positions with equal distance. */
-static json_t *runs_json(laci_json_writer *w, const int32_t *position, int n) {
+static json_t *positions_as_json_runs(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {
     int step = i + 1 < n ? position[i + 1] - position[i] : 1, count = 1;
@@ -67,7 +67,7 @@ typedef struct place_context {
   int n, copy;
 } place_context;
 
-static void add_place(int stored_id, int axis, int conv_groups, void *context) {
+static void add_place_json(int stored_id, int axis, int conv_groups, void *context) {
   place_context *c = context;
   const laci_stored *stored = &c->analysis->graph->stored[stored_id];
   int size = (int)stored->shape.dims[axis];
@@ -79,14 +79,14 @@ static void add_place(int stored_id, int axis, int conv_groups, void *context) {
   laci_json_add(c->w, place, "axis", json_integer(axis));
   laci_json_add(c->w, place, "group",
                 conv_groups > 0 ? json_integer(c->position[0] / size) : json_null());
-  laci_json_add(c->w, place, "runs", runs_json(c->w, position, c->n));
+  laci_json_add(c->w, place, "runs", positions_as_json_runs(c->w, position, c->n));
   laci_json_add(c->w, place, "copy", json_integer(c->copy));
   laci_json_append(c->w, c->places, place);
 }
 
 /* Returns as JSON where the channels of group g are: stored tensors, and places in them. The writer
  * records a failure to allocate. */
-static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
+static json_t *class_places_as_json(laci_json_writer *w, const laci_plan *plan, int g) {
   const laci_analysis *a = plan->analysis;
   json_t *places = json_array();
   int n = a->groups[g].n_channels;
@@ -101,30 +101,30 @@ static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
                              .inside = inside,
                              .n = n,
                              .copy = s};
-    laci_track_visit_stored_axes(a, slot.track, add_place, &context);
+    laci_track_visit_stored_axes(a, slot.track, add_place_json, &context);
   }
   laci_free(inside);
   return places;
 }
 
-static json_t *class_json(laci_json_writer *w, const laci_plan *plan, int g) {
+static json_t *class_as_json(laci_json_writer *w, const laci_plan *plan, int g) {
   json_t *out = json_object(), *order = json_array();
   for (int c = 0; c < plan->analysis->groups[g].n_channels; c++)
     laci_json_append(w, order, json_integer(plan->found[g].order[c]));
   laci_json_add(w, out, "id", json_integer(g + 1));
   laci_json_add(w, out, "permutation", order);
-  laci_json_add(w, out, "places", class_places(w, plan, g));
+  laci_json_add(w, out, "places", class_places_as_json(w, plan, g));
   return out;
 }
 
-static void hash_text(const laci_plan *plan, char text[20]) {
-  (void)snprintf(text, 20, "%016" PRIx64, structure_hash(plan->analysis->graph));
+static void write_structure_hash(const laci_plan *plan, char text[20]) {
+  (void)snprintf(text, 20, "%016" PRIx64, hash_graph_structure(plan->analysis->graph));
 }
 
 lac_status laci_permutation_text(const laci_plan *plan, laci_pattern pattern, uint64_t seed,
                                  char **text, lac_error *err) {
   char hash[20], wanted[16];
-  hash_text(plan, hash);
+  write_structure_hash(plan, hash);
   (void)snprintf(wanted, sizeof wanted, "%d:%d", pattern.n, pattern.m);
   laci_json_writer w = {.whole = true};
   json_t *root = json_object(), *classes = json_array();
@@ -133,7 +133,8 @@ lac_status laci_permutation_text(const laci_plan *plan, laci_pattern pattern, ui
   laci_json_add(&w, root, "pattern", json_string(wanted));
   laci_json_add(&w, root, "seed", laci_json_uint64(seed));
   for (int g = 0; g < plan->analysis->n_groups; g++) {
-    if (!plan->analysis->groups[g].frozen) laci_json_append(&w, classes, class_json(&w, plan, g));
+    if (!plan->analysis->groups[g].frozen)
+      laci_json_append(&w, classes, class_as_json(&w, plan, g));
   }
   laci_json_add(&w, root, "classes", classes);
   return laci_json_finish(&w, root, LACI_JSON_ASCII, "the permutation file", text, err);
@@ -173,7 +174,7 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
 /* Returns the class whose places are exactly `wanted`, among those not matched yet; -1: none. The
  * search starts at `begin`, after the class found last, since most files list the classes in the
  * order of the analysis. */
-static int find_class(json_t *const *places, int n, int begin, const json_t *wanted) {
+static int find_class_by_places(json_t *const *places, int n, int begin, const json_t *wanted) {
   for (int k = 0; k < n; k++) {
     int g = (begin + k) % n;
     if (places[g] && json_equal(places[g], wanted)) return g;
@@ -191,7 +192,7 @@ static lac_status match_classes(laci_plan *plan, const json_t *classes, json_t *
     if (!json_is_integer(json_object_get(class, "id")) || !json_is_array(wanted)) {
       return laci_fail(err, LAC_BAD_FILE, "%s: class %zu lacks its id or its places", name, i + 1);
     }
-    found = find_class(places, n, found + 1, wanted);
+    found = find_class_by_places(places, n, found + 1, wanted);
     if (found < 0) {
       return laci_fail(err, LAC_BAD_FILE,
                        "%s: class %zu covers places that no class of this network does", name,
@@ -217,7 +218,7 @@ static lac_status read_classes(laci_plan *plan, const json_t *classes, const cha
   json_t **places = laci_alloc((size_t)n, sizeof *places);
   for (int g = 0; places && g < n; g++) {
     if (plan->analysis->groups[g].frozen) continue;
-    places[g] = class_places(&w, plan, g);
+    places[g] = class_places_as_json(&w, plan, g);
     w.whole = w.whole && places[g];
   }
   lac_status st = places && w.whole ? match_classes(plan, classes, places, name, invert, err)
@@ -230,10 +231,10 @@ static lac_status read_classes(laci_plan *plan, const json_t *classes, const cha
 
 /* Reads the file's top level. Everything that laci_permutation_text writes must be present: if one
  * part is missing, others may be, too. */
-static lac_status read_root(laci_plan *plan, const json_t *root, const char *name, bool invert,
-                            lac_error *err) {
+static lac_status read_json_root(laci_plan *plan, const json_t *root, const char *name, bool invert,
+                                 lac_error *err) {
   char hash[20];
-  hash_text(plan, hash);
+  write_structure_hash(plan, hash);
   const char *network = json_string_value(json_object_get(root, "network"));
   const json_t *classes = json_object_get(root, "classes"), *seed = json_object_get(root, "seed");
   if (json_integer_value(json_object_get(root, "lacuna_permutation")) != 1 || !network ||
@@ -255,7 +256,7 @@ lac_status laci_permutation_read(laci_plan *plan, const char *name, const char *
                                  lac_error *err) {
   json_t *root;
   lac_status st = laci_json_read(name, "a permutation file", text, &root, err);
-  if (!st) st = read_root(plan, root, name, invert, err);
+  if (!st) st = read_json_root(plan, root, name, invert, err);
   json_decref(root);
-  return st ? st : laci_plan_complete(plan, err);
+  return st ? st : laci_plan_make_value_orders(plan, err);
 }

@@ -68,7 +68,7 @@ static lac_status check_axes(const laci_axis_order *item, const laci_shape *shap
 
 /* Checks that the order is a permutation, and that a grouped one moves no channel to another group.
  */
-static lac_status check_places(const laci_axis_order *item, lac_error *err) {
+static lac_status check_order_is_permutation(const laci_axis_order *item, lac_error *err) {
   int64_t part = item->n_groups > 0 ? item->count / item->n_groups : item->count;
   lac_status st = LAC_OK;
   uint8_t *seen = laci_alloc((size_t)item->count, 1);
@@ -88,8 +88,8 @@ static lac_status check_places(const laci_axis_order *item, lac_error *err) {
 
 /* Fills a table: offset[q] is the old offset, along this order's axes alone, of the channel that
  * moves to combined index q. */
-static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_walk *walk,
-                            const laci_axis_order *item, lac_error *err) {
+static lac_status fill_offset_table(struct laci_order_walk_item *to, const laci_order_walk *walk,
+                                    const laci_axis_order *item, lac_error *err) {
   to->row_axis = -1;
   to->offset = laci_alloc((size_t)item->count, sizeof *to->offset);
   if (!to->offset) return laci_fail_memory(err, "an order's offsets");
@@ -117,7 +117,7 @@ static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_wa
 
 /* Merges the axes after the last reordered one into one run, and sets the stride of the other axes
  * that have no order. */
-static void find_runs(laci_order_walk *walk, unsigned moving) {
+static void merge_trailing_axes(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
   for (int axis = 0; axis < walk->rank; axis++) walk->n_runs *= walk->dims[axis];
@@ -140,11 +140,11 @@ lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
   for (int i = 0; orders && i < orders->n; i++) {
     const laci_axis_order *item = &orders->items[i];
     lac_status st = check_axes(item, shape, &taken, err);
-    if (!st) st = check_places(item, err);
+    if (!st) st = check_order_is_permutation(item, err);
     if (st) return st;
     if (is_identity(item)) continue;
     struct laci_order_walk_item *to = &walk->items[walk->n_items++];
-    st = fill_item(to, walk, item, err);
+    st = fill_offset_table(to, walk, item, err);
     if (st) return st;
     for (int k = 0; k < item->n_axes; k++) moving |= 1u << item->axes[k];
     if (to->row_axis >= 0) moving |= 1u << to->row_axis;
@@ -155,7 +155,7 @@ lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
       if (walk->items[i].step[axis]) walk->strides[axis] = 0;
     }
   }
-  find_runs(walk, moving);
+  merge_trailing_axes(walk, moving);
   return LAC_OK;
 }
 
@@ -165,8 +165,8 @@ void laci_order_walk_clear(laci_order_walk *walk) {
 }
 
 /* Returns the part of the combined index in this table that the outer axes contribute. */
-static int64_t outer_index(const struct laci_order_walk_item *item, int inner,
-                           const int64_t *index) {
+static int64_t combined_outer_index(const struct laci_order_walk_item *item, int inner,
+                                    const int64_t *index) {
   int64_t q = 0;
   for (int axis = 0; axis < inner; axis++) q += item->step[axis] * index[axis];
   bool outer_row = item->row_axis >= 0 && item->row_axis != inner;
@@ -176,14 +176,14 @@ static int64_t outer_index(const struct laci_order_walk_item *item, int inner,
 /* Writes the sources of n runs that differ only in the innermost axis, from index `at` on. An order
  * along that axis gives their offsets; without one its stride does. The outer axes add a constant,
  * and a grouped order whose rows are along this axis adds its offsets. */
-static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t at, int64_t n,
-                      int64_t base, int64_t *restrict sources) {
+static void list_line_sources(const laci_order_walk *walk, const int64_t *index, int64_t at,
+                              int64_t n, int64_t base, int64_t *restrict sources) {
   int inner = walk->rank - 1;
   const int64_t *offset = NULL;
   int64_t step = 0;
   for (int i = 0; i < walk->n_items; i++) {
     const struct laci_order_walk_item *item = &walk->items[i];
-    int64_t q = outer_index(item, inner, index);
+    int64_t q = combined_outer_index(item, inner, index);
     if (item->step[inner]) {
       step = item->step[inner];
       offset = item->offset + q + at * step;
@@ -201,14 +201,14 @@ static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t
   for (int k = 0; k < walk->n_items; k++) {
     const struct laci_order_walk_item *item = &walk->items[k];
     if (item->row_axis != inner) continue;
-    int64_t q = outer_index(item, inner, index);
+    int64_t q = combined_outer_index(item, inner, index);
     for (int64_t i = 0; i < n; i++)
       sources[i] += item->offset[q + (at + i) / item->rows_per_group * item->size];
   }
 }
 
-void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
-                             int64_t *sources) {
+void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, int64_t n,
+                                  int64_t *sources) {
   int inner = walk->rank - 1;
   if (inner < 0) { /* no axis is reordered: the whole tensor is copied as one run */
     if (n > 0) sources[0] = 0;
@@ -222,7 +222,7 @@ void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t
       if (axis < inner) base += index[axis] * walk->strides[axis];
     }
     int64_t at = index[inner], now = walk->dims[inner] - at < n ? walk->dims[inner] - at : n;
-    read_line(walk, index, at, now, base, sources);
+    list_line_sources(walk, index, at, now, base, sources);
     first += now;
     n -= now;
     sources += now;
@@ -265,7 +265,7 @@ lac_status laci_reorder(const laci_shape *shape, size_t element_size,
   int64_t sources[SOURCES_AT_ONCE];
   for (int64_t first = 0; first < walk.n_runs; first += SOURCES_AT_ONCE) {
     int64_t n = walk.n_runs - first < SOURCES_AT_ONCE ? walk.n_runs - first : SOURCES_AT_ONCE;
-    laci_order_walk_sources(&walk, first, n, sources);
+    laci_order_walk_list_sources(&walk, first, n, sources);
     gather_elements(sources, n, walk.run, element_size, in,
                     (uint8_t *)out + (size_t)(first * walk.run) * element_size);
   }

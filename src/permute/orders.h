@@ -48,8 +48,8 @@ LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_s
 
 /** Maps the elements of a reordered tensor to their old offsets, in runs of adjacent elements. Run
  * r of the new tensor, elements [r * run, (r + 1) * run), is copied from the old tensor's elements
- * at sources[r] and after (laci_order_walk_sources). It lets a caller compare or gather in place.
- * Zero-initialize; clear also after a failure. */
+ * at sources[r] and after (laci_order_walk_list_sources). It lets a caller compare or gather in
+ * place. Zero-initialize; clear also after a failure. */
 typedef struct laci_order_walk {
   int64_t n_runs, run; /* n_runs * run == elements of the tensor */
   int rank;            /* number of axes up to the last reordered one, which is the innermost */
@@ -71,7 +71,7 @@ LAC_MUST_CHECK lac_status laci_order_walk_init(laci_order_walk *walk, const laci
 void laci_order_walk_clear(laci_order_walk *walk);
 /** Sets sources[i] to the old offset, in elements, of run first + i, 0 <= i < n. Any thread may
  * call it. */
-void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
-                             int64_t *sources);
+void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, int64_t n,
+                                  int64_t *sources);
 
 #endif

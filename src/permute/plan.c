@@ -28,7 +28,7 @@ lac_status laci_plan_create(const laci_analysis *analysis, laci_plan **out, lac_
     for (int c = 0; ok && c < n; c++) order[c] = c;
     plan->found[g] = (laci_found){.order = order};
   }
-  if (ok && laci_plan_complete(plan, err) == LAC_OK) {
+  if (ok && laci_plan_make_value_orders(plan, err) == LAC_OK) {
     *out = plan;
     return LAC_OK;
   }
@@ -62,13 +62,13 @@ bool laci_plan_moves_channels(const laci_plan *plan, int group) {
   return false;
 }
 
-static bool order_tracks_of(laci_plan *plan, int g) {
+static bool make_track_orders_of_group(laci_plan *plan, int g) {
   int n = plan->analysis->groups[g].n_channels;
   for (int s = 0; s < laci_group_count_slots(plan->analysis, g); s++) {
     laci_slot slot = laci_group_slot(plan->analysis, g, s);
     int32_t **order = &plan->track_order[slot.track];
     if (!*order) {
-      int64_t size = laci_track_size(plan->analysis, slot.track);
+      int64_t size = laci_track_count_positions(plan->analysis, slot.track);
       *order = laci_alloc((size_t)size, sizeof **order);
       if (!*order) return false;
       for (int64_t p = 0; p < size; p++) (*order)[p] = (int32_t)p;
@@ -78,8 +78,8 @@ static bool order_tracks_of(laci_plan *plan, int g) {
   return true;
 }
 
-lac_status laci_plan_fix_order(laci_plan *plan, int group, lac_error *err) {
-  bool ok = !laci_plan_moves_channels(plan, group) || order_tracks_of(plan, group);
+lac_status laci_plan_fix_group_order(laci_plan *plan, int group, lac_error *err) {
+  bool ok = !laci_plan_moves_channels(plan, group) || make_track_orders_of_group(plan, group);
   return ok ? LAC_OK : laci_fail_memory(err, "the orders");
 }
 
@@ -95,7 +95,7 @@ static bool set_value_orders(laci_plan *plan, int value) {
     if (!plan->track_order[axes[i].track]) continue;
     laci_axis_order *item = &out->items[out->n++];
     *item = (laci_axis_order){.n_axes = axes[i].n_axes,
-                              .count = laci_track_size(plan->analysis, axes[i].track),
+                              .count = laci_track_count_positions(plan->analysis, axes[i].track),
                               .order = plan->track_order[axes[i].track],
                               .n_groups = axes[i].n_groups,
                               .row_axis = axes[i].row_axis};
@@ -106,12 +106,13 @@ static bool set_value_orders(laci_plan *plan, int value) {
 
 /* Makes the track orders of all groups. If a group fails the certificate, its order is reset to the
  * identity and all track orders are made again. */
-static lac_status order_tracks(laci_plan *plan, lac_error *err) {
+static lac_status make_all_track_orders(laci_plan *plan, lac_error *err) {
   const laci_analysis *a = plan->analysis;
   for (;;) {
     clear_track_orders(plan);
     for (int g = 0; g < a->n_groups; g++) {
-      if (!a->groups[g].frozen && laci_plan_moves_channels(plan, g) && !order_tracks_of(plan, g)) {
+      if (!a->groups[g].frozen && laci_plan_moves_channels(plan, g) &&
+          !make_track_orders_of_group(plan, g)) {
         return laci_fail_memory(err, "the orders");
       }
     }
@@ -131,8 +132,8 @@ static lac_status order_tracks(laci_plan *plan, lac_error *err) {
   }
 }
 
-lac_status laci_plan_complete(laci_plan *plan, lac_error *err) {
-  lac_status st = order_tracks(plan, err);
+lac_status laci_plan_make_value_orders(laci_plan *plan, lac_error *err) {
+  lac_status st = make_all_track_orders(plan, err);
   if (st) return st;
   laci_orders_clear(&plan->orders);
   plan->orders.n_values = plan->analysis->graph->n_values;

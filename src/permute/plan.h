@@ -32,18 +32,18 @@ void laci_plan_destroy(laci_plan *plan);
  * the plan. The result keeps at least as much magnitude (or score, if options->views is set) as the
  * present order. With options->comm all processes call it for the same network, each searches a
  * part of the groups, and all end with the same plan or the same failure. */
-LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
-                                           const laci_search_options *options, laci_pool *pool,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
+                                                  const laci_search_options *options,
+                                                  laci_pool *pool, lac_error *err);
 
 /** Copies found[group].order to the orders of tracks, so that later searches treat it as fixed.
- * Call laci_plan_complete before the plan is used. */
-LAC_MUST_CHECK lac_status laci_plan_fix_order(laci_plan *plan, int group, lac_error *err);
+ * Call laci_plan_make_value_orders before the plan is used. */
+LAC_MUST_CHECK lac_status laci_plan_fix_group_order(laci_plan *plan, int group, lac_error *err);
 
 /** Makes the track orders and the orders of all values from found[g].order of all groups, and
  * checks them by the certificate. A group that fails it is reset to the identity, with an error in
  * the log. */
-LAC_MUST_CHECK lac_status laci_plan_complete(laci_plan *plan, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_make_value_orders(laci_plan *plan, lac_error *err);
 
 /** Does the order of this group move any channel? False: the order is the identity. */
 bool laci_plan_moves_channels(const laci_plan *plan, int group);

@@ -24,18 +24,18 @@ typedef struct builder {
   laci_arena arena;              /* allocates the problems and the arrays below */
   int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
   bool *long_run;     /* [all consumers of searchable groups] the consumer is left out of the
-                         search, see note_long_runs */
+                         search, see mark_long_runs */
   bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
   int *n_layers_with; /* [n_stored] number of layers that read the tensor */
 } builder;
 
-static bool same_rows(const laci_consumer *a, const laci_consumer *b) {
+static bool read_same_rows(const laci_consumer *a, const laci_consumer *b) {
   return a->layer == b->layer && a->conv_group == b->conv_group;
 }
 
 /* Does an earlier consumer of the group read the same weight? Such a weight counts once. Within a
  * layer all columns are different. */
-static bool is_counted_before(const builder *b, const laci_group *group, int at) {
+static bool is_weight_counted_before(const builder *b, const laci_group *group, int at) {
   const laci_analysis *a = b->plan->analysis;
   const laci_consumer *one = &group->consumers[at];
   if (b->n_layers_with[a->layers[one->layer].stored] < 2) return false;
@@ -57,11 +57,11 @@ typedef struct user {
   int layer, conv_group, group, at;
 } user;
 
-static const laci_consumer *consumer_of(const builder *b, const user *u) {
+static const laci_consumer *consumer_of_user(const builder *b, const user *u) {
   return &b->plan->analysis->groups[u->group].consumers[u->at];
 }
 
-static int compare_rows(const void *x, const void *y) {
+static int compare_users_by_rows(const void *x, const void *y) {
   const user *a = x, *b = y;
   if (a->layer != b->layer) return a->layer < b->layer ? -1 : 1;
   if (a->conv_group != b->conv_group) return a->conv_group < b->conv_group ? -1 : 1;
@@ -73,10 +73,10 @@ static int compare_rows(const void *x, const void *y) {
  * channel only, whatever the order is. If runs are much longer than blocks, hardly any block
  * depends on the order, and the layer is left out of the search. The n users are all consumers of
  * one group. */
-static void note_long_runs(builder *b, const user *users, int n) {
-  int32_t low = consumer_of(b, users)->column[0], high = low;
+static void mark_long_runs(builder *b, const user *users, int n) {
+  int32_t low = consumer_of_user(b, users)->column[0], high = low;
   for (int k = 1; k < n; k++) {
-    int32_t column = consumer_of(b, &users[k])->column[0];
+    int32_t column = consumer_of_user(b, &users[k])->column[0];
     low = column < low ? column : low;
     high = column > high ? column : high;
   }
@@ -95,8 +95,8 @@ static bool has_long_run(const builder *b, int g) {
 }
 
 /* Does a block of the group also hold channels of another searchable group? */
-static bool shares_blocks(const builder *b, int g, const int32_t *searched_by,
-                          const laci_consumer *one) {
+static bool shares_blocks_with_group(const builder *b, int g, const int32_t *searched_by,
+                                     const laci_consumer *one) {
   const laci_analysis *a = b->plan->analysis;
   const laci_weight_view *view = &a->layers[one->layer].view;
   int n = a->groups[g].n_channels;
@@ -111,7 +111,7 @@ static bool shares_blocks(const builder *b, int g, const int32_t *searched_by,
 }
 
 /* Sets mixed[] of groups that share blocks. The n users read the same rows. */
-static bool note_mixed(builder *b, const user *users, int n) {
+static bool mark_mixed_groups(builder *b, const user *users, int n) {
   const laci_analysis *a = b->plan->analysis;
   int64_t columns = a->layers[users->layer].view.columns;
   int32_t *searched_by = laci_alloc((size_t)columns, sizeof *searched_by);
@@ -119,34 +119,34 @@ static bool note_mixed(builder *b, const user *users, int n) {
   for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
   for (int k = 0; k < n; k++) {
     if (b->plan->held[users[k].group]) continue;
-    const int32_t *column = consumer_of(b, &users[k])->column;
+    const int32_t *column = consumer_of_user(b, &users[k])->column;
     for (int c = 0; c < a->groups[users[k].group].n_channels; c++)
       searched_by[column[c]] = users[k].group;
   }
   for (int k = 0; k < n; k++) {
     int g = users[k].group;
     if (!b->plan->held[g] && !b->mixed[g])
-      b->mixed[g] = shares_blocks(b, g, searched_by, consumer_of(b, &users[k]));
+      b->mixed[g] = shares_blocks_with_group(b, g, searched_by, consumer_of_user(b, &users[k]));
   }
   laci_free(searched_by);
   return true;
 }
 
-static bool note_rows(builder *b, const user *users, int n_users) {
+static bool mark_long_runs_and_mixed(builder *b, const user *users, int n_users) {
   for (int at = 0, n; at < n_users; at += n) {
-    for (n = 1;
-         at + n < n_users && same_rows(consumer_of(b, &users[at]), consumer_of(b, &users[at + n]));)
+    for (n = 1; at + n < n_users && read_same_rows(consumer_of_user(b, &users[at]),
+                                                   consumer_of_user(b, &users[at + n]));)
       n++;
-    if (!note_mixed(b, users + at, n)) return false;
+    if (!mark_mixed_groups(b, users + at, n)) return false;
     for (int k = 0, same; k < n; k += same) {
       for (same = 1; k + same < n && users[at + k + same].group == users[at + k].group;) same++;
-      note_long_runs(b, users + at + k, same);
+      mark_long_runs(b, users + at + k, same);
     }
   }
   return true;
 }
 
-static bool builder_init(builder *b) {
+static bool plan_builder_init(builder *b) {
   const laci_analysis *a = b->plan->analysis;
   size_t n = (size_t)a->n_searchable;
   b->first = laci_arena_alloc(&b->arena, n + 1, sizeof *b->first);
@@ -167,8 +167,8 @@ static bool builder_init(builder *b) {
       users[at++] = (user){.layer = one->layer, .conv_group = one->conv_group, .group = g, .at = k};
     }
   }
-  if (ok && n_users > 1) qsort(users, (size_t)n_users, sizeof *users, compare_rows);
-  ok = ok && note_rows(b, users, n_users);
+  if (ok && n_users > 1) qsort(users, (size_t)n_users, sizeof *users, compare_users_by_rows);
+  ok = ok && mark_long_runs_and_mixed(b, users, n_users);
   laci_free(users);
   return ok;
 }
@@ -177,7 +177,7 @@ static bool builder_init(builder *b) {
 
 /* Sets *held to the old column that is now at each column of the consumer's rows, by the orders
  * found so far; NULL: these columns were not reordered. */
-static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
+static bool find_held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];
   laci_value_axes axes[LACI_MAX_RANK];
@@ -197,7 +197,8 @@ static bool held_columns(builder *b, const laci_consumer *one, const int32_t **h
 }
 
 /* Makes the search problem of group g. views NULL: the weights as the analysis sees them. */
-static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_problem *problem) {
+static bool make_search_problem(builder *b, int g, const laci_weight_view *views,
+                                laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
   laci_slice *slices = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *slices);
@@ -209,7 +210,7 @@ static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_
   for (int k = 0; k < group->n_consumers; k++) {
     const laci_consumer *one = &group->consumers[k];
     const laci_layer *layer = &a->layers[one->layer];
-    if (is_long_run(b, g, k) || is_counted_before(b, group, k)) continue;
+    if (is_long_run(b, g, k) || is_weight_counted_before(b, group, k)) continue;
     laci_slice *slice = &slices[problem->n_slices++];
     *slice = (laci_slice){.weight = views ? views[one->layer] : layer->view,
                           .outer_end = layer->view.outer,
@@ -219,21 +220,21 @@ static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_
       slice->outer_begin = one->conv_group * rows;
       slice->outer_end = slice->outer_begin + rows;
     }
-    bool known = problem->n_slices > 1 && same_rows(one, before);
+    bool known = problem->n_slices > 1 && read_same_rows(one, before);
     before = one;
     if (known) slice->held = slice[-1].held;
-    else if (!held_columns(b, one, &slice->held)) return false;
+    else if (!find_held_columns(b, one, &slice->held)) return false;
   }
   return true;
 }
 
 /* Measures the orders that were searched with options->views again, with the weights as the
  * analysis sees them. */
-static lac_status measure_again(builder *b, int g, laci_pool *pool, laci_found *found,
-                                lac_error *err) {
+static lac_status measure_with_original_weights(builder *b, int g, laci_pool *pool,
+                                                laci_found *found, lac_error *err) {
   laci_problem problem;
   if (!b->views) return LAC_OK;
-  if (!make_problem(b, g, NULL, &problem)) return laci_fail_memory(err, "the search");
+  if (!make_search_problem(b, g, NULL, &problem)) return laci_fail_memory(err, "the search");
   return laci_search_measure_order(&problem, pool, found, err);
 }
 
@@ -247,7 +248,7 @@ typedef struct listed {
   double *cost;
 } listed;
 
-static void listed_clear(listed *l) {
+static void problem_list_clear(listed *l) {
   laci_free(l->problems);
   laci_free(l->found);
   laci_free(l->group);
@@ -256,7 +257,8 @@ static void listed_clear(listed *l) {
   laci_free(l->cost);
 }
 
-static lac_status list_independent(builder *b, laci_effort effort, listed *l, lac_error *err) {
+static lac_status list_independent_problems(builder *b, laci_effort effort, listed *l,
+                                            lac_error *err) {
   laci_plan *plan = b->plan;
   size_t most = (size_t)plan->analysis->n_searchable;
   l->problems = laci_alloc(most, sizeof *l->problems);
@@ -269,10 +271,10 @@ static lac_status list_independent(builder *b, laci_effort effort, listed *l, la
   for (int g = 0; g < (int)most && ok; g++) {
     if (b->mixed[g] || plan->held[g]) continue;
     laci_problem *problem = &l->problems[l->n];
-    ok = make_problem(b, g, b->views, problem);
+    ok = make_search_problem(b, g, b->views, problem);
     l->found[l->n] = plan->found[g];
     l->n_channels[l->n] = problem->n_channels;
-    l->cost[l->n] = laci_search_cost(problem, effort);
+    l->cost[l->n] = laci_search_estimate_ns(problem, effort);
     l->group[l->n++] = g;
   }
   return ok ? LAC_OK : laci_fail_memory(err, "the search");
@@ -296,19 +298,19 @@ static lac_status search_own_problems(builder *b, const listed *l,
   for (int k = 0, at = 0; k < l->n && !st; k++) {
     if (l->owner[k] != rank) continue;
     l->found[k] = found[at++];
-    st = measure_again(b, l->group[k], pool, &l->found[k], err);
+    st = measure_with_original_weights(b, l->group[k], pool, &l->found[k], err);
   }
   laci_free(problems);
   laci_free(found);
   return st;
 }
 
-static lac_status search_independent(builder *b, const laci_search_options *options,
-                                     laci_pool *pool, lac_error *err) {
+static lac_status search_independent_groups(builder *b, const laci_search_options *options,
+                                            laci_pool *pool, lac_error *err) {
   laci_plan *plan = b->plan;
   laci_comm *comm = options->comm;
   listed l = {0};
-  lac_status st = list_independent(b, options->effort, &l, err);
+  lac_status st = list_independent_problems(b, options->effort, &l, err);
   if (!st) st = laci_plan_assign_owners(l.cost, l.n, laci_comm_size(comm), l.owner, err);
   if (!st) st = search_own_problems(b, &l, options, pool, err);
   const laci_owned_problems dealt = {l.n, l.found, l.n_channels, l.owner};
@@ -317,41 +319,41 @@ static lac_status search_independent(builder *b, const laci_search_options *opti
     plan->found[l.group[k]] = l.found[k];
     plan->found[l.group[k]].proven &= !has_long_run(b, l.group[k]);
   }
-  listed_clear(&l);
+  problem_list_clear(&l);
   return st;
 }
 
 /* Returns the seconds up to `end` that work of cost `part` gets, if `whole` is the cost of all
  * remaining work; 0: no limit. */
-static double time_share(double end, double part, double whole) {
+static double seconds_for_share(double end, double part, double whole) {
   if (!(end > 0)) return 0;
   double seconds = (end - laci_clock_seconds()) * (whole > 0 ? part / whole : 1);
   return seconds > 1e-6 ? seconds : 1e-6;
 }
 
 /* Searches the mixed groups one by one, each with the orders found so far fixed. */
-static lac_status search_in_turn(builder *b, laci_search_options options, double end, double cost,
-                                 laci_pool *pool, lac_error *err) {
+static lac_status search_mixed_groups(builder *b, laci_search_options options, double end,
+                                      double cost, laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
     if (!b->mixed[g] || b->plan->held[g]) continue;
     laci_problem problem;
-    if (!make_problem(b, g, b->views, &problem)) return laci_fail_memory(err, "the search");
-    double here = laci_search_cost(&problem, options.effort);
-    options.seconds = time_share(end, here, cost);
+    if (!make_search_problem(b, g, b->views, &problem)) return laci_fail_memory(err, "the search");
+    double here = laci_search_estimate_ns(&problem, options.effort);
+    options.seconds = seconds_for_share(end, here, cost);
     cost -= here;
     st = laci_search(&problem, &options, pool, &b->plan->found[g], err);
-    if (!st) st = measure_again(b, g, pool, &b->plan->found[g], err);
+    if (!st) st = measure_with_original_weights(b, g, pool, &b->plan->found[g], err);
     b->plan->found[g].proven &= !has_long_run(b, g);
-    if (!st) st = laci_plan_fix_order(b->plan, g, err);
+    if (!st) st = laci_plan_fix_group_order(b->plan, g, err);
   }
   return st;
 }
 
 /* Sends the orders of the mixed groups from process 0 to the others. Process 0 alone searches them,
  * since each search depends on the previous one. st: the status of that search. */
-static lac_status broadcast_mixed(const builder *b, lac_status st, laci_comm *comm,
-                                  lac_error *err) {
+static lac_status broadcast_mixed_orders(const builder *b, lac_status st, laci_comm *comm,
+                                         lac_error *err) {
   laci_plan *plan = b->plan;
   const size_t most = (size_t)plan->analysis->n_searchable;
   int n = 0, *n_channels = laci_alloc(most, sizeof *n_channels);
@@ -374,8 +376,9 @@ static lac_status broadcast_mixed(const builder *b, lac_status st, laci_comm *co
   return st;
 }
 
-lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
-                            const laci_search_options *options, laci_pool *pool, lac_error *err) {
+lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
+                                   const laci_search_options *options, laci_pool *pool,
+                                   lac_error *err) {
   builder b = {.plan = plan, .pattern = pattern, .views = options->views};
   const int n = plan->analysis->n_searchable;
   const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
@@ -383,24 +386,24 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   laci_comm *comm = options->comm;
   double cost[2] = {0}; /* costs of independent and of mixed groups; mixed ones mostly use one
                            thread */
-  lac_status st = builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
+  lac_status st = plan_builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && end > 0 && !st; g++) { /* costs are only needed to divide a time limit */
     laci_problem problem;
     if (plan->held[g]) continue;
-    if (!make_problem(&b, g, b.views, &problem)) st = laci_fail_memory(err, "the search");
-    else cost[b.mixed[g]] += laci_search_cost(&problem, options->effort);
+    if (!make_search_problem(&b, g, b.views, &problem)) st = laci_fail_memory(err, "the search");
+    else cost[b.mixed[g]] += laci_search_estimate_ns(&problem, options->effort);
   }
   cost[0] /= (double)laci_pool_threads(pool) * laci_comm_size(comm);
-  how.seconds = time_share(end, cost[0], cost[0] + cost[1]);
+  how.seconds = seconds_for_share(end, cost[0], cost[0] + cost[1]);
   st = laci_comm_agree_on_status(comm, st, err);
-  if (!st) st = search_independent(&b, &how, pool, err);
-  if (!st) st = laci_comm_agree_on_status(comm, laci_plan_complete(plan, err), err);
+  if (!st) st = search_independent_groups(&b, &how, pool, err);
+  if (!st) st = laci_comm_agree_on_status(comm, laci_plan_make_value_orders(plan, err), err);
   if (!st) {
     bool first = laci_comm_rank(comm) == 0;
-    if (first) st = search_in_turn(&b, how, end, cost[1], pool, err);
-    st = broadcast_mixed(&b, st, comm, err);
+    if (first) st = search_mixed_groups(&b, how, end, cost[1], pool, err);
+    st = broadcast_mixed_orders(&b, st, comm, err);
   }
-  if (!st) st = laci_comm_agree_on_status(comm, laci_plan_complete(plan, err), err);
+  if (!st) st = laci_comm_agree_on_status(comm, laci_plan_make_value_orders(plan, err), err);
   laci_arena_clear(&b.arena);
   return st;
 }

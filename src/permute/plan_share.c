@@ -54,11 +54,11 @@ typedef struct parcel {
   char strategy[20];
 } parcel;
 
-static size_t parcel_bytes(int n_channels) {
+static size_t bytes_of_result(int n_channels) {
   return sizeof(parcel) + (size_t)n_channels * sizeof(int32_t);
 }
 
-static void pack_result(const laci_found *found, int n_channels, uint8_t *to) {
+static void serialize_result(const laci_found *found, int n_channels, uint8_t *to) {
   parcel p = {.kept_identity = found->kept_identity,
               .kept = found->kept,
               .upper = found->upper,
@@ -69,7 +69,7 @@ static void pack_result(const laci_found *found, int n_channels, uint8_t *to) {
   memcpy(to + sizeof p, found->order, (size_t)n_channels * sizeof *found->order);
 }
 
-static void unpack_result(const uint8_t *from, int n_channels, laci_found *found) {
+static void deserialize_result(const uint8_t *from, int n_channels, laci_found *found) {
   parcel p;
   memcpy(&p, from, sizeof p);
   memcpy(found->order, from + sizeof p, (size_t)n_channels * sizeof *found->order);
@@ -79,7 +79,7 @@ static void unpack_result(const uint8_t *from, int n_channels, laci_found *found
                         .upper = p.upper,
                         .iterations = p.iterations,
                         .proven = p.proven,
-                        .strategy = laci_search_strategy(p.strategy)};
+                        .strategy = laci_search_find_strategy_name(p.strategy)};
 }
 
 /** Offsets in the gathered bytes, which are ordered by process, and by problem within a process. */
@@ -89,7 +89,8 @@ typedef struct layout {
   uint8_t *bytes;
 } layout;
 
-static lac_status layout_init(layout *l, int size, const laci_owned_problems *d, lac_error *err) {
+static lac_status gathered_layout_init(layout *l, int size, const laci_owned_problems *d,
+                                       lac_error *err) {
   l->begin = laci_alloc((size_t)size + 1, sizeof *l->begin);
   l->at = laci_alloc((size_t)d->n, sizeof *l->at);
   if (!l->begin || !l->at) return laci_fail_memory(err, "the orders of all processes");
@@ -98,7 +99,7 @@ static lac_status layout_init(layout *l, int size, const laci_owned_problems *d,
     for (int k = 0; k < d->n; k++) {
       if (d->owner[k] != p) continue;
       l->at[k] = l->begin[p + 1];
-      l->begin[p + 1] += parcel_bytes(d->n_channels[k]);
+      l->begin[p + 1] += bytes_of_result(d->n_channels[k]);
     }
   }
   l->bytes = laci_alloc(l->begin[size], 1);
@@ -110,14 +111,14 @@ lac_status laci_plan_exchange_results(laci_comm *comm, lac_status st, const laci
   const int rank = laci_comm_rank(comm);
   layout l = {0};
   if (!comm) return st;
-  if (!st) st = layout_init(&l, laci_comm_size(comm), d, err);
+  if (!st) st = gathered_layout_init(&l, laci_comm_size(comm), d, err);
   st = laci_comm_agree_without_timeout(comm, st, err);
   for (int k = 0; k < d->n && !st; k++) {
-    if (d->owner[k] == rank) pack_result(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);
+    if (d->owner[k] == rank) serialize_result(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);
   }
   if (!st) st = laci_comm_gather_parts(comm, l.bytes, l.begin, err);
   for (int k = 0; k < d->n && !st; k++) {
-    if (d->owner[k] != rank) unpack_result(l.bytes + l.at[k], d->n_channels[k], &d->found[k]);
+    if (d->owner[k] != rank) deserialize_result(l.bytes + l.at[k], d->n_channels[k], &d->found[k]);
   }
   laci_free(l.begin);
   laci_free(l.at);

@@ -23,7 +23,7 @@ static const struct {
 };
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
 
-const char *laci_search_strategy(const char *name) {
+const char *laci_search_find_strategy_name(const char *name) {
   for (int i = 0; i < N_STRATEGIES; i++) {
     if (!strcmp(name, strategies[i].name)) return strategies[i].name;
   }
@@ -31,10 +31,10 @@ const char *laci_search_strategy(const char *name) {
 }
 
 bool laci_search_has_strategy(const char *strategy) {
-  return laci_search_strategy(strategy) != NULL;
+  return laci_search_find_strategy_name(strategy) != NULL;
 }
 
-const char *laci_search_strategies(void) {
+const char *laci_search_strategy_names(void) {
 #define LACI_STRATEGY(id, name) ", " name
   return &(
 #include "permute/strategy.def"
@@ -55,7 +55,7 @@ static int choose_strategy(const laci_cuts *cuts, const char *name) {
   return first;
 }
 
-static int compare_channels(const void *a, const void *b) {
+static int compare_channel_numbers(const void *a, const void *b) {
   int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
   return (x > y) - (x < y);
 }
@@ -66,9 +66,9 @@ typedef struct content {
   int32_t channel[64];
 } content;
 
-static int compare_first_channels(const void *a, const void *b) {
+static int compare_blocks_by_first_channel(const void *a, const void *b) {
   const content *x = a, *y = b;
-  return compare_channels(&x->channel[0], &y->channel[0]);
+  return compare_channel_numbers(&x->channel[0], &y->channel[0]);
 }
 
 /* Normalizes an order. Places within a block, and blocks of one size, are interchangeable. Of the
@@ -83,11 +83,11 @@ static lac_status normalize_order(const laci_cuts *cuts, int32_t *order, lac_err
     content c = {.size = cut->block_begin[g + 1] - cut->block_begin[g]};
     const laci_entry *entries = cut->entries + cut->block_begin[g];
     for (int i = 0; i < c.size; i++) c.channel[i] = order[entries[i].place];
-    qsort(c.channel, (size_t)c.size, sizeof *c.channel, compare_channels);
+    qsort(c.channel, (size_t)c.size, sizeof *c.channel, compare_channel_numbers);
     for (int i = 0; i < c.size; i++) order[entries[i].place] = c.channel[i];
     if (c.size == cuts->pattern.m) blocks[n_full++] = c;
   }
-  qsort(blocks, (size_t)n_full, sizeof *blocks, compare_first_channels);
+  qsort(blocks, (size_t)n_full, sizeof *blocks, compare_blocks_by_first_channel);
   for (int g = 0, next = 0; g < cut->n_blocks; g++) {
     int size = cut->block_begin[g + 1] - cut->block_begin[g];
     if (size != cuts->pattern.m) continue;
@@ -109,7 +109,7 @@ static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
                                    const char *strategy, laci_found *found, lac_error *err) {
   lac_status st = laci_cuts_are_plain(cuts) ? normalize_order(cuts, task->order, err) : LAC_OK;
   double kept = 0;
-  if (!st) st = laci_cuts_score(cuts, task->order, task->pool, &kept, err);
+  if (!st) st = laci_cuts_score_order(cuts, task->order, task->pool, &kept, err);
   if (st) return st;
   found->proven |= task->proven;
   if (found->kept > found->kept_identity && kept < found->kept) return LAC_OK;
@@ -124,8 +124,8 @@ static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
 /* Runs the strategy at all efforts up to the one asked for, and keeps the best result. Annealing at
  * a higher effort is a different run, not a longer one, and may end worse. If the caller limits
  * iterations or time, there is only one run. */
-static lac_status run_at_each_effort(const laci_task *task, int chosen, laci_found *found,
-                                     lac_error *err) {
+static lac_status run_strategy_at_efforts(const laci_task *task, int chosen, laci_found *found,
+                                          lac_error *err) {
   const laci_cuts *cuts = task->cuts;
   const bool one = task->deadline > 0 || task->iterations_wanted > 0;
   lac_status st = LAC_OK;
@@ -141,7 +141,7 @@ static lac_status run_at_each_effort(const laci_task *task, int chosen, laci_fou
   return st;
 }
 
-static double efficacy(const laci_found *found) {
+static double percent_of_possible_gain(const laci_found *found) {
   double possible = found->upper - found->kept_identity;
   return possible > 0 ? 100 * (found->kept - found->kept_identity) / possible : 0;
 }
@@ -167,7 +167,7 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
                                laci_pool *pool, laci_found *found, lac_error *err) {
   laci_measure measure;
   const double begin = laci_clock_seconds();
-  lac_status st = laci_cuts_measure(cuts, pool, &measure, err);
+  lac_status st = laci_cuts_measure_weights(cuts, pool, &measure, err);
   if (st) return st;
   const double measured = laci_clock_seconds();
   const int chosen = choose_strategy(cuts, options->strategy);
@@ -184,7 +184,7 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
   found->strategy = strategies[chosen].name;
   found->proven = 0;
   st = open_task(&task, err);
-  if (!st) st = run_at_each_effort(&task, chosen, found, err);
+  if (!st) st = run_strategy_at_efforts(&task, chosen, found, err);
   close_task(&task);
   return st;
 }
@@ -195,8 +195,8 @@ lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *poo
   laci_measure measure;
   lac_status st = laci_cuts_init(&cuts, problem, err);
   if (!st && cuts.n_cuts > 0) {
-    st = laci_cuts_measure(&cuts, pool, &measure, err);
-    if (!st) st = laci_cuts_score(&cuts, found->order, pool, &found->kept, err);
+    st = laci_cuts_measure_weights(&cuts, pool, &measure, err);
+    if (!st) st = laci_cuts_score_order(&cuts, found->order, pool, &found->kept, err);
     found->kept_identity = st ? 0 : measure.kept_identity;
     found->upper = st ? 0 : measure.upper;
   }
@@ -222,7 +222,7 @@ lac_status laci_search(const laci_problem *problem, const laci_search_options *o
              "search %s: %d channels, %s, %lld iterations, kept %.6g -> %.6g of at most %.6g, "
              "efficacy %.2f%s, %.0f ms",
              problem->name, problem->n_channels, found->strategy, (long long)found->iterations,
-             found->kept_identity, found->kept, found->upper, efficacy(found),
+             found->kept_identity, found->kept, found->upper, percent_of_possible_gain(found),
              found->proven ? " (proven)" : "", 1e3 * (laci_clock_seconds() - start));
   }
   return st;

@@ -46,7 +46,7 @@ typedef struct laci_search_options {
                            channels */
   double seconds; /* wall time for all problems of a call together, used instead of iterations; the
                      result then depends on the machine's speed; 0: no limit */
-  /* The fields below are for laci_plan_search: */
+  /* The fields below are for laci_plan_search_orders: */
   laci_comm *comm;               /* processes that divide the groups among them; NULL: this process
                                     alone */
   const laci_weight_view *views; /* [n_layers of the analysis] weights of the same sizes that the
@@ -59,10 +59,10 @@ typedef struct laci_search_options {
 bool laci_search_has_strategy(const char *strategy);
 
 /** Returns the strategy's name as a static string; NULL: there is no such strategy. */
-const char *laci_search_strategy(const char *name);
+const char *laci_search_find_strategy_name(const char *name);
 
 /** Returns all names, for messages: "exact, assign, ...". */
-const char *laci_search_strategies(void);
+const char *laci_search_strategy_names(void);
 
 /** The result of a search. kept: sum of the scores that N:M keeps, over all blocks with a column of
  * the class (float64, in a fixed order of summation). upper: an upper bound, for which each row
@@ -91,7 +91,7 @@ LAC_MUST_CHECK lac_status laci_search_measure_order(const laci_problem *problem,
 
 /** Estimates the time of searching a problem, in nanoseconds of one core, to rank problems and to
  * divide time among them. */
-double laci_search_cost(const laci_problem *problem, laci_effort effort);
+double laci_search_estimate_ns(const laci_problem *problem, laci_effort effort);
 
 /** Searches n problems, several at a time, the most expensive first; found[i] is the result of
  * problems[i]. Reports progress. */

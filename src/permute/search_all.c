@@ -17,7 +17,7 @@
 
 /* The constants are nanoseconds measured with AVX-512; only their ratios matter, which are similar
  * on other processors. A third of the steps compute the values of a table again. */
-double laci_search_cost(const laci_problem *problem, laci_effort effort) {
+double laci_search_estimate_ns(const laci_problem *problem, laci_effort effort) {
   const double n = problem->n_channels;
   const double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
   double rows = 0;
@@ -71,7 +71,7 @@ typedef struct search_set {
 
 /* Returns the end time for a problem that begins now on n_threads; 0: no limit. The time not
  * assigned to running problems is divided by cost. */
-static double take_time_share(search_set *a, double cost, int n_threads) {
+static double reserve_time_for_problem(search_set *a, double cost, int n_threads) {
   budget *b = &a->budget;
   if (!(b->end > 0)) return 0;
   const double now = laci_clock_seconds(), most = b->end - now;
@@ -84,11 +84,11 @@ static double take_time_share(search_set *a, double cost, int n_threads) {
   return now + seconds;
 }
 
-static void search_one(search_set *a, const ranked *r) {
+static void search_ranked_problem(search_set *a, const ranked *r) {
   const int n_threads = laci_pool_threads(a->inner);
   laci_search_options options = *a->options;
   pthread_mutex_lock(&a->lock);
-  const double end = take_time_share(a, r->cost, n_threads);
+  const double end = reserve_time_for_problem(a, r->cost, n_threads);
   pthread_mutex_unlock(&a->lock);
   if (end > 0) {
     double seconds = end - laci_clock_seconds();
@@ -105,9 +105,9 @@ static void search_one(search_set *a, const ranked *r) {
   pthread_mutex_unlock(&a->lock);
 }
 
-static void search_ranked(int64_t begin, int64_t end, void *context) {
+static void search_ranked_range(int64_t begin, int64_t end, void *context) {
   search_set *a = context;
-  for (int64_t i = begin; i < end; i++) search_one(a, &a->ranked[i]);
+  for (int64_t i = begin; i < end; i++) search_ranked_problem(a, &a->ranked[i]);
 }
 
 static bool is_large_problem(const ranked *r, double cost, laci_pool *pool) {
@@ -115,17 +115,18 @@ static bool is_large_problem(const ranked *r, double cost, laci_pool *pool) {
 }
 
 /* Searches the problems without a time limit. order: the most expensive first. */
-static void search_in_order(search_set *a, const ranked *order, double cost, laci_pool *pool) {
+static void search_most_expensive_first(search_set *a, const ranked *order, double cost,
+                                        laci_pool *pool) {
   int64_t n_large = 0;
   for (double left = cost; n_large < a->n && is_large_problem(&order[n_large], left, pool);
        n_large++) {
     left -= order[n_large].cost;
     a->inner = pool;
-    search_one(a, &order[n_large]);
+    search_ranked_problem(a, &order[n_large]);
   }
   a->inner = NULL;
   a->ranked = order + n_large;
-  laci_pool_for(pool, a->n - n_large, 1, search_ranked, a);
+  laci_pool_for(pool, a->n - n_large, 1, search_ranked_range, a);
 }
 
 /* Searches the problems within a time limit. If a problem takes too long, later ones lose that
@@ -140,9 +141,9 @@ static void search_within_time(search_set *a, const ranked *order, double cost, 
   a->budget = (budget){.n_threads = laci_pool_threads(pool), .cost_left = cost};
   a->budget.end = laci_clock_seconds() + a->options->seconds;
   a->ranked = order;
-  laci_pool_for(pool, n_small, 1, search_ranked, a);
+  laci_pool_for(pool, n_small, 1, search_ranked_range, a);
   a->inner = pool;
-  for (int64_t i = n_small; i < a->n; i++) search_one(a, &order[i]);
+  for (int64_t i = n_small; i < a->n; i++) search_ranked_problem(a, &order[i]);
 }
 
 lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
@@ -159,7 +160,7 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
     goto out;
   }
   for (int i = 0; i < n; i++) {
-    order[i] = (ranked){laci_search_cost(&problems[i], options->effort), i};
+    order[i] = (ranked){laci_search_estimate_ns(&problems[i], options->effort), i};
     cost += order[i].cost;
   }
   if (options->seconds > 0) {
@@ -167,7 +168,7 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
     search_within_time(&a, order, cost, pool);
   } else {
     qsort(order, (size_t)n, sizeof *order, compare_most_expensive_first);
-    search_in_order(&a, order, cost, pool);
+    search_most_expensive_first(&a, order, cost, pool);
   }
   for (int i = 0; i < n && !st; i++) { /* returns the first failure in the order of problems, not in
                                           time */

@@ -19,7 +19,7 @@ enum {
   LEAST_HINTED = 48,
 };
 
-static lac_status list_places(laci_anneal *a, const laci_cut *cut, lac_error *err) {
+static lac_status list_places_of_blocks(laci_anneal *a, const laci_cut *cut, lac_error *err) {
   const int n = a->values.cuts->n_channels;
   int32_t *begin = laci_arena_alloc(&a->arena, (size_t)cut->n_blocks + 1, sizeof *begin);
   int32_t *places = laci_arena_alloc(&a->arena, (size_t)n, sizeof *places);
@@ -44,7 +44,7 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
   lac_status st =
       laci_values_init(&a->values, cuts, cut, LACI_I16, cuts->n_channels <= MOST_REMEMBERED, err);
   if (!st) st = laci_lap_init(&a->lap, cut->n_blocks, err);
-  if (!st) st = list_places(a, cut, err);
+  if (!st) st = list_places_of_blocks(a, cut, err);
   if (st) return st;
   a->slot = laci_arena_alloc(&a->arena, g, sizeof *a->slot);
   a->moved = laci_arena_alloc(&a->arena, g, sizeof *a->moved);
@@ -61,7 +61,7 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
   }
   memcpy(a->order, order, n * sizeof *order);
   /* uses the pool only for steps that take much longer than the microseconds of waking threads */
-  if ((double)g * (double)g * (double)laci_matrix_rows(cut) > 4e6) a->pool = pool;
+  if ((double)g * (double)g * (double)laci_matrix_count_padded_rows(cut) > 4e6) a->pool = pool;
   return LAC_OK;
 }
 
@@ -72,7 +72,7 @@ void laci_anneal_clear(laci_anneal *a) {
   laci_arena_clear(&a->arena);
 }
 
-static int32_t limited_price(int64_t price) {
+static int32_t clamp_price(int64_t price) {
   const int64_t most = LACI_LAP_PRICE_LIMIT;
   return (int32_t)(price < -most ? -most : price > most ? most : price);
 }
@@ -80,13 +80,13 @@ static int32_t limited_price(int64_t price) {
 void laci_anneal_use_matrix(laci_anneal *a, const laci_matrix *x) {
   const double growth = a->values.x ? laci_matrix_growth(a->values.x, x) : 1;
   for (int c = 0; c < a->values.cuts->n_channels; c++) {
-    a->price[c] = limited_price(laci_int_from_f(a->price[c] * growth));
+    a->price[c] = clamp_price(laci_clamp_to_int64(a->price[c] * growth));
   }
   laci_values_set_matrix(&a->values, x, a->order, a->pool);
-  a->total = laci_values_total(&a->values, a->order);
+  a->total = laci_values_sum_kept(&a->values, a->order);
 }
 
-static void draw_slots(laci_anneal *a, int64_t iteration) {
+static void draw_slot_of_each_block(laci_anneal *a, int64_t iteration) {
   for (int g = 0; g < a->n_groups; g++) {
     uint64_t n = (uint64_t)(a->place_begin[g + 1] - a->place_begin[g]);
     uint64_t bits = laci_rng(a->seed, (uint64_t)iteration,
@@ -104,7 +104,7 @@ typedef struct row_job {
 } row_job;
 
 /* Computes rows [begin, end) of the step's table with the kernel. */
-static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
+static void compute_value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   enum { BATCH = 64 };
   const laci_matrix *x = a->values.x;
   const void *open[ROWS_A_PART], *columns[BATCH];
@@ -121,7 +121,7 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
 }
 
 /* Returns how much block k keeps if its slot gets the channel of slot h. */
-static int32_t slot_value(const laci_anneal *a, int64_t k, int h) {
+static int32_t value_of_channel_in_slot(const laci_anneal *a, int64_t k, int h) {
   if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
   return a->table[k * a->n_groups + h];
 }
@@ -129,19 +129,19 @@ static int32_t slot_value(const laci_anneal *a, int64_t k, int h) {
 /* Returns the constant to subtract from row k, which does not change the best assignment: the
  * slot's present value, or for a solver without a hint the row's mean, so that rows compete for
  * different columns. */
-static int32_t row_offset(const laci_anneal *a, int64_t k) {
-  if (a->n_groups >= LEAST_HINTED) return slot_value(a, k, (int)k);
+static int32_t constant_of_cost_row(const laci_anneal *a, int64_t k) {
+  if (a->n_groups >= LEAST_HINTED) return value_of_channel_in_slot(a, k, (int)k);
   int64_t sum = 0;
-  for (int h = 0; h < a->n_groups; h++) sum += slot_value(a, k, h);
+  for (int h = 0; h < a->n_groups; h++) sum += value_of_channel_in_slot(a, k, h);
   return (int32_t)(sum / a->n_groups);
 }
 
-static void cost_rows(int64_t begin, int64_t end, void *context) {
+static void compute_cost_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_anneal *a = j->anneal;
-  if (!a->caches) value_rows(a, begin, end);
+  if (!a->caches) compute_value_rows(a, begin, end);
   for (int64_t k = begin; k < end; k++) {
-    const int32_t zero = row_offset(a, k);
+    const int32_t zero = constant_of_cost_row(a, k);
     int32_t *cost = laci_lap_row(&a->lap, k);
     if (a->caches) {
       const int32_t *values = laci_values_row(&a->values, a->slot[k]), *dealt = a->dealt;
@@ -151,13 +151,13 @@ static void cost_rows(int64_t begin, int64_t end, void *context) {
       for (int h = 0; h < a->n_groups; h++) cost[h] = zero - values[h];
     }
     if (j->step.temperature == 0) continue;
-    laci_noise_subtract(cost, a->n_groups, j->step.temperature, a->noise_key[k]);
+    laci_gumbel_noise_subtract(cost, a->n_groups, j->step.temperature, a->noise_key[k]);
   }
 }
 
 /* Sets the price of channels that have none: a column's mean cost is a good first price, shifted to
  * the level of the known prices. */
-static void price_newcomers(laci_anneal *a) {
+static void set_prices_of_new_channels(laci_anneal *a) {
   const int n = a->n_groups;
   int64_t *sum = a->column_sum, off = 0;
   int n_known = 0;
@@ -175,7 +175,7 @@ static void price_newcomers(laci_anneal *a) {
   for (int h = 0; h < n; h++) {
     if (a->priced[a->dealt[h]]) continue;
     a->priced[a->dealt[h]] = true;
-    a->price[a->dealt[h]] = limited_price(sum[h] / n - off);
+    a->price[a->dealt[h]] = clamp_price(sum[h] / n - off);
   }
 }
 
@@ -189,37 +189,37 @@ static void solve_assignment(laci_anneal *a) {
     return;
   }
   int64_t rise = 0;
-  price_newcomers(a);
+  set_prices_of_new_channels(a);
   for (int h = 0; h < n; h++) a->lap.price[h] = a->price[a->dealt[h]];
   laci_lap_solve_hinted(&a->lap);
   for (int h = 0; h < n; h++) rise += a->lap.price[h] - a->price[a->dealt[h]];
-  for (int h = 0; h < n; h++) a->price[a->dealt[h]] = limited_price(a->lap.price[h] - rise / n);
+  for (int h = 0; h < n; h++) a->price[a->dealt[h]] = clamp_price(a->lap.price[h] - rise / n);
 }
 
-static int apply_assignment(laci_anneal *a) {
+static int move_assigned_channels(laci_anneal *a) {
   int n_moved = 0;
   for (int k = 0; k < a->n_groups; k++) {
     int h = a->lap.column_of[k];
     if (h == k) continue;
-    a->total += slot_value(a, k, h) - slot_value(a, k, k);
+    a->total += value_of_channel_in_slot(a, k, h) - value_of_channel_in_slot(a, k, k);
     a->order[a->slot[k]] = a->dealt[h];
     a->moved[n_moved++] = a->slot[k];
   }
-  laci_values_update_open(&a->values, a->moved, n_moved, a->order, a->pool);
+  laci_values_update_open_columns(&a->values, a->moved, n_moved, a->order, a->pool);
   return n_moved;
 }
 
 int laci_anneal_run_step(laci_anneal *a, laci_anneal_step step) {
   a->caches = step.caches && a->values.table;
-  draw_slots(a, step.iteration);
-  if (a->caches) laci_values_update_rows(&a->values, a->slot, a->n_groups, a->pool);
+  draw_slot_of_each_block(a, step.iteration);
+  if (a->caches) laci_values_update_table_rows(&a->values, a->slot, a->n_groups, a->pool);
   row_job j = {.anneal = a, .step = step};
-  laci_pool_for(a->pool, a->n_groups, ROWS_A_PART, cost_rows, &j);
+  laci_pool_for(a->pool, a->n_groups, ROWS_A_PART, compute_cost_rows, &j);
   solve_assignment(a);
-  return apply_assignment(a);
+  return move_assigned_channels(a);
 }
 
-int64_t laci_anneal_spread(const laci_anneal *a) {
+int64_t laci_anneal_mean_deviation(const laci_anneal *a) {
   const int n = a->n_groups;
   int64_t all = 0, sum = 0, *column = a->column_sum;
   for (int h = 0; h < n; h++) {

@@ -57,6 +57,6 @@ int laci_anneal_run_step(laci_anneal *a, laci_anneal_step step);
 
 /** Returns the mean absolute value in the last step's table after means of rows and columns are
  * subtracted: the scale for the noise. Not for a step with `caches`. */
-int64_t laci_anneal_spread(const laci_anneal *a);
+int64_t laci_anneal_mean_deviation(const laci_anneal *a);
 
 #endif

@@ -39,15 +39,17 @@ typedef struct builder {
   int64_t n_numbers;
 } builder;
 
-static void *alloc_array(builder *b, int64_t n, size_t size) {
+static void *alloc_in_arena(builder *b, int64_t n, size_t size) {
   return laci_arena_alloc(&b->cuts->arena, (size_t)n, size);
 }
 
-static lac_status no_memory(const builder *b) { return laci_fail_memory(b->err, b->problem->name); }
+static lac_status fail_no_memory(const builder *b) {
+  return laci_fail_memory(b->err, b->problem->name);
+}
 
 /* Returns the number of the block that contains the column; blocks are numbered through all runs of
  * the weight. */
-static int64_t block_at(const laci_weight_view *w, int m, int64_t column) {
+static int64_t block_of_column(const laci_weight_view *w, int m, int64_t column) {
   return column / w->run * ((w->run + m - 1) / m) + column % w->run / m;
 }
 
@@ -55,7 +57,7 @@ static int64_t first_column_of_block(const laci_weight_view *w, int m, int64_t c
   return column - column % w->run % m;
 }
 
-static int columns_in_block(const laci_weight_view *w, int m, int64_t first) {
+static int count_columns_in_block(const laci_weight_view *w, int m, int64_t first) {
   int64_t left = w->run - first % w->run;
   return left < m ? (int)left : m;
 }
@@ -84,7 +86,7 @@ static lac_status check_slice(const builder *b, const laci_slice *s) {
   return LAC_OK;
 }
 
-static bool on_same_rows(const laci_slice *a, const laci_slice *b) {
+static bool are_on_same_rows(const laci_slice *a, const laci_slice *b) {
   return a->weight.bytes == b->weight.bytes && a->outer_begin == b->outer_begin &&
          a->outer_end == b->outer_end && a->weight.columns == b->weight.columns &&
          a->weight.inner == b->weight.inner;
@@ -93,20 +95,20 @@ static bool on_same_rows(const laci_slice *a, const laci_slice *b) {
 static lac_status add_field(builder *b, const laci_slice *s, field **out) {
   field *f = &b->fields[b->n_fields];
   *f = (field){.first = s};
-  f->copies = alloc_array(b, b->problem->n_slices, sizeof(const laci_slice *));
-  f->copy_at = alloc_array(b, s->weight.columns, sizeof *f->copy_at);
-  f->place_at = alloc_array(b, s->weight.columns, sizeof *f->place_at);
-  if (!f->copies || !f->copy_at || !f->place_at) return no_memory(b);
+  f->copies = alloc_in_arena(b, b->problem->n_slices, sizeof(const laci_slice *));
+  f->copy_at = alloc_in_arena(b, s->weight.columns, sizeof *f->copy_at);
+  f->place_at = alloc_in_arena(b, s->weight.columns, sizeof *f->place_at);
+  if (!f->copies || !f->copy_at || !f->place_at) return fail_no_memory(b);
   for (int64_t p = 0; p < s->weight.columns; p++) f->copy_at[p] = f->place_at[p] = -1;
   b->n_fields++;
   *out = f;
   return LAC_OK;
 }
 
-static lac_status add_to_field(builder *b, const laci_slice *s) {
+static lac_status add_slice_to_field(builder *b, const laci_slice *s) {
   field *f = NULL;
   for (int i = 0; i < b->n_fields && !f; i++) {
-    if (on_same_rows(b->fields[i].first, s)) f = &b->fields[i];
+    if (are_on_same_rows(b->fields[i].first, s)) f = &b->fields[i];
   }
   if (!f) {
     lac_status st = add_field(b, s, &f);
@@ -125,7 +127,7 @@ static lac_status add_to_field(builder *b, const laci_slice *s) {
   return LAC_OK;
 }
 
-static void find_mixed_blocks(const builder *b, field *f) {
+static void mark_if_blocks_mix_copies(const builder *b, field *f) {
   const laci_weight_view *w = &f->first->weight;
   int32_t copy = -1;
   for (int64_t p = 0; p < w->columns; p++) {
@@ -138,9 +140,9 @@ static void find_mixed_blocks(const builder *b, field *f) {
 
 /* Writes the block of every place, with blocks numbered in the order in which they first appear.
  * Returns the number of blocks; -1: no memory. */
-static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
+static int number_blocks_of_places(builder *b, const laci_slice *s, int32_t *block_of) {
   const int m = b->problem->pattern.m;
-  int64_t n = s->weight.columns ? block_at(&s->weight, m, s->weight.columns - 1) + 1 : 0;
+  int64_t n = s->weight.columns ? block_of_column(&s->weight, m, s->weight.columns - 1) + 1 : 0;
   int n_seen = 0;
   if (n > b->n_numbers) {
     laci_free(b->number);
@@ -149,20 +151,21 @@ static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
     if (!b->number) return -1;
   }
   for (int j = 0; j < b->problem->n_channels; j++) {
-    int32_t *number = &b->number[block_at(&s->weight, m, s->column[j])]; /* 0: not seen yet */
+    int32_t *number =
+        &b->number[block_of_column(&s->weight, m, s->column[j])]; /* 0: not seen yet */
     if (!*number) *number = ++n_seen;
     block_of[j] = *number - 1;
   }
   for (int j = 0; j < b->problem->n_channels; j++)
-    b->number[block_at(&s->weight, m, s->column[j])] = 0;
+    b->number[block_of_column(&s->weight, m, s->column[j])] = 0;
   return n_seen;
 }
 
-static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) {
+static lac_status add_slice_to_stack(builder *b, const field *f, const laci_slice *s) {
   const int n = b->problem->n_channels;
-  int32_t *block_of = alloc_array(b, n, sizeof *block_of);
-  int n_blocks = block_of ? number_blocks(b, s, block_of) : -1;
-  if (n_blocks < 0) return no_memory(b);
+  int32_t *block_of = alloc_in_arena(b, n, sizeof *block_of);
+  int n_blocks = block_of ? number_blocks_of_places(b, s, block_of) : -1;
+  if (n_blocks < 0) return fail_no_memory(b);
   stack *found = NULL;
   for (int i = 0; i < b->n_stacks && !found; i++) {
     if (!memcmp(b->stacks[i].block_of, block_of, (size_t)n * sizeof *block_of))
@@ -171,9 +174,9 @@ static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) 
   if (!found) {
     found = &b->stacks[b->n_stacks];
     *found = (stack){.block_of = block_of, .n_blocks = n_blocks};
-    found->members = alloc_array(b, b->problem->n_slices, sizeof(const laci_slice *));
-    found->fields = alloc_array(b, b->problem->n_slices, sizeof(const field *));
-    if (!found->members || !found->fields) return no_memory(b);
+    found->members = alloc_in_arena(b, b->problem->n_slices, sizeof(const laci_slice *));
+    found->fields = alloc_in_arena(b, b->problem->n_slices, sizeof(const field *));
+    if (!found->members || !found->fields) return fail_no_memory(b);
     b->n_stacks++;
   }
   found->members[found->n_members] = s;
@@ -187,18 +190,18 @@ typedef struct link {
   int32_t column;
 } link;
 
-static int compare_by_source(const void *a, const void *b) {
+static int compare_links_by_source(const void *a, const void *b) {
   const link *x = a, *y = b;
   if (x->source != y->source) return x->source < y->source ? -1 : 1;
   return (x->column > y->column) - (x->column < y->column);
 }
 
-static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
-                            laci_cut_part *part) {
-  int64_t *source = alloc_array(b, n, sizeof *source);
-  int32_t *column = alloc_array(b, n, sizeof *column);
-  if (!source || !column) return no_memory(b);
-  qsort(links, (size_t)n, sizeof *links, compare_by_source);
+static lac_status fill_cut_part(builder *b, const laci_slice *s, link *links, int n,
+                                laci_cut_part *part) {
+  int64_t *source = alloc_in_arena(b, n, sizeof *source);
+  int32_t *column = alloc_in_arena(b, n, sizeof *column);
+  if (!source || !column) return fail_no_memory(b);
+  qsort(links, (size_t)n, sizeof *links, compare_links_by_source);
   for (int i = 0; i < n; i++) {
     source[i] = links[i].source;
     column[i] = links[i].column;
@@ -212,15 +215,17 @@ static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
   return LAC_OK;
 }
 
-static int64_t source_column_at(const laci_slice *s, int64_t p) { return s->held ? s->held[p] : p; }
+static int64_t find_source_column(const laci_slice *s, int64_t p) {
+  return s->held ? s->held[p] : p;
+}
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
 /* Counts, for each block of the member, the columns that are no places of the class, in held[]. If
  * links is not NULL, also writes the source of each such column (fixed_begin: the cut's first fixed
  * column of each block). Returns the number of these columns. */
-static int held_columns(const builder *b, const stack *k, int member, const int32_t *fixed_begin,
-                        int32_t *held, link *links) {
+static int list_fixed_columns(const builder *b, const stack *k, int member,
+                              const int32_t *fixed_begin, int32_t *held, link *links) {
   const int m = b->problem->pattern.m;
   const laci_slice *s = k->members[member];
   const field *f = k->fields[member];
@@ -230,11 +235,11 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
   for (int j = 0; j < b->problem->n_channels; j++) {
     if (k->block_of[j] != next_block) continue;
     int64_t first = first_column_of_block(&s->weight, m, s->column[j]);
-    for (int i = 0; i < columns_in_block(&s->weight, m, first); i++) {
+    for (int i = 0; i < count_columns_in_block(&s->weight, m, first); i++) {
       if (f->place_at[first + i] >= 0) continue;
       if (links) {
         links[n] =
-            (link){source_column_at(s, first + i), fixed_begin[next_block] + held[next_block]};
+            (link){find_source_column(s, first + i), fixed_begin[next_block] + held[next_block]};
       }
       held[next_block]++;
       n++;
@@ -248,10 +253,10 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
 static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
                                       laci_cut *cut) {
   const int n = b->problem->n_channels;
-  int32_t *begin = alloc_array(b, k->n_blocks + 1, sizeof *begin);
-  int32_t *used = alloc_array(b, k->n_blocks, sizeof *used);
-  laci_entry *entries = alloc_array(b, n + cut->n_fixed, sizeof *entries);
-  if (!begin || !used || !entries) return no_memory(b);
+  int32_t *begin = alloc_in_arena(b, k->n_blocks + 1, sizeof *begin);
+  int32_t *used = alloc_in_arena(b, k->n_blocks, sizeof *used);
+  laci_entry *entries = alloc_in_arena(b, n + cut->n_fixed, sizeof *entries);
+  if (!begin || !used || !entries) return fail_no_memory(b);
   for (int j = 0; j < n; j++) begin[k->block_of[j] + 1]++;
   for (int g = 0; g < k->n_blocks; g++) begin[g + 1] += begin[g] + n_fixed[g];
   for (int j = 0; j < n; j++) {
@@ -278,12 +283,12 @@ static lac_status fill_stacked_part(builder *b, const stack *k, int member,
   int32_t *held = laci_alloc((size_t)k->n_blocks, sizeof *held);
   lac_status st = LAC_OK;
   if (!links || !held) {
-    st = no_memory(b);
+    st = fail_no_memory(b);
     goto out;
   }
   for (int q = 0; q < n; q++) links[q] = (link){k->members[member]->column[q], q};
-  int n_held = held_columns(b, k, member, fixed_begin, held, links + n);
-  st = fill_part(b, k->members[member], links, n + n_held, part);
+  int n_held = list_fixed_columns(b, k, member, fixed_begin, held, links + n);
+  st = fill_cut_part(b, k->members[member], links, n + n_held, part);
   for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now all columns of the block */
   for (int g = 0; g < k->n_blocks; g++) part->n_kept += min_int(b->problem->pattern.n, held[g]);
 out:
@@ -292,17 +297,17 @@ out:
   return st;
 }
 
-static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
+static lac_status make_cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   const int n = b->problem->n_channels;
-  int32_t *map = alloc_array(b, n, sizeof *map),
-          *fixed_begin = alloc_array(b, k->n_blocks, sizeof *fixed_begin);
-  int32_t *n_fixed = alloc_array(b, k->n_blocks, sizeof *n_fixed),
-          *held = alloc_array(b, k->n_blocks, sizeof *held);
-  cut->parts = alloc_array(b, k->n_members, sizeof *cut->parts);
-  if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return no_memory(b);
+  int32_t *map = alloc_in_arena(b, n, sizeof *map),
+          *fixed_begin = alloc_in_arena(b, k->n_blocks, sizeof *fixed_begin);
+  int32_t *n_fixed = alloc_in_arena(b, k->n_blocks, sizeof *n_fixed),
+          *held = alloc_in_arena(b, k->n_blocks, sizeof *held);
+  cut->parts = alloc_in_arena(b, k->n_members, sizeof *cut->parts);
+  if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return fail_no_memory(b);
   for (int q = 0; q < n; q++) map[q] = q;
   for (int i = 0; i < k->n_members; i++) { /* room for the largest number that any member has */
-    held_columns(b, k, i, NULL, held, NULL);
+    list_fixed_columns(b, k, i, NULL, held, NULL);
     for (int g = 0; g < k->n_blocks; g++) n_fixed[g] = n_fixed[g] > held[g] ? n_fixed[g] : held[g];
   }
   for (int g = 0; g < k->n_blocks; g++) {
@@ -330,16 +335,17 @@ static int write_field_entries(const builder *b, const field *f, laci_cut *cut, 
   const laci_weight_view *w = &f->first->weight;
   int n = 0;
   cut->n_blocks = cut->n_fixed = 0;
-  for (int64_t first = 0; first < w->columns; first += columns_in_block(w, m, first)) {
+  for (int64_t first = 0; first < w->columns; first += count_columns_in_block(w, m, first)) {
     bool touched = false;
-    for (int i = 0; i < columns_in_block(w, m, first); i++) touched |= f->place_at[first + i] >= 0;
+    for (int i = 0; i < count_columns_in_block(w, m, first); i++)
+      touched |= f->place_at[first + i] >= 0;
     if (!touched) continue;
-    for (int i = 0; i < columns_in_block(w, m, first); i++) {
+    for (int i = 0; i < count_columns_in_block(w, m, first); i++) {
       int64_t p = first + i;
       int32_t fixed =
           f->place_at[p] >= 0 ? -1 : f->n_copies * b->problem->n_channels + cut->n_fixed++;
       if (entries) entries[n] = (laci_entry){f->place_at[p], f->copy_at[p], fixed};
-      if (links && fixed >= 0) links[fixed] = (link){source_column_at(f->first, p), fixed};
+      if (links && fixed >= 0) links[fixed] = (link){find_source_column(f->first, p), fixed};
       n++;
     }
     cut->n_blocks++;
@@ -348,15 +354,15 @@ static int write_field_entries(const builder *b, const field *f, laci_cut *cut, 
   return n;
 }
 
-static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
+static lac_status make_cut_from_field(builder *b, const field *f, laci_cut *cut) {
   const int n = b->problem->n_channels, n_moving = f->n_copies * n;
   const int n_entries = write_field_entries(b, f, cut, NULL, NULL, NULL);
-  int32_t *map = alloc_array(b, n_moving, sizeof *map),
-          *begin = alloc_array(b, cut->n_blocks + 1, sizeof *begin);
-  laci_entry *entries = alloc_array(b, n_entries, sizeof *entries);
-  link *links = alloc_array(b, n_moving + cut->n_fixed, sizeof *links);
-  cut->parts = alloc_array(b, 1, sizeof *cut->parts);
-  if (!map || !begin || !entries || !links || !cut->parts) return no_memory(b);
+  int32_t *map = alloc_in_arena(b, n_moving, sizeof *map),
+          *begin = alloc_in_arena(b, cut->n_blocks + 1, sizeof *begin);
+  laci_entry *entries = alloc_in_arena(b, n_entries, sizeof *entries);
+  link *links = alloc_in_arena(b, n_moving + cut->n_fixed, sizeof *links);
+  cut->parts = alloc_in_arena(b, 1, sizeof *cut->parts);
+  if (!map || !begin || !entries || !links || !cut->parts) return fail_no_memory(b);
   write_field_entries(b, f, cut, entries, begin, links);
   for (int copy = 0; copy < f->n_copies; copy++) {
     for (int q = 0; q < n; q++) {
@@ -371,7 +377,7 @@ static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   cut->block_begin = begin;
   cut->entries = entries;
   cut->n_parts = 1;
-  lac_status st = fill_part(b, f->first, links, cut->n_columns, &cut->parts[0]);
+  lac_status st = fill_cut_part(b, f->first, links, cut->n_columns, &cut->parts[0]);
   cut->n_rows = cut->parts[0].n_rows;
   for (int g = 0; g < cut->n_blocks; g++) {
     cut->parts[0].n_kept += min_int(b->problem->pattern.n, begin[g + 1] - begin[g]);
@@ -381,7 +387,7 @@ static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
 
 /* Sorts the cuts by their number of elements, the largest first; equal ones stay in the order of
  * their first slices. */
-static void sort_by_size(laci_cuts *cuts) {
+static void sort_cuts_by_size(laci_cuts *cuts) {
   for (int i = 1; i < cuts->n_cuts; i++) {
     laci_cut moving = cuts->cuts[i];
     double weight = (double)moving.n_rows * moving.n_columns;
@@ -398,25 +404,25 @@ static lac_status build_cuts(builder *b) {
   lac_status st = LAC_OK;
   for (int i = 0; !st && i < b->problem->n_slices; i++) {
     st = check_slice(b, &b->problem->slices[i]);
-    if (!st) st = add_to_field(b, &b->problem->slices[i]);
+    if (!st) st = add_slice_to_field(b, &b->problem->slices[i]);
   }
   for (int i = 0; !st && i < b->n_fields; i++) {
     field *f = &b->fields[i];
-    find_mixed_blocks(b, f);
+    mark_if_blocks_mix_copies(b, f);
     for (int copy = 0; !st && !f->mixes_copies && copy < f->n_copies; copy++) {
-      st = add_to_stack(b, f, f->copies[copy]);
+      st = add_slice_to_stack(b, f, f->copies[copy]);
     }
   }
   laci_cuts *cuts = b->cuts;
   for (int i = 0; !st && i < b->n_stacks; i++) {
-    st = cut_from_stack(b, &b->stacks[i], &cuts->cuts[cuts->n_cuts++]);
+    st = make_cut_from_stack(b, &b->stacks[i], &cuts->cuts[cuts->n_cuts++]);
   }
   for (int i = 0; !st && i < b->n_fields; i++) {
     if (b->fields[i].mixes_copies)
-      st = cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
+      st = make_cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
   }
-  for (int i = 0; !st && i < cuts->n_cuts; i++) laci_tiles_number(&cuts->cuts[i]);
-  if (!st) sort_by_size(cuts);
+  for (int i = 0; !st && i < cuts->n_cuts; i++) laci_cut_number_tiles(&cuts->cuts[i]);
+  if (!st) sort_cuts_by_size(cuts);
   return st;
 }
 
@@ -428,10 +434,10 @@ lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem, lac_erro
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %d channels in %d weights", problem->name,
                      problem->n_channels, problem->n_slices);
   }
-  b.fields = alloc_array(&b, problem->n_slices, sizeof *b.fields);
-  b.stacks = alloc_array(&b, problem->n_slices, sizeof *b.stacks);
-  cuts->cuts = alloc_array(&b, 2 * (int64_t)problem->n_slices, sizeof *cuts->cuts);
-  if (!b.fields || !b.stacks || !cuts->cuts) return no_memory(&b);
+  b.fields = alloc_in_arena(&b, problem->n_slices, sizeof *b.fields);
+  b.stacks = alloc_in_arena(&b, problem->n_slices, sizeof *b.stacks);
+  cuts->cuts = alloc_in_arena(&b, 2 * (int64_t)problem->n_slices, sizeof *cuts->cuts);
+  if (!b.fields || !b.stacks || !cuts->cuts) return fail_no_memory(&b);
   lac_status st = problem->n_channels ? build_cuts(&b) : LAC_OK;
   laci_free(b.number);
   return st;

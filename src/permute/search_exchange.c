@@ -48,7 +48,7 @@ laci_exchange_scratch *laci_exchange_scratch_create(void) {
 
 /* Lists all offers of a block; pairs combine one of the first n_leading columns with a later
  * column. */
-static void list_offers(side *s, int n, int n_leading) {
+static void list_column_offers(side *s, int n, int n_leading) {
   s->n_offers = 0;
   for (int i = 0; i < n; i++) {
     s->columns[s->n_offers][0] = s->columns[s->n_offers][1] = (int8_t)i;
@@ -66,15 +66,15 @@ static void list_offers(side *s, int n, int n_leading) {
   memset(s->share, 0, (size_t)s->n_offers * sizeof *s->share);
 }
 
-static int32_t sum_of(const int16_t *x) {
+static int32_t sum_of_rows(const int16_t *x) {
   int32_t sum = 0;
   for (int r = 0; r < ROWS; r++) sum += x[r];
   return sum;
 }
 
 /* Sorts a block's columns row by row: the n_places largest values; 0 if there are fewer columns. */
-static void sort_columns(const laci_exchange_block *b, size_t row, int n_places,
-                         int16_t sorted[][ROWS]) {
+static void sort_columns_by_row(const laci_exchange_block *b, size_t row, int n_places,
+                                int16_t sorted[][ROWS]) {
   memset(sorted, 0, (size_t)n_places * sizeof *sorted);
   for (int i = 0; i < b->n; i++) {
     int16_t sinking[ROWS];
@@ -91,8 +91,8 @@ static void sort_columns(const laci_exchange_block *b, size_t row, int n_places,
 
 /* Returns the k-th largest value of a row without high and low, from the block's k-th value and the
  * two below it. */
-static inline int16_t largest_without(int16_t high, int16_t low, int16_t own, int16_t below,
-                                      int16_t last) {
+static inline int16_t largest_without_offer(int16_t high, int16_t low, int16_t own, int16_t below,
+                                            int16_t last) {
   int16_t under = low < below ? below : last;
   return high < own ? own : under;
 }
@@ -101,8 +101,8 @@ static inline int16_t largest_without(int16_t high, int16_t low, int16_t own, in
  * the two below. Returns the offer's share minus the values that the block keeps above its last
  * one: without the offer the sum of the largest loses max(0, high - next) and then max(0, low -
  * after). */
-static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const int16_t *restrict y,
-                          int16_t (*restrict places)[ROWS]) {
+static int32_t fill_offer_rows(offer *restrict o, const int16_t *restrict x,
+                               const int16_t *restrict y, int16_t (*restrict places)[ROWS]) {
   int32_t sum = 0;
   for (int r = 0; r < ROWS; r++) {
     int16_t a = x[r], b = y[r], high = a > b ? a : b, low = a > b ? b : a;
@@ -110,8 +110,8 @@ static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const in
     int16_t gives = high < next ? high : next, over = low > after ? low : after;
     o->high[r] = high;
     o->low[r] = low;
-    o->first[r] = largest_without(high, low, upper, next, after);
-    o->second[r] = largest_without(high, low, next, after, last);
+    o->first[r] = largest_without_offer(high, low, upper, next, after);
+    o->second[r] = largest_without_offer(high, low, next, after, last);
     sum += (int16_t)(gives + after - over);
   }
   return sum;
@@ -119,25 +119,25 @@ static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const in
 
 /* Prepares the offers of a block for these rows. An infinite value, which is not counted, is put
  * before the block's values, so that `first` exists even if only one column is kept. */
-static void prepare_side(side *s, const laci_exchange_block *b, size_t row, int keep) {
+static void prepare_block_offers(side *s, const laci_exchange_block *b, size_t row, int keep) {
   static const int16_t nothing[ROWS] = {0};
   int16_t places[1 + BLOCK + 2][ROWS], (*own)[ROWS] = places + 1;
   int32_t above = 0;
   for (int r = 0; r < ROWS; r++) places[0][r] = INT16_MAX;
-  sort_columns(b, row, keep + 2, own);
-  for (int k = 0; k < keep - 1; k++) above += sum_of(own[k]);
-  s->kept += above + sum_of(own[keep - 1]);
+  sort_columns_by_row(b, row, keep + 2, own);
+  for (int k = 0; k < keep - 1; k++) above += sum_of_rows(own[k]);
+  s->kept += above + sum_of_rows(own[keep - 1]);
   for (int k = 0; k < s->n_offers; k++) {
     const int16_t *x = b->column[s->columns[k][0]] + row, *y = b->column[s->columns[k][1]] + row;
     if (k < s->n_single) y = nothing;
-    s->share[k] += above + fill_offer(&s->offers[k], x, y, places + keep - 1);
+    s->share[k] += above + fill_offer_rows(&s->offers[k], x, y, places + keep - 1);
     if (keep == 1) memcpy(s->offers[k].first, places[0], sizeof places[0]);
   }
 }
 
 /* Returns the last term of the formula, summed over both blocks, if x and y are exchanged: a sum of
  * two 15-bit values fits 16 bits. */
-static int32_t excess(const offer *x, const offer *y) {
+static int32_t sum_last_terms(const offer *x, const offer *y) {
   uint32_t sum = 0;
   for (int r = 0; r < ROWS; r++) {
     int16_t small_x = x->first[r] < y->high[r] ? x->first[r] : y->high[r];
@@ -153,28 +153,29 @@ static int32_t excess(const offer *x, const offer *y) {
 
 /* Finds b's offers that can be exchanged for a's offer i: single columns for single columns, pairs
  * for pairs. */
-static void find_partners(const laci_exchange_scratch *scratch, int i, int *begin, int *end) {
+static void find_exchangeable_offers(const laci_exchange_scratch *scratch, int i, int *begin,
+                                     int *end) {
   bool single = i < scratch->a.n_single;
   *begin = single ? 0 : scratch->b.n_single;
   *end = single ? scratch->b.n_single : scratch->b.n_offers;
 }
 
-static void add_excess(laci_exchange_scratch *scratch) {
+static void add_last_terms(laci_exchange_scratch *scratch) {
   for (int i = 0; i < scratch->a.n_offers; i++) {
     int begin, end;
-    find_partners(scratch, i, &begin, &end);
+    find_exchangeable_offers(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
-      scratch->excess[i][j] += excess(&scratch->a.offers[i], &scratch->b.offers[j]);
+      scratch->excess[i][j] += sum_last_terms(&scratch->a.offers[i], &scratch->b.offers[j]);
     }
   }
 }
 
-static laci_exchange best_of(const laci_exchange_scratch *scratch) {
+static laci_exchange find_best_exchange(const laci_exchange_scratch *scratch) {
   const side *a = &scratch->a, *b = &scratch->b;
   laci_exchange best = {0};
   for (int i = 0; i < a->n_offers; i++) {
     int begin, end;
-    find_partners(scratch, i, &begin, &end);
+    find_exchangeable_offers(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
       int64_t gain = a->share[i] + b->share[j] + scratch->excess[i][j] - a->kept - b->kept;
       if (gain <= best.gain) continue;
@@ -186,20 +187,20 @@ static laci_exchange best_of(const laci_exchange_scratch *scratch) {
   return best;
 }
 
-laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
-                                 int keep, size_t rows, laci_exchange_scratch *scratch) {
+laci_exchange laci_exchange_find_best(const laci_exchange_block *a, const laci_exchange_block *b,
+                                      int keep, size_t rows, laci_exchange_scratch *scratch) {
   /* in blocks of equal size, exchanging k columns gives the same blocks as exchanging all others */
   const bool alike = a->n == b->n;
   const int leading = alike && a->n < 4 ? 0 : alike && a->n == 4 ? 1 : a->n;
-  list_offers(&scratch->a, a->n, leading);
-  list_offers(&scratch->b, b->n, leading > 0 ? b->n : 0);
+  list_column_offers(&scratch->a, a->n, leading);
+  list_column_offers(&scratch->b, b->n, leading > 0 ? b->n : 0);
   for (int i = 0; i < scratch->a.n_offers; i++) {
     memset(scratch->excess[i], 0, (size_t)scratch->b.n_offers * sizeof *scratch->excess[i]);
   }
   for (size_t row = 0; row < rows; row += ROWS) {
-    prepare_side(&scratch->a, a, row, keep);
-    prepare_side(&scratch->b, b, row, keep);
-    add_excess(scratch);
+    prepare_block_offers(&scratch->a, a, row, keep);
+    prepare_block_offers(&scratch->b, b, row, keep);
+    add_last_terms(scratch);
   }
-  return best_of(scratch);
+  return find_best_exchange(scratch);
 }

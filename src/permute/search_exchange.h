@@ -27,14 +27,14 @@ typedef struct laci_exchange {
   int8_t from_a[2], from_b[2]; /* indices of the columns that the blocks a and b exchange */
 } laci_exchange;
 
-/** Working memory for laci_exchange_best; one per thread. */
+/** Working memory for laci_exchange_find_best; one per thread. */
 typedef struct laci_exchange_scratch laci_exchange_scratch;
 laci_exchange_scratch *laci_exchange_scratch_create(void); /* NULL: no memory; free with laci_free
                                                               */
 
 /** Returns the exchange with the largest gain; among equals the first. `keep` is the pattern's n;
  * rows % LACI_MAXSUM_ROWS == 0. */
-laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
-                                 int keep, size_t rows, laci_exchange_scratch *scratch);
+laci_exchange laci_exchange_find_best(const laci_exchange_block *a, const laci_exchange_block *b,
+                                      int keep, size_t rows, laci_exchange_scratch *scratch);
 
 #endif

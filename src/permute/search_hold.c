@@ -9,22 +9,22 @@
 #include "base/acquire.h"
 #include "sparse/score.h"
 
-static bool must_be_fetched(const laci_weight_view *w) {
+static bool is_weight_to_be_fetched(const laci_weight_view *w) {
   const size_t n = (size_t)(w->outer * w->columns * w->inner) * lac_dtype_size(w->dtype);
   return laci_bytes_need_copy(w->bytes_from, w->bytes, n);
 }
 
-static bool any_must_be_fetched(const laci_cut *cut) {
+static bool has_weight_to_be_fetched(const laci_cut *cut) {
   for (int i = 0; i < cut->n_parts; i++) {
-    if (must_be_fetched(cut->parts[i].weight)) return true;
+    if (is_weight_to_be_fetched(cut->parts[i].weight)) return true;
   }
   return false;
 }
 
-lac_status laci_cut_visit_weights(const laci_cut *cut, laci_cut_visit *visit, void *context,
-                                  lac_error *err) {
+lac_status laci_cut_load_and_visit_weights(const laci_cut *cut, laci_cut_visit *visit,
+                                           void *context, lac_error *err) {
   if (cut->n_parts == 0) return LAC_OK;
-  if (!any_must_be_fetched(cut)) {
+  if (!has_weight_to_be_fetched(cut)) {
     visit(cut, 0, cut->n_parts, context);
     return LAC_OK;
   }

@@ -11,7 +11,8 @@
 typedef void laci_cut_visit(const laci_cut *cut, int first, int end, void *context);
 
 /** Visits all parts in order. Fails LAC_NO_MEMORY, and as reading weights does. */
-LAC_MUST_CHECK lac_status laci_cut_visit_weights(const laci_cut *cut, laci_cut_visit *visit,
-                                                 void *context, lac_error *err);
+LAC_MUST_CHECK lac_status laci_cut_load_and_visit_weights(const laci_cut *cut,
+                                                          laci_cut_visit *visit, void *context,
+                                                          lac_error *err);
 
 #endif

@@ -43,7 +43,7 @@ void laci_lap_clear(laci_lap *lap) {
   laci_free(lap->memory);
 }
 
-static void set_fillers(laci_lap *lap) {
+static void set_filler_columns(laci_lap *lap) {
   for (int j = lap->n; j < lap->stride; j++) {
     lap->price[j] = -FILLER;
     lap->mark[j] = INT32_MAX;
@@ -52,7 +52,7 @@ static void set_fillers(laci_lap *lap) {
 
 /* Assigns to every column its cheapest row; a row that is cheapest for several columns goes to the
  * first of them. Returns the number of unassigned rows. */
-static int reduce_columns(laci_lap *lap, const int32_t *shift) {
+static int assign_cheapest_rows(laci_lap *lap, const int32_t *shift) {
   const int n = lap->n;
   int32_t *cheapest = lap->parent;
   int n_free = 0;
@@ -61,7 +61,7 @@ static int reduce_columns(laci_lap *lap, const int32_t *shift) {
     const laci_lap_offer offer = {laci_lap_row(lap, i), i, shift ? shift[i] : 0};
     lap->rows->lower(&offer, lap->price, cheapest, lap->stride);
   }
-  set_fillers(lap);
+  set_filler_columns(lap);
   for (int i = 0; i < n; i++) lap->column_of[i] = lap->row_of[i] = -1;
   for (int j = 0; j < n; j++) {
     int i = cheapest[j];
@@ -76,7 +76,8 @@ static int reduce_columns(laci_lap *lap, const int32_t *shift) {
 }
 
 /* Returns another column that costs the row as much as its best column. */
-static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_smallest two) {
+static int find_equally_cheap_column(const laci_lap *lap, const int32_t *row,
+                                     laci_two_smallest two) {
   int j = 0;
   while (j == two.at || row[j] - lap->price[j] != two.second) j++;
   return j;
@@ -84,10 +85,12 @@ static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_smalle
 
 /* Auction: each free row takes its best column and raises its price; the row that lost the column
  * bids next, as long as prices change. */
-static int bid(laci_lap *lap, int n_free) {
+static int run_auction(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
   int64_t bids_left =
-      4 * (int64_t)lap->n; /* limit of the number of bids; `augment_path` assigns the remaining rows
+      4 *
+      (int64_t)lap
+          ->n; /* limit of the number of bids; `assign_by_shortest_path` assigns the remaining rows
                               in bounded time */
   while (at < n_free) {
     int i = lap->free_rows[at++];
@@ -97,7 +100,7 @@ static int bid(laci_lap *lap, int n_free) {
     bool moves = two.least < two.second && bids_left-- > 0;
     if (loser >= 0 && !moves) {
       if (two.least == two.second) { /* the second column is as good and may be free */
-        j = equal_column(lap, row, two);
+        j = find_equally_cheap_column(lap, row, two);
         loser = lap->row_of[j];
       }
       if (loser >= 0) {
@@ -117,7 +120,7 @@ static int bid(laci_lap *lap, int n_free) {
 
 /* Finds the shortest path from a free row to an unassigned column with Dijkstra's algorithm, and
  * moves each row on the path to the next column. */
-static void augment_path(laci_lap *lap, int free_row) {
+static void assign_by_shortest_path(laci_lap *lap, int free_row) {
   const int n = lap->n;
   for (int j = 0; j < n; j++) lap->mark[j] = INT32_MIN;
   for (int j = 0; j < lap->stride; j++) lap->distance[j] = INT32_MAX;
@@ -146,20 +149,20 @@ static void augment_path(laci_lap *lap, int free_row) {
   } while (i != free_row);
 }
 
-static void solve_lap(laci_lap *lap, const int32_t *shift) {
-  int n_free = reduce_columns(lap, shift);
+static void solve_assignment(laci_lap *lap, const int32_t *shift) {
+  int n_free = assign_cheapest_rows(lap, shift);
   if (n_free == 0) return;
-  for (int round = 0; round < 2 && n_free > 0; round++) n_free = bid(lap, n_free);
-  for (int k = 0; k < n_free; k++) augment_path(lap, lap->free_rows[k]);
+  for (int round = 0; round < 2 && n_free > 0; round++) n_free = run_auction(lap, n_free);
+  for (int k = 0; k < n_free; k++) assign_by_shortest_path(lap, lap->free_rows[k]);
 }
 
-void laci_lap_solve(laci_lap *lap) { solve_lap(lap, NULL); }
+void laci_lap_solve(laci_lap *lap) { solve_assignment(lap, NULL); }
 
 void laci_lap_solve_hinted(laci_lap *lap) {
   int32_t *shift = lap->distance;
-  set_fillers(lap);
+  set_filler_columns(lap);
   for (int i = 0; i < lap->n; i++) {
     shift[i] = lap->rows->least(laci_lap_row(lap, i), lap->price, lap->stride);
   }
-  solve_lap(lap, shift);
+  solve_assignment(lap, shift);
 }

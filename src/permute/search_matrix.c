@@ -22,27 +22,27 @@
  * short enough for a block of many rows to stay in the L2 cache. */
 enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256, MOST_SPREAD = 128 };
 
-static int64_t row_step(const laci_cut *cut) {
+static int64_t find_row_step(const laci_cut *cut) {
   double elements = (double)cut->n_rows * cut->n_columns;
-  return 1 + laci_int_from_f(elements / (double)LACI_MOST_ELEMENTS);
+  return 1 + laci_clamp_to_int64(elements / (double)LACI_MOST_ELEMENTS);
 }
 
-static int64_t sampled_rows(const laci_cut *cut) {
-  int64_t step = row_step(cut);
+static int64_t count_sampled_rows(const laci_cut *cut) {
+  int64_t step = find_row_step(cut);
   return (cut->n_rows + step - 1) / step;
 }
 
-size_t laci_matrix_rows(const laci_cut *cut) {
-  size_t rows = (size_t)sampled_rows(cut);
+size_t laci_matrix_count_padded_rows(const laci_cut *cut) {
+  size_t rows = (size_t)count_sampled_rows(cut);
   return (rows + LACI_MAXSUM_ROWS - 1) / LACI_MAXSUM_ROWS * LACI_MAXSUM_ROWS;
 }
 
 /* Returns the largest element for which the sum over all rows of the cut with the most rows stays
  * within the limit. */
-static int largest_element(laci_number number, const laci_cuts *cuts) {
+static int find_largest_safe_element(laci_number number, const laci_cuts *cuts) {
   int64_t rows = 1, largest = number == LACI_U8 ? UINT8_MAX : INT16_MAX;
   for (int i = 0; i < cuts->n_cuts; i++) {
-    int64_t here = sampled_rows(&cuts->cuts[i]);
+    int64_t here = count_sampled_rows(&cuts->cuts[i]);
     rows = here > rows ? here : rows;
   }
   return (int)(LACI_MAXSUM_LIMIT / rows < largest ? LACI_MAXSUM_LIMIT / rows : largest);
@@ -68,9 +68,9 @@ typedef struct tiling {
   int64_t n_by_outer, n_by_inner, n_by_column;
 } tiling;
 
-static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+static int64_t divide_rounding_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-static tiling tiling_of(const laci_cut_part *part, int64_t step) {
+static tiling make_tiling(const laci_cut_part *part, int64_t step) {
   const int64_t inner = part->weight->inner;
   tiling t = {.outer_step = 1, .columns = 1, .inners = 1, .outers = 1};
   if (part->n_rows == 0) return t;
@@ -78,19 +78,22 @@ static tiling tiling_of(const laci_cut_part *part, int64_t step) {
   if (inner == 1) {
     t.first_outer = (step - part->first_row % step) % step;
     t.outer_step = step;
-    t.n_outers = t.first_outer < t.n_outers ? divide_up(t.n_outers - t.first_outer, step) : 0;
+    t.n_outers =
+        t.first_outer < t.n_outers ? divide_rounding_up(t.n_outers - t.first_outer, step) : 0;
   }
   t.inners = inner < STRETCH ? inner : STRETCH;
   t.columns = STRETCH / t.inners;
   if (t.columns > part->n_read) t.columns = part->n_read > 0 ? part->n_read : 1;
   if (t.inners == inner) t.outers = BLOCK / (t.columns * t.inners);
-  t.n_by_outer = divide_up(t.n_outers, t.outers);
-  t.n_by_inner = divide_up(inner, t.inners);
-  t.n_by_column = divide_up(part->n_read, t.columns);
+  t.n_by_outer = divide_rounding_up(t.n_outers, t.outers);
+  t.n_by_inner = divide_rounding_up(inner, t.inners);
+  t.n_by_column = divide_rounding_up(part->n_read, t.columns);
   return t;
 }
 
-static int64_t blocks_of(const tiling *t) { return t->n_by_outer * t->n_by_inner * t->n_by_column; }
+static int64_t count_tiling_blocks(const tiling *t) {
+  return t->n_by_outer * t->n_by_inner * t->n_by_column;
+}
 
 /* One block; rows are numbered within the cut. */
 typedef struct block {
@@ -104,7 +107,7 @@ typedef struct block {
 
 static int min_int(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
 
-static block block_at(const job *j, int64_t index) {
+static block find_block_by_index(const job *j, int64_t index) {
   int low = 0, high = j->cut->n_parts - 1; /* find the last part that begins at or before the block
                                               */
   while (low < high) {
@@ -113,7 +116,7 @@ static block block_at(const job *j, int64_t index) {
     else high = middle - 1;
   }
   const laci_cut_part *part = &j->cut->parts[low];
-  tiling t = tiling_of(part, j->step);
+  tiling t = make_tiling(part, j->step);
   index -= j->first_block[low];
   int64_t by_column = index % t.n_by_column, by_inner = index / t.n_by_column % t.n_by_inner,
           by_outer = index / t.n_by_column / t.n_by_inner;
@@ -131,8 +134,8 @@ static block block_at(const job *j, int64_t index) {
 static void count_blocks(const job *j) {
   int n = j->cut->n_parts;
   for (int i = 0; i < n; i++) {
-    tiling t = tiling_of(&j->cut->parts[i], j->step);
-    j->first_block[i + 1] = j->first_block[i] + blocks_of(&t);
+    tiling t = make_tiling(&j->cut->parts[i], j->step);
+    j->first_block[i + 1] = j->first_block[i] + count_tiling_blocks(&t);
   }
 }
 
@@ -145,7 +148,7 @@ static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t fi
     laci_scores_read(w, first + done, here, score);
     for (int64_t i = 0; i < here; i++) {
       double scaled = score[i] * j->matrix->scale;
-      int element = (int)laci_int_from_f((scaled < j->largest ? scaled : j->largest) + 0.5);
+      int element = (int)laci_clamp_to_int64((scaled < j->largest ? scaled : j->largest) + 0.5);
       if (j->matrix->number == LACI_U8) ((uint8_t *)out)[done + i] = (uint8_t)element;
       else ((int16_t *)out)[done + i] = (int16_t)element;
     }
@@ -153,9 +156,11 @@ static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t fi
 }
 
 /* Quantizes elements [first, first + n) of a weight. */
-static void quantize(const job *j, const laci_weight_view *w, int64_t first, int64_t n, void *out) {
+static void quantize_elements(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
+                              void *out) {
   const laci_matrix *m = j->matrix;
-  if (w->n_scales || w->squared || w->grid || !laci_search_quantize_fits(w->dtype, m->scale)) {
+  if (w->n_scales || w->squared || w->grid ||
+      !laci_search_can_quantize_in_float(w->dtype, m->scale)) {
     quantize_doubles(j, w, first, n, out);
     return;
   }
@@ -164,7 +169,7 @@ static void quantize(const job *j, const laci_weight_view *w, int64_t first, int
 }
 
 /* integers [n_outers][n_columns][n_inners] */
-static void read_block(const job *j, const block *b, uint8_t *integers) {
+static void read_quantized_block(const job *j, const block *b, uint8_t *integers) {
   const laci_weight_view *w = b->part->weight;
   const size_t size = laci_number_size(j->matrix->number);
   for (int o = 0; o < b->n_outers; o++) {
@@ -173,27 +178,27 @@ static void read_block(const job *j, const block *b, uint8_t *integers) {
       const int64_t *source = b->part->source + b->column + at;
       n = b->n_inners == w->inner ? laci_count_adjacent(source, b->n_columns - at) : 1;
       int64_t first = (outer * w->columns + source[0]) * w->inner + b->inner;
-      quantize(j, w, first, (int64_t)n * b->n_inners, integers);
+      quantize_elements(j, w, first, (int64_t)n * b->n_inners, integers);
       integers += (size_t)n * (size_t)b->n_inners * size;
     }
   }
 }
 
-static void *column_of(const job *j, const block *b, int c) {
+static void *matrix_column_of_block(const job *j, const block *b, int c) {
   return laci_matrix_column(j->matrix, b->part->column[b->column + c]);
 }
 
 /* Copies a block to its columns if each outer index is one row. */
-static void scatter_rows(const job *j, const block *b, const uint8_t *integers) {
+static void write_one_row_each(const job *j, const block *b, const uint8_t *integers) {
   void *to[STRETCH];
-  for (int c = 0; c < b->n_columns; c++) to[c] = column_of(j, b, c);
+  for (int c = 0; c < b->n_columns; c++) to[c] = matrix_column_of_block(j, b, c);
   laci_transpose(j->matrix->number, integers, b->n_outers, b->n_columns, to,
                  (size_t)(b->row / j->step));
 }
 
 /* Writes the kept rows of n rows, the first of which is `row`, to a column. */
-static void write_rows(const job *j, void *column, int64_t row, int64_t n,
-                       const uint8_t *integers) {
+static void write_sampled_rows(const job *j, void *column, int64_t row, int64_t n,
+                               const uint8_t *integers) {
   const size_t size = laci_number_size(j->matrix->number);
   if (j->step == 1) {
     memcpy((uint8_t *)column + (size_t)row * size, integers, (size_t)n * size);
@@ -208,8 +213,8 @@ static void write_rows(const job *j, void *column, int64_t row, int64_t n,
 /* Copies a block to its columns if each outer index has a few rows of every column. The rows of a
  * column are gathered, 16 bytes at a time (each copy overwrites the surplus bytes of the previous
  * one), and then written together. */
-static void scatter_gathered(const job *j, const block *b, const uint8_t *integers,
-                             uint8_t *gathered) {
+static void write_gathered_rows(const job *j, const block *b, const uint8_t *integers,
+                                uint8_t *gathered) {
   const size_t size = laci_number_size(j->matrix->number), length = (size_t)b->n_inners * size;
   for (int c = 0; c < b->n_columns; c++) {
     const uint8_t *from = integers + (size_t)c * length;
@@ -217,7 +222,8 @@ static void scatter_gathered(const job *j, const block *b, const uint8_t *intege
     for (int o = 0; o < b->n_outers; o++, from += (size_t)b->n_columns * length, to += length) {
       for (size_t at = 0; at < length; at += 16) memcpy(to + at, from + at, 16);
     }
-    write_rows(j, column_of(j, b, c), b->row, (int64_t)b->n_outers * b->n_inners, gathered);
+    write_sampled_rows(j, matrix_column_of_block(j, b, c), b->row,
+                       (int64_t)b->n_outers * b->n_inners, gathered);
   }
 }
 
@@ -238,16 +244,16 @@ static void fill_blocks(int64_t begin, int64_t end, void *context) {
     return;
   }
   for (int64_t index = j->begin + begin; index < j->begin + end; index++) {
-    block b = block_at(j, index);
-    read_block(j, &b, integers);
-    if (b.part->weight->inner == 1) scatter_rows(j, &b, integers);
-    else scatter_gathered(j, &b, integers, integers + each);
+    block b = find_block_by_index(j, index);
+    read_quantized_block(j, &b, integers);
+    if (b.part->weight->inner == 1) write_one_row_each(j, &b, integers);
+    else write_gathered_rows(j, &b, integers, integers + each);
   }
   laci_free(integers);
 }
 
 /* Quantizes the blocks of parts [first, end), whose weights are in memory. */
-static void visit_parts(const laci_cut *held, int first, int end, void *context) {
+static void quantize_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;
   j->cut = held;
@@ -257,11 +263,11 @@ static void visit_parts(const laci_cut *held, int first, int end, void *context)
   j->cut = whole;
 }
 
-static lac_status fill_matrix(job *j, const char *name, lac_error *err) {
+static lac_status quantize_cut(job *j, const char *name, lac_error *err) {
   j->first_block = laci_alloc((size_t)j->cut->n_parts + 1, sizeof *j->first_block);
   if (!j->first_block) return laci_fail_memory(err, name);
   count_blocks(j);
-  lac_status st = laci_cut_visit_weights(j->cut, visit_parts, j, err);
+  lac_status st = laci_cut_load_and_visit_weights(j->cut, quantize_parts, j, err);
   laci_free(j->first_block);
   return !st && atomic_load(&j->no_memory) ? laci_fail_memory(err, name) : st;
 }
@@ -270,8 +276,8 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
                             laci_pool *pool, lac_error *err) {
   const laci_cut *cut = from->cut;
   const char *name = from->cuts->problem->name;
-  *matrix =
-      (laci_matrix){.number = number, .n_columns = cut->n_columns, .rows = laci_matrix_rows(cut)};
+  *matrix = (laci_matrix){
+      .number = number, .n_columns = cut->n_columns, .rows = laci_matrix_count_padded_rows(cut)};
   /* u8: one very large weight must not determine the scale; clipped elements are kept by the
    * pattern anyway */
   double top = from->measure->common;
@@ -279,7 +285,7 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
     double most = MOST_SPREAD * top;
     top = from->measure->largest < most ? from->measure->largest : most;
   }
-  int largest = largest_element(number, from->cuts);
+  int largest = find_largest_safe_element(number, from->cuts);
   /* the distance of columns is no power of two, since otherwise all columns would use the same
    * cache sets */
   matrix->column_bytes = matrix->rows * laci_number_size(number) + LACI_MAXSUM_ROWS;
@@ -289,8 +295,9 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
                                                       */
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return laci_fail_memory(err, name);
-  job j = {.cut = cut, .matrix = matrix, .pool = pool, .step = row_step(cut), .largest = largest};
-  lac_status st = fill_matrix(&j, name, err);
+  job j = {
+      .cut = cut, .matrix = matrix, .pool = pool, .step = find_row_step(cut), .largest = largest};
+  lac_status st = quantize_cut(&j, name, err);
   if (st) laci_matrix_clear(matrix);
   return st;
 }
@@ -300,8 +307,9 @@ void laci_matrix_clear(laci_matrix *matrix) {
   matrix->bytes = NULL;
 }
 
-lac_status laci_task_matrix(const laci_task *task, const laci_cut *cut, laci_number number,
-                            const laci_matrix **matrix, lac_error *err) {
+lac_status laci_task_find_or_make_matrix(const laci_task *task, const laci_cut *cut,
+                                         laci_number number, const laci_matrix **matrix,
+                                         lac_error *err) {
   laci_matrix *kept = &task->matrices[cut - task->cuts->cuts][number];
   *matrix = kept;
   if (kept->bytes) return LAC_OK;

@@ -44,6 +44,6 @@ static inline void *laci_matrix_column(const laci_matrix *matrix, int64_t column
 }
 
 /** Returns the number of rows that a matrix of the cut has, after sampling and padding. */
-size_t laci_matrix_rows(const laci_cut *cut);
+size_t laci_matrix_count_padded_rows(const laci_cut *cut);
 
 #endif

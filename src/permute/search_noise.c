@@ -16,7 +16,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* log2 of x >= 1 with LOG_BITS fraction bits: squaring a number in [1, 2) doubles its logarithm;
  * whenever the square is 2 or more, the next bit is one. */
-static int64_t log2_fixed(uint64_t x) {
+static int64_t log2_fixed_point(uint64_t x) {
   int whole = 63 - __builtin_clzll(x);
   uint64_t mantissa = whole >= 31 ? x >> (whole - 31) : x << (31 - whole); /* [2^31, 2^32) */
   int64_t log = whole;
@@ -34,9 +34,10 @@ static int64_t log2_fixed(uint64_t x) {
 static void make_gumbel_table(void) {
   const int64_t ln2 = 11629080; /* ln 2 * 2^24 */
   for (int i = 0; i < N_QUANTILES; i++) {
-    int64_t log_u = ((int64_t)(LACI_NOISE_BITS + 1) << LOG_BITS) - log2_fixed(2 * (uint64_t)i + 1);
+    int64_t log_u =
+        ((int64_t)(LACI_NOISE_BITS + 1) << LOG_BITS) - log2_fixed_point(2 * (uint64_t)i + 1);
     int64_t y = log_u * ln2 >> LOG_BITS; /* 24 fraction bits */
-    int64_t log_y = log2_fixed((uint64_t)y) - ((int64_t)LOG_BITS << LOG_BITS);
+    int64_t log_y = log2_fixed_point((uint64_t)y) - ((int64_t)LOG_BITS << LOG_BITS);
     int64_t gumbel =
         -(log_y * (ln2 >> 4) / (1 << 20)); /* 24 fraction bits; / rounds alike on every machine */
     table[i] = (int16_t)(gumbel * LACI_NOISE_ONE / (1 << LOG_BITS));
@@ -45,33 +46,33 @@ static void make_gumbel_table(void) {
 
 /* Hashes 32 bits by multiplications and shifts, with the constants that Chris Wellons found by
  * search ("Prospecting for hash functions", 2018: lowbias32). */
-static inline uint32_t mix(uint32_t x) {
+static inline uint32_t hash_32_bits(uint32_t x) {
   x = (x ^ x >> 16) * 0x7feb352dU;
   x = (x ^ x >> 15) * 0x846ca68bU;
   return x ^ x >> 16;
 }
 
-static void make_tables(void) {
+static void make_noise_tables(void) {
   make_gumbel_table();
   for (uint32_t i = 0; i < N_POOL + LONGEST_RUN; i++) {
-    pool[i] = table[mix(i & (N_POOL - 1)) & (N_QUANTILES - 1)];
+    pool[i] = table[hash_32_bits(i & (N_POOL - 1)) & (N_QUANTILES - 1)];
   }
 }
 
-const int16_t *laci_noise_table(void) {
-  (void)pthread_once(&once, make_tables);
+const int16_t *laci_gumbel_noise_table(void) {
+  (void)pthread_once(&once, make_noise_tables);
   return table;
 }
 
-void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key) {
+void laci_gumbel_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key) {
   enum { ONE_BITS = 11 + LACI_TEMPERATURE_BITS };
-  (void)pthread_once(&once, make_tables);
+  (void)pthread_once(&once, make_noise_tables);
   const int bits = temperature > 0 ? 64 - __builtin_clzll((uint64_t)temperature) : 0;
   const int shift = bits > 15 ? bits - 15 : 0; /* a product of 16 by 15 bits fits a SIMD lane */
   const int16_t factor = (int16_t)(temperature >> shift);
   for (int at = 0; at < n; at += LONGEST_RUN) {
     const int length = n - at < LONGEST_RUN ? n - at : LONGEST_RUN;
-    const int16_t *noise = pool + (mix(key + (uint32_t)at) & (N_POOL - 1));
+    const int16_t *noise = pool + (hash_32_bits(key + (uint32_t)at) & (N_POOL - 1));
     for (int i = 0; i < length; i++) cost[at + i] -= (noise[i] * factor) >> (ONE_BITS - shift);
   }
 }

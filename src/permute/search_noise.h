@@ -21,12 +21,12 @@ enum {
 
 /** Returns a table whose element i is the quantile u = (i + 1/2) / 4096 of the Gumbel distribution,
  * -ln(-ln u), times LACI_NOISE_ONE. It is computed on first use. */
-const int16_t *laci_noise_table(void);
+const int16_t *laci_gumbel_noise_table(void);
 
 /** Subtracts temperature * Gumbel noise from each of the n costs of a row; temperature <=
  * LACI_TEMPERATURE_LIMIT, so that no noise exceeds 2^26. key: a random number for (seed, iteration,
  * row). */
-void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);
+void laci_gumbel_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);
 
 /** Returns temperature * e^(-exponent / 2^16) for |exponent| <= 2^14, computed with four terms of
  * the series. */

@@ -18,7 +18,7 @@ typedef struct tiling {
   int64_t n_tiles;
 } tiling;
 
-static tiling tiling_of(const laci_cut_part *part) {
+static tiling make_tiling(const laci_cut_part *part) {
   tiling t = {.inner = part->weight->inner, .n_chunks = 1, .outers = 1};
   if (part->n_rows == 0) return t;
   int64_t n_outer = part->n_rows / t.inner;
@@ -29,25 +29,25 @@ static tiling tiling_of(const laci_cut_part *part) {
   return t;
 }
 
-void laci_tiles_number(laci_cut *cut) {
+void laci_cut_number_tiles(laci_cut *cut) {
   int64_t tile = 0, row = 0;
   for (int i = 0; i < cut->n_parts; i++) {
     cut->parts[i].first_tile = tile;
     cut->parts[i].first_row = row;
-    tile += tiling_of(&cut->parts[i]).n_tiles;
+    tile += make_tiling(&cut->parts[i]).n_tiles;
     row += cut->parts[i].n_rows;
   }
 }
 
-int64_t laci_tiles_count(const laci_cut *cut) {
+int64_t laci_cut_count_tiles(const laci_cut *cut) {
   if (cut->n_parts == 0) return 0;
   const laci_cut_part *last = &cut->parts[cut->n_parts - 1];
-  return last->first_tile + tiling_of(last).n_tiles;
+  return last->first_tile + make_tiling(last).n_tiles;
 }
 
 /* Returns the last part that begins at or before the tile; parts without tiles begin there, too,
  * and come before it. */
-static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
+static const laci_cut_part *find_part_of_tile(const laci_cut *cut, int64_t tile) {
   int low = 0, high = cut->n_parts - 1;
   while (low < high) {
     int middle = low + (high - low + 1) / 2;
@@ -58,7 +58,8 @@ static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
 }
 
 /* Reads the adjacent columns [at, at + n) of one outer index with all inner indices. */
-static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, double *raw) {
+static void read_adjacent_columns(const laci_cut_part *part, int64_t outer, int at, int n,
+                                  double *raw) {
   const laci_weight_view *w = part->weight;
   for (int end = at + n, here; at < end; at += here) {
     here = laci_count_adjacent(part->source + at, end - at);
@@ -69,7 +70,7 @@ static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, 
 
 /* Copies n stretches of `inner` elements, `stride` apart, one after the other; most have one
  * element. */
-static void gather_strided(const double *from, int stride, int n, int inner, double *to) {
+static void copy_strided(const double *from, int stride, int n, int inner, double *to) {
   if (inner == 1) {
     for (int o = 0; o < n; o++) to[o] = from[o * stride];
     return;
@@ -81,21 +82,23 @@ static void gather_strided(const double *from, int stride, int n, int inner, dou
 
 /* Reads outer indices [outer, outer + n_outers): a few columns of all of them at a time, which are
  * transposed while they are in the L1 cache. */
-static void read_outers(const laci_cut_part *part, int64_t outer, int n_outers, double *score) {
+static void read_outer_indices(const laci_cut_part *part, int64_t outer, int n_outers,
+                               double *score) {
   const int inner = (int)part->weight->inner, capacity = BLOCK / (n_outers * inner);
   double raw[BLOCK];
   for (int at = 0; at < part->n_read; at += capacity) {
     const int n = part->n_read - at < capacity ? part->n_read - at : capacity, stride = n * inner;
-    for (int o = 0; o < n_outers; o++) read_outer(part, outer + o, at, n, raw + o * stride);
+    for (int o = 0; o < n_outers; o++)
+      read_adjacent_columns(part, outer + o, at, n, raw + o * stride);
     for (int c = 0; c < n; c++) {
       double *to = score + (int64_t)part->column[at + c] * LACI_TILE_ROWS;
-      gather_strided(raw + c * inner, stride, n_outers, inner, to);
+      copy_strided(raw + c * inner, stride, n_outers, inner, to);
     }
   }
 }
 
-static void read_chunk(const laci_cut_part *part, int64_t outer, int64_t inner_at, int64_t n,
-                       double *score) {
+static void read_inner_range(const laci_cut_part *part, int64_t outer, int64_t inner_at, int64_t n,
+                             double *score) {
   const laci_weight_view *w = part->weight;
   for (int c = 0; c < part->n_read; c++) {
     int64_t first = (outer * w->columns + part->source[c]) * w->inner + inner_at;
@@ -104,7 +107,7 @@ static void read_chunk(const laci_cut_part *part, int64_t outer, int64_t inner_a
 }
 
 /* Sets the elements of the tile that are not read to zero. */
-static void clear_unread(const laci_cut *cut, const laci_tile *tile) {
+static void zero_unread_elements(const laci_cut *cut, const laci_tile *tile) {
   if (tile->part->n_read < cut->n_columns) {
     memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);
     return;
@@ -115,9 +118,9 @@ static void clear_unread(const laci_cut *cut, const laci_tile *tile) {
   }
 }
 
-void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile) {
-  const laci_cut_part *part = part_of(cut, index);
-  tiling t = tiling_of(part);
+void laci_cut_read_tile(const laci_cut *cut, int64_t index, laci_tile *tile) {
+  const laci_cut_part *part = find_part_of_tile(cut, index);
+  tiling t = make_tiling(part);
   index -= part->first_tile;
   tile->first_row = part->first_row;
   tile->part = part;
@@ -125,12 +128,12 @@ void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile) {
   tile->first_row += outer * t.inner + inner_at;
   if (t.n_chunks > 1) {
     tile->n_rows = (int)(t.inner - inner_at < t.chunk ? t.inner - inner_at : t.chunk);
-    clear_unread(cut, tile);
-    read_chunk(part, part->outer_begin + outer, inner_at, tile->n_rows, tile->score);
+    zero_unread_elements(cut, tile);
+    read_inner_range(part, part->outer_begin + outer, inner_at, tile->n_rows, tile->score);
     return;
   }
   int64_t left = part->n_rows / t.inner - outer, n_outers = left < t.outers ? left : t.outers;
   tile->n_rows = (int)(n_outers * t.inner);
-  clear_unread(cut, tile);
-  read_outers(part, part->outer_begin + outer, (int)n_outers, tile->score);
+  zero_unread_elements(cut, tile);
+  read_outer_indices(part, part->outer_begin + outer, (int)n_outers, tile->score);
 }

@@ -18,11 +18,11 @@ typedef struct laci_tile {
 } laci_tile;
 
 /** Fills first_tile and first_row of the cut's parts. */
-void laci_tiles_number(laci_cut *cut);
+void laci_cut_number_tiles(laci_cut *cut);
 
-int64_t laci_tiles_count(const laci_cut *cut);
+int64_t laci_cut_count_tiles(const laci_cut *cut);
 
 /** Reads tile `index`; tile->score is memory of the caller, [n_columns * LACI_TILE_ROWS]. */
-void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile);
+void laci_cut_read_tile(const laci_cut *cut, int64_t index, laci_tile *tile);
 
 #endif

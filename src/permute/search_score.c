@@ -65,7 +65,7 @@ typedef struct job {
   bool measures;
   tile_sum *sums;      /* one per tile */
   double *sample;      /* [n_sampled rows][n_columns] */
-  int64_t sample_step; /* every sample_step-th row is sampled */
+  int64_t sample_step; /* every find_sample_step-th row is sampled */
   atomic_bool no_memory;
 } job;
 
@@ -88,7 +88,7 @@ static void add_two_of_four(const double *const column[4], double *sum) {
   }
 }
 
-static void add_largest(const double *const *column, int n_columns, int n, double *sum) {
+static void add_largest_of_block(const double *const *column, int n_columns, int n, double *sum) {
   double top[64][LACI_TILE_ROWS];
   memset(top, 0, (size_t)n * sizeof *top);
   for (int c = 0; c < n_columns; c++) {
@@ -107,7 +107,7 @@ static void add_largest(const double *const *column, int n_columns, int n, doubl
   }
 }
 
-static double kept_of_tile(const job *j, const laci_tile *tile) {
+static double sum_kept_of_tile(const job *j, const laci_tile *tile) {
   const laci_cut *cut = j->cut;
   const laci_pattern pattern = j->cuts->pattern;
   double sum[LACI_TILE_ROWS] = {0}, total = 0;
@@ -119,13 +119,13 @@ static double kept_of_tile(const job *j, const laci_tile *tile) {
       column[n++] = tile->score + (int64_t)at * LACI_TILE_ROWS;
     }
     if (n == 4 && pattern.n == 2) add_two_of_four(column, sum);
-    else add_largest(column, n, n < pattern.n ? n : pattern.n, sum);
+    else add_largest_of_block(column, n, n < pattern.n ? n : pattern.n, sum);
   }
   for (int r = 0; r < LACI_TILE_ROWS; r++) total += sum[r];
   return total;
 }
 
-static void measure_rows(const job *j, scratch *b, tile_sum *out) {
+static void measure_rows_of_tile(const job *j, scratch *b, tile_sum *out) {
   const laci_tile *tile = &b->tile;
   const int n = j->cut->n_columns;
   for (int r = 0; r < tile->n_rows; r++) {
@@ -143,7 +143,7 @@ static void measure_rows(const job *j, scratch *b, tile_sum *out) {
   }
 }
 
-static void measure_tiles(int64_t begin, int64_t end, void *context) {
+static void measure_tile_range(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const size_t n = (size_t)j->cut->n_columns;
   scratch b = {.tile.score = laci_alloc(n * LACI_TILE_ROWS, sizeof(double)),
@@ -152,38 +152,39 @@ static void measure_tiles(int64_t begin, int64_t end, void *context) {
     atomic_store(&j->no_memory, true);
   } else {
     for (int64_t index = j->first_tile + begin; index < j->first_tile + end; index++) {
-      laci_tile_read(j->cut, index, &b.tile);
-      j->sums[index].kept = kept_of_tile(j, &b.tile);
-      if (j->measures) measure_rows(j, &b, &j->sums[index]);
+      laci_cut_read_tile(j->cut, index, &b.tile);
+      j->sums[index].kept = sum_kept_of_tile(j, &b.tile);
+      if (j->measures) measure_rows_of_tile(j, &b, &j->sums[index]);
     }
   }
   laci_free(b.tile.score);
   laci_free(b.row);
 }
 
-static int64_t grain_for(int64_t n_tiles, laci_pool *pool) {
+static int64_t find_task_grain(int64_t n_tiles, laci_pool *pool) {
   int64_t grain = n_tiles / (8 * (int64_t)laci_pool_threads(pool));
   return grain > 0 ? grain : 1;
 }
 
 /* Sums the tiles of parts [first, end), whose weights are in memory. */
-static void visit_parts(const laci_cut *held, int first, int end, void *context) {
+static void sum_tiles_of_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;
   j->cut = held;
   j->first_tile = held->parts[first].first_tile;
   int64_t n_tiles =
-      (end < held->n_parts ? held->parts[end].first_tile : laci_tiles_count(held)) - j->first_tile;
-  laci_pool_for(j->pool, n_tiles, grain_for(n_tiles, j->pool), measure_tiles, j);
+      (end < held->n_parts ? held->parts[end].first_tile : laci_cut_count_tiles(held)) -
+      j->first_tile;
+  laci_pool_for(j->pool, n_tiles, find_task_grain(n_tiles, j->pool), measure_tile_range, j);
   j->cut = whole;
 }
 
 /* Computes the sums of all tiles of one cut and adds them to `total` in order. */
-static lac_status sum_cut(job *j, tile_sum *total, lac_error *err) {
-  int64_t n_tiles = laci_tiles_count(j->cut);
+static lac_status sum_tiles_of_cut(job *j, tile_sum *total, lac_error *err) {
+  int64_t n_tiles = laci_cut_count_tiles(j->cut);
   j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);
   if (!j->sums) return laci_fail_memory(err, j->cuts->problem->name);
-  lac_status st = laci_cut_visit_weights(j->cut, visit_parts, j, err);
+  lac_status st = laci_cut_load_and_visit_weights(j->cut, sum_tiles_of_parts, j, err);
   for (int64_t i = 0; i < n_tiles && !st; i++) {
     total->kept += j->sums[i].kept;
     total->upper += j->sums[i].upper;
@@ -203,7 +204,7 @@ static lac_status fail_not_finite(const laci_weight_view *w, const uint8_t *held
   return laci_fail_not_finite(&in_memory, first + at, err);
 }
 
-static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
+static lac_status check_weights_finite(const laci_cuts *cuts, lac_error *err) {
   for (int i = 0; i < cuts->problem->n_slices; i++) {
     const laci_slice *s = &cuts->problem->slices[i];
     const laci_weight_view *w = &s->weight;
@@ -229,18 +230,18 @@ static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
   return LAC_OK;
 }
 
-static int64_t sample_step(const laci_cuts *cuts) {
+static int64_t find_sample_step(const laci_cuts *cuts) {
   double elements = 0;
   for (int i = 0; i < cuts->n_cuts; i++)
     elements += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
-  return 1 + laci_int_from_f(elements / SAMPLE);
+  return 1 + laci_clamp_to_int64(elements / SAMPLE);
 }
 
-lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measure *measure,
-                             lac_error *err) {
-  lac_status st = check_finite(cuts, err);
+lac_status laci_cuts_measure_weights(const laci_cuts *cuts, laci_pool *pool, laci_measure *measure,
+                                     lac_error *err) {
+  lac_status st = check_weights_finite(cuts, err);
   if (st) return st;
-  const int64_t step = sample_step(cuts);
+  const int64_t step = find_sample_step(cuts);
   int64_t n_sample = 0, at = 0;
   tile_sum total = {0};
   for (int i = 0; i < cuts->n_cuts; i++) {
@@ -256,7 +257,7 @@ lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measur
     j.sample = sample + at;
     j.sample_step = step;
     at += (cut->n_rows + step - 1) / step * cut->n_columns;
-    st = sum_cut(&j, &total, err);
+    st = sum_tiles_of_cut(&j, &total, err);
   }
   if (!st) {
     int64_t k = n_sample * SAMPLED_OF_1000 / 1000 + 1;
@@ -272,13 +273,13 @@ lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measur
   return st;
 }
 
-lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order, laci_pool *pool,
-                           double *kept, lac_error *err) {
+lac_status laci_cuts_score_order(const laci_cuts *cuts, const int32_t *order, laci_pool *pool,
+                                 double *kept, lac_error *err) {
   tile_sum total = {0};
   lac_status st = LAC_OK;
   for (int i = 0; !st && i < cuts->n_cuts; i++) {
     job j = {.cuts = cuts, .cut = &cuts->cuts[i], .order = order, .pool = pool};
-    st = sum_cut(&j, &total, err);
+    st = sum_tiles_of_cut(&j, &total, err);
   }
   *kept = total.kept;
   return st;

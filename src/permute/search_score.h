@@ -14,13 +14,13 @@ typedef struct laci_measure {
 
 /** Measures the weights in one pass. Fails LAC_BAD_VALUE for a NaN or Inf; the text names weight
  * and index. */
-LAC_MUST_CHECK lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool,
-                                            laci_measure *measure, lac_error *err);
+LAC_MUST_CHECK lac_status laci_cuts_measure_weights(const laci_cuts *cuts, laci_pool *pool,
+                                                    laci_measure *measure, lac_error *err);
 
 /** Computes the sum of the scores that the pattern keeps with this order of channels, *kept. The
  * result has the same bits for any number of threads. */
-LAC_MUST_CHECK lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order,
-                                          laci_pool *pool, double *kept, lac_error *err);
+LAC_MUST_CHECK lac_status laci_cuts_score_order(const laci_cuts *cuts, const int32_t *order,
+                                                laci_pool *pool, double *kept, lac_error *err);
 
 /** Moves the k largest of values[0 .. n) to the beginning (0 <= k <= n). O(n); the same swaps on
  * every machine. */

@@ -15,7 +15,8 @@ enum { BATCH = 32, MOST_FRESH = 1024 };
 lac_status laci_values_init(laci_values *v, const laci_cuts *cuts, const laci_cut *cut,
                             laci_number largest, bool with_table, lac_error *err) {
   const size_t n = (size_t)cuts->n_channels;
-  const size_t column = laci_matrix_rows(cut) * laci_number_size(largest) + LACI_MAXSUM_ROWS;
+  const size_t column =
+      laci_matrix_count_padded_rows(cut) * laci_number_size(largest) + LACI_MAXSUM_ROWS;
   *v = (laci_values){.cuts = cuts, .cut = cut};
   v->block_of = laci_alloc(n, sizeof *v->block_of);
   v->valid = laci_alloc(n, sizeof *v->valid);
@@ -92,8 +93,8 @@ void laci_values_set_matrix(laci_values *v, const laci_matrix *x, const int32_t 
   laci_pool_for(pool, v->cuts->n_channels, 16, compute_open_columns, &j);
 }
 
-void laci_values_update_open(laci_values *v, const int32_t *places, int n, const int32_t *order,
-                             laci_pool *pool) {
+void laci_values_update_open_columns(laci_values *v, const int32_t *places, int n,
+                                     const int32_t *order, laci_pool *pool) {
   open_job j = {.values = v, .places = places, .order = order};
   laci_pool_for(pool, n, 4, compute_sibling_columns, &j);
 }
@@ -104,7 +105,7 @@ typedef struct row_job {
 } row_job;
 
 /* Computes one batch of rows in `fresh` and copies them to the table. */
-static void make_rows(int64_t begin, int64_t end, void *context) {
+static void compute_table_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_values *v = j->values;
   const int n = v->cuts->n_channels;
@@ -126,7 +127,7 @@ static void make_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_values_update_rows(laci_values *v, const int32_t *places, int n, laci_pool *pool) {
+void laci_values_update_table_rows(laci_values *v, const int32_t *places, int n, laci_pool *pool) {
   const int capacity = v->cuts->n_channels < MOST_FRESH ? v->cuts->n_channels : MOST_FRESH;
   for (int at = 0; at < n;) {
     int n_wanted = 0;
@@ -135,11 +136,11 @@ void laci_values_update_rows(laci_values *v, const int32_t *places, int n, laci_
       at++;
     }
     row_job j = {.values = v, .places = v->wanted};
-    laci_pool_for(pool, n_wanted, n_wanted < 4 * BATCH ? BATCH / 4 : BATCH, make_rows, &j);
+    laci_pool_for(pool, n_wanted, n_wanted < 4 * BATCH ? BATCH / 4 : BATCH, compute_table_rows, &j);
   }
 }
 
-int64_t laci_values_total(const laci_values *v, const int32_t *order) {
+int64_t laci_values_sum_kept(const laci_values *v, const int32_t *order) {
   const laci_cut *cut = v->cut;
   int64_t total = 0;
   for (int g = 0; g < cut->n_blocks; g++) {

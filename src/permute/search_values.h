@@ -26,8 +26,8 @@ typedef struct laci_values {
   uint8_t *open;   /* [n_channels] columns in the format of the matrix x: those of open columns */
   int32_t *table;  /* [n_channels][n_channels] values of every place, or NULL */
   uint8_t *valid;  /* [n_channels] which rows of the table are up to date */
-  int32_t *fresh;  /* working memory of laci_values_update_rows, for the rows of one batch */
-  int32_t *wanted; /* working memory of laci_values_update_rows, [n_channels] */
+  int32_t *fresh;  /* working memory of laci_values_update_table_rows, for the rows of one batch */
+  int32_t *wanted; /* working memory of laci_values_update_table_rows, [n_channels] */
 } laci_values;
 
 /** Allocates memory. largest: the largest type of integer that will be used. with_table false:
@@ -44,15 +44,16 @@ void laci_values_set_matrix(laci_values *values, const laci_matrix *x, const int
 
 /** Updates open columns after the channels at these places, all in different blocks, have changed
  * to those of `order`. */
-void laci_values_update_open(laci_values *values, const int32_t *places, int n,
-                             const int32_t *order, laci_pool *pool);
+void laci_values_update_open_columns(laci_values *values, const int32_t *places, int n,
+                                     const int32_t *order, laci_pool *pool);
 
 /** Computes the rows of these places in the table again, since channels have moved. */
-void laci_values_update_rows(laci_values *values, const int32_t *places, int n, laci_pool *pool);
+void laci_values_update_table_rows(laci_values *values, const int32_t *places, int n,
+                                   laci_pool *pool);
 
 /** Returns the sum of the values that the pattern keeps in the cut's columns, in the integers of x.
  */
-int64_t laci_values_total(const laci_values *values, const int32_t *order);
+int64_t laci_values_sum_kept(const laci_values *values, const int32_t *order);
 
 static inline const void *laci_values_open_column(const laci_values *values, int32_t place) {
   return values->open + (size_t)place * values->x->column_bytes;

@@ -18,7 +18,8 @@
 typedef struct laci_task {
   const laci_cuts *cuts;
   const laci_measure *measure;
-  laci_matrix (*matrices)[2]; /* [n_cuts][laci_number] matrices made by laci_task_matrix */
+  laci_matrix (
+      *matrices)[2]; /* [n_cuts][laci_number] matrices made by laci_task_find_or_make_matrix */
   laci_effort effort;
   uint64_t seed;
   laci_pool *pool;           /* may be NULL */
@@ -50,9 +51,9 @@ static inline bool laci_task_is_over(const laci_task *task) {
 
 /** Returns a view of a cut in small integers, which is made on the first call and shared by all
  * runs on the problem. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_task_matrix(const laci_task *task, const laci_cut *cut,
-                                           laci_number number, const laci_matrix **matrix,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_task_find_or_make_matrix(const laci_task *task, const laci_cut *cut,
+                                                        laci_number number,
+                                                        const laci_matrix **matrix, lac_error *err);
 
 /** Returns the number of iterations of annealed assignment for an effort. The estimate of a
  * search's time uses it, too. */

@@ -52,14 +52,14 @@ typedef struct pace {
   int64_t now, step; /* progress of the search, and its increase in the last iteration */
 } pace;
 
-static void advance_pace(pace *p, int64_t iterations) {
+static void advance_progress(pace *p, int64_t iterations) {
   const int64_t before = p->now;
   double share = (double)iterations / (double)p->n;
   if (p->end > 0) {
     const double now = laci_clock_seconds();
     share = now < p->end ? (now - p->begin) / (p->end - p->begin) : 1;
   }
-  p->now = share < 1 ? laci_int_from_f(share * (double)ONE) : ONE;
+  p->now = share < 1 ? laci_clamp_to_int64(share * (double)ONE) : ONE;
   p->step = p->now - before;
 }
 
@@ -87,7 +87,7 @@ static void keep_best(search *s) {
   memcpy(s->best_order, s->anneal.order, (size_t)s->task->cuts->n_channels * sizeof *s->best_order);
 }
 
-static int64_t limit_temperature(int64_t temperature) {
+static int64_t clamp_temperature(int64_t temperature) {
   const int64_t most = LACI_TEMPERATURE_LIMIT;
   return temperature < 1 ? 1 : temperature < most ? temperature : most;
 }
@@ -104,7 +104,7 @@ static void adapt_temperature(search *s, int n_changed) {
   s->carry += cooling < most ? cooling : most;
   int64_t whole = s->carry / LOG_ONE;
   s->carry -= whole * LOG_ONE;
-  s->temperature = limit_temperature(laci_cool_temperature(s->temperature, whole));
+  s->temperature = clamp_temperature(laci_cool_temperature(s->temperature, whole));
 }
 
 /* Lowers the target share, evenly on a logarithmic scale while there is noise. */
@@ -123,7 +123,7 @@ static void lower_target_share(search *s) {
  * it. After that, each block that changes invalidates m - 1 rows, each m times as long as a row of
  * a step's table. So the table saves time if few blocks change, and enough steps remain until the
  * integers change. */
-static bool should_cache(search *s) {
+static bool should_use_table(search *s) {
   const int64_t m = s->task->cuts->pattern.m,
                 left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
   s->caches |=
@@ -133,11 +133,11 @@ static bool should_cache(search *s) {
 
 /* Changes to fine integers, and computes the totals of the present order and of the best one again.
  */
-static void refine_order(search *s) {
-  s->temperature = limit_temperature(
-      laci_int_from_f((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
+static void switch_to_fine_integers(search *s) {
+  s->temperature = clamp_temperature(
+      laci_clamp_to_int64((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
   laci_anneal_use_matrix(&s->anneal, s->fine);
-  s->best_total = laci_values_total(&s->anneal.values, s->best_order);
+  s->best_total = laci_values_sum_kept(&s->anneal.values, s->best_order);
   keep_best(s);
   s->is_coarse = s->caches = false;
 }
@@ -148,25 +148,25 @@ static bool is_noisy(search *s) {
   if (s->noise_begin < 0) {
     if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
     s->noise_begin = s->pace.now;
-    s->temperature =
-        limit_temperature(laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10);
+    s->temperature = clamp_temperature(laci_anneal_mean_deviation(&s->anneal) *
+                                       (1 << LACI_TEMPERATURE_BITS) / 10);
   }
   return s->pace.now < NOISE_END && s->pace.now + 2 * s->pace.step < ONE;
 }
 
-static void run_iteration(search *s) {
+static void run_annealing(search *s) {
   laci_anneal_use_matrix(&s->anneal, s->is_coarse ? s->coarse : s->fine);
   s->best_total = s->anneal.total;
   s->wanted = SHARE_FIRST;
   s->noise_begin = -1;
   while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
-    if (s->is_coarse && s->pace.now >= COARSE_END) refine_order(s);
+    if (s->is_coarse && s->pace.now >= COARSE_END) switch_to_fine_integers(s);
     bool noisy = is_noisy(s);
-    laci_anneal_step step = {.iteration = s->task->iterations, .caches = should_cache(s)};
+    laci_anneal_step step = {.iteration = s->task->iterations, .caches = should_use_table(s)};
     if (noisy) step.temperature = s->temperature;
     int n_changed = laci_anneal_run_step(&s->anneal, step);
     keep_best(s);
-    advance_pace(&s->pace, ++s->task->iterations);
+    advance_progress(&s->pace, ++s->task->iterations);
     if (!noisy) continue;
     adapt_temperature(s, n_changed);
     lower_target_share(s);
@@ -185,22 +185,22 @@ lac_status laci_search_cut_by_assignment(laci_task *task, const laci_cut *cut, l
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;
   s.anneal.seed = task->seed;
-  st = laci_task_matrix(task, cut, LACI_I16, &s.fine, err);
-  if (!st && s.is_coarse) st = laci_task_matrix(task, cut, LACI_U8, &s.coarse, err);
-  if (!st) run_iteration(&s);
+  st = laci_task_find_or_make_matrix(task, cut, LACI_I16, &s.fine, err);
+  if (!st && s.is_coarse) st = laci_task_find_or_make_matrix(task, cut, LACI_U8, &s.coarse, err);
+  if (!st) run_annealing(&s);
 out:
   laci_anneal_clear(&s.anneal);
   return st;
 }
 
-static bool is_applicable(const laci_cuts *cuts, bool asked) {
+static bool is_assign_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
 
 /* For small problems, also runs strategy stripes, which takes little time, and keeps the better
  * result, since annealing depends more on chance there. */
-static lac_status try_stripes(laci_task *task, lac_error *err) {
+static lac_status try_stripes_strategy(laci_task *task, lac_error *err) {
   const laci_strategy *stripes = &laci_strategy_stripes;
   const size_t n = (size_t)task->cuts->n_channels;
   if (n > MOST_ASKED || task->deadline > 0 || !stripes->fits(task->cuts, false)) return LAC_OK;
@@ -211,8 +211,8 @@ static lac_status try_stripes(laci_task *task, lac_error *err) {
   for (size_t j = 0; j < n; j++) found[j] = (int32_t)j;
   other.order = found;
   lac_status st = stripes->run(&other, err);
-  if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &kept, err);
-  if (!st) st = laci_cuts_score(task->cuts, found, task->pool, &other_kept, err);
+  if (!st) st = laci_cuts_score_order(task->cuts, task->order, task->pool, &kept, err);
+  if (!st) st = laci_cuts_score_order(task->cuts, found, task->pool, &other_kept, err);
   if (!st && other_kept > kept) {
     memcpy(task->order, found, n * sizeof *found);
     task->found_by = "stripes";
@@ -224,7 +224,7 @@ static lac_status try_stripes(laci_task *task, lac_error *err) {
 static lac_status run_strategy(laci_task *task, lac_error *err) {
   task->proven = task->cuts->cuts[0].n_blocks < 2;
   lac_status st = laci_search_cut_by_assignment(task, &task->cuts->cuts[0], err);
-  return st || task->effort == LACI_EFFORT_FAST ? st : try_stripes(task, err);
+  return st || task->effort == LACI_EFFORT_FAST ? st : try_stripes_strategy(task, err);
 }
 
-const laci_strategy laci_strategy_assign = {.fits = is_applicable, .run = run_strategy};
+const laci_strategy laci_strategy_assign = {.fits = is_assign_applicable, .run = run_strategy};

@@ -16,7 +16,7 @@ static const laci_cut *largest_stacked_cut(const laci_cuts *cuts) {
   return NULL;
 }
 
-static bool is_applicable(const laci_cuts *cuts, bool asked) {
+static bool is_assign_swap_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   return largest_stacked_cut(cuts) != NULL;
 }
@@ -33,8 +33,8 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
                                                           for swaps */
   lac_status st = laci_search_cut_by_assignment(task, largest_stacked_cut(task->cuts), err);
   task->deadline = end;
-  if (!st) st = laci_cuts_score(task->cuts, start, task->pool, &before, err);
-  if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);
+  if (!st) st = laci_cuts_score_order(task->cuts, start, task->pool, &before, err);
+  if (!st) st = laci_cuts_score_order(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
   if (!st) st = laci_search_by_swaps(task, err);
   task->final = false; /* more effort may change the order from which the swaps started */
@@ -42,4 +42,5 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_assign_swap = {.fits = is_applicable, .run = run_strategy};
+const laci_strategy laci_strategy_assign_swap = {.fits = is_assign_swap_applicable,
+                                                 .run = run_strategy};

@@ -53,7 +53,7 @@ static double binomial(int n, int k) {
 }
 
 /* Are all blocks full, except for at most one? */
-static bool blocks_are_full(const laci_cuts *cuts) {
+static bool are_all_blocks_but_one_full(const laci_cuts *cuts) {
   const laci_cut *cut = &cuts->cuts[0];
   int n_short = 0;
   for (int g = 0; g < cut->n_blocks; g++)
@@ -70,8 +70,9 @@ static double estimate_work(const laci_cuts *cuts) {
   return all;
 }
 
-static bool is_applicable(const laci_cuts *cuts, bool asked) {
-  return laci_cuts_are_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
+static bool is_exact_applicable(const laci_cuts *cuts, bool asked) {
+  return laci_cuts_are_plain(cuts) && are_all_blocks_but_one_full(cuts) &&
+         cuts->pattern.m <= MOST_BLOCK &&
          cuts->n_channels <= (asked ? MOST_CHANNELS_ASKED : MOST_CHANNELS) &&
          estimate_work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
 }
@@ -87,7 +88,7 @@ static bool should_continue(tables *t) {
 /* ---- scores of sets ---- */
 
 /* Returns the sum over rows of max(open, x), as four partial sums in a fixed order. */
-static double sum_of_max(const double *open, const double *x) {
+static double sum_of_larger(const double *open, const double *x) {
   double lane[4] = {0};
   for (int r = 0; r < LACI_TILE_ROWS; r += 4) {
     for (int i = 0; i < 4; i++) lane[i] += open[r + i] > x[r + i] ? open[r + i] : x[r + i];
@@ -108,7 +109,7 @@ typedef double top_rows[MOST_BLOCK][LACI_TILE_ROWS];
 
 static const top_rows nothing = {{0}};
 
-static void insert_sorted(top_rows to, const top_rows from, int keep, const double *x) {
+static void insert_sorted_by_row(top_rows to, const top_rows from, int keep, const double *x) {
   double sinking[LACI_TILE_ROWS];
   memcpy(sinking, x, sizeof sinking);
   for (int place = 0; place < keep; place++) {
@@ -124,20 +125,20 @@ static void insert_sorted(top_rows to, const top_rows from, int keep, const doub
  * below `below`. Channels are added in descending order, so that sets which differ only in the last
  * channel have adjacent ranks. The last channel needs no sorting: it adds max(n-th largest of the
  * others, x). */
-static void add_sets(const tables *t, const double *tile, const top_rows top, int below, int more,
-                     double *score) {
+static void add_tile_to_set_scores(const tables *t, const double *tile, const top_rows top,
+                                   int below, int more, double *score) {
   if (more == 1) {
     double others = 0;
     for (int place = 0; place < t->keep - 1; place++) others += sum_of_rows(top[place]);
     for (int c = 0; c < below; c++) {
-      score[c] += others + sum_of_max(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
+      score[c] += others + sum_of_larger(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
     }
     return;
   }
   for (int c = more - 1; c < below; c++) {
     top_rows next;
-    insert_sorted(next, top, t->keep, tile + (int64_t)c * LACI_TILE_ROWS);
-    add_sets(t, tile, next, c, more - 1, score + t->choose[c][more]);
+    insert_sorted_by_row(next, top, t->keep, tile + (int64_t)c * LACI_TILE_ROWS);
+    add_tile_to_set_scores(t, tile, next, c, more - 1, score + t->choose[c][more]);
   }
 }
 
@@ -149,7 +150,7 @@ typedef struct batch {
 
 /* Scores the blocks whose highest channels are [begin, end), those with the most blocks first.
  * Threads divide the sets, not the rows, so that each set's tiles are added in order. */
-static void score_blocks(int64_t begin, int64_t end, void *context) {
+static void score_possible_blocks(int64_t begin, int64_t end, void *context) {
   const batch *b = context;
   tables *t = b->t;
   for (int64_t i = begin; i < end; i++) {
@@ -157,24 +158,25 @@ static void score_blocks(int64_t begin, int64_t end, void *context) {
     for (int k = 0; k < b->n_tiles && should_continue(t); k++) {
       const double *tile = b->tiles + (int64_t)k * t->n * LACI_TILE_ROWS;
       top_rows top;
-      insert_sorted(top, nothing, t->keep, tile + (int64_t)highest * LACI_TILE_ROWS);
-      add_sets(t, tile, top, highest, t->m - 1, t->block_score + t->choose[highest][t->m]);
+      insert_sorted_by_row(top, nothing, t->keep, tile + (int64_t)highest * LACI_TILE_ROWS);
+      add_tile_to_set_scores(t, tile, top, highest, t->m - 1,
+                             t->block_score + t->choose[highest][t->m]);
     }
   }
 }
 
-static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
-  const int64_t n_tiles = laci_tiles_count(cut), tile_size = (int64_t)t->n * LACI_TILE_ROWS;
+static lac_status score_all_blocks(tables *t, const laci_cut *cut, lac_error *err) {
+  const int64_t n_tiles = laci_cut_count_tiles(cut), tile_size = (int64_t)t->n * LACI_TILE_ROWS;
   double *tiles = laci_alloc((size_t)(TILES_AT_ONCE * tile_size), sizeof *tiles);
   if (!tiles) return laci_fail_memory(err, "the scores of a search");
   for (int64_t first = 0; first < n_tiles && should_continue(t); first += TILES_AT_ONCE) {
     batch b = {.t = t, .tiles = tiles};
     for (; b.n_tiles < TILES_AT_ONCE && first + b.n_tiles < n_tiles; b.n_tiles++) {
       laci_tile tile = {.score = tiles + b.n_tiles * tile_size};
-      laci_tile_read(cut, first + b.n_tiles, &tile);
-      if (t->rest > 0) add_sets(t, tile.score, nothing, t->n, t->rest, t->rest_score);
+      laci_cut_read_tile(cut, first + b.n_tiles, &tile);
+      if (t->rest > 0) add_tile_to_set_scores(t, tile.score, nothing, t->n, t->rest, t->rest_score);
     }
-    laci_pool_for(t->pool, t->n - t->m + 1, 1, score_blocks, &b);
+    laci_pool_for(t->pool, t->n - t->m + 1, 1, score_possible_blocks, &b);
   }
   laci_free(tiles);
   return LAC_OK;
@@ -185,13 +187,13 @@ static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
 /* Rank among the sets of one size:  sum of choose(c_i, i + 1)  over channels c_0 < c_1 < ...;
  * returns the part of that sum for the channels base + (bits of `half`), of which the lowest is
  * c_first. */
-static uint32_t partial_rank(const tables *t, uint32_t half, int base, int first) {
+static uint32_t rank_of_half_set(const tables *t, uint32_t half, int base, int first) {
   uint32_t rank = 0;
   for (; half; half &= half - 1) rank += t->choose[base + __builtin_ctz(half)][++first];
   return rank;
 }
 
-static uint32_t set_at(const tables *t, uint32_t rank, int size) {
+static uint32_t find_set_of_rank(const tables *t, uint32_t rank, int size) {
   uint32_t set = 0;
   for (int c = t->n - 1; size > 0; c--) {
     if (t->choose[c][size] > rank) continue;
@@ -222,8 +224,8 @@ typedef struct split {
 } split;
 
 /* Returns the best block that is completed by one of the first n_channels in channel[]. */
-static inline split best_last(const level *l, const int8_t *channel, int n_channels, uint32_t left,
-                              const double *score) {
+static inline split find_best_last_channel(const level *l, const int8_t *channel, int n_channels,
+                                           uint32_t left, const double *score) {
   split best = {.kept = -1};
   for (int i = 0; i < n_channels; i++) {
     uint32_t set = left ^ 1U << channel[i];
@@ -238,28 +240,28 @@ static inline split best_last(const level *l, const int8_t *channel, int n_chann
 /* Returns the best block that consists of the channels already removed from `left` and `more` of
  * the first n_channels in channel[] (ascending). score: scores of the possible blocks, from the
  * lowest rank on. */
-static split best_split(const level *l, const int8_t *channel, int n_channels, uint32_t left,
-                        int more, const double *score) {
-  if (more == 1) return best_last(l, channel, n_channels, left, score);
+static split find_best_block_of_set(const level *l, const int8_t *channel, int n_channels,
+                                    uint32_t left, int more, const double *score) {
+  if (more == 1) return find_best_last_channel(l, channel, n_channels, left, score);
   split best = {.kept = -1};
   for (int i = n_channels - 1; i >= more - 1; i--) {
     const int c = channel[i];
     const double *from = score + l->t->choose[c][more];
-    split here = more == 2 ? best_last(l, channel, i, left ^ 1U << c, from)
-                           : best_split(l, channel, i, left ^ 1U << c, more - 1, from);
+    split here = more == 2 ? find_best_last_channel(l, channel, i, left ^ 1U << c, from)
+                           : find_best_block_of_set(l, channel, i, left ^ 1U << c, more - 1, from);
     if (here.kept > best.kept) best = here;
   }
   return best;
 }
 
-static split split_set(const level *l, uint32_t set) {
+static split split_off_best_block(const level *l, uint32_t set) {
   const tables *t = l->t;
   int8_t channel[MOST_CHANNELS_ASKED];
   int n = 0;
   for (uint32_t bits = set; bits; bits &= bits - 1) channel[n++] = (int8_t)__builtin_ctz(bits);
   const int highest = channel[n - 1];
-  return best_split(l, channel, n - 1, set ^ 1U << highest, t->m - 1,
-                    t->block_score + t->choose[highest][t->m]);
+  return find_best_block_of_set(l, channel, n - 1, set ^ 1U << highest, t->m - 1,
+                                t->block_score + t->choose[highest][t->m]);
 }
 
 static void level_init(level *l, tables *t, int n_blocks) {
@@ -269,35 +271,35 @@ static void level_init(level *l, tables *t, int n_blocks) {
   l->below = t->best[n_blocks - 1];
   for (uint32_t half = 0; half < 1U << (t->n > HALF ? t->n - HALF : 0); half++) {
     int in_low = size - __builtin_popcount(half);
-    l->high[half] = in_low >= 0 ? partial_rank(t, half, HALF, in_low) : 0;
+    l->high[half] = in_low >= 0 ? rank_of_half_set(t, half, HALF, in_low) : 0;
   }
 }
 
-static void split_sets(int64_t begin, int64_t end, void *context) {
+static void split_sets_of_level(int64_t begin, int64_t end, void *context) {
   const level *l = context;
-  uint32_t set = set_at(l->t, (uint32_t)begin, l->n_blocks * l->t->m);
+  uint32_t set = find_set_of_rank(l->t, (uint32_t)begin, l->n_blocks * l->t->m);
   if (!should_continue(l->t)) return;
   for (int64_t i = begin; i < end; i++, set = next_set(set)) {
-    l->t->best[l->n_blocks][i] = split_set(l, set).kept;
+    l->t->best[l->n_blocks][i] = split_off_best_block(l, set).kept;
   }
 }
 
-static uint32_t n_sets(const tables *t, int n_blocks) {
+static uint32_t count_sets(const tables *t, int n_blocks) {
   return t->choose[t->n - t->n_blocks + n_blocks][n_blocks * t->m];
 }
 
-static void split_all_sets(tables *t) {
+static void split_sets_of_all_levels(tables *t) {
   for (int j = 1; j <= t->n_blocks; j++) {
     level l;
     level_init(&l, t, j);
-    laci_pool_for(t->pool, n_sets(t, j), 256, split_sets, &l);
+    laci_pool_for(t->pool, count_sets(t, j), 256, split_sets_of_level, &l);
   }
 }
 
 /* ---- writing the order ---- */
 
 /* Puts the channels of a set into the next block with as many places. */
-static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int32_t *order) {
+static void place_set_in_block(const laci_cut *cut, uint32_t set, int *next_block, int32_t *order) {
   const int size = __builtin_popcount(set);
   int g = *next_block;
   while (cut->block_begin[g + 1] - cut->block_begin[g] != size) g++;
@@ -310,7 +312,7 @@ static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int3
 /* Writes the best order. Tries every choice for the block that is not full (the complement of the
  * set of rank i has the i-th rank from the end), and then recomputes the best splits from the full
  * set downwards. */
-static void write_order(tables *t, const laci_cut *cut, int32_t *order) {
+static void write_best_order(tables *t, const laci_cut *cut, int32_t *order) {
   const uint32_t n_rests = t->choose[t->n][t->rest], all = (1U << t->n) - 1;
   const double *best = t->best[t->n_blocks];
   uint32_t rest = 0;
@@ -318,14 +320,14 @@ static void write_order(tables *t, const laci_cut *cut, int32_t *order) {
     double kept = best[n_rests - 1 - i] + t->rest_score[i];
     if (kept > best[n_rests - 1 - rest] + t->rest_score[rest]) rest = i;
   }
-  uint32_t left = set_at(t, n_rests - 1 - rest, t->n - t->rest);
+  uint32_t left = find_set_of_rank(t, n_rests - 1 - rest, t->n - t->rest);
   int next_full = 0, next_short = 0;
-  if (t->rest > 0) write_block(cut, all ^ left, &next_short, order);
+  if (t->rest > 0) place_set_in_block(cut, all ^ left, &next_short, order);
   for (int j = t->n_blocks; j > 0; j--) {
     level l;
     level_init(&l, t, j);
-    split s = split_set(&l, left);
-    write_block(cut, left ^ s.left, &next_full, order);
+    split s = split_off_best_block(&l, left);
+    place_set_in_block(cut, left ^ s.left, &next_full, order);
     left = s.left;
   }
 }
@@ -335,10 +337,10 @@ static bool tables_init(tables *t) {
     t->choose[i][0] = 1;
     for (int k = 1; k <= i; k++) t->choose[i][k] = t->choose[i - 1][k - 1] + t->choose[i - 1][k];
   }
-  for (uint32_t half = 0; half < 1U << HALF; half++) t->low[half] = partial_rank(t, half, 0, 0);
+  for (uint32_t half = 0; half < 1U << HALF; half++) t->low[half] = rank_of_half_set(t, half, 0, 0);
   bool ok = true;
   for (int j = 0; j <= t->n_blocks; j++) {
-    t->best[j] = laci_arena_alloc(&t->arena, n_sets(t, j), sizeof(double));
+    t->best[j] = laci_arena_alloc(&t->arena, count_sets(t, j), sizeof(double));
     ok &= t->best[j] != NULL;
   }
   /* without a full block, no block has to be scored */
@@ -363,10 +365,10 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
       estimate_work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds */
   lac_status st = LAC_OK;
   if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
-  else st = score_all(t, cut, err);
-  if (!st) split_all_sets(t);
+  else st = score_all_blocks(t, cut, err);
+  if (!st) split_sets_of_all_levels(t);
   if (!st && !atomic_load(&t->gave_up)) {
-    write_order(t, cut, task->order);
+    write_best_order(t, cut, task->order);
     task->iterations = 1;
     task->proven = true;
   } else if (!st && !laci_interrupted()) { /* no proof within the time limit: find a good order
@@ -382,4 +384,4 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_exact = {.fits = is_applicable, .run = run_strategy};
+const laci_strategy laci_strategy_exact = {.fits = is_exact_applicable, .run = run_strategy};

@@ -2,7 +2,7 @@
  * none: every channel keeps its place. The baseline for all other strategies. */
 #include "permute/strategy.h"
 
-static bool is_applicable(const laci_cuts *cuts, bool asked) {
+static bool is_none_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   (void)cuts;
   return true;
@@ -15,4 +15,4 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   return LAC_OK;
 }
 
-const laci_strategy laci_strategy_none = {.fits = is_applicable, .run = run_strategy};
+const laci_strategy laci_strategy_none = {.fits = is_none_applicable, .run = run_strategy};

@@ -37,7 +37,7 @@ typedef struct search {
   atomic_bool no_memory;
 } search;
 
-static laci_exchange_block block_at(const search *s, int g) {
+static laci_exchange_block list_block_columns(const search *s, int g) {
   const int begin = s->cut->block_begin[g];
   laci_exchange_block b = {.n = s->cut->block_begin[g + 1] - begin};
   for (int i = 0; i < b.n; i++) {
@@ -47,7 +47,7 @@ static laci_exchange_block block_at(const search *s, int g) {
   return b;
 }
 
-static void evaluate_pairs(int64_t begin, int64_t end, void *context) {
+static void find_exchanges_of_pairs(int64_t begin, int64_t end, void *context) {
   search *s = context;
   laci_exchange_scratch *scratch = NULL;
   for (int64_t i = begin; i < end && !laci_task_is_over(s->task); i++) {
@@ -58,8 +58,8 @@ static void evaluate_pairs(int64_t begin, int64_t end, void *context) {
       atomic_store(&s->no_memory, true);
       return;
     }
-    laci_exchange_block a = block_at(s, p->a), b = block_at(s, p->b);
-    p->best = laci_exchange_best(&a, &b, s->task->cuts->pattern.n, s->x->rows, scratch);
+    laci_exchange_block a = list_block_columns(s, p->a), b = list_block_columns(s, p->b);
+    p->best = laci_exchange_find_best(&a, &b, s->task->cuts->pattern.n, s->x->rows, scratch);
   }
   laci_free(scratch);
 }
@@ -70,7 +70,7 @@ static int compare_largest_gain_first(const void *x, const void *y) {
   return (a > b) - (a < b); /* both point into pairs[] */
 }
 
-static void apply_exchange(const search *s, const pair *p) {
+static void apply_pair_exchange(const search *s, const pair *p) {
   const laci_entry *a = s->cut->entries + s->cut->block_begin[p->a];
   const laci_entry *b = s->cut->entries + s->cut->block_begin[p->b];
   for (int i = 0; i < p->best.n; i++) {
@@ -83,7 +83,7 @@ static void apply_exchange(const search *s, const pair *p) {
 }
 
 /* Applies the best exchanges, at most one per block. Returns whether any was applied. */
-static bool apply_best(search *s) {
+static bool apply_best_exchanges(search *s) {
   int64_t n = 0;
   for (int64_t i = 0; i < s->n_pairs; i++) {
     if (s->pairs[i].best.gain > 0) s->ranked[n++] = &s->pairs[i];
@@ -93,13 +93,13 @@ static bool apply_best(search *s) {
   for (int64_t i = 0; i < n; i++) {
     const pair *p = s->ranked[i];
     if (s->changed[p->a] || s->changed[p->b]) continue;
-    apply_exchange(s, p);
+    apply_pair_exchange(s, p);
     s->changed[p->a] = s->changed[p->b] = true;
   }
   return n > 0;
 }
 
-static lac_status search_open(search *s, lac_error *err) {
+static lac_status search_init(search *s, lac_error *err) {
   const int64_t n = s->cut->n_blocks;
   s->n_pairs = n * (n - 1) / 2;
   s->pairs = laci_alloc((size_t)s->n_pairs, sizeof *s->pairs);
@@ -115,7 +115,7 @@ static lac_status search_open(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-static bool is_applicable(const laci_cuts *cuts, bool asked) {
+static bool is_stripes_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   return laci_cuts_are_plain(cuts) && cuts->pattern.m <= LACI_EXCHANGE_BLOCK &&
          cuts->cuts[0].n_blocks <= MOST_BLOCKS;
@@ -123,13 +123,13 @@ static bool is_applicable(const laci_cuts *cuts, bool asked) {
 
 static lac_status run_strategy(laci_task *task, lac_error *err) {
   search s = {.task = task, .cut = &task->cuts->cuts[0]};
-  lac_status st = laci_task_matrix(task, s.cut, LACI_I16, &s.x, err);
+  lac_status st = laci_task_find_or_make_matrix(task, s.cut, LACI_I16, &s.x, err);
   if (st) return st;
-  st = search_open(&s, err);
+  st = search_init(&s, err);
   for (bool improved = !st; improved; task->iterations++) {
-    laci_pool_for(task->pool, s.n_pairs, 64, evaluate_pairs, &s);
+    laci_pool_for(task->pool, s.n_pairs, 64, find_exchanges_of_pairs, &s);
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
-    improved = !st && !laci_task_is_over(task) && apply_best(&s);
+    improved = !st && !laci_task_is_over(task) && apply_best_exchanges(&s);
   }
   task->final = true; /* the result does not depend on the effort */
   laci_free(s.changed);
@@ -138,4 +138,4 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_stripes = {.fits = is_applicable, .run = run_strategy};
+const laci_strategy laci_strategy_stripes = {.fits = is_stripes_applicable, .run = run_strategy};

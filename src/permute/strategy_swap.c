@@ -42,11 +42,11 @@ typedef struct search {
   laci_arena arena;
 } search;
 
-static lac_status no_memory(const search *s, lac_error *err) {
+static lac_status fail_no_memory(const search *s, lac_error *err) {
   return laci_fail_memory(err, s->cuts->problem->name);
 }
 
-static int64_t kept_score_of_block(const search *s, const side *d, int g, const int32_t *order) {
+static int64_t sum_kept_of_block(const search *s, const side *d, int g, const int32_t *order) {
   const void *columns[64];
   int n = 0, keep = s->cuts->pattern.n;
   for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
@@ -67,7 +67,7 @@ static lac_status list_blocks_of_places(search *s, side *d, lac_error *err) {
   int32_t *last =
       laci_arena_alloc(&s->arena, (size_t)s->n, sizeof *last); /* last block that was listed, plus 1
                                                                   */
-  if (!d->blocks_begin || !d->blocks || !last) return no_memory(s, err);
+  if (!d->blocks_begin || !d->blocks || !last) return fail_no_memory(s, err);
   for (int pass = 0; pass < 2; pass++) {
     memset(last, 0, (size_t)s->n * sizeof *last);
     for (int g = 0; g < cut->n_blocks; g++) {
@@ -84,16 +84,16 @@ static lac_status list_blocks_of_places(search *s, side *d, lac_error *err) {
   return LAC_OK;
 }
 
-static int64_t count_elements(const laci_cuts *cuts) {
+static int64_t count_matrix_elements(const laci_cuts *cuts) {
   double all = 0;
   for (int i = 0; i < cuts->n_cuts; i++)
     all += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
-  return laci_int_from_f(all);
+  return laci_clamp_to_int64(all);
 }
 
-static lac_status open_side(search *s, side *d, lac_error *err) {
-  laci_number number = count_elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
-  lac_status st = laci_task_matrix(s->task, d->cut, number, &d->x, err);
+static lac_status prepare_cut(search *s, side *d, lac_error *err) {
+  laci_number number = count_matrix_elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
+  lac_status st = laci_task_find_or_make_matrix(s->task, d->cut, number, &d->x, err);
   if (st) return st;
   d->tabled = d->cut->stacked && s->n <= MOST_TABLED;
   if (d->tabled) {
@@ -102,8 +102,8 @@ static lac_status open_side(search *s, side *d, lac_error *err) {
     return st;
   }
   d->kept = laci_arena_alloc(&s->arena, (size_t)d->cut->n_blocks, sizeof *d->kept);
-  if (!d->kept) return no_memory(s, err);
-  for (int g = 0; g < d->cut->n_blocks; g++) d->kept[g] = kept_score_of_block(s, d, g, s->order);
+  if (!d->kept) return fail_no_memory(s, err);
+  for (int g = 0; g < d->cut->n_blocks; g++) d->kept[g] = sum_kept_of_block(s, d, g, s->order);
   return list_blocks_of_places(s, d, err);
 }
 
@@ -112,7 +112,7 @@ typedef struct merged {
   const int32_t *a, *a_end, *b, *b_end;
 } merged;
 
-static merged merge_blocks(const side *d, int a, int b) {
+static merged begin_merged_blocks(const side *d, int a, int b) {
   const int32_t *begin = d->blocks_begin;
   return (merged){d->blocks + begin[a], d->blocks + begin[a + 1], d->blocks + begin[b],
                   d->blocks + begin[b + 1]};
@@ -132,38 +132,38 @@ static void swap_places(int32_t *order, int a, int b) {
 }
 
 /* Returns the gain of a swap in one cut with a table; reduces the budget by the elements read. */
-static int64_t tabled_gain(search *s, side *d, int a, int b) {
+static int64_t gain_by_table(search *s, side *d, int a, int b) {
   if (d->values.block_of[a] == d->values.block_of[b]) return 0;
   const int32_t pair[2] = {a, b};
   for (int i = 0; i < 2; i++) {
     if (!d->values.valid[pair[i]]) s->left -= (int64_t)d->x->rows * s->n / 16;
   }
-  laci_values_update_rows(&d->values, pair, 2, NULL);
+  laci_values_update_table_rows(&d->values, pair, 2, NULL);
   const int32_t *at_a = laci_values_row(&d->values, a), *at_b = laci_values_row(&d->values, b);
   int32_t xa = s->order[a], xb = s->order[b];
   return (int64_t)at_a[xb] - at_a[xa] + at_b[xa] - at_b[xb];
 }
 
 /* Returns the gain of a swap in one cut without a table. order: after the swap. */
-static int64_t counted_gain(search *s, side *d, int a, int b, const int32_t *order) {
+static int64_t gain_by_blocks(search *s, side *d, int a, int b, const int32_t *order) {
   int64_t gain = 0;
-  merged m = merge_blocks(d, a, b);
+  merged m = begin_merged_blocks(d, a, b);
   for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
-    gain += kept_score_of_block(s, d, g, order) - d->kept[g];
+    gain += sum_kept_of_block(s, d, g, order) - d->kept[g];
     s->left -= (int64_t)d->x->rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
                s->cuts->pattern.n;
   }
   return gain;
 }
 
-static int64_t gain_of(search *s, int a, int b) {
+static int64_t gain_of_swap(search *s, int a, int b) {
   int64_t gain = 0;
   for (int i = 0; i < s->cuts->n_cuts; i++) {
-    if (s->sides[i].tabled) gain += tabled_gain(s, &s->sides[i], a, b);
+    if (s->sides[i].tabled) gain += gain_by_table(s, &s->sides[i], a, b);
   }
   swap_places(s->order, a, b);
   for (int i = 0; i < s->cuts->n_cuts; i++) {
-    if (!s->sides[i].tabled) gain += counted_gain(s, &s->sides[i], a, b, s->order);
+    if (!s->sides[i].tabled) gain += gain_by_blocks(s, &s->sides[i], a, b, s->order);
   }
   swap_places(s->order, a, b);
   s->left -= 4;
@@ -178,16 +178,16 @@ static void apply_swap(search *s, int a, int b) {
     if (d->tabled) {
       if (d->values.block_of[a] == d->values.block_of[b])
         continue; /* the block's content did not change */
-      laci_values_update_open(&d->values, pair, 2, s->order, NULL);
+      laci_values_update_open_columns(&d->values, pair, 2, s->order, NULL);
       for (int j = 0; j < s->n; j++) {
         int g = d->values.block_of[j];
         if (g == d->values.block_of[a] || g == d->values.block_of[b]) s->changed[j] = s->clock;
       }
       continue;
     }
-    merged m = merge_blocks(d, a, b);
+    merged m = begin_merged_blocks(d, a, b);
     for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
-      d->kept[g] = kept_score_of_block(s, d, g, s->order);
+      d->kept[g] = sum_kept_of_block(s, d, g, s->order);
       for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
         if (d->cut->entries[e].place >= 0) s->changed[d->cut->entries[e].place] = s->clock;
       }
@@ -206,7 +206,7 @@ static bool try_all_pairs(search *s) {
     for (int b = a + 1; b < s->n; b++) {
       if (s->changed[a] < seen && s->changed[b] < seen) continue;
       if (s->left <= 0 || laci_task_is_over(s->task)) return false;
-      if (gain_of(s, a, b) <= 0) continue;
+      if (gain_of_swap(s, a, b) <= 0) continue;
       s->clock++;
       apply_swap(s, a, b);
       improved = true;
@@ -225,10 +225,10 @@ lac_status laci_search_by_swaps(laci_task *task, lac_error *err) {
   s.sides = laci_arena_alloc(&s.arena, (size_t)s.cuts->n_cuts, sizeof *s.sides);
   s.changed = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.changed);
   s.looked = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.looked);
-  if (!s.sides || !s.changed || !s.looked) st = no_memory(&s, err);
+  if (!s.sides || !s.changed || !s.looked) st = fail_no_memory(&s, err);
   for (int i = 0; !st && i < s.cuts->n_cuts; i++) {
     s.sides[i].cut = &s.cuts->cuts[i];
-    st = open_side(&s, &s.sides[i], err);
+    st = prepare_cut(&s, &s.sides[i], err);
   }
   for (bool improved = !st; improved; task->iterations++) improved = try_all_pairs(&s);
   task->final = s.left > 0; /* a larger budget would change nothing */
@@ -237,10 +237,10 @@ lac_status laci_search_by_swaps(laci_task *task, lac_error *err) {
   return st;
 }
 
-static bool is_applicable(const laci_cuts *cuts, bool asked) {
+static bool is_swap_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   (void)cuts;
   return true;
 }
 
-const laci_strategy laci_strategy_swap = {.fits = is_applicable, .run = laci_search_by_swaps};
+const laci_strategy laci_strategy_swap = {.fits = is_swap_applicable, .run = laci_search_by_swaps};

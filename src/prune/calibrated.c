@@ -14,7 +14,7 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 
-static int first_layer_of(const laci_analysis *a, const bool *wanted, int stored) {
+static int find_first_layer_of_weight(const laci_analysis *a, const bool *wanted, int stored) {
   for (int l = 0; l < a->n_layers; l++) {
     if (wanted[l] && a->layers[l].stored == stored) return l;
   }
@@ -34,13 +34,13 @@ static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_p
     if (!bytes) return laci_fail_memory(err, stored->name);
     memcpy(bytes, p->weights[s] ? p->weights[s] : stored->bytes, stored->size_bytes);
   }
-  lac_status st = laci_pruning_set_weight(p, l, c->masks[s], bytes, pool, err);
+  lac_status st = laci_pruning_set_masked_weight(p, l, c->masks[s], bytes, pool, err);
   if (st) laci_free(bytes);
   return st;
 }
 
-static lac_status record_layer(laci_pruning *p, int l, const laci_calibrated_layer *from,
-                               lac_error *err) {
+static lac_status record_calibrated_layer(laci_pruning *p, int l, const laci_calibrated_layer *from,
+                                          lac_error *err) {
   laci_pruned_layer *to = &p->layers[l];
   to->calibrated = from->calibrated;
   to->solved = from->solved;
@@ -58,18 +58,18 @@ static lac_status take_weights(laci_pruning *p, const bool *wanted, laci_calibra
   const laci_analysis *a = p->analysis;
   lac_status st = LAC_OK;
   for (int s = 0; s < a->graph->n_stored && !st; s++) {
-    int l = c->masks[s] ? first_layer_of(a, wanted, s) : -1;
+    int l = c->masks[s] ? find_first_layer_of_weight(a, wanted, s) : -1;
     if (l >= 0) st = take_weight(p, l, c, pool, err);
   }
   for (int l = 0; l < a->n_layers && !st; l++) {
-    if (c->layers[l].pruned) st = record_layer(p, l, &c->layers[l], err);
+    if (c->layers[l].pruned) st = record_calibrated_layer(p, l, &c->layers[l], err);
   }
   return st;
 }
 
 /* Stores the numbers of samples, the difference of the outputs and the memory in the result. */
-static lac_status note_result(laci_pruning *p, const laci_prune_options *options,
-                              const laci_calibrated *c, lac_error *err) {
+static lac_status record_calibration(laci_pruning *p, const laci_prune_options *options,
+                                     const laci_calibrated *c, lac_error *err) {
   laci_pruning_calibration *to = &p->calibration;
   const laci_calibration_cut *cut = &c->cut;
   to->done = true;
@@ -108,18 +108,18 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   lac_status st = LAC_OK;
   p->wanted = laci_alloc((size_t)p->analysis->n_layers, sizeof *p->wanted);
   if (!p->wanted) return laci_fail_memory(err, "the pruning");
-  if (laci_pruning_choose_layers(p, options, p->wanted) == 0) return LAC_OK;
+  if (laci_pruning_select_layers_to_fit(p, options, p->wanted) == 0) return LAC_OK;
   if (!p->fitted) /* if set already, p->fitted is the fit in the orders that were chosen */
     st = laci_pruning_fit_layers(p, options, p->wanted, pool, &p->fitted, err);
   if (!st && options->calibration->must_gain)
     st = laci_pruning_compare_with_magnitude(p, options, pool, err);
-  return st ? st : laci_pruning_keep_dense(p, options, pool, p->wanted, &p->fitted, err);
+  return st ? st : laci_pruning_choose_dense_layers(p, options, pool, p->wanted, &p->fitted, err);
 }
 
 lac_status laci_pruning_use_fitted_weights(laci_pruning *p, const laci_prune_options *options,
                                            laci_pool *pool, lac_error *err) {
   lac_status st = take_weights(p, p->wanted, p->fitted, pool, err);
-  if (!st) st = note_result(p, options, p->fitted, err);
+  if (!st) st = record_calibration(p, options, p->fitted, err);
   if (!st) log_result(p);
   laci_calibrated_destroy(p->fitted);
   p->fitted = NULL;

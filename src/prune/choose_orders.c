@@ -21,7 +21,7 @@ typedef struct judge_work {
 } judge_work;
 
 /* Returns the sum of the errors after the fit, over the layers that read the group. */
-static double group_error(const laci_group *group, const laci_calibrated *fitted) {
+static double sum_errors_of_group(const laci_group *group, const laci_calibrated *fitted) {
   double sum = 0;
   for (int i = 0; i < group->n_layers; i++) sum += fitted->layers[group->layers[i]].error_after;
   return sum;
@@ -63,16 +63,16 @@ static int revert_worse_orders(laci_pruning *p, const laci_calibrated *file,
     if (!laci_plan_moves_channels(p->plan, g)) continue;
     laci_pruned_order *order = &p->orders[g];
     order->judged = true;
-    order->error_before = group_error(&a->groups[g], file);
-    order->error_after = group_error(&a->groups[g], moved);
+    order->error_before = sum_errors_of_group(&a->groups[g], file);
+    order->error_after = sum_errors_of_group(&a->groups[g], moved);
     ++*n_moved;
     if (order->error_after >= order->error_before) n += revert_order(p, g);
   }
   return n;
 }
 
-static void note_outcome(laci_pruning *p, const laci_calibrated *file,
-                         const laci_calibrated *chosen, int n_moved) {
+static void log_order_outcome(laci_pruning *p, const laci_calibrated *file,
+                              const laci_calibrated *chosen, int n_moved) {
   int n_kept = 0;
   for (int g = 0; g < p->analysis->n_groups; g++) n_kept += laci_plan_moves_channels(p->plan, g);
   laci_log(LAC_LOG_INFO,
@@ -82,7 +82,7 @@ static void note_outcome(laci_pruning *p, const laci_calibrated *file,
            100 * chosen->outputs.relative, 100 * file->outputs.relative);
 }
 
-static lac_status compare_orders(const judge_work *w, lac_error *err) {
+static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
   laci_pruning *p = w->p;
   laci_calibrated *file = NULL, *moved = NULL, *mixed = NULL;
   laci_calibrated **chosen = &moved;
@@ -90,7 +90,7 @@ static lac_status compare_orders(const judge_work *w, lac_error *err) {
   lac_status st = fit_in_order(w, true, &file, err);
   if (!st) st = fit_in_order(w, false, &moved, err);
   if (!st) n_reverted = revert_worse_orders(p, file, moved, &n_moved);
-  if (!st && n_reverted > 0) st = laci_plan_complete(p->plan, err);
+  if (!st && n_reverted > 0) st = laci_plan_make_value_orders(p->plan, err);
   if (n_reverted == n_moved) chosen = &file;
   else if (!st && n_reverted > 0) {
     st = fit_in_order(w, false, &mixed, err);
@@ -100,11 +100,11 @@ static lac_status compare_orders(const judge_work *w, lac_error *err) {
                        (*chosen)->outputs.relative < file->outputs.relative);
   if (!st && !gains) {
     for (int g = 0; g < p->analysis->n_groups; g++) (void)revert_order(p, g);
-    st = laci_plan_complete(p->plan, err);
+    st = laci_plan_make_value_orders(p->plan, err);
     chosen = &file;
   }
   if (!st) {
-    note_outcome(p, file, *chosen, n_moved);
+    log_order_outcome(p, file, *chosen, n_moved);
     p->fitted = *chosen;
     *chosen = NULL;
   }
@@ -123,8 +123,8 @@ lac_status laci_pruning_choose_orders(laci_pruning *p, const laci_prune_options 
   bool *wanted = laci_alloc((size_t)a->n_layers, sizeof *wanted);
   p->orders = laci_alloc((size_t)a->n_groups, sizeof *p->orders);
   lac_status st = wanted && p->orders ? LAC_OK : laci_fail_memory(err, "the orders' errors");
-  if (!st && laci_pruning_choose_layers(p, options, wanted) > 0)
-    st = compare_orders(&(judge_work){p, options, wanted, pool}, err);
+  if (!st && laci_pruning_select_layers_to_fit(p, options, wanted) > 0)
+    st = fit_and_compare_orders(&(judge_work){p, options, wanted, pool}, err);
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
   laci_free(wanted);
   return st;

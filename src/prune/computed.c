@@ -22,11 +22,11 @@ lac_status laci_evaluate_computed_weight(const laci_analysis *a, int l, const la
   *bytes = NULL;
   if (!layer->constant || laci_shape_count(&a->graph->values[layer->weight].type.shape) <= 0)
     return LAC_OK;
-  lac_status st = laci_graph_evaluate(a->graph, layer->weight, most, &buf, &why);
+  lac_status st = laci_graph_evaluate_constant(a->graph, layer->weight, most, &buf, &why);
   if (!st && buf->f) {
     *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype), 1);
     if (!*bytes) st = laci_fail_memory(&why, a->graph->values[layer->weight].name);
-    else laci_write_f(buf->dtype, buf->f, buf->count, *bytes);
+    else laci_write_f64(buf->dtype, buf->f, buf->count, *bytes);
   }
   if (*bytes && !laci_layer_fill_computed_view(a, layer, buf->dtype, *bytes, view)) {
     laci_free(*bytes);
@@ -54,7 +54,7 @@ lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_com
     lac_error why = {0};
     st = laci_weight_measure(&view, how->rule, how->pool, &look, &why);
     *pruned = !st && look.is_pruned;
-    if (st && !laci_status_ends_run(st))
+    if (st && !laci_status_is_not_about_data(st))
       st = LAC_OK; /* NaN or infinity is no failure here; see measure.c */
     if (st && err) *err = why;
   }

@@ -50,7 +50,7 @@ typedef struct chooser {
                 memory */
 } chooser;
 
-static const char *layer_name(const laci_analysis *a, int l) {
+static const char *name_of_layer(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
@@ -58,8 +58,8 @@ static const char *layer_name(const laci_analysis *a, int l) {
 
 /* Compares the outputs of the dense network with those of the partly pruned one, on at most `most`
  * of the held-back samples. */
-static lac_status compare_with_dense(const chooser *c, int64_t most,
-                                     laci_output_difference *difference, lac_error *err) {
+static lac_status compare_outputs_with_dense(const chooser *c, int64_t most,
+                                             laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &c->all->cut;
   const int64_t n_held = cut->n_batches - cut->n_fitted;
   const int64_t first = n_held > 0 ? cut->n_fitted : 0, n = n_held > 0 ? n_held : cut->n_batches;
@@ -82,18 +82,18 @@ static lac_status compare_with_dense(const chooser *c, int64_t most,
  */
 static double estimated_loss(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
-  return 100 * laci_worst_part(d);
+  return 100 * laci_worst_part_error(d);
 }
 
-static void mix_weight(chooser *c, int layer, bool pruned) {
+static void use_weight_of_layer(chooser *c, int layer, bool pruned) {
   int s = c->p->analysis->layers[layer].stored;
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
 }
 
 /* Judges a pruned network: sets *holds to whether its loss is within the limit, or to true if there
  * is no limit. */
-static lac_status judge_fit(chooser *c, const laci_calibrated *fitted, bool *holds,
-                            lac_error *err) {
+static lac_status judge_loss_of_fit(chooser *c, const laci_calibrated *fitted, bool *holds,
+                                    lac_error *err) {
   const double most = c->options->calibration->max_drop;
   const int n_stored = c->p->analysis->graph->n_stored;
   *holds = true;
@@ -133,7 +133,7 @@ static int compare_effects(const void *a, const void *b) {
 
 /* Lists the layers to be ranked. Of several layers that share a weight, only the first is listed.
  */
-static void list_layers(chooser *c, const bool *wanted) {
+static void list_rankable_layers(chooser *c, const bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int l = 0; l < a->n_layers; l++) {
     bool first = wanted[l] && c->all->weights[a->layers[l].stored];
@@ -144,7 +144,7 @@ static void list_layers(chooser *c, const bool *wanted) {
 }
 
 /* Finds how much time pruning each layer saves, and which layers a wanted speed needs pruned. */
-static lac_status weigh_by_time(chooser *c, lac_error *err) {
+static lac_status find_time_savings(chooser *c, lac_error *err) {
   const laci_prune_timing *timing = c->options->timing;
   const bool fast = timing && timing->speed > 0;
   if (!timing) return LAC_OK;
@@ -153,7 +153,8 @@ static lac_status weigh_by_time(chooser *c, lac_error *err) {
   for (int k = 0; k < c->n; k++)
     layers[k] = (laci_speed_layer){.layer = c->ranking[k].layer, .error = c->ranking[k].effect};
   laci_speed_choice choice = {c->p->analysis, timing, c->always, layers, c->n, 0};
-  lac_status st = fast ? laci_speed_reach(&choice, err) : laci_speed_find_savings(&choice, err);
+  lac_status st =
+      fast ? laci_speed_choose_for_target(&choice, err) : laci_speed_find_savings(&choice, err);
   for (int k = 0; k < c->n && !st; k++) {
     c->ranking[k].saved = layers[k].saved;
     c->ranking[k].kept = fast && layers[k].pruned;
@@ -175,14 +176,14 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
     c->ranking[k].effect = c->all->layers[l].error_after;
     if (c->all->outputs_reason) continue;
     laci_progress("layers alone", k, c->n);
-    mix_weight(c, l, true);
-    st = compare_with_dense(c, MOST_ALONE, &alone, err);
-    mix_weight(c, l, false);
-    if (!st) c->ranking[k].effect = laci_worst_part(&alone);
+    use_weight_of_layer(c, l, true);
+    st = compare_outputs_with_dense(c, MOST_ALONE, &alone, err);
+    use_weight_of_layer(c, l, false);
+    if (!st) c->ranking[k].effect = laci_worst_part_error(&alone);
   }
   if (st) return st;
   laci_progress("layers alone", c->n, c->n);
-  st = weigh_by_time(c, err);
+  st = find_time_savings(c, err);
   if (st) return st;
   qsort(c->ranking, (size_t)c->n, sizeof *c->ranking,
         c->options->timing ? compare_effects_for_time : compare_effects);
@@ -192,7 +193,7 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
 
 /* ---- Measuring the loss over the number of pruned layers ---- */
 
-static lac_status measure_curve(chooser *c, lac_error *err) {
+static lac_status measure_loss_curve(chooser *c, lac_error *err) {
   laci_pruning_calibration *to = &c->p->calibration;
   if (c->all->outputs_reason) return LAC_OK;
   to->points = laci_alloc((size_t)c->n + 1, sizeof *to->points);
@@ -205,11 +206,11 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
     if (k > 0) {
       point->layer = c->ranking[k - 1].layer;
       point->effect = c->ranking[k - 1].effect;
-      mix_weight(c, point->layer, true);
+      use_weight_of_layer(c, point->layer, true);
     }
-    st = compare_with_dense(c, MOST_SAMPLES, &point->difference, err);
+    st = compare_outputs_with_dense(c, MOST_SAMPLES, &point->difference, err);
   }
-  for (int k = 0; k < c->n; k++) mix_weight(c, c->ranking[k].layer, false);
+  for (int k = 0; k < c->n; k++) use_weight_of_layer(c, c->ranking[k].layer, false);
   laci_progress("loss over layers", c->n + 1, c->n + 1);
   if (!st) to->n_points = c->n + 1;
   return st;
@@ -235,7 +236,7 @@ static lac_status fit_first_layers(chooser *c, int n, bool *wanted, laci_calibra
 }
 
 /* Returns the largest number of layers, below n, for which the curve's loss is within the limit. */
-static int guess_most_layers_within_limit(const chooser *c, int n, double most) {
+static int guess_layer_count_by_curve(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
   for (int k = 0; k < n && k < curve->n_points; k++) {
@@ -244,7 +245,7 @@ static int guess_most_layers_within_limit(const chooser *c, int n, double most) 
   return best;
 }
 
-static void log_try(const chooser *c, int n, bool holds) {
+static void log_tried_layers(const chooser *c, int n, bool holds) {
   const laci_judged_drop *d = &c->drop;
   char most[64] = "";
   if (!d->hopeless) (void)snprintf(most, sizeof most, ", at most %.3g", d->most);
@@ -258,10 +259,10 @@ static void log_try(const chooser *c, int n, bool holds) {
 
 /* Searches for the largest number of pruned layers within the limit, between 0, which is within it,
  * and `bad`, which is not. *best is the fit with *n layers pruned. */
-static lac_status search_most_layers_within_limit(chooser *c, int bad, bool *wanted, int *n,
-                                                  laci_calibrated **best, lac_error *err) {
+static lac_status bisect_layer_count(chooser *c, int bad, bool *wanted, int *n,
+                                     laci_calibrated **best, lac_error *err) {
   const double most = c->options->calibration->max_drop;
-  int good = 0, at = guess_most_layers_within_limit(c, bad, most);
+  int good = 0, at = guess_layer_count_by_curve(c, bad, most);
   laci_judged_drop held = {.n = 0};
   lac_status st = LAC_OK;
   for (int tries = 0; !st && bad - good > 1 && tries < MOST_TRIES; tries++) {
@@ -269,8 +270,8 @@ static lac_status search_most_layers_within_limit(chooser *c, int bad, bool *wan
     if (at <= good || at >= bad) at = good + (bad - good) / 2;
     st = fit_first_layers(c, at, wanted, &tried, err);
     bool holds = false;
-    if (!st) st = judge_fit(c, tried, &holds, err);
-    if (!st) log_try(c, at, holds);
+    if (!st) st = judge_loss_of_fit(c, tried, &holds, err);
+    if (!st) log_tried_layers(c, at, holds);
     if (holds) {
       laci_calibrated_destroy(*best);
       *best = tried;
@@ -287,7 +288,7 @@ static lac_status search_most_layers_within_limit(chooser *c, int bad, bool *wan
   return st;
 }
 
-static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) {
+static lac_status set_reasons_of_dense_layers(const chooser *c, int n, lac_error *err) {
   laci_pruning *p = c->p;
   for (int k = n; k < c->n; k++) {
     char text[200], saves[64] = "";
@@ -301,23 +302,24 @@ static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) 
     layer->kept = layer->total;
     layer->reason = laci_arena_text(&p->arena, text);
     if (!layer->reason) return laci_fail_memory(err, "the pruning");
-    laci_log(LAC_LOG_INFO, "%s: %s", layer_name(p->analysis, c->ranking[k].layer), layer->reason);
+    laci_log(LAC_LOG_INFO, "%s: %s", name_of_layer(p->analysis, c->ranking[k].layer),
+             layer->reason);
   }
   p->calibration.n_kept_dense = c->n - n;
   return LAC_OK;
 }
 
 /* Fits the layers that a wanted speed needs, and judges the loss. */
-static lac_status choose_for_speed(chooser *c, bool *wanted, int *n, laci_calibrated **best,
-                                   lac_error *err) {
+static lac_status fit_and_judge_for_speed(chooser *c, bool *wanted, int *n, laci_calibrated **best,
+                                          lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   bool holds = true;
   *n = 0;
   while (*n < c->n && c->ranking[*n].kept) ++*n;
   lac_status st = *n < c->n ? fit_first_layers(c, *n, wanted, best, err) : LAC_OK;
-  if (!st && *best) st = judge_fit(c, *best, &holds, err);
+  if (!st && *best) st = judge_loss_of_fit(c, *best, &holds, err);
   else if (!st) holds = how->max_drop < 0 || c->drop.most <= how->max_drop;
-  if (!st && *best && how->max_drop >= 0) log_try(c, *n, holds);
+  if (!st && *best && how->max_drop >= 0) log_tried_layers(c, *n, holds);
   if (!st && !holds)
     st = laci_fail(err, LAC_UNSUPPORTED,
                    "%g times the speed of the dense network is wanted within a loss of at most %g: "
@@ -328,30 +330,30 @@ static lac_status choose_for_speed(chooser *c, bool *wanted, int *n, laci_calibr
 
 /* Chooses how many layers to prune, *n: the first *n of the ranking. *best is the fit with these;
  * NULL: all layers are pruned, and their fit is kept. */
-static lac_status choose_layers(chooser *c, bool *wanted, int *n, laci_calibrated **best,
-                                lac_error *err) {
+static lac_status choose_layer_count(chooser *c, bool *wanted, int *n, laci_calibrated **best,
+                                     lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   *n = how->keep_dense < c->n ? c->n - how->keep_dense : 0;
   lac_status st = *n < c->n ? fit_first_layers(c, *n, wanted, best, err) : LAC_OK;
   if (st) return st;
   bool holds = true;
-  if (*best) st = judge_fit(c, *best, &holds, err);
+  if (*best) st = judge_loss_of_fit(c, *best, &holds, err);
   else holds = how->max_drop < 0 || c->drop.most <= how->max_drop;
   if (!st && !holds && *n > 0) {
     laci_calibrated_destroy(*best);
     *best = NULL;
-    st = search_most_layers_within_limit(c, *n, wanted, n, best, err);
+    st = bisect_layer_count(c, *n, wanted, n, best, err);
   }
   if (!st && !*best && *n < c->n) { /* the fit that prunes no layer */
     st = fit_first_layers(c, *n, wanted, best, err);
-    if (!st) st = judge_fit(c, *best, &holds, err);
+    if (!st) st = judge_loss_of_fit(c, *best, &holds, err);
   }
   select_first_layers(c, *n, wanted);
   return st;
 }
 
 /* Returns the bytes of all outputs for one sample; unknown sizes are assumed. */
-static uint64_t sample_bytes(const laci_graph *graph) {
+static uint64_t output_bytes_per_sample(const laci_graph *graph) {
   enum { GUESS = 4096 };
   uint64_t sum = 0;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -364,13 +366,13 @@ static uint64_t sample_bytes(const laci_graph *graph) {
 
 /* Allocates memory for the dense network's outputs, a small share of the limit. It is reserved
  * before any other memory. */
-static void keep_outputs(chooser *c, laci_budget *budget, laci_prune_options *options) {
+static void create_kept_outputs(chooser *c, laci_budget *budget, laci_prune_options *options) {
   enum { SHARE = 32 };
   const laci_calibration_samples *samples = options->calibration->samples;
   if (!options->budget) return;
   *budget = *options->budget;
-  uint64_t bytes =
-      sample_bytes(c->p->analysis->graph) * (uint64_t)(samples->count + samples->judging);
+  uint64_t bytes = output_bytes_per_sample(c->p->analysis->graph) *
+                   (uint64_t)(samples->count + samples->judging);
   if (bytes > budget->limit / SHARE) bytes = budget->limit / SHARE;
   if (!laci_budget_allows(budget, bytes)) return;
   laci_budget_add(budget, bytes, "outputs of the dense network");
@@ -378,7 +380,7 @@ static void keep_outputs(chooser *c, laci_budget *budget, laci_prune_options *op
   options->budget = budget;
 }
 
-static lac_status open_chooser(chooser *c, lac_error *err) {
+static lac_status chooser_init(chooser *c, lac_error *err) {
   const int n_stored = c->p->analysis->graph->n_stored;
   c->ranking = laci_alloc((size_t)c->p->analysis->n_layers, sizeof *c->ranking);
   c->mixed = laci_alloc((size_t)n_stored, sizeof *c->mixed);
@@ -387,13 +389,13 @@ static lac_status open_chooser(chooser *c, lac_error *err) {
     return laci_fail_memory(err, "the layers that stay dense");
   for (int s = 0; s < n_stored; s++) c->mixed[s] = c->p->weights[s];
   for (int l = 0; l < c->p->analysis->n_layers; l++)
-    c->always[l] = laci_pruning_keeps_zeros(c->p, c->options, l);
+    c->always[l] = laci_pruning_keeps_mask_of_layer(c->p, c->options, l);
   return LAC_OK;
 }
 
 /* Sets *limited to whether the fit of all layers may exceed the limit of the loss. If a number of
  * layers stays dense anyway, this is assumed without a measurement. */
-static lac_status check_limit(chooser *c, bool *limited, lac_error *err) {
+static lac_status may_exceed_limit(chooser *c, bool *limited, lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   bool holds = true;
   *limited = how->max_drop >= 0;
@@ -404,15 +406,15 @@ static lac_status check_limit(chooser *c, bool *limited, lac_error *err) {
                      how->max_drop, c->all->outputs_reason);
   }
   if (how->keep_dense > 0) return LAC_OK;
-  lac_status st = judge_fit(c, c->all, &holds, err);
-  if (!st) log_try(c, c->n, holds);
+  lac_status st = judge_loss_of_fit(c, c->all, &holds, err);
+  if (!st) log_tried_layers(c, c->n, holds);
   *limited = !holds;
   return st;
 }
 
-lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *options,
-                                   laci_pool *pool, bool *wanted, laci_calibrated **fitted,
-                                   lac_error *err) {
+lac_status laci_pruning_choose_dense_layers(laci_pruning *p, const laci_prune_options *options,
+                                            laci_pool *pool, bool *wanted, laci_calibrated **fitted,
+                                            lac_error *err) {
   const laci_prune_calibration *how = options->calibration;
   const bool fast = options->timing && options->timing->speed > 0;
   if (how->keep_dense <= 0 && how->max_drop < 0 && !how->curve && !fast) return LAC_OK;
@@ -422,16 +424,16 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
   laci_calibrated *best = NULL;
   int n = 0;
   bool limited = false;
-  keep_outputs(&c, &budget, &own);
-  lac_status st = open_chooser(&c, err);
-  if (!st) list_layers(&c, wanted);
-  if (!st) st = check_limit(&c, &limited, err);
+  create_kept_outputs(&c, &budget, &own);
+  lac_status st = chooser_init(&c, err);
+  if (!st) list_rankable_layers(&c, wanted);
+  if (!st) st = may_exceed_limit(&c, &limited, err);
   const bool ranks = how->keep_dense > 0 || limited || how->curve || fast;
   if (!st && ranks) st = rank_layers(&c, err);
-  if (!st && (how->curve || (limited && !fast))) st = measure_curve(&c, err);
-  if (!st && fast) st = choose_for_speed(&c, wanted, &n, &best, err);
-  else if (!st && ranks) st = choose_layers(&c, wanted, &n, &best, err);
-  if (!st && ranks) st = explain_dense_layers(&c, n, err);
+  if (!st && (how->curve || (limited && !fast))) st = measure_loss_curve(&c, err);
+  if (!st && fast) st = fit_and_judge_for_speed(&c, wanted, &n, &best, err);
+  else if (!st && ranks) st = choose_layer_count(&c, wanted, &n, &best, err);
+  if (!st && ranks) st = set_reasons_of_dense_layers(&c, n, err);
   p->calibration.drop = c.drop;
   if (!st && best) {
     laci_calibrated *worse = *fitted;

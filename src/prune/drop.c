@@ -30,7 +30,7 @@ static const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
 static const double deviations = 2.4977, hopeless = 1e-3, hopeless_deviations = 3.1;
 
 int64_t laci_drop_least_samples(double max_drop, bool has_answers) {
-  return has_answers ? laci_binomial_least_trials(max_drop / 100, doubt / 2) : LEAST_UNITS;
+  return has_answers ? laci_binomial_find_least_trials(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
 /* Returns how many samples are enough to show that a loss of half of max_drop is below max_drop. */
@@ -50,16 +50,16 @@ static laci_drop_measure choose_measure(const laci_output_difference *d) {
 /* Returns an upper bound of (lost - won) / n; each of its two factors may be wrong with probability
  * `of`. */
 static double loss_upper_bound(int64_t lost, int64_t won, int64_t n, double of) {
-  double share = laci_binomial_upper(lost, lost + won, of / 2);
-  return share <= 0.5 ? 0 : laci_binomial_upper(lost + won, n, of / 2) * (2 * share - 1);
+  double share = laci_binomial_upper_bound(lost, lost + won, of / 2);
+  return share <= 0.5 ? 0 : laci_binomial_upper_bound(lost + won, n, of / 2) * (2 * share - 1);
 }
 
 static double loss_lower_bound(int64_t lost, int64_t won, int64_t n, double of) {
-  return laci_binomial_lower(lost, n, of / 2) - laci_binomial_upper(won, n, of / 2);
+  return laci_binomial_lower_bound(lost, n, of / 2) - laci_binomial_upper_bound(won, n, of / 2);
 }
 
 /* Returns the standard error of the ratio (sum of e) / (sum of s), to first order. */
-static double error_of_ratio(const laci_error_sums *s) {
+static double standard_error_of_ratio(const laci_error_sums *s) {
   if (s->n < 2 || s->s <= 0) return INFINITY;
   double ratio = s->e / s->s, squares = s->ee - 2 * ratio * s->es + ratio * ratio * s->ss;
   return sqrt(fmax(0, squares) * (double)s->n / (double)(s->n - 1)) / s->s;
@@ -75,7 +75,7 @@ static double student_quantile(double z, int64_t n) {
  * `times` is negative). *part: the part with that bound, -1 if there are no parts. Of n upper
  * bounds, each must hold with an n-th of the probability of error: z^2 + 2 ln n is above that
  * quantile's square. */
-static double worst_bound(const laci_output_difference *d, double times, int *part) {
+static double worst_bound_of_parts(const laci_output_difference *d, double times, int *part) {
   const double more = d->n_parts > 1 ? 2 * log((double)d->n_parts) : 0;
   const double z = times > 0 ? sqrt(times * times + more) : times;
   const bool upper = times > 0;
@@ -84,7 +84,7 @@ static double worst_bound(const laci_output_difference *d, double times, int *pa
   for (int p = -(d->n_parts == 0); p < d->n_parts; p++) {
     const laci_error_sums *s = p < 0 ? &d->sums : &d->parts[p].sums;
     const double ratio = laci_error_sums_ratio(s);
-    const double error = s->s > 0 ? error_of_ratio(s) : 0;
+    const double error = s->s > 0 ? standard_error_of_ratio(s) : 0;
     const double bound = ratio + (upper ? student_quantile(z, s->n) : z) * error;
     if (p >= 0 && !(bound > worst)) continue;
     worst = bound;
@@ -98,11 +98,11 @@ static double drop_lower_bound(const laci_output_difference *d, laci_drop_measur
   if (measure == LACI_DROP_TOP1)
     return 100 * loss_lower_bound(d->n_lost, d->n_won, d->n_labelled, hopeless);
   if (measure == LACI_DROP_ANSWERS)
-    return 100 * laci_binomial_lower(d->n_answers - d->n_agree, d->n_answers, hopeless);
-  return 100 * worst_bound(d, -hopeless_deviations, &part);
+    return 100 * laci_binomial_lower_bound(d->n_answers - d->n_agree, d->n_answers, hopeless);
+  return 100 * worst_bound_of_parts(d, -hopeless_deviations, &part);
 }
 
-void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to) {
+void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to) {
   const int64_t n_changed = d->n_answers - d->n_agree;
   to->measure = choose_measure(d);
   to->n = d->n_samples;
@@ -111,11 +111,11 @@ void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judg
     to->most = 100 * loss_upper_bound(d->n_lost, d->n_won, d->n_labelled, doubt);
   } else if (to->measure == LACI_DROP_ANSWERS) {
     to->found = 100 * (double)n_changed / (double)d->n_answers;
-    to->most = 100 * laci_binomial_upper(n_changed, d->n_answers, doubt);
+    to->most = 100 * laci_binomial_upper_bound(n_changed, d->n_answers, doubt);
   }
   if (to->measure == LACI_DROP_TOP1 || (to->measure == LACI_DROP_ANSWERS && d->n_parts < 2)) return;
   int part;
-  const double most = 100 * worst_bound(d, deviations, &part);
+  const double most = 100 * worst_bound_of_parts(d, deviations, &part);
   if (to->measure == LACI_DROP_ANSWERS && !(most > to->most)) return;
   const laci_error_sums *s = part < 0 ? &d->sums : &d->parts[part].sums;
   to->measure = part >= 0 && d->parts[part].kind == LACI_PART_ANSWERS ? LACI_DROP_POSITIONS
@@ -159,7 +159,7 @@ typedef struct trial {
 /* Compares the networks on samples [first, end) of those for judging: whole batches, then the rest
  * as one batch. A batch of one sample cannot show whether outputs vary; there, only outputs that
  * are not finite make the result doubtful. */
-static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_error *err) {
+static lac_status compare_sample_range(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {
     int64_t batch = laci_min(t->cut->judging_batch, end - at);
@@ -181,7 +181,7 @@ static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_erro
 
 /* Checks that n samples are enough to judge the loss. Call it after a first comparison of outputs,
  * which shows how the loss is measured. */
-static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_error *err) {
+static lac_status check_sample_count(const trial *t, double max_drop, int64_t n, lac_error *err) {
   const bool has_answers = choose_measure(&t->all) != LACI_DROP_OUTPUTS;
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
   const int64_t least = laci_drop_least_samples(max_drop, has_answers);
@@ -211,11 +211,11 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
   for (int k = LOOKS; k-- > 0 && !drop->hopeless;) {
     int64_t end = k > 0 ? n / (batch << 2 * k) * batch : n; /* a sixteenth, a quarter, all */
     if (end <= at) continue;
-    lac_status st = compare_samples(&t, at, end, err);
-    if (!st && at == 0) st = check_number(&t, how->max_drop, n, err);
+    lac_status st = compare_sample_range(&t, at, end, err);
+    if (!st && at == 0) st = check_sample_count(&t, how->max_drop, n, err);
     if (st) return st;
     at = end;
-    laci_drop_compute_loss_and_bound(&t.all, drop);
+    laci_drop_compute_bound(&t.all, drop);
     drop->hopeless = at < n && drop_lower_bound(&t.all, drop->measure) > how->max_drop;
   }
   if (drop->hopeless) drop->most = INFINITY;

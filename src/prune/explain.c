@@ -18,7 +18,7 @@
 #include "tensor/buf.h"
 #include "tensor/shape.h"
 
-static uint64_t multiset_hash(const laci_stored *stored) {
+static uint64_t hash_elements_unordered(const laci_stored *stored) {
   uint64_t sum = 0;
   int64_t n = laci_shape_count(&stored->shape);
   for (int64_t e = 0; e < n; e++) sum += laci_hash_bits(laci_element_bits(stored, e) + 0x9E37u);
@@ -43,7 +43,8 @@ static lac_status reorder_zero_points(const laci_plan *plan, const laci_pair *p,
   return st;
 }
 
-static lac_status compare_tensor(const laci_plan *plan, const laci_pair *p, lac_error *err) {
+static lac_status compare_reordered_tensor(const laci_plan *plan, const laci_pair *p,
+                                           lac_error *err) {
   const laci_value_orders *orders = &plan->orders.values[p->old->value];
   double *zeros = NULL;
   uint8_t *moved = laci_alloc(p->old->size_bytes, 1);
@@ -75,8 +76,8 @@ static bool is_near(lac_dtype dtype, double found, double wanted) {
 
 /* Compares the gain g of a weight g * v / |v|. It must be the original's g times the factor by
  * which the mask changed the norm of v. */
-static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const laci_pair *v,
-                               lac_error *err) {
+static lac_status compare_rescaled_gain(const laci_plan *plan, const laci_pair *g,
+                                        const laci_pair *v, lac_error *err) {
   int64_t n = laci_shape_count(&g->old->shape);
   uint8_t *old_v = laci_alloc(v->old->size_bytes, 1), *old_g = laci_alloc(g->old->size_bytes, 1);
   double *wanted = laci_alloc(2 * (size_t)n, sizeof *wanted);
@@ -88,8 +89,8 @@ static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const 
     st = laci_reorder(&g->old->shape, lac_dtype_size(g->old->dtype),
                       &plan->orders.values[g->old->value], g->old->bytes, old_g, err);
   if (!st) {
-    laci_read_f(g->old->dtype, old_g, 0, n, wanted);
-    laci_read_f(g->fresh->dtype, g->fresh->bytes, 0, n, wanted + n);
+    laci_read_f64(g->old->dtype, old_g, 0, n, wanted);
+    laci_read_f64(g->fresh->dtype, g->fresh->bytes, 0, n, wanted + n);
     st = laci_rescale_gain(v->old, g->gain_of->gain_axis, old_v, v->fresh->bytes, wanted, err);
   }
   for (int64_t k = 0; k < n && !st; k++) {
@@ -105,7 +106,7 @@ static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const 
 
 /* Do the zero points differ? If they are all equal, masked elements have one value, so slices with
  * equal contents were not masked. */
-static bool zeros_differ(const laci_weight_view *view) {
+static bool has_differing_zero_points(const laci_weight_view *view) {
   for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
     if (view->zero[k] != view->zero[0]) return true;
   }
@@ -113,8 +114,8 @@ static bool zeros_differ(const laci_weight_view *view) {
 }
 
 /* Matches the tensors of both networks by name; structure and shapes must agree. */
-static lac_status pair_tensors(const laci_analysis *a, const laci_graph *changed, laci_pair *pairs,
-                               lac_error *err) {
+static lac_status pair_tensors_by_name(const laci_analysis *a, const laci_graph *changed,
+                                       laci_pair *pairs, lac_error *err) {
   if (a->graph->n_nodes != changed->n_nodes || a->graph->n_stored != changed->n_stored) {
     return laci_fail(err, LAC_PROOF_FAILED,
                      "%d nodes and %d stored tensors, the original has %d and %d", changed->n_nodes,
@@ -145,7 +146,8 @@ static lac_status pair_tensors(const laci_analysis *a, const laci_graph *changed
   for (int l = 0; l < a->n_layers; l++) {
     laci_pair *p = &pairs[a->layers[l].stored];
     p->view = &a->layers[l].view;
-    p->masked = zeros_differ(p->view) || multiset_hash(p->old) != multiset_hash(p->fresh);
+    p->masked = has_differing_zero_points(p->view) ||
+                hash_elements_unordered(p->old) != hash_elements_unordered(p->fresh);
     if (a->layers[l].gain >= 0) pairs[a->layers[l].gain].gain_of = &a->layers[l];
   }
   return LAC_OK;
@@ -156,14 +158,15 @@ lac_status laci_pruning_find_orders(laci_pruning *pruning, const laci_graph *cha
   const laci_analysis *a = pruning->analysis;
   laci_plan *plan = pruning->plan;
   laci_pair *pairs = laci_alloc((size_t)a->graph->n_stored, sizeof *pairs);
-  lac_status st = pairs ? pair_tensors(a, changed, pairs, err) : laci_fail_memory(err, "the match");
+  lac_status st =
+      pairs ? pair_tensors_by_name(a, changed, pairs, err) : laci_fail_memory(err, "the match");
   if (!st) st = laci_match_orders(plan, pairs, err);
-  if (!st) st = laci_plan_complete(plan, err);
+  if (!st) st = laci_plan_make_value_orders(plan, err);
   for (int s = 0; s < a->graph->n_stored && !st; s++) {
     const laci_pair *p = &pairs[s];
-    if (p->gain_of) st = compare_gain(plan, p, &pairs[p->gain_of->stored], err);
+    if (p->gain_of) st = compare_rescaled_gain(plan, p, &pairs[p->gain_of->stored], err);
     else if (lac_dtype_size(p->old->dtype) && p->old->shape.rank >= 0)
-      st = compare_tensor(plan, p, err);
+      st = compare_reordered_tensor(plan, p, err);
     else if (memcmp(p->old->bytes, p->fresh->bytes, p->old->size_bytes) != 0) {
       st = laci_fail(err, LAC_PROOF_FAILED, "%s: differs from the original's", p->old->name);
     }

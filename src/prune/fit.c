@@ -7,20 +7,20 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 
-int laci_pruning_choose_layers(const laci_pruning *p, const laci_prune_options *options,
-                               bool *wanted) {
+int laci_pruning_select_layers_to_fit(const laci_pruning *p, const laci_prune_options *options,
+                                      bool *wanted) {
   int n = 0;
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_pruned_layer *layer = &p->layers[l];
     wanted[l] = p->analysis->layers[l].eligible && !laci_pruned_layer_is_zero(layer) &&
-                !laci_pruning_keeps_zeros(p, options, l);
+                !laci_pruning_keeps_mask_of_layer(p, options, l);
     n += wanted[l];
   }
   return n;
 }
 
 /* Returns the budget during the calibration: `base` plus the weights in their new order. */
-static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
+static laci_budget budget_with_new_weights(const laci_pruning *p, const laci_budget *base) {
   const laci_graph *graph = p->analysis->graph;
   laci_budget budget = *base;
   for (int s = 0; s < graph->n_stored; s++) {
@@ -34,7 +34,7 @@ static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
 lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
                                    const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
                                    lac_error *err) {
-  const laci_budget budget = budget_of(p, options->budget);
+  const laci_budget budget = budget_with_new_weights(p, options->budget);
   const laci_calibrate_options how = {.pattern = p->pattern,
                                       .form = p->rule.form,
                                       .v = p->rule.v,

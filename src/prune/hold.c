@@ -14,37 +14,37 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 
-static const char *layer_name(const laci_analysis *a, int l) {
+static const char *name_of_layer(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
 /** Returns the first layer that reads the group and keeps the mask that it has; -1: there is none.
  */
-static int find_keeper(const laci_pruning *p, const laci_group *group) {
+static int find_layer_keeping_mask(const laci_pruning *p, const laci_group *group) {
   for (int i = 0; i < group->n_layers; i++) {
     if (p->layers[group->layers[i]].was_pruned) return group->layers[i];
   }
   return -1;
 }
 
-static bool hold_group_for(laci_pruning *p, int g, int keeper) {
+static bool exclude_group_because_of(laci_pruning *p, int g, int keeper) {
   char text[512];
   (void)snprintf(text, sizeof text, "%s holds %d:%d already and keeps its mask",
-                 layer_name(p->analysis, keeper), p->pattern.n, p->pattern.m);
+                 name_of_layer(p->analysis, keeper), p->pattern.n, p->pattern.m);
   p->plan->held[g] = true;
   p->held_cause[g] = laci_arena_text(&p->arena, text);
   return p->held_cause[g] != NULL;
 }
 
-static bool hold_group(laci_pruning *p, int g) {
-  int keeper = find_keeper(p, &p->analysis->groups[g]);
-  return keeper < 0 || hold_group_for(p, g, keeper);
+static bool exclude_group_if_mask_kept(laci_pruning *p, int g) {
+  int keeper = find_layer_keeping_mask(p, &p->analysis->groups[g]);
+  return keeper < 0 || exclude_group_because_of(p, g, keeper);
 }
 
 /* ---- Layers that get no mask in this run ---- */
 
 /* Returns the track of a weight's axis; -1: the axis is never reordered. */
-static int track_of(const laci_analysis *a, int value, int axis) {
+static int find_track_of_axis(const laci_analysis *a, int value, int axis) {
   laci_value_axes axes[LACI_MAX_RANK];
   int n = laci_value_find_track_axes(a, value, axes);
   for (int i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ static int track_of(const laci_analysis *a, int value, int axis) {
   return -1;
 }
 
-static bool is_on_track(const laci_analysis *a, int g, int track) {
+static bool has_group_on_track(const laci_analysis *a, int g, int track) {
   for (int s = 0; s < laci_group_count_slots(a, g); s++) {
     if (laci_group_slot(a, g, s).track == track) return true;
   }
@@ -64,12 +64,12 @@ static bool is_on_track(const laci_analysis *a, int g, int track) {
 
 /* Excludes from reordering the groups that would move channels along the track, and names the layer
  * `keeper` as the reason. With keeper -1, only returns whether there are such groups. */
-static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
+static bool exclude_groups_on_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
-    if (p->plan->held[g] || !is_on_track(p->analysis, g, track)) continue;
+    if (p->plan->held[g] || !has_group_on_track(p->analysis, g, track)) continue;
     any = true;
-    if (keeper >= 0) *whole = hold_group_for(p, g, keeper) && *whole;
+    if (keeper >= 0) *whole = exclude_group_because_of(p, g, keeper) && *whole;
   }
   return any;
 }
@@ -77,19 +77,24 @@ static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
 /* Excludes from reordering the groups of layer l, which gets no mask in this run, if it is pruned
  * already. If mask blocks span several rows, the groups of its output channels are excluded, too.
  * */
-static lac_status hold_unmasked_layer(laci_pruning *p, int l, const laci_prune_options *options,
-                                      laci_pool *pool, lac_error *err) {
+static lac_status exclude_groups_of_pruned_layer(laci_pruning *p, int l,
+                                                 const laci_prune_options *options, laci_pool *pool,
+                                                 lac_error *err) {
   const laci_analysis *a = p->analysis;
   const laci_layer *layer = &a->layers[l];
   const int value = layer->stored < 0 ? layer->weight : a->graph->stored[layer->stored].value;
-  const int tracks[2] = {track_of(a, value, layer->c_axis),
-                         p->rule.form == LACI_MASK_1D ? -1 : track_of(a, value, layer->k_axis)};
+  const int tracks[2] = {
+      find_track_of_axis(a, value, layer->c_axis),
+      p->rule.form == LACI_MASK_1D ? -1 : find_track_of_axis(a, value, layer->k_axis)};
   bool whole = true, pruned = l < a->n_layers && p->layers[l].was_pruned;
-  if (!hold_track(p, tracks[0], -1, &whole) && !hold_track(p, tracks[1], -1, &whole)) return LAC_OK;
+  if (!exclude_groups_on_track(p, tracks[0], -1, &whole) &&
+      !exclude_groups_on_track(p, tracks[1], -1, &whole))
+    return LAC_OK;
   lac_status st = LAC_OK;
   const laci_computed_options how = {&p->rule, options->budget, pool};
   if (layer->stored < 0) st = laci_computed_is_pruned(a, l, &how, &pruned, err);
-  for (int i = 0; i < 2 && !st && pruned; i++) (void)hold_track(p, tracks[i], l, &whole);
+  for (int i = 0; i < 2 && !st && pruned; i++)
+    (void)exclude_groups_on_track(p, tracks[i], l, &whole);
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
 }
 
@@ -102,7 +107,7 @@ static const char *why_not_reordered(const laci_pruning *p, int g) {
 }
 
 /** Is a group that may be searched among the layer's input channels? */
-static bool is_searchable(const laci_pruning *p, int l) {
+static bool has_searchable_group(const laci_pruning *p, int l) {
   const laci_analysis *a = p->analysis;
   const laci_layer *layer = &a->layers[l];
   if (!layer->eligible) {
@@ -117,7 +122,7 @@ static bool is_searchable(const laci_pruning *p, int l) {
   return false;
 }
 
-static bool set_reason_of_layer(laci_pruning *p, int l, bool keep_pruned) {
+static bool set_reason_not_reordered(laci_pruning *p, int l, bool keep_pruned) {
   char text[600];
   laci_pruned_layer *layer = &p->layers[l];
   const char *cause = why_not_reordered(p, p->analysis->layers[l].group_c);
@@ -129,21 +134,21 @@ static bool set_reason_of_layer(laci_pruning *p, int l, bool keep_pruned) {
   return layer->reason != NULL;
 }
 
-lac_status laci_pruning_hold_groups(laci_pruning *p, const laci_prune_options *options,
-                                    laci_pool *pool, lac_error *err) {
+lac_status laci_pruning_exclude_held_groups(laci_pruning *p, const laci_prune_options *options,
+                                            laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   bool whole = true;
   lac_status st = LAC_OK;
   for (int g = 0; g < a->n_searchable && options->keep_pruned; g++)
-    whole = hold_group(p, g) && whole;
+    whole = exclude_group_if_mask_kept(p, g) && whole;
   for (int l = 0; l < a->n_rows && options->permute && !st; l++) {
-    if (!a->layers[l].eligible) st = hold_unmasked_layer(p, l, options, pool, err);
+    if (!a->layers[l].eligible) st = exclude_groups_of_pruned_layer(p, l, options, pool, err);
   }
   for (int l = 0; whole && l < a->n_layers && !st; l++) {
     bool was_searchable = p->layers[l].searchable;
-    p->layers[l].searchable = is_searchable(p, l);
+    p->layers[l].searchable = has_searchable_group(p, l);
     if (was_searchable && !p->layers[l].searchable)
-      whole = set_reason_of_layer(p, l, options->keep_pruned);
+      whole = set_reason_not_reordered(p, l, options->keep_pruned);
   }
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
 }

@@ -10,8 +10,8 @@
 
 /* Fills weights [n_stored]: for the wanted layers with masked copies, which are also listed in
  * `masked`, for the others with the result's weights. */
-static lac_status mask_wanted(const laci_pruning *p, laci_pool *pool, const uint8_t **weights,
-                              uint8_t **masked, lac_error *err) {
+static lac_status mask_wanted_layers(const laci_pruning *p, laci_pool *pool,
+                                     const uint8_t **weights, uint8_t **masked, lac_error *err) {
   const laci_analysis *a = p->analysis;
   lac_status st = LAC_OK;
   for (int s = 0; s < a->graph->n_stored; s++) weights[s] = p->weights[s];
@@ -26,9 +26,10 @@ static lac_status mask_wanted(const laci_pruning *p, laci_pool *pool, const uint
 
 /* Compares the outputs of the dense network with those of `weights`, on the samples by which the
  * fit was judged. */
-static lac_status compare(const laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                          const uint8_t **weights, laci_output_difference *difference,
-                          lac_error *err) {
+static lac_status compare_with_masked_weights(const laci_pruning *p,
+                                              const laci_prune_options *options, laci_pool *pool,
+                                              const uint8_t **weights,
+                                              laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &p->fitted->cut;
   const int64_t n_held = cut->n_batches - cut->n_fitted;
   const laci_compare_options how = {.first = (n_held > 0 ? cut->n_fitted : 0) * cut->batch,
@@ -50,9 +51,9 @@ lac_status laci_pruning_compare_with_magnitude(laci_pruning *p, const laci_prune
   if (p->fitted->outputs_reason) return LAC_OK;
   const uint8_t **weights = laci_alloc((size_t)n + 1, sizeof *weights);
   uint8_t **masked = laci_alloc((size_t)n + 1, sizeof *masked);
-  lac_status st = weights && masked ? mask_wanted(p, pool, weights, masked, err)
+  lac_status st = weights && masked ? mask_wanted_layers(p, pool, weights, masked, err)
                                     : laci_fail_memory(err, "masks by magnitude");
-  if (!st) st = compare(p, options, pool, weights, &plain, err);
+  if (!st) st = compare_with_masked_weights(p, options, pool, weights, &plain, err);
   for (int s = 0; masked && s < n; s++) laci_free(masked[s]);
   laci_free(masked);
   laci_free(weights);

@@ -73,7 +73,7 @@ static void rule_out_candidate(laci_match *m, int group, int fresh, int old) {
   m->changed = true;
 }
 
-static int next_old(const laci_match_group *g, int fresh, int from) {
+static int find_next_candidate(const laci_match_group *g, int fresh, int from) {
   const uint64_t *row = &g->may[(int64_t)fresh * g->n_words];
   for (int w = from / 64; w < g->n_words; w++) {
     uint64_t word = row[w];
@@ -85,7 +85,8 @@ static int next_old(const laci_match_group *g, int fresh, int from) {
 
 static void keep_only_candidate(laci_match *m, int group, int fresh, int old) {
   const laci_match_group *g = &m->groups[group];
-  for (int o = next_old(g, fresh, 0); o < g->n; o = next_old(g, fresh, o + 1)) {
+  for (int o = find_next_candidate(g, fresh, 0); o < g->n;
+       o = find_next_candidate(g, fresh, o + 1)) {
     if (o != old) rule_out_candidate(m, group, fresh, o);
   }
 }
@@ -98,9 +99,9 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   memset(n_only, 0, (size_t)g->n * sizeof *n_only);
   g->n_open = 0;
   for (int c = 0; c < g->n; c++) {
-    const int first = next_old(g, c, 0);
+    const int first = find_next_candidate(g, c, 0);
     int n = 0;
-    for (int o = first; o < g->n; o = next_old(g, c, o + 1)) {
+    for (int o = first; o < g->n; o = find_next_candidate(g, c, o + 1)) {
       n++;
       n_of[o]++;
     }
@@ -119,7 +120,7 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
  * to it. If that many new channels have it as their only candidate, it is removed from all others.
  * If only that many have it as a candidate at all, they are assigned to it. Returns false on a
  * contradiction. */
-static bool apply_counts(laci_match *m, int group) {
+static bool apply_candidate_counts(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   int *n_of = laci_alloc((size_t)g->n, sizeof *n_of);
   int *n_only = laci_alloc((size_t)g->n, sizeof *n_only);
@@ -132,7 +133,8 @@ static bool apply_counts(laci_match *m, int group) {
       if (g->alike[o] == o) ok = n_of[o] >= g->n_alike[o] && n_only[o] <= g->n_alike[o];
     }
     for (int c = 0; ok && c < g->n; c++) {
-      for (int o = next_old(g, c, 0); g->only[c] < 0 && o < g->n; o = next_old(g, c, o + 1)) {
+      for (int o = find_next_candidate(g, c, 0); g->only[c] < 0 && o < g->n;
+           o = find_next_candidate(g, c, o + 1)) {
         if (n_only[o] < g->n_alike[o] && n_of[o] > g->n_alike[o]) continue;
         again = true;
         if (n_only[o] == g->n_alike[o]) {
@@ -162,7 +164,7 @@ static bool find_components(laci_match *m, int group, bool *changed) {
   int64_t *balance = parent + 2 * n;
   for (int i = 0; i < 2 * g->n; i++) parent[i] = i;
   for (int c = 0; c < g->n; c++) {
-    for (int o = next_old(g, c, 0); o < g->n; o = next_old(g, c, o + 1)) {
+    for (int o = find_next_candidate(g, c, 0); o < g->n; o = find_next_candidate(g, c, o + 1)) {
       laci_unite(parent, o, g->n + c); /* old channels have the lower numbers: a root is one */
     }
   }
@@ -182,7 +184,7 @@ static bool find_components(laci_match *m, int group, bool *changed) {
   return fit;
 }
 
-static void colour_slots(laci_match *m, int group) {
+static void copy_colours_to_tracks(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
   m->round++;
   for (int s = 0; s < laci_group_count_slots(m->a, group); s++) {
@@ -203,10 +205,10 @@ static bool propagate_candidates(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;
   bool changed = false;
-  const bool fit = apply_counts(m, group) && find_components(m, group, &changed);
+  const bool fit = apply_candidate_counts(m, group) && find_components(m, group, &changed);
   for (int s = 0; s < laci_group_count_slots(m->a, group); s++)
     m->track_open[laci_group_slot(m->a, group, s).track] += g->n_open - were_open;
-  if (fit && changed) colour_slots(m, group);
+  if (fit && changed) copy_colours_to_tracks(m, group);
   return fit;
 }
 
@@ -215,7 +217,7 @@ static bool propagate_candidates(laci_match *m, int group) {
 /* Can comparing this unit rule out more candidates than last time? Outside of a trial, a group
  * whose channels are all known is not compared again, since the caller compares every element at
  * the end. */
-static bool is_due(const laci_match *m, const laci_match_unit *unit) {
+static bool may_unit_exclude_more(const laci_match *m, const laci_match_unit *unit) {
   if (!m->n_trials && m->groups[unit->group].n_open == 0) return false;
   bool due = unit->done == 0;
   for (int i = 0; i < unit->n_others; i++) due |= m->track_round[unit->others[i]] > unit->done;
@@ -230,11 +232,11 @@ static laci_match_unit *choose_unit(laci_match *m) {
   double least = 0;
   for (size_t u = 0; u < m->n_units; u++) {
     laci_match_unit *unit = &m->units[u];
-    if (!is_due(m, unit)) continue;
+    if (!may_unit_exclude_more(m, unit)) continue;
     double open = 0;
     for (int i = 0; i < unit->n_others; i++) {
       const int track = unit->others[i];
-      open += (double)m->track_open[track] / (double)laci_track_size(m->a, track);
+      open += (double)m->track_open[track] / (double)laci_track_count_positions(m->a, track);
     }
     if (open == 0) return unit;
     if (m->pairs[unit->stored].masked) open += LACI_MAX_RANK;
@@ -247,7 +249,7 @@ static laci_match_unit *choose_unit(laci_match *m) {
 
 typedef enum outcome { FITS, CONTRADICTS, TOO_LONG, STOPS } outcome;
 
-static laci_match_comparison comparison_of(laci_match *m, const laci_match_unit *unit) {
+static laci_match_comparison make_comparison(laci_match *m, const laci_match_unit *unit) {
   return (laci_match_comparison){.analysis = m->a,
                                  .pair = &m->pairs[unit->stored],
                                  .unit = unit,
@@ -259,16 +261,16 @@ static laci_match_comparison comparison_of(laci_match *m, const laci_match_unit 
                                  .match = m};
 }
 
-static outcome refine_candidates(laci_match *m) {
+static outcome refine_until_stable(laci_match *m) {
   for (;;) {
     laci_match_unit *unit = choose_unit(m);
     if (!unit) return FITS;
     if (laci_interrupted()) return STOPS;
     if (m->steps > m->limit) return TOO_LONG;
-    const laci_match_comparison look = comparison_of(m, unit);
+    const laci_match_comparison look = make_comparison(m, unit);
     unit->done = m->round;
     m->changed = false;
-    m->no_memory |= !laci_match_compare_unit(&look);
+    m->no_memory |= !laci_match_exclude_by_unit(&look);
     if (m->no_memory) return STOPS;
     if (!m->changed || propagate_candidates(m, unit->group)) continue;
     return m->no_memory ? STOPS : CONTRADICTS;
@@ -277,7 +279,7 @@ static outcome refine_candidates(laci_match *m) {
 
 /* ---- Channels that are equal in all tensors ---- */
 
-static bool same_candidates(const laci_match_group *g, int a, int b) {
+static bool have_same_candidates(const laci_match_group *g, int a, int b) {
   for (int c = 0; c < g->n; c++) {
     if (laci_match_is_candidate(g, c, a) != laci_match_is_candidate(g, c, b)) return false;
   }
@@ -286,12 +288,12 @@ static bool same_candidates(const laci_match_group *g, int a, int b) {
 
 /* Joins old channels whose slices are equal in all tensors: they are interchangeable, so one of
  * them stands for all as a candidate. */
-static void join_alike(laci_match *m, int group, const uint64_t *content) {
+static void join_equal_channels(laci_match *m, int group, const uint64_t *content) {
   laci_match_group *g = &m->groups[group];
   for (int o = 0; o < g->n; o++) {
     for (int first = 0; first < o; first++) {
       if (content[first] != content[o] || g->alike[first] != first) continue;
-      if (!same_candidates(g, first, o)) continue;
+      if (!have_same_candidates(g, first, o)) continue;
       g->alike[o] = first;
       g->n_alike[first]++;
       for (int c = 0; c < g->n; c++) {
@@ -304,10 +306,10 @@ static void join_alike(laci_match *m, int group, const uint64_t *content) {
 
 /* Joins the old channels of each group that have the same content in all tensors. *fit becomes
  * false if this shows a contradiction. Returns false if memory is short. */
-static bool join_alike_in_groups(laci_match *m, bool *fit) {
+static bool join_equal_channels_of_groups(laci_match *m, bool *fit) {
   int64_t most = 1;
   for (int t = 0; t < laci_analysis_count_tracks(m->a); t++) {
-    if (laci_track_size(m->a, t) > most) most = laci_track_size(m->a, t);
+    if (laci_track_count_positions(m->a, t) > most) most = laci_track_count_positions(m->a, t);
   }
   uint64_t *place = laci_alloc((size_t)most, sizeof *place);
   for (int64_t p = 0; place && p < most; p++) place[p] = laci_hash_bits((uint64_t)p + 1);
@@ -319,10 +321,10 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
     ok = content != NULL;
     for (size_t u = 0; ok && u < m->n_units; u++) {
       if (m->units[u].group != group) continue;
-      const laci_match_comparison look = comparison_of(m, &m->units[u]);
-      ok = laci_match_add_content(&look, place, content);
+      const laci_match_comparison look = make_comparison(m, &m->units[u]);
+      ok = laci_match_hash_slices(&look, place, content);
     }
-    if (ok) join_alike(m, group, content);
+    if (ok) join_equal_channels(m, group, content);
     laci_free(content);
     if (ok && !propagate_candidates(m, group)) *fit = false;
   }
@@ -341,18 +343,21 @@ static bool choose_trial(const laci_match *m, trial *to) {
     for (int c = 0; g->n_open > 0 && c < g->n; c++) {
       int n = 0;
       if (g->only[c] >= 0) continue;
-      for (int o = next_old(g, c, 0); o < g->n && n < least; o = next_old(g, c, o + 1)) n++;
+      for (int o = find_next_candidate(g, c, 0); o < g->n && n < least;
+           o = find_next_candidate(g, c, o + 1))
+        n++;
       if (n >= least) continue;
       least = n;
       const int own = g->alike[c];
-      *to = (trial){group, c, laci_match_is_candidate(g, c, own) ? own : next_old(g, c, 0),
-                    m->n_undo, 0};
+      *to =
+          (trial){group, c, laci_match_is_candidate(g, c, own) ? own : find_next_candidate(g, c, 0),
+                  m->n_undo, 0};
     }
   }
   return least < INT32_MAX;
 }
 
-static bool begin_trial(laci_match *m, trial next) {
+static bool try_candidate(laci_match *m, trial next) {
   if (!laci_grow((void **)&m->trials, m->n_trials, &m->trial_capacity, sizeof *m->trials)) {
     m->no_memory = true;
     return false;
@@ -365,7 +370,7 @@ static bool begin_trial(laci_match *m, trial next) {
 
 /* Undoes the last trial and rules its candidate out. Returns false if that is a contradiction, too.
  * */
-static bool undo_trial(laci_match *m) {
+static bool undo_and_exclude_trial(laci_match *m) {
   const trial last = m->trials[m->n_trials - 1];
   while (m->n_undo > last.n_undo) {
     const undo *to = &m->undone[--m->n_undo];
@@ -386,28 +391,28 @@ static bool undo_trial(laci_match *m) {
   return fit;
 }
 
-static outcome search_candidates(laci_match *m) {
+static outcome search_by_trials(laci_match *m) {
   trial next;
   m->limit = m->steps + TRIAL_STEPS;
   bool fit = true;
-  m->no_memory |= !join_alike_in_groups(m, &fit);
+  m->no_memory |= !join_equal_channels_of_groups(m, &fit);
   while (!m->no_memory) {
-    outcome now = fit ? refine_candidates(m) : CONTRADICTS;
+    outcome now = fit ? refine_until_stable(m) : CONTRADICTS;
     if (now == TOO_LONG || now == STOPS) return now;
     if (now == CONTRADICTS && !m->n_trials) return CONTRADICTS;
     if (now == CONTRADICTS) {
-      fit = undo_trial(m);
+      fit = undo_and_exclude_trial(m);
       continue;
     }
     if (!choose_trial(m, &next)) return FITS;
-    fit = begin_trial(m, next);
+    fit = try_candidate(m, next);
   }
   return STOPS;
 }
 
 /* ---- Matching the whole network ---- */
 
-static bool add_unit(laci_match *m, laci_match_unit unit) {
+static bool add_match_unit(laci_match *m, laci_match_unit unit) {
   const laci_stored *stored = m->pairs[unit.stored].old;
   laci_value_axes on[LACI_MAX_RANK];
   const int n = laci_value_find_track_axes(m->a, stored->value, on);
@@ -425,7 +430,7 @@ static bool add_unit(laci_match *m, laci_match_unit unit) {
   return true;
 }
 
-static bool is_compared(const laci_pair *pair) {
+static bool is_pair_compared(const laci_pair *pair) {
   return !pair->gain_of && pair->old->shape.rank > 0 && lac_dtype_size(pair->old->dtype) > 0;
 }
 
@@ -436,14 +441,14 @@ typedef struct track_lists {
   int *at;
 } track_lists;
 
-static bool list_tracks(const laci_match *m, track_lists *to) {
+static bool list_tensors_by_track(const laci_match *m, track_lists *to) {
   const size_t n_tracks = (size_t)laci_analysis_count_tracks(m->a);
   laci_value_axes on[LACI_MAX_RANK];
   to->first = laci_alloc(n_tracks + 2, sizeof *to->first);
   for (int pass = 0; to->first && pass < 2; pass++) {
     size_t *const fill = to->first + 2 - pass;
     for (int s = 0; s < m->a->graph->n_stored; s++) {
-      if (!is_compared(&m->pairs[s])) continue;
+      if (!is_pair_compared(&m->pairs[s])) continue;
       const int n = laci_value_find_track_axes(m->a, m->pairs[s].old->value, on);
       for (int i = 0; i < n; i++) {
         bool first = true; /* two axes of one tensor may be on the same track */
@@ -461,14 +466,14 @@ static bool list_tracks(const laci_match *m, track_lists *to) {
   return to->first != NULL;
 }
 
-static bool add_units(laci_match *m) {
+static bool add_units_of_tensors(laci_match *m) {
   track_lists lists = {0};
-  bool ok = list_tracks(m, &lists);
+  bool ok = list_tensors_by_track(m, &lists);
   for (int g = 0; ok && g < m->a->n_groups; g++) {
     for (int s = 0; ok && m->groups[g].n && s < laci_group_count_slots(m->a, g); s++) {
       const int track = laci_group_slot(m->a, g, s).track;
       for (size_t i = lists.first[track]; ok && i < lists.first[track + 1]; i++)
-        ok = add_unit(m, (laci_match_unit){.group = g, .slot = s, .stored = lists.at[i]});
+        ok = add_match_unit(m, (laci_match_unit){.group = g, .slot = s, .stored = lists.at[i]});
     }
   }
   laci_free(lists.first);
@@ -484,7 +489,7 @@ static int compare_units(const void *x, const void *y) {
   return a->slot != b->slot ? a->slot - b->slot : a->item - b->item;
 }
 
-static bool init_group(laci_match *m, int group) {
+static bool init_group_candidates(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const size_t n = (size_t)m->a->groups[group].n_channels, n_words = (n + 63) / 64;
   *g = (laci_match_group){.n = (int)n, .n_words = (int)n_words, .n_open = n > 1 ? (int)n : 0};
@@ -507,13 +512,13 @@ static bool init_group(laci_match *m, int group) {
   return true;
 }
 
-static bool init_colours(laci_match *m) {
+static bool init_track_colours(laci_match *m) {
   for (size_t u = 0; u < m->n_units; u++) {
     m->limit += (uint64_t)m->units[u].n_elements * STEPS_AN_ELEMENT;
     for (int i = 0; i < m->units[u].n_others; i++) {
       const int t = m->units[u].others[i];
       if (m->fresh_colour[t]) continue;
-      const size_t n = (size_t)laci_track_size(m->a, t);
+      const size_t n = (size_t)laci_track_count_positions(m->a, t);
       uint64_t *colours = m->fresh_colour[t] = laci_arena_alloc(&m->arena, 2 * n, sizeof *colours);
       if (!colours) return false;
       m->old_colour[t] = colours + n;
@@ -533,19 +538,20 @@ static bool match_init(laci_match *m) {
   m->track_open = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->track_open);
   bool ok = m->groups && m->fresh_colour && m->old_colour && m->track_round && m->track_open;
   m->limit = TRIAL_STEPS;
-  for (int g = 0; ok && g < m->a->n_groups; g++) ok = m->a->groups[g].frozen || init_group(m, g);
-  ok = ok && add_units(m) && init_colours(m);
+  for (int g = 0; ok && g < m->a->n_groups; g++)
+    ok = m->a->groups[g].frozen || init_group_candidates(m, g);
+  ok = ok && add_units_of_tensors(m) && init_track_colours(m);
   if (!ok) return false;
   if (m->n_units) qsort(m->units, m->n_units, sizeof *m->units, compare_units);
   for (int g = 0; g < m->a->n_groups; g++) {
-    if (m->groups[g].n) colour_slots(m, g);
+    if (m->groups[g].n) copy_colours_to_tracks(m, g);
   }
   return true;
 }
 
 /* Writes the group's order. Each new channel gets one of the old channels equal to its candidate,
  * the one at its own position if possible. */
-static bool write_order(laci_match *m, int group) {
+static bool write_group_order(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
   int32_t *order = m->plan->found[group].order;
   uint8_t *used = laci_alloc((size_t)g->n, 1);
@@ -564,7 +570,7 @@ static bool write_order(laci_match *m, int group) {
   return true;
 }
 
-static lac_status report_outcome(const laci_match *m, outcome found, lac_error *err) {
+static lac_status fail_by_outcome(const laci_match *m, outcome found, lac_error *err) {
   if (m->no_memory) return laci_fail_memory(err, "the match");
   if (found == FITS) return LAC_OK;
   if (found == STOPS) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -583,13 +589,13 @@ lac_status laci_match_orders(laci_plan *plan, const laci_pair *pairs, lac_error 
   laci_match m = {.plan = plan, .a = plan->analysis, .pairs = pairs, .lost_group = -1};
   outcome found = FITS;
   m.no_memory = !match_init(&m);
-  if (!m.no_memory) found = refine_candidates(&m);
+  if (!m.no_memory) found = refine_until_stable(&m);
   bool open = false;
   for (int g = 0; !m.no_memory && g < m.a->n_groups; g++) open |= m.groups[g].n_open > 0;
-  if (!m.no_memory && found == FITS && open) found = search_candidates(&m);
+  if (!m.no_memory && found == FITS && open) found = search_by_trials(&m);
   for (int g = 0; !m.no_memory && found == FITS && g < m.a->n_groups; g++)
-    m.no_memory = m.groups[g].n && !write_order(&m, g);
-  const lac_status st = report_outcome(&m, found, err);
+    m.no_memory = m.groups[g].n && !write_group_order(&m, g);
+  const lac_status st = fail_by_outcome(&m, found, err);
   laci_free(m.units);
   laci_free(m.undone);
   laci_free(m.trials);

@@ -94,12 +94,12 @@ typedef struct laci_match_comparison {
 
 /** Compares a unit's slices and calls rule_out for each candidate that they exclude. Returns false
  * if memory is short. */
-bool laci_match_compare_unit(const laci_match_comparison *look);
+bool laci_match_exclude_by_unit(const laci_match_comparison *look);
 
 /** Mixes the content of every old slice, with the places of its elements, into hash[old], so that
  * equal hashes mean equal slices. place[position] is the colour of a position, for all positions of
  * the longest track. Returns false if memory is short. */
-bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *place,
+bool laci_match_hash_slices(const laci_match_comparison *look, const uint64_t *place,
                             uint64_t *hash);
 
 #endif

@@ -67,48 +67,49 @@ static void read_geometry(const laci_analysis *a, const laci_stored *stored, geo
   }
 }
 
-static int64_t index_along(const geometry *g, int axis, int64_t element) {
+static int64_t index_along_axis(const geometry *g, int axis, int64_t element) {
   return element / g->strides[axis] % g->shape->dims[axis];
 }
 
-static int64_t rows_of_group(const geometry *g, const laci_value_axes *on) {
+static int64_t count_rows_of_group(const geometry *g, const laci_value_axes *on) {
   return g->shape->dims[on->row_axis] / on->n_groups;
 }
 
-static int64_t position_of(const geometry *g, const laci_value_axes *on, int64_t element) {
+static int64_t position_on_track(const geometry *g, const laci_value_axes *on, int64_t element) {
   int64_t p = 0;
   for (int k = 0; k < on->n_axes; k++)
-    p = p * g->shape->dims[on->axes[k]] + index_along(g, on->axes[k], element);
+    p = p * g->shape->dims[on->axes[k]] + index_along_axis(g, on->axes[k], element);
   if (on->n_groups == 0) return p;
-  return p +
-         index_along(g, on->row_axis, element) / rows_of_group(g, on) * g->shape->dims[on->axes[0]];
+  return p + index_along_axis(g, on->row_axis, element) / count_rows_of_group(g, on) *
+                 g->shape->dims[on->axes[0]];
 }
 
 /* Returns the index of the first element at a position of the axis. */
-static int64_t element_at(const geometry *g, const laci_value_axes *on, int64_t position) {
+static int64_t first_element_at_position(const geometry *g, const laci_value_axes *on,
+                                         int64_t position) {
   int64_t element = 0;
   for (int k = on->n_axes - 1; k >= 0; k--) {
     element += position % g->shape->dims[on->axes[k]] * g->strides[on->axes[k]];
     position /= g->shape->dims[on->axes[k]];
   }
   if (on->n_groups == 0) return element;
-  return element + position * rows_of_group(g, on) * g->strides[on->row_axis];
+  return element + position * count_rows_of_group(g, on) * g->strides[on->row_axis];
 }
 
-static uint64_t fixed_place(const geometry *g, int64_t element) {
+static uint64_t place_along_untracked_axes(const geometry *g, int64_t element) {
   uint64_t place = 0;
   for (int axis = 0; axis < g->shape->rank; axis++) {
     if (g->tracked >> axis & 1) continue;
-    place += (uint64_t)(index_along(g, axis, element) * g->strides[axis]);
+    place += (uint64_t)(index_along_axis(g, axis, element) * g->strides[axis]);
   }
   return place * 0x9E3779B97F4A7C15u;
 }
 
 /* Computes the offsets of all elements of the first slice. */
-static void fill_rest(const geometry *g, const laci_value_axes *on, slices *to) {
+static void fill_slice_offsets(const geometry *g, const laci_value_axes *on, slices *to) {
   laci_shape slice = *g->shape;
   for (int k = 0; k < on->n_axes; k++) slice.dims[on->axes[k]] = 1;
-  if (on->n_groups > 0) slice.dims[on->row_axis] = rows_of_group(g, on);
+  if (on->n_groups > 0) slice.dims[on->row_axis] = count_rows_of_group(g, on);
   for (int64_t k = 0; k < to->n; k++) {
     int64_t left = k;
     for (int axis = g->shape->rank - 1; axis >= 0; axis--) {
@@ -140,29 +141,30 @@ static bool slices_init(const laci_match_comparison *look, slices *to) {
   read_geometry(look->analysis, look->pair->old, &g);
   const laci_value_axes *on = &g.on[unit->item];
   *to = (slices){.n_channels = look->group->n};
-  to->n = laci_shape_count(g.shape) / laci_track_size(look->analysis, on->track);
+  to->n = laci_shape_count(g.shape) / laci_track_count_positions(look->analysis, on->track);
   if (!alloc_slices(to, g.n - 1)) return false;
-  fill_rest(&g, on, to);
+  fill_slice_offsets(&g, on, to);
   for (int c = 0; c < to->n_channels; c++) {
-    to->base[c] = element_at(&g, on, slot.position[c]);
-    to->fixed_base[c] = fixed_place(&g, to->base[c]);
+    to->base[c] = first_element_at_position(&g, on, slot.position[c]);
+    to->fixed_base[c] = place_along_untracked_axes(&g, to->base[c]);
   }
-  for (int64_t k = 0; k < to->n; k++) to->fixed_rest[k] = fixed_place(&g, to->rest[k]);
+  for (int64_t k = 0; k < to->n; k++)
+    to->fixed_rest[k] = place_along_untracked_axes(&g, to->rest[k]);
   for (int i = 0; i < g.n; i++) {
     if (i == unit->item) continue;
     const int at = to->n_others++;
     to->others[at].track = g.on[i].track;
     for (int c = 0; c < to->n_channels; c++)
-      to->others[at].base[c] = (int32_t)position_of(&g, &g.on[i], to->base[c]);
+      to->others[at].base[c] = (int32_t)position_on_track(&g, &g.on[i], to->base[c]);
     for (int64_t k = 0; k < to->n; k++)
-      to->others[at].rest[k] = (int32_t)position_of(&g, &g.on[i], to->rest[k]);
+      to->others[at].rest[k] = (int32_t)position_on_track(&g, &g.on[i], to->rest[k]);
   }
   return true;
 }
 
 /* Returns the place of element k in the slice of channel c. colours: [n_others] arrays of the
  * positions' colours. */
-static uint64_t place_of(const slices *s, const uint64_t *const *colours, int c, int64_t k) {
+static uint64_t place_in_slice(const slices *s, const uint64_t *const *colours, int c, int64_t k) {
   uint64_t place = s->fixed_base[c] + s->fixed_rest[k];
   for (int i = 0; i < s->n_others; i++) {
     const uint64_t colour = colours[i][s->others[i].base[c] + s->others[i].rest[k]];
@@ -171,32 +173,32 @@ static uint64_t place_of(const slices *s, const uint64_t *const *colours, int c,
   return laci_hash_bits(place);
 }
 
-static void list_colours(const slices *s, uint64_t *const *colour, const uint64_t **to) {
+static void list_colours_of_others(const slices *s, uint64_t *const *colour, const uint64_t **to) {
   for (int i = 0; i < s->n_others; i++) to[i] = colour[s->others[i].track];
 }
 
-static uint64_t element_hash(uint64_t place, uint64_t bits) {
+static uint64_t hash_element(uint64_t place, uint64_t bits) {
   return laci_hash_bits(place + laci_hash_bits(bits + 0x9E37u));
 }
 
-static uint64_t slice_sum(const slices *s, const uint64_t *const *colours,
-                          const laci_stored *stored, int c) {
+static uint64_t hash_slice(const slices *s, const uint64_t *const *colours,
+                           const laci_stored *stored, int c) {
   uint64_t sum = 0;
   for (int64_t k = 0; k < s->n; k++) {
     const uint64_t bits = laci_element_bits(stored, s->base[c] + s->rest[k]);
-    sum += element_hash(place_of(s, colours, c, k), bits);
+    sum += hash_element(place_in_slice(s, colours, c, k), bits);
   }
   return sum;
 }
 
-bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *place,
+bool laci_match_hash_slices(const laci_match_comparison *look, const uint64_t *place,
                             uint64_t *hash) {
   slices s;
   const uint64_t *places[LACI_MAX_RANK];
   const bool ok = slices_init(look, &s);
   for (int i = 0; i < LACI_MAX_RANK; i++) places[i] = place;
   for (int c = 0; ok && c < s.n_channels; c++)
-    hash[c] = laci_hash_bits(hash[c] + slice_sum(&s, places, look->pair->old, c));
+    hash[c] = laci_hash_bits(hash[c] + hash_slice(&s, places, look->pair->old, c));
   *look->steps += (uint64_t)look->unit->n_elements;
   laci_arena_clear(&s.arena);
   return ok;
@@ -204,16 +206,16 @@ bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *p
 
 /* ---- Unmasked tensors ---- */
 
-static bool compare_same(const laci_match_comparison *look, const slices *s) {
+static bool exclude_by_slice_hashes(const laci_match_comparison *look, const slices *s) {
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
   const int n = s->n_channels;
   uint64_t *sums = laci_alloc(2 * (size_t)n, sizeof *sums);
   if (!sums) return false;
-  list_colours(s, look->fresh_colour, fresh);
-  list_colours(s, look->old_colour, old);
+  list_colours_of_others(s, look->fresh_colour, fresh);
+  list_colours_of_others(s, look->old_colour, old);
   for (int c = 0; c < n; c++) {
-    sums[c] = slice_sum(s, fresh, look->pair->fresh, c);
-    sums[n + c] = slice_sum(s, old, look->pair->old, c);
+    sums[c] = hash_slice(s, fresh, look->pair->fresh, c);
+    sums[n + c] = hash_slice(s, old, look->pair->old, c);
   }
   for (int c = 0; c < n; c++) {
     for (int o = 0; o < n; o++) {
@@ -246,21 +248,21 @@ static bool bag_create(bag *b, int64_t n) {
   return b->places != NULL;
 }
 
-static struct bag_place *bag_at(const bag *b, uint64_t hash) {
+static struct bag_place *bag_find_place(const bag *b, uint64_t hash) {
   hash += hash == 0;
   uint64_t at = hash & b->mask;
   while (b->places[at].hash && b->places[at].hash != hash) at = (at + 1) & b->mask;
   return &b->places[at];
 }
 
-static void bag_put(bag *b, uint64_t hash) {
-  struct bag_place *place = bag_at(b, hash);
+static void bag_add(bag *b, uint64_t hash) {
+  struct bag_place *place = bag_find_place(b, hash);
   place->hash = hash + (hash == 0);
   place->count++;
 }
 
 static bool bag_take(bag *b, uint64_t hash, uint64_t round) {
-  struct bag_place *place = bag_at(b, hash);
+  struct bag_place *place = bag_find_place(b, hash);
   if (!place->hash) return false;
   if (place->round != round) place->left = place->count;
   place->round = round;
@@ -277,7 +279,7 @@ typedef struct masked {
   uint64_t round;
 } masked;
 
-static bool zeros_differ(const laci_weight_view *view, double *zero) {
+static bool has_differing_zero_points(const laci_weight_view *view, double *zero) {
   *zero = 0;
   if (!view->zero || view->n_scales <= 0 || laci_dtype_is_float(view->dtype)) return false;
   *zero = view->zero[0];
@@ -287,62 +289,63 @@ static bool zeros_differ(const laci_weight_view *view, double *zero) {
   return false;
 }
 
-static uint64_t zero_hash(uint64_t place, double zero) {
+static uint64_t hash_zero_point(uint64_t place, double zero) {
   return laci_hash_bits(place ^ laci_hash_bits((uint64_t)(int64_t)zero + 0x2E05u));
 }
 
-static void fill_bags(masked *m, int old) {
+static void fill_bags_of_old_slice(masked *m, int old) {
   const slices *s = m->s;
   const laci_weight_view *view = m->look->pair->view;
   memset(m->kept.places, 0, (m->kept.mask + 1) * sizeof *m->kept.places);
   if (m->zeros.places) memset(m->zeros.places, 0, (m->zeros.mask + 1) * sizeof *m->zeros.places);
   for (int64_t k = 0; k < s->n; k++) {
     const int64_t at = s->base[old] + s->rest[k];
-    const uint64_t place = place_of(s, m->old, old, k);
-    bag_put(&m->kept, element_hash(place, laci_element_bits(m->look->pair->old, at)));
+    const uint64_t place = place_in_slice(s, m->old, old, k);
+    bag_add(&m->kept, hash_element(place, laci_element_bits(m->look->pair->old, at)));
     if (m->zeros.places)
-      bag_put(&m->zeros, zero_hash(place, view->zero[laci_scale_index_of(view, at)]));
+      bag_add(&m->zeros, hash_zero_point(place, view->zero[laci_scale_index_of(view, at)]));
   }
   *m->look->steps += (uint64_t)s->n * 2;
 }
 
 /* May these bits be a masked-out element at this place, given the zero points in the old slice? */
-static bool is_masked(const masked *m, uint64_t place, uint64_t bits) {
+static bool may_be_masked_out(const masked *m, uint64_t place, uint64_t bits) {
   const lac_dtype dtype = m->look->pair->old->dtype;
   if (!m->zeros.places) return laci_is_masked_value(dtype, bits, m->zero);
   const double value = laci_int_to_double(dtype, laci_int_wrap(dtype, (int64_t)bits));
-  return bag_at(&m->zeros, zero_hash(place, value))->hash != 0;
+  return bag_find_place(&m->zeros, hash_zero_point(place, value))->hash != 0;
 }
 
-static bool fits_candidate(masked *m, int fresh) {
+static bool may_slice_come_from(masked *m, int fresh) {
   const slices *s = m->s;
   int64_t k = 0;
   bool fit = true;
   m->round++;
   for (; fit && k < s->n; k++) {
     const uint64_t bits = laci_element_bits(m->look->pair->fresh, s->base[fresh] + s->rest[k]);
-    if (!m->zeros.places && is_masked(m, 0, bits)) continue;
-    const uint64_t place = place_of(s, m->fresh, fresh, k);
-    if (m->zeros.places && is_masked(m, place, bits)) continue;
-    fit = bag_take(&m->kept, element_hash(place, bits), m->round);
+    if (!m->zeros.places && may_be_masked_out(m, 0, bits)) continue;
+    const uint64_t place = place_in_slice(s, m->fresh, fresh, k);
+    if (m->zeros.places && may_be_masked_out(m, place, bits)) continue;
+    fit = bag_take(&m->kept, hash_element(place, bits), m->round);
   }
   *m->look->steps += (uint64_t)k;
   return fit;
 }
 
-static bool compare_masked(const laci_match_comparison *look, const slices *s) {
+static bool exclude_by_masked_slices(const laci_match_comparison *look, const slices *s) {
   masked m = {.look = look, .s = s};
-  const bool differ = zeros_differ(look->pair->view, &m.zero);
+  const bool differ = has_differing_zero_points(look->pair->view, &m.zero);
   bool ok = bag_create(&m.kept, s->n) && (!differ || bag_create(&m.zeros, s->n));
-  list_colours(s, look->fresh_colour, m.fresh);
-  list_colours(s, look->old_colour, m.old);
+  list_colours_of_others(s, look->fresh_colour, m.fresh);
+  list_colours_of_others(s, look->old_colour, m.old);
   for (int old = 0; ok && old < s->n_channels; old++) {
     bool filled = false;
     for (int fresh = 0; fresh < s->n_channels; fresh++) {
       if (!laci_match_is_candidate(look->group, fresh, old)) continue;
-      if (!filled) fill_bags(&m, old);
+      if (!filled) fill_bags_of_old_slice(&m, old);
       filled = true;
-      if (!fits_candidate(&m, fresh)) look->rule_out(look->match, look->unit->group, fresh, old);
+      if (!may_slice_come_from(&m, fresh))
+        look->rule_out(look->match, look->unit->group, fresh, old);
     }
   }
   laci_free(m.kept.places);
@@ -350,11 +353,11 @@ static bool compare_masked(const laci_match_comparison *look, const slices *s) {
   return ok;
 }
 
-bool laci_match_compare_unit(const laci_match_comparison *look) {
+bool laci_match_exclude_by_unit(const laci_match_comparison *look) {
   slices s;
   bool ok = slices_init(look, &s);
-  if (ok && look->pair->masked) ok = compare_masked(look, &s);
-  else if (ok) ok = compare_same(look, &s);
+  if (ok && look->pair->masked) ok = exclude_by_masked_slices(look, &s);
+  else if (ok) ok = exclude_by_slice_hashes(look, &s);
   laci_arena_clear(&s.arena);
   return ok;
 }

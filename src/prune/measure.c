@@ -53,7 +53,7 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   return laci_weight_has_pattern_along_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
 
-lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l, lac_error *err) {
+lac_status laci_pruning_set_reason_few_nonzeros(laci_pruning *p, int l, lac_error *err) {
   enum { SHARE = 16 };
   laci_pruned_layer *layer = &p->layers[l];
   const int64_t left = layer->n_elements - layer->n_zeros;
@@ -68,7 +68,7 @@ lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l, lac_error *err
   return layer->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
 }
 
-lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err) {
+lac_status laci_pruning_measure_layers(laci_pruning *p, laci_pool *pool, lac_error *err) {
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_layer *layer = &p->analysis->layers[l];
     laci_pruned_layer *out = &p->layers[l];
@@ -80,7 +80,7 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     lac_error own = {0};
     st = measure_layer(p, l, &view, pool, &own);
     laci_bytes_release(&held);
-    const bool matters = layer->eligible || laci_status_ends_run(st);
+    const bool matters = layer->eligible || laci_status_is_not_about_data(st);
     /* NaN or infinity in a layer that stays unchanged is no failure */
     if (st && !matters) continue;
     if (st) {
@@ -90,7 +90,7 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     if (layer->eligible && laci_pruned_layer_is_zero(out)) {
       out->reason = "all zero: no magnitude tells which weights to keep";
     }
-    if (out->was_pruned) st = laci_pruning_note_few_nonzeros(p, l, err);
+    if (out->was_pruned) st = laci_pruning_set_reason_few_nonzeros(p, l, err);
     if (st) return st;
   }
   return LAC_OK;

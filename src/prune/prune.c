@@ -79,7 +79,7 @@ double laci_found_efficacy(const laci_found *found) {
 /* Returns the view that the search scores. It scores squares of elements, since one large weight
  * matters more to a layer's outputs than two of half its size; scores that the caller gave are used
  * as they are. */
-static laci_weight_view view_for_search(const laci_pruning *p, int l) {
+static laci_weight_view make_search_view(const laci_pruning *p, int l) {
   const laci_layer *layer = &p->analysis->layers[l];
   laci_weight_view view = layer->view;
   const float *score = p->scores ? p->scores[layer->stored] : NULL;
@@ -100,27 +100,27 @@ static lac_status search_orders(laci_pruning *p, const laci_prune_options *optio
   laci_search_options how = options->search;
   how.comm = options->comm;
   if (options->permute_for == LACI_FOR_MAGNITUDE) {
-    return laci_plan_search(p->plan, p->pattern, &how, pool, err);
+    return laci_plan_search_orders(p->plan, p->pattern, &how, pool, err);
   }
   laci_weight_view *views = laci_alloc((size_t)a->n_layers, sizeof *views);
   lac_status st = laci_comm_agree_on_status(
       how.comm, views ? LAC_OK : laci_fail_memory(err, "the search"), err);
-  for (int l = 0; l < a->n_layers && !st; l++) { views[l] = view_for_search(p, l); }
+  for (int l = 0; l < a->n_layers && !st; l++) { views[l] = make_search_view(p, l); }
   how.views = views;
-  if (!st) st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
+  if (!st) st = laci_plan_search_orders(p->plan, p->pattern, &how, pool, err);
   laci_free(views);
   return st;
 }
 
-static lac_status search_until_interrupted(laci_pruning *p, const laci_prune_options *options,
-                                           laci_pool *pool, lac_error *err) {
+static lac_status search_orders_until_interrupted(laci_pruning *p,
+                                                  const laci_prune_options *options,
+                                                  laci_pool *pool, lac_error *err) {
   double start = laci_clock_seconds();
   uint32_t interrupted;
   lac_status st = search_orders(p, options, pool, err);
   p->search_seconds = laci_clock_seconds() - start;
   if (st) return st;
-  interrupted =
-      laci_interrupt_test_and_clear(); /* the signal ended the search, not the rest of the run */
+  interrupted = laci_clear_interrupt(); /* the signal ended the search, not the rest of the run */
   st = laci_comm_vote_begin(options->comm, interrupted, err);
   if (!st) st = laci_comm_vote_end(options->comm, &interrupted, err);
   if (!st && interrupted) {
@@ -155,7 +155,7 @@ static bool revert_losing_orders(laci_pruning *p) {
 
 /* Reverts the orders of all groups if all layers together keep less in the new orders. Returns
  * whether it did so. */
-static bool revert_all(laci_pruning *p) {
+static bool revert_all_if_worse(laci_pruning *p) {
   double before = 0, after = 0;
   for (int l = 0; l < p->analysis->n_layers; l++) {
     if (!p->analysis->layers[l].eligible) continue;
@@ -170,13 +170,13 @@ static bool revert_all(laci_pruning *p) {
  * scored everything. If mask blocks span several rows, what a layer keeps also depends on the order
  * of its output channels, which are input channels of other layers. So this is repeated until no
  * group loses. At last all groups are compared together. */
-static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err) {
+static lac_status revert_orders_that_lose(laci_pruning *p, laci_pool *pool, lac_error *err) {
   const bool rows_count = p->rule.form != LACI_MASK_1D;
   lac_status st = laci_pruning_measure_kept(p, pool, err);
   for (bool again = true; again && !st;) {
-    again = revert_losing_orders(p) || (rows_count && revert_all(p));
+    again = revert_losing_orders(p) || (rows_count && revert_all_if_worse(p));
     if (!again) break;
-    st = laci_plan_complete(p->plan, err);
+    st = laci_plan_make_value_orders(p->plan, err);
     if (!st) st = laci_pruning_measure_kept(p, pool, err);
     again = rows_count;
   }
@@ -184,9 +184,9 @@ static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err
 }
 
 /* Finds orders and keeps those that help. */
-static lac_status choose_orders(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                                lac_error *err) {
-  lac_status st = revert_losses(p, pool, err);
+static lac_status revert_and_judge_orders(laci_pruning *p, const laci_prune_options *options,
+                                          laci_pool *pool, lac_error *err) {
+  lac_status st = revert_orders_that_lose(p, pool, err);
   bool judges = options->permute && options->mask && options->calibration;
   return !st && judges ? laci_pruning_choose_orders(p, options, pool, err) : st;
 }
@@ -216,7 +216,7 @@ static int count_same_reason(const laci_pruning *p, int l) {
   return n;
 }
 
-static bool prunes_any(const laci_pruning *p) {
+static bool has_pruned_layer(const laci_pruning *p) {
   for (int l = 0; l < p->analysis->n_layers; l++) {
     if (p->layers[l].pruned) return true;
   }
@@ -224,8 +224,9 @@ static bool prunes_any(const laci_pruning *p) {
 }
 
 /* Sets *any to whether some computed weight holds the pattern. */
-static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune_options *options,
-                                         laci_pool *pool, bool *any, lac_error *err) {
+static lac_status has_pruned_computed_weight(const laci_pruning *p,
+                                             const laci_prune_options *options, laci_pool *pool,
+                                             bool *any, lac_error *err) {
   const laci_analysis *a = p->analysis;
   const laci_computed_options how = {&p->rule, options->budget, pool};
   lac_status st = LAC_OK;
@@ -236,7 +237,7 @@ static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune
 }
 
 /* Warns that no layer was pruned, and gives the most frequent reason. */
-static void warn_of_none(const laci_pruning *p) {
+static void warn_no_layer_pruned(const laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   int n_odd = 0, odd = 0, most = 0;
   for (int l = 0; l < a->n_layers; l++) {
@@ -265,11 +266,11 @@ static void warn_of_none(const laci_pruning *p) {
 /* Does the quick steps that may fail, before the long ones begin. */
 static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_options *options,
                                   laci_pool *pool, laci_pruning **out, lac_error *err) {
-  lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
+  lac_status st = laci_prune_check_memory(a, options, laci_pool_threads(pool), err);
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
   if (!st) st = laci_pruning_set_rule(*out, options, err);
-  if (!st) st = laci_pruning_measure(*out, pool, err); /* finds NaN in the weights */
-  if (!st) st = laci_pruning_hold_groups(*out, options, pool, err);
+  if (!st) st = laci_pruning_measure_layers(*out, pool, err); /* finds NaN in the weights */
+  if (!st) st = laci_pruning_exclude_held_groups(*out, options, pool, err);
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
   st = laci_comm_agree_on_status(options->comm, st, err);
@@ -277,8 +278,8 @@ static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_optio
 }
 
 /* Process 0 verifies; the others wait for its findings. */
-static lac_status verify_pruning(laci_pruning *p, const laci_prune_options *options,
-                                 laci_pool *pool, lac_status st, lac_error *err) {
+static lac_status verify_and_share(laci_pruning *p, const laci_prune_options *options,
+                                   laci_pool *pool, lac_status st, lac_error *err) {
   bool first = laci_comm_rank(options->comm) == 0;
   if (!st && first) st = laci_pruning_verify(p, options, pool, err);
   st = laci_comm_agree_without_timeout(options->comm, st, err);
@@ -290,9 +291,10 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
   laci_pruning *p = NULL;
   *out = NULL;
   lac_status st = prepare_pruning(a, options, pool, &p, err);
-  if (!st && options->permute) st = search_until_interrupted(p, options, pool, err);
-  if (!st) st = verify_pruning(p, options, pool, choose_orders(p, options, pool, err), err);
-  if (!st) st = laci_pruning_leave_dense_for_speed(p, options, err);
+  if (!st && options->permute) st = search_orders_until_interrupted(p, options, pool, err);
+  if (!st)
+    st = verify_and_share(p, options, pool, revert_and_judge_orders(p, options, pool, err), err);
+  if (!st) st = laci_pruning_exclude_for_speed(p, options, err);
   if (!st) {
     st = laci_pruning_make_weights(p, options, pool, err);
     if (!st && options->mask && options->calibration)
@@ -309,10 +311,10 @@ lac_status laci_prune_end(laci_pruning *p, const laci_prune_options *options, la
   lac_status st = p->fitted ? laci_pruning_use_fitted_weights(p, options, pool, err) : LAC_OK;
   if (!st) st = laci_pruning_measure_unmasked(p, pool, err);
   if (st) return st;
-  bool any = !options->mask || prunes_any(p);
-  if (!any) st = any_computed_is_pruned(p, options, pool, &any, err);
+  bool any = !options->mask || has_pruned_layer(p);
+  if (!any) st = has_pruned_computed_weight(p, options, pool, &any, err);
   if (st) return st;
-  if (!any) warn_of_none(p);
+  if (!any) warn_no_layer_pruned(p);
   log_groups(p);
   return LAC_OK;
 }
@@ -328,15 +330,15 @@ lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options,
   return st;
 }
 
-lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *orders,
-                             const laci_prune_options *options, laci_pool *pool, laci_pruning **out,
-                             lac_error *err) {
+lac_status laci_prune_with_saved_orders(const laci_analysis *a, const laci_saved_orders *orders,
+                                        const laci_prune_options *options, laci_pool *pool,
+                                        laci_pruning **out, lac_error *err) {
   laci_pruning *p = NULL;
   *out = NULL;
   lac_status st = laci_pruning_create(a, options->pattern, &p, err);
   if (!st) st = laci_pruning_set_rule(p, options, err);
   if (!st) st = laci_permutation_read(p->plan, orders->name, orders->text, orders->invert, err);
-  if (!st) st = laci_pruning_measure(p, pool, err);
+  if (!st) st = laci_pruning_measure_layers(p, pool, err);
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
   if (!st) st = laci_pruning_verify(p, options, pool, err);
   if (!st) st = laci_pruning_make_weights(p, options, pool, err);

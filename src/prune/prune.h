@@ -267,10 +267,11 @@ typedef struct laci_saved_orders {
 
 /** Reorders as laci_prune does, but by saved orders instead of a search; nothing is masked. Fails
  * as laci_prune, and LAC_BAD_FILE. */
-LAC_MUST_CHECK lac_status laci_prune_replay(const laci_analysis *analysis,
-                                            const laci_saved_orders *orders,
-                                            const laci_prune_options *options, laci_pool *pool,
-                                            laci_pruning **out, lac_error *err);
+LAC_MUST_CHECK lac_status laci_prune_with_saved_orders(const laci_analysis *analysis,
+                                                       const laci_saved_orders *orders,
+                                                       const laci_prune_options *options,
+                                                       laci_pool *pool, laci_pruning **out,
+                                                       lac_error *err);
 
 /** Puts the new weights into `graph`, which is that of the analysis. Views of the old weights
  * become invalid, those in the analysis included. */
@@ -280,8 +281,8 @@ void laci_pruning_commit(laci_pruning *pruning, laci_graph *graph);
 
 /** Measures every layer's weight as it is in the graph. Fails LAC_BAD_VALUE for NaN or Inf in an
  * eligible layer. */
-LAC_MUST_CHECK lac_status laci_pruning_measure(laci_pruning *pruning, laci_pool *pool,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_measure_layers(laci_pruning *pruning, laci_pool *pool,
+                                                      lac_error *err);
 
 /** Finds the orders that map the graph's stored tensors to those of `changed`, elements that are
  * masked out (zero) in a layer's weight excepted, and checks every element. Fails LAC_PROOF_FAILED

@@ -12,9 +12,9 @@ typedef struct laci_stored laci_stored;
 
 /** memory.c: checks the memory of all phases before the first begins: the search takes long, so a
  * verification that does not fit must fail before it. Fails LAC_MEMORY_LIMIT. */
-LAC_MUST_CHECK lac_status laci_prune_plan_memory(const laci_analysis *analysis,
-                                                 const laci_prune_options *options, int n_threads,
-                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_prune_check_memory(const laci_analysis *analysis,
+                                                  const laci_prune_options *options, int n_threads,
+                                                  lac_error *err);
 
 /** measure.c: sets pruning->rule and pruning->scores from the options. Fails as
  * laci_mask_rule_check. */
@@ -29,9 +29,9 @@ LAC_MUST_CHECK lac_status laci_pruning_measure_kept(laci_pruning *pruning, laci_
 /** hold.c: excludes from reordering the groups of the input channels of layers that are pruned
  * already: with options->keep_pruned of all such layers, else of those that get no mask in this
  * run. To be called after the layers are measured. */
-LAC_MUST_CHECK lac_status laci_pruning_hold_groups(laci_pruning *pruning,
-                                                   const laci_prune_options *options,
-                                                   laci_pool *pool, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_exclude_held_groups(laci_pruning *pruning,
+                                                           const laci_prune_options *options,
+                                                           laci_pool *pool, lac_error *err);
 
 /** weights.c: copies a stored tensor in the plan's order. The caller frees *bytes, which is NULL
  * where the order does not change the tensor. */
@@ -59,9 +59,9 @@ LAC_MUST_CHECK lac_status laci_pruning_make_weights(laci_pruning *pruning,
 /** weights.c: makes `take` (laci_alloc, of the stored tensor's type and size) the layer's new
  * weight, and `mask` its mask. `kept` is measured on the reordered unmasked weight. On failure take
  * is still the caller's. */
-LAC_MUST_CHECK lac_status laci_pruning_set_weight(laci_pruning *pruning, int layer,
-                                                  const uint8_t *mask, uint8_t *take,
-                                                  laci_pool *pool, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_set_masked_weight(laci_pruning *pruning, int layer,
+                                                         const uint8_t *mask, uint8_t *take,
+                                                         laci_pool *pool, lac_error *err);
 
 /** calibrated.c: computes masks and weights of the layers that are not pruned yet, by samples, into
  * pruning->fitted. To be called after laci_pruning_make_weights. Fails as laci_calibrate. */
@@ -90,12 +90,12 @@ LAC_MUST_CHECK lac_status laci_pruning_use_fitted_weights(laci_pruning *pruning,
 
 /** Does the layer hold the pattern already, so that its zeros are used as its mask? True for pruned
  * layers with options->keep_pruned, and if calibration is optional. (weights.c) */
-bool laci_pruning_keeps_zeros(const laci_pruning *pruning, const laci_prune_options *options,
-                              int layer);
+bool laci_pruning_keeps_mask_of_layer(const laci_pruning *pruning,
+                                      const laci_prune_options *options, int layer);
 
 /** Sets wanted, [n_layers], to which layers are to be pruned by samples; returns how many. */
-int laci_pruning_choose_layers(const laci_pruning *pruning, const laci_prune_options *options,
-                               bool *wanted);
+int laci_pruning_select_layers_to_fit(const laci_pruning *pruning,
+                                      const laci_prune_options *options, bool *wanted);
 
 /** choose_orders.c: fits the network in the plan's orders and in the file's, and reverts the orders
  * that do not lower the errors. Leaves the fit of the remaining orders in pruning->fitted. Fails as
@@ -114,21 +114,22 @@ LAC_MUST_CHECK lac_status laci_pruning_fit_layers(laci_pruning *pruning,
 /** dense.c: chooses the layers that stay dense, as options->calibration says, and measures the loss
  * over the number of pruned layers. *fitted, a fit of all wanted layers, is replaced by a fit
  * without the chosen ones, and their entries of `wanted` become false. */
-LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
-                                                  const laci_prune_options *options,
-                                                  laci_pool *pool, bool *wanted,
-                                                  laci_calibrated **fitted, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_choose_dense_layers(laci_pruning *pruning,
+                                                           const laci_prune_options *options,
+                                                           laci_pool *pool, bool *wanted,
+                                                           laci_calibrated **fitted,
+                                                           lac_error *err);
 
 /** Chooses, by magnitude, the layers that need not be pruned to reach a wanted speed. If there are
  * samples, dense.c makes the choice, and this only finds out early whether the speed can be
- * reached. Fails as laci_speed_reach. (for_speed.c) */
-LAC_MUST_CHECK lac_status laci_pruning_leave_dense_for_speed(laci_pruning *pruning,
-                                                             const laci_prune_options *options,
-                                                             lac_error *err);
+ * reached. Fails as laci_speed_choose_for_target. (for_speed.c) */
+LAC_MUST_CHECK lac_status laci_pruning_exclude_for_speed(laci_pruning *pruning,
+                                                         const laci_prune_options *options,
+                                                         lac_error *err);
 
 /** Computes the loss and its upper bound from a comparison of outputs. to->most is wrong with a
  * probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. (drop.c) */
-void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to);
+void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to);
 
 /** share.c: checks that all processes work on the same network with the same options. Call it after
  * the layers are measured. Fails LAC_BAD_ARGUMENT naming a process that differs, LAC_PEER. */
@@ -143,7 +144,8 @@ LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning,
 
 /** If a layer holds the pattern but has hardly any non-zeros, sets its reason to how many it has.
  * Hardly any: less than one in 16 of the weights that the pattern allows. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_set_reason_few_nonzeros(laci_pruning *p, int l,
+                                                               lac_error *err);
 
 /** Measures the new weights of layers that got no mask, so that their zeros, patterns and
  * `is_pruned` are the same as when the file is read later. Call it after all new weights are made.

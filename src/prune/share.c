@@ -12,7 +12,7 @@
 
 /* Returns a hash of everything that orders and masks depend on: the layers' sums of magnitudes, to
  * which every weight contributes, the channels and the options. */
-static uint64_t hash_of_run(const laci_pruning *p, const laci_prune_options *options) {
+static uint64_t hash_pruning_run(const laci_pruning *p, const laci_prune_options *options) {
   const laci_analysis *a = p->analysis;
   const laci_search_options *search = &options->search;
   const int64_t numbers[] = {
@@ -40,7 +40,7 @@ lac_status laci_pruning_compare_processes(const laci_pruning *p, const laci_prun
                                           lac_error *err) {
   laci_comm *comm = options->comm;
   if (!comm) return LAC_OK;
-  const uint64_t ours = hash_of_run(p, options);
+  const uint64_t ours = hash_pruning_run(p, options);
   uint64_t first = ours;
   lac_status st = laci_comm_broadcast(comm, &first, sizeof first, err);
   if (!st && first != ours) {

@@ -19,18 +19,18 @@ static void prune_all_that_save(laci_speed_layer *layers, int n) {
 }
 
 /* Buckets that a layer fills, rounded down, so that a choice never saves less than it seems. */
-static int buckets_of(double saved, double needed) {
+static int count_buckets_filled(double saved, double needed) {
   const double n = floor(saved / needed * BUCKETS);
   return !(n > 0) ? 0 : n < BUCKETS ? (int)n : BUCKETS;
 }
 
 /* least[b]: the least error of those of the layers [0, k) that together fill b buckets or more.
  * taken[k][b]: is layer k one of them? */
-static bool fill_buckets(const laci_speed_layer *layers, int n, double needed, double *least,
-                         uint8_t *taken) {
+static bool fill_bucket_table(const laci_speed_layer *layers, int n, double needed, double *least,
+                              uint8_t *taken) {
   for (int b = 0; b <= BUCKETS; b++) least[b] = b > 0 ? INFINITY : 0;
   for (int k = 0; k < n; k++) {
-    const int fills = buckets_of(layers[k].saved, needed);
+    const int fills = count_buckets_filled(layers[k].saved, needed);
     for (int b = BUCKETS; b > 0 && fills > 0; b--) {
       const double with = least[b > fills ? b - fills : 0] + layers[k].error;
       if (!(with < least[b])) continue;
@@ -41,15 +41,15 @@ static bool fill_buckets(const laci_speed_layer *layers, int n, double needed, d
   return isfinite(least[BUCKETS]);
 }
 
-bool laci_speed_choose(laci_speed_layer *layers, int n, double needed) {
+bool laci_speed_choose_layers(laci_speed_layer *layers, int n, double needed) {
   for (int k = 0; k < n; k++) layers[k].pruned = false;
   if (!(needed > 0)) return true;
   double *least = laci_alloc(BUCKETS + 1, sizeof *least);
   uint8_t *taken = laci_alloc((size_t)n + 1, BUCKETS + 1);
-  const bool fits = least && taken && fill_buckets(layers, n, needed, least, taken);
+  const bool fits = least && taken && fill_bucket_table(layers, n, needed, least, taken);
   for (int k = n, b = BUCKETS; fits && k-- > 0 && b > 0;) {
     layers[k].pruned = taken[(size_t)k * (BUCKETS + 1) + (size_t)b];
-    const int left = b - buckets_of(layers[k].saved, needed);
+    const int left = b - count_buckets_filled(layers[k].saved, needed);
     if (layers[k].pruned) b = left > 0 ? left : 0;
   }
   laci_free(least);
@@ -83,7 +83,7 @@ static void close_search(search *s) {
 }
 
 /* Predicts a run with the chosen layers pruned, and all that share their weights. */
-static lac_status predict(search *s, double *seconds, lac_error *err) {
+static lac_status predict_chosen_run(search *s, double *seconds, lac_error *err) {
   const laci_analysis *a = s->a;
   for (int l = 0; l < a->n_layers; l++) s->pruned[l] = s->choice->always && s->choice->always[l];
   for (int k = 0; k < s->n; k++) {
@@ -96,7 +96,7 @@ static lac_status predict(search *s, double *seconds, lac_error *err) {
 }
 
 /* Adds to what each listed layer saves the seconds of all layers with its weight, times `by`. */
-static void add_seconds(search *s, double by) {
+static void add_seconds_of_weight(search *s, double by) {
   for (int k = 0; k < s->n; k++) {
     const int stored = s->a->layers[s->layers[k].layer].stored;
     for (int l = 0; l < s->a->n_layers; l++)
@@ -104,24 +104,24 @@ static void add_seconds(search *s, double by) {
   }
 }
 
-static lac_status find_savings(search *s, lac_error *err) {
+static lac_status predict_savings(search *s, lac_error *err) {
   for (int k = 0; k < s->n; k++) {
     s->layers[k].pruned = false;
     s->layers[k].saved = 0;
   }
-  lac_status st = predict(s, &s->dense, err);
+  lac_status st = predict_chosen_run(s, &s->dense, err);
   if (st) return st;
-  add_seconds(s, 1);
+  add_seconds_of_weight(s, 1);
   for (int k = 0; k < s->n; k++) s->layers[k].pruned = true;
-  st = predict(s, &s->all, err);
-  if (!st) add_seconds(s, -1);
+  st = predict_chosen_run(s, &s->all, err);
+  if (!st) add_seconds_of_weight(s, -1);
   return st;
 }
 
 lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err) {
   search s;
   lac_status st = open_search(&s, choice, err);
-  if (!st) st = find_savings(&s, err);
+  if (!st) st = predict_savings(&s, err);
   close_search(&s);
   return st;
 }
@@ -130,24 +130,24 @@ lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err) {
 
 /* Chooses layers that save `asked` seconds if their savings are added up. *saves: what a plan with
  * these layers saves. */
-static lac_status try_choice(search *s, double asked, double *saves, lac_error *err) {
+static lac_status choose_and_predict(search *s, double asked, double *saves, lac_error *err) {
   double seconds;
-  (void)laci_speed_choose(s->layers, s->n, asked);
-  lac_status st = predict(s, &seconds, err);
+  (void)laci_speed_choose_layers(s->layers, s->n, asked);
+  lac_status st = predict_chosen_run(s, &seconds, err);
   *saves = s->dense - seconds;
   return st;
 }
 
 /* Increases the seconds that are asked for until the plan saves what is needed. Then lowers them as
  * long as the plan still does. */
-static lac_status ask_for_enough(search *s, lac_error *err) {
+static lac_status search_asked_seconds(search *s, lac_error *err) {
   double low = 0, asked = s->needed, most = 0, saves = 0;
   lac_status st = LAC_OK;
   for (int k = 0; k < s->n; k++) most += fmax(s->layers[k].saved, 0);
   bool enough = false;
   double step = finest * s->needed;
   for (int at = 0; at < MOST_TRIES && !enough && !st; at++) {
-    st = try_choice(s, asked, &saves, err);
+    st = choose_and_predict(s, asked, &saves, err);
     enough = saves >= s->needed;
     if (enough) break;
     low = asked;
@@ -157,30 +157,30 @@ static lac_status ask_for_enough(search *s, lac_error *err) {
   }
   for (int at = 0; at < MOST_HALVINGS && enough && low > 0 && !st; at++) {
     const double between = (low + asked) / 2;
-    st = try_choice(s, between, &saves, err);
+    st = choose_and_predict(s, between, &saves, err);
     if (saves >= s->needed) asked = between;
     else low = between;
   }
-  if (!st && enough) return try_choice(s, asked, &saves, err);
+  if (!st && enough) return choose_and_predict(s, asked, &saves, err);
   /* Pruning all layers reaches the speed. */
   for (int k = 0; k < s->n; k++) s->layers[k].pruned = true;
   return st;
 }
 
-lac_status laci_speed_reach(laci_speed_choice *choice, lac_error *err) {
+lac_status laci_speed_choose_for_target(laci_speed_choice *choice, lac_error *err) {
   const double speed = choice->timing->speed;
   search s;
   double seconds = 0;
   lac_status st = open_search(&s, choice, err);
-  if (!st) st = find_savings(&s, err);
+  if (!st) st = predict_savings(&s, err);
   s.needed = s.dense - s.dense / speed;
   if (!st && s.dense - s.all < s.needed)
     st = laci_fail(err, LAC_UNSUPPORTED,
                    "%g times the speed of the dense network is wanted: %.3g is the most that "
                    "pruning all eligible layers is predicted to give",
                    speed, s.all > 0 ? s.dense / s.all : 1);
-  if (!st) st = ask_for_enough(&s, err);
-  if (!st) st = predict(&s, &seconds, err);
+  if (!st) st = search_asked_seconds(&s, err);
+  if (!st) st = predict_chosen_run(&s, &seconds, err);
   choice->reached = seconds > 0 ? s.dense / seconds : 1;
   close_search(&s);
   return st;

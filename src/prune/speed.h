@@ -43,7 +43,7 @@ typedef struct laci_speed_layer {
 
 /** Chooses layers of least error that together save `needed` seconds. Returns false if all of them
  * together do not, or if memory is short; then all layers that save time are chosen. */
-bool laci_speed_choose(laci_speed_layer *layers, int n, double needed);
+bool laci_speed_choose_layers(laci_speed_layer *layers, int n, double needed);
 
 /** A choice of layers by their times. */
 typedef struct laci_speed_choice {
@@ -52,7 +52,7 @@ typedef struct laci_speed_choice {
   const bool *always; /* [n_layers] layers that are pruned in any case; NULL: none */
   laci_speed_layer *layers;
   int n;
-  double reached; /* out, of laci_speed_reach: how many times as fast as dense */
+  double reached; /* out, of laci_speed_choose_for_target: how many times as fast as dense */
 } laci_speed_choice;
 
 /** Predicts what each layer saves: the difference of its step in a plan with none and one with all
@@ -62,6 +62,6 @@ LAC_MUST_CHECK lac_status laci_speed_find_savings(laci_speed_choice *choice, lac
 /** Chooses layers of least error with which the plan is predicted to be timing->speed times as fast
  * as the dense one, and sets their savings. Fails LAC_UNSUPPORTED where no choice reaches that, and
  * as laci_speed_find_savings. */
-LAC_MUST_CHECK lac_status laci_speed_reach(laci_speed_choice *choice, lac_error *err);
+LAC_MUST_CHECK lac_status laci_speed_choose_for_target(laci_speed_choice *choice, lac_error *err);
 
 #endif

@@ -36,8 +36,8 @@ static lac_status draw_sample(const random_samples *s, int input, int64_t sample
   return st;
 }
 
-static lac_status fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
-                                lac_error *err) {
+static lac_status draw_random_samples(void *context, int64_t first, int64_t n, void *const *to,
+                                      lac_error *err) {
   const random_samples *s = context;
   lac_status st = LAC_OK;
   for (int i = 0; i < s->graph->n_inputs && !st; i++) st = draw_sample(s, i, first, n, to[i], err);
@@ -45,41 +45,41 @@ static lac_status fetch_samples(void *context, int64_t first, int64_t n, void *c
 }
 
 /* Returns the batch size that the network fixes; 1 if it fixes none. */
-static int64_t batch_of(const laci_graph *graph) {
+static int64_t find_required_batch(const laci_graph *graph) {
   const laci_shape *shape =
       graph->n_inputs > 0 ? &graph->values[graph->inputs[0]].type.shape : NULL;
   return shape && shape->rank > 0 && shape->dims[0] > 0 ? shape->dims[0] : 1;
 }
 
-static lac_status compare_outputs(const laci_graph *old, const laci_graph *fresh,
-                                  const laci_prune_options *options, laci_pool *pool,
-                                  laci_output_difference *found, lac_error *err) {
+static lac_status compare_on_random_samples(const laci_graph *old, const laci_graph *fresh,
+                                            const laci_prune_options *options, laci_pool *pool,
+                                            laci_output_difference *found, lac_error *err) {
   laci_shape *shapes = laci_alloc((size_t)old->n_inputs + 1, sizeof *shapes);
   if (!shapes) return laci_fail_memory(err, "outputs to be compared");
   random_samples drawn = {.graph = old, .shapes = shapes, .seed = options->search.seed};
-  const int64_t batch = batch_of(old);
+  const int64_t batch = find_required_batch(old);
   const laci_calibration_samples samples = {.count = SAMPLES * batch,
                                             .shapes = shapes,
-                                            .fetch = fetch_samples,
+                                            .fetch = draw_random_samples,
                                             .context = &drawn,
                                             .engine = options->engine};
   const laci_compare_options how = {
       .n = SAMPLES * batch, .batch = batch, .pool = pool, .budget = options->budget};
   const laci_weighted_graph a = {.graph = old}, b = {.graph = fresh};
-  lac_status st = laci_verify_shapes(old, shapes, err);
+  lac_status st = laci_verify_find_input_shapes(old, shapes, err);
   if (!st) st = laci_compare_outputs(&a, &b, &samples, &how, found, err);
   laci_free(shapes);
   return st;
 }
 
-static bool same_nodes(const laci_graph *a, const laci_graph *b) {
+static bool have_same_nodes(const laci_graph *a, const laci_graph *b) {
   bool same = a->n_nodes == b->n_nodes && a->n_stored == b->n_stored;
   for (int n = 0; same && n < a->n_nodes; n++)
     same = strcmp(a->nodes[n].type, b->nodes[n].type) == 0;
   return same;
 }
 
-static bool same_types(const laci_graph *a, const laci_graph *b) {
+static bool have_same_weight_types(const laci_graph *a, const laci_graph *b) {
   bool same = true;
   for (int s = 0; same && s < a->n_stored; s++) {
     int value = laci_graph_find_value(b, a->stored[s].name);
@@ -91,7 +91,7 @@ static bool same_types(const laci_graph *a, const laci_graph *b) {
 
 /* Returns the number of nodes that compute with integers, such as QLinearConv, MatMulInteger and
  * MatMulNBits. */
-static int n_of_integers(const laci_graph *graph) {
+static int count_integer_nodes(const laci_graph *graph) {
   int n = 0;
   for (int k = 0; k < graph->n_nodes; k++) {
     const char *type = graph->nodes[k].type;
@@ -102,10 +102,11 @@ static int n_of_integers(const laci_graph *graph) {
 }
 
 /* Returns a text that says in what the weights differ. */
-static const char *text_of_difference(const laci_graph *old, const laci_graph *fresh) {
-  if (same_nodes(old, fresh))
-    return same_types(old, fresh) ? "that were solved or trained" : "of another type";
-  return n_of_integers(fresh) > n_of_integers(old) ? "that were quantized" : "of other nodes";
+static const char *describe_weight_difference(const laci_graph *old, const laci_graph *fresh) {
+  if (have_same_nodes(old, fresh))
+    return have_same_weight_types(old, fresh) ? "that were solved or trained" : "of another type";
+  return count_integer_nodes(fresh) > count_integer_nodes(old) ? "that were quantized"
+                                                               : "of other nodes";
 }
 
 lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *changed,
@@ -116,8 +117,8 @@ lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *c
   laci_output_difference outputs = {0};
   lac_error refused = {0};
   char said[290];
-  lac_status st = compare_outputs(graph, changed, options, pool, &outputs, &refused);
-  if (laci_status_ends_run(st)) {
+  lac_status st = compare_on_random_samples(graph, changed, options, pool, &outputs, &refused);
+  if (laci_status_is_not_about_data(st)) {
     if (err) *err = refused;
     return st;
   }
@@ -131,7 +132,7 @@ lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *c
   p->verification.order_unknown = true;
   (void)snprintf(found->reason, sizeof found->reason,
                  "%.140s; weights %s cannot be compared one by one; %s", why->text,
-                 text_of_difference(graph, changed), said);
+                 describe_weight_difference(graph, changed), said);
   if (!options->verify) return LAC_OK;
   return laci_hint(err, LAC_HINT_UNVERIFIED,
                    laci_fail(err, LAC_PROOF_FAILED, "not verified: %s", found->reason));

@@ -10,7 +10,7 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 
-static bool moves_any_channel(const laci_plan *plan) {
+static bool has_moved_channel(const laci_plan *plan) {
   for (int g = 0; g < plan->analysis->n_groups; g++) {
     if (laci_plan_moves_channels(plan, g)) return true;
   }
@@ -31,7 +31,7 @@ static void write_compared_text(const laci_verification *found, char *text, size
                  differ);
 }
 
-static void write_part_text(const laci_verification *found, const char *compared, char *text) {
+static void write_partial_text(const laci_verification *found, const char *compared, char *text) {
   const char *end = found->first_skipped ? found->first_skipped : "the end";
   if (found->n_outputs_compared == 0)
     (void)snprintf(text, LACI_SAID,
@@ -52,7 +52,7 @@ void laci_verification_text(const laci_pruning_verification *v, char text[LACI_S
     case LACI_VERIFY_ALL:
       (void)snprintf(text, LACI_SAID, "verified: all outputs, %s", compared);
       break;
-    case LACI_VERIFY_PART: write_part_text(found, compared, text); break;
+    case LACI_VERIFY_PART: write_partial_text(found, compared, text); break;
     case LACI_VERIFY_NOTHING:
       (void)snprintf(text, LACI_SAID, "not verified: %s%s%s", found->reason,
                      v->order_unknown ? "" : "; ", v->order_unknown ? "" : order_checked);
@@ -69,7 +69,7 @@ static void log_found(const laci_pruning_verification *v) {
   laci_log(v->found.state == LACI_VERIFY_PART ? LAC_LOG_WARNING : LAC_LOG_INFO, "%s", text);
 }
 
-static lac_status fail_unverified(const laci_verification *found, lac_error *err) {
+static lac_status fail_nothing_compared(const laci_verification *found, lac_error *err) {
   return laci_hint(err, LAC_HINT_UNVERIFIED,
                    laci_fail(err, LAC_UNSUPPORTED,
                              "not verified: no value of the network could be compared: %s; only "
@@ -78,9 +78,9 @@ static lac_status fail_unverified(const laci_verification *found, lac_error *err
 }
 
 /* Reports failures of the verification that say nothing about the reordering as "not verified". */
-static lac_status explain_failure(lac_status st, laci_verification *found, lac_error *err) {
+static lac_status set_unverified_reason(lac_status st, laci_verification *found, lac_error *err) {
   if (st == LAC_MEMORY_LIMIT) return laci_hint(err, LAC_HINT_VERIFY, st);
-  if (laci_status_ends_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;
+  if (laci_status_is_not_about_data(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;
   found->state = LACI_VERIFY_NOTHING;
   return laci_hint(err, LAC_HINT_UNVERIFIED, laci_fail_with_prefix(err, st, "not verified"));
 }
@@ -88,7 +88,7 @@ static lac_status explain_failure(lac_status st, laci_verification *found, lac_e
 lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                                lac_error *err) {
   laci_pruning_verification *v = &p->verification;
-  v->verified = !moves_any_channel(p->plan);
+  v->verified = !has_moved_channel(p->plan);
   if (v->verified) return LAC_OK;
   if (!options->verify) {
     v->found.state = LACI_VERIFY_NOTHING;
@@ -99,13 +99,13 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
   double start = laci_clock_seconds();
   laci_verify_options how = {.seed = options->search.seed,
                              .tolerance = 1e-9,
-                             .engine = laci_verify_engine_of(options->engine),
+                             .engine = laci_verify_engine_by_name(options->engine),
                              .budget = options->budget};
   lac_status st = laci_verify(p->analysis->graph, &p->plan->orders, &how, pool, &v->found, err);
   v->seconds = laci_clock_seconds() - start;
-  if (st) return explain_failure(st, &v->found, err);
+  if (st) return set_unverified_reason(st, &v->found, err);
   v->verified = v->found.state == LACI_VERIFY_ALL;
-  if (v->found.state == LACI_VERIFY_NOTHING) return fail_unverified(&v->found, err);
+  if (v->found.state == LACI_VERIFY_NOTHING) return fail_nothing_compared(&v->found, err);
   log_found(v);
   return LAC_OK;
 }

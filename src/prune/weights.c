@@ -39,7 +39,8 @@ lac_status laci_copy_reordered_bytes(const laci_plan *plan, int stored, uint8_t 
 }
 
 /* Does laci_copy_reordered_bytes, but also copies a tensor that the order does not change. */
-static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes, lac_error *err) {
+static lac_status copy_bytes_in_order(const laci_plan *plan, int stored, uint8_t **bytes,
+                                      lac_error *err) {
   const laci_graph *graph = plan->analysis->graph;
   const laci_stored *from = &graph->stored[stored];
   laci_acquired_bytes held;
@@ -59,21 +60,21 @@ static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
 
 /* Stores `take` in memory, as *kept, or writes it to the temporary file and frees it. Owns `take`
  * even on failure. */
-static lac_status keep_or_spill_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
-                                      uint8_t **kept, lac_error *err) {
+static lac_status store_or_spill_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
+                                       uint8_t **kept, lac_error *err) {
   const uint8_t *view;
   *kept = take;
   if (!spill) return LAC_OK;
-  lac_status st = laci_spill_write(spill, name, take, n, &view, err);
+  lac_status st = laci_spill_append(spill, name, take, n, &view, err);
   laci_free(take);
   *kept = st ? NULL : (uint8_t *)(uintptr_t)view;
   return st;
 }
 
-static lac_status keep_weight(laci_pruning *p, int stored, uint8_t *take, lac_error *err) {
+static lac_status store_new_weight(laci_pruning *p, int stored, uint8_t *take, lac_error *err) {
   const laci_stored *from = &p->analysis->graph->stored[stored];
-  return keep_or_spill_bytes(p->weights_spill, from->name, take, from->size_bytes,
-                             &p->weights[stored], err);
+  return store_or_spill_bytes(p->weights_spill, from->name, take, from->size_bytes,
+                              &p->weights[stored], err);
 }
 
 lac_status laci_reorder_scores(const laci_pruning *p, int stored, laci_weight_view *view,
@@ -93,8 +94,8 @@ lac_status laci_reorder_scores(const laci_pruning *p, int stored, laci_weight_vi
 
 /* Reorders scales of blocks into `moved`. They have all axes of the weight, shorter along the axis
  * of the blocks, which is never reordered. */
-static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *orders,
-                           laci_weight_view *view, double *moved) {
+static bool reorder_block_scales(const laci_shape *weight, const laci_value_orders *orders,
+                                 laci_weight_view *view, double *moved) {
   laci_shape shape = *weight;
   for (int axis = 0; axis < shape.rank; axis++) {
     if (shape.dims[axis] == view->scale_size &&
@@ -116,10 +117,10 @@ static bool reorder_blocks(const laci_shape *weight, const laci_value_orders *or
 
 /* Reorders the view's scales and zero points into `moved`, and points the view there; leaves the
  * view unchanged where they do not move. False: failure. */
-static bool reorder_scales(const laci_stored *stored, const laci_value_orders *orders,
-                           laci_weight_view *view, double *moved) {
+static bool reorder_view_scales(const laci_stored *stored, const laci_value_orders *orders,
+                                laci_weight_view *view, double *moved) {
   if (view->n_scales < 2) return true;
-  if (view->scale_block) return reorder_blocks(&stored->shape, orders, view, moved);
+  if (view->scale_block) return reorder_block_scales(&stored->shape, orders, view, moved);
   for (int i = 0; i < orders->n; i++) {
     const laci_axis_order *order = &orders->items[i];
     int axis = order->axes[0];
@@ -150,28 +151,28 @@ bool laci_reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_we
   /* One block of memory has the scales of the view, those of the grid, and the grid itself. */
   *memory =
       laci_alloc(own + grids + sizeof(laci_weight_grid) / sizeof **memory + 1, sizeof **memory);
-  if (!*memory || !reorder_scales(stored, orders, view, *memory)) return false;
+  if (!*memory || !reorder_view_scales(stored, orders, view, *memory)) return false;
   if (!view->grid) return true;
   laci_weight_grid *grid = (laci_weight_grid *)(void *)(*memory + own + grids);
   *grid = *view->grid;
   view->grid = grid;
-  return reorder_scales(stored, orders, &grid->to, *memory + own);
+  return reorder_view_scales(stored, orders, &grid->to, *memory + own);
 }
 
-static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, int64_t count,
-                            lac_error *err) {
+static lac_status store_mask(laci_pruning *p, int stored, const uint8_t *mask, int64_t count,
+                             lac_error *err) {
   uint8_t *bits = laci_alloc((size_t)(count + 7) / 8, 1);
   if (!bits) return laci_fail_memory(err, "the masks");
   for (int64_t e = 0; e < count; e++) bits[e / 8] |= (uint8_t)((mask[e] & 1) << (e % 8));
   laci_pruned_mask made = {.stored = stored, .count = count, .spilled = p->masks_spill != NULL};
-  lac_status st = keep_or_spill_bytes(p->masks_spill, p->analysis->graph->stored[stored].name, bits,
-                                      (size_t)(count + 7) / 8, &made.bits, err);
+  lac_status st = store_or_spill_bytes(p->masks_spill, p->analysis->graph->stored[stored].name,
+                                       bits, (size_t)(count + 7) / 8, &made.bits, err);
   if (!st) p->masks[p->n_masks++] = made;
   return st;
 }
 
-static lac_status record_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
-                               lac_error *err) {
+static lac_status record_layer_measurement(laci_pruning *p, int l,
+                                           const laci_weight_measurement *found, lac_error *err) {
   const laci_mask_stats *stats = &found->stats;
   laci_pruned_layer *out = &p->layers[l];
   out->pruned = out->is_pruned = out->measured = true;
@@ -180,7 +181,7 @@ static lac_status record_layer(laci_pruning *p, int l, const laci_weight_measure
   out->holds_pattern = stats->holds_pattern;
   out->holds_rows = found->holds_rows;
   out->kept = stats->total;
-  return laci_pruning_note_few_nonzeros(p, l, err);
+  return laci_pruning_set_reason_few_nonzeros(p, l, err);
 }
 
 /* Measures a masked weight, and checks instead of assuming that it satisfies the mask rule. */
@@ -195,7 +196,7 @@ static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *
 static lac_status record_masked_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
                                       const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
-  lac_status st = record_layer(p, l, found, err);
+  lac_status st = record_layer_measurement(p, l, found, err);
   for (int other = 0; other < p->analysis->n_layers && !st; other++) {
     const laci_layer *layer = &p->analysis->layers[other];
     if (layer->stored != stored || other == l) continue;
@@ -207,7 +208,7 @@ static lac_status record_masked_layer(laci_pruning *p, int l, const laci_weight_
     view.bytes = bytes;
     view.bytes_from = NULL;
     st = measure_weight(p, &view, pool, &seen, err);
-    if (!st) st = record_layer(p, other, &seen, err);
+    if (!st) st = record_layer_measurement(p, other, &seen, err);
     laci_free(scales);
   }
   return st;
@@ -218,8 +219,8 @@ lac_status laci_rescale_gain(const laci_stored *v, int axis, const uint8_t *befo
   int64_t n = v->shape.dims[axis];
   double *norms = laci_alloc(2 * (size_t)n, sizeof *norms);
   if (!norms) return laci_fail_memory(err, v->name);
-  laci_compute_norms_along(v, before, axis, norms);
-  laci_compute_norms_along(v, after, axis, norms + n);
+  laci_compute_norms_along_axis(v, before, axis, norms);
+  laci_compute_norms_along_axis(v, after, axis, norms + n);
   for (int64_t k = 0; k < n; k++) gain[k] *= norms[n + k] / norms[k];
   laci_free(norms);
   return LAC_OK;
@@ -227,7 +228,7 @@ lac_status laci_rescale_gain(const laci_stored *v, int axis, const uint8_t *befo
 
 /* For a weight g * v / |v| whose v has been masked, scales g by the change of the norm, so that
  * kept elements keep their values up to rounding. */
-static lac_status rescale_norm_gain(laci_pruning *p, const laci_layer *layer, lac_error *err) {
+static lac_status rescale_gain_of_layer(laci_pruning *p, const laci_layer *layer, lac_error *err) {
   if (layer->gain < 0) return LAC_OK;
   const laci_stored *v = &p->analysis->graph->stored[layer->stored];
   const laci_stored *g = &p->analysis->graph->stored[layer->gain];
@@ -235,16 +236,16 @@ static lac_status rescale_norm_gain(laci_pruning *p, const laci_layer *layer, la
   uint8_t *old_v = NULL, *new_g = NULL;
   double *gain = laci_alloc((size_t)n, sizeof *gain);
   lac_status st = gain ? LAC_OK : laci_fail_memory(err, g->name);
-  if (!st) st = copy_bytes(p->plan, layer->stored, &old_v, err);
-  if (!st) st = copy_bytes(p->plan, layer->gain, &new_g, err);
+  if (!st) st = copy_bytes_in_order(p->plan, layer->stored, &old_v, err);
+  if (!st) st = copy_bytes_in_order(p->plan, layer->gain, &new_g, err);
   if (!st) {
-    laci_read_f(g->dtype, new_g, 0, n, gain);
+    laci_read_f64(g->dtype, new_g, 0, n, gain);
     st = laci_rescale_gain(v, layer->gain_axis, old_v, p->weights[layer->stored], gain, err);
   }
   if (!st) {
-    laci_write_f(g->dtype, gain, n, new_g);
+    laci_write_f64(g->dtype, gain, n, new_g);
     if (!p->weights_spill) laci_free(p->weights[layer->gain]);
-    st = keep_weight(p, layer->gain, new_g, err);
+    st = store_new_weight(p, layer->gain, new_g, err);
     new_g = NULL;
   }
   laci_free(gain);
@@ -260,7 +261,7 @@ typedef struct masked_weight {
   double *scales;        /* of the view; NULL: the layer's own */
 } masked_weight;
 
-static void clear_masked(masked_weight *w) {
+static void masked_weight_clear(masked_weight *w) {
   laci_free(w->scales);
   laci_free(w->mask);
   laci_free(w->bytes);
@@ -268,13 +269,13 @@ static void clear_masked(masked_weight *w) {
 }
 
 /* Copies and masks a layer's weight. keeps: the weight's present zeros are the mask. */
-static lac_status make_masked(const laci_pruning *p, int l, bool keeps, laci_pool *pool,
-                              masked_weight *made, lac_error *err) {
+static lac_status make_masked_weight(const laci_pruning *p, int l, bool keeps, laci_pool *pool,
+                                     masked_weight *made, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
   float *scores = NULL;
   *made = (masked_weight){.view = layer->view};
-  lac_status st = copy_bytes(p->plan, layer->stored, &made->bytes, err);
+  lac_status st = copy_bytes_in_order(p->plan, layer->stored, &made->bytes, err);
   if (!st) made->mask = laci_alloc((size_t)laci_shape_count(&stored->shape), 1);
   if (!st && (!made->mask || !laci_reorder_scales(p->plan, layer, &made->view, &made->scales)))
     st = laci_fail_memory(err, stored->name);
@@ -286,17 +287,17 @@ static lac_status make_masked(const laci_pruning *p, int l, bool keeps, laci_poo
   if (!st) laci_mask_apply(&made->view, made->mask, made->bytes);
   made->view.score = NULL;
   laci_free(scores);
-  if (st) clear_masked(made);
+  if (st) masked_weight_clear(made);
   return st;
 }
 
 lac_status laci_pruning_copy_masked(const laci_pruning *p, int l, laci_pool *pool, uint8_t **bytes,
                                     lac_error *err) {
   masked_weight made;
-  lac_status st = make_masked(p, l, false, pool, &made, err);
+  lac_status st = make_masked_weight(p, l, false, pool, &made, err);
   *bytes = made.bytes;
   made.bytes = NULL;
-  clear_masked(&made);
+  masked_weight_clear(&made);
   return st;
 }
 
@@ -306,22 +307,22 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
   masked_weight made;
   laci_weight_measurement found;
-  lac_status st = make_masked(p, l, keeps, pool, &made, err);
+  lac_status st = make_masked_weight(p, l, keeps, pool, &made, err);
   if (st) return st;
   st = measure_weight(p, &made.view, pool, &found, err);
   if (!st) st = record_masked_layer(p, l, &found, made.bytes, pool, err);
   if (!st) {
-    st = keep_weight(p, layer->stored, made.bytes, err);
+    st = store_new_weight(p, layer->stored, made.bytes, err);
     made.bytes = NULL;
   }
-  if (!st) st = keep_mask(p, layer->stored, made.mask, laci_shape_count(&stored->shape), err);
-  if (!st) st = rescale_norm_gain(p, layer, err);
-  clear_masked(&made);
+  if (!st) st = store_mask(p, layer->stored, made.mask, laci_shape_count(&stored->shape), err);
+  if (!st) st = rescale_gain_of_layer(p, layer, err);
+  masked_weight_clear(&made);
   return st;
 }
 
-lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, uint8_t *take,
-                                   laci_pool *pool, lac_error *err) {
+lac_status laci_pruning_set_masked_weight(laci_pruning *p, int l, const uint8_t *mask,
+                                          uint8_t *take, laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
   uint8_t **bytes = &p->weights[layer->stored];
@@ -341,7 +342,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   }
   view.bytes = take;
   if (!st) st = measure_weight(p, &view, pool, &found, err);
-  if (!st) st = keep_mask(p, layer->stored, mask, laci_shape_count(&stored->shape), err);
+  if (!st) st = store_mask(p, layer->stored, mask, laci_shape_count(&stored->shape), err);
   laci_free(scales);
   laci_free(masked);
   if (st) return st;
@@ -353,7 +354,8 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   return LAC_OK;
 }
 
-bool laci_pruning_keeps_zeros(const laci_pruning *p, const laci_prune_options *options, int l) {
+bool laci_pruning_keeps_mask_of_layer(const laci_pruning *p, const laci_prune_options *options,
+                                      int l) {
   const bool optional = options->calibration && options->calibration->must_gain;
   return (options->keep_pruned || optional) && p->layers[l].was_pruned;
 }
@@ -364,12 +366,12 @@ static bool is_masked_now(const laci_pruning *p, const laci_prune_options *optio
   if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
     return false;
   if (p->left_dense && p->left_dense[l]) return false;
-  return !options->calibration || laci_pruning_keeps_zeros(p, options, l);
+  return !options->calibration || laci_pruning_keeps_mask_of_layer(p, options, l);
 }
 
 /* Reorders the stored tensors that get no mask. */
-static lac_status reorder_others(laci_pruning *p, const laci_prune_options *options,
-                                 lac_error *err) {
+static lac_status reorder_unmasked_tensors(laci_pruning *p, const laci_prune_options *options,
+                                           lac_error *err) {
   const laci_analysis *a = p->analysis;
   bool *masked = laci_alloc((size_t)a->graph->n_stored, sizeof *masked);
   lac_status st = masked ? LAC_OK : laci_fail_memory(err, "the new weights");
@@ -380,7 +382,7 @@ static lac_status reorder_others(laci_pruning *p, const laci_prune_options *opti
     uint8_t *bytes = NULL;
     if (masked[s]) continue;
     st = laci_copy_reordered_bytes(p->plan, s, &bytes, err);
-    if (!st && bytes) st = keep_weight(p, s, bytes, err);
+    if (!st && bytes) st = store_new_weight(p, s, bytes, err);
   }
   laci_free(masked);
   return st;
@@ -394,10 +396,10 @@ lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *
   if (!p->weights) return laci_fail_memory(err, "the new weights");
   if (options->spill) st = laci_spill_create(NULL, &p->weights_spill, err);
   if (!st && options->spill) st = laci_spill_create(NULL, &p->masks_spill, err);
-  if (!st) st = reorder_others(p, options, err);
+  if (!st) st = reorder_unmasked_tensors(p, options, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     if (!is_masked_now(p, options, l) || p->layers[l].pruned) continue;
-    st = mask_layer(p, l, laci_pruning_keeps_zeros(p, options, l), pool, err);
+    st = mask_layer(p, l, laci_pruning_keeps_mask_of_layer(p, options, l), pool, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   return st;

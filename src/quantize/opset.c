@@ -14,7 +14,7 @@ enum { FIRST_CONVERTED = 11 };
 
 /* Returns the attribute of the node that is an input from opset 13 on; NULL: the operator has none.
  * */
-static const char *moved_attribute(const laci_node *node) {
+static const char *attribute_moved_to_input(const laci_node *node) {
   static const struct {
     const char *type, *attribute;
   } moved[] = {
@@ -31,31 +31,31 @@ static bool is_softmax(const laci_node *node) {
 
 /* Is the softmax over the last axis? Before opset 13, it was over its axis and all axes after it.
  * */
-static bool is_over_last_axis(const laci_graph *graph, const laci_node *node) {
+static bool is_softmax_over_last_axis(const laci_graph *graph, const laci_node *node) {
   const int rank = graph->values[node->inputs[0]].type.shape.rank;
   const int64_t axis = laci_node_int(node, "axis", 1);
   return rank > 0 && (axis == -1 || axis == rank - 1);
 }
 
-static bool is_older(const laci_node *node) {
+static bool is_of_older_opset(const laci_node *node) {
   return node->version > 0 && node->version < LACI_QUANTIZE_OPSET && !node->domain[0];
 }
 
 lac_status laci_quantize_check_opset(const laci_graph *graph, lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    if (!is_older(node)) continue;
+    if (!is_of_older_opset(node)) continue;
     if (node->version < FIRST_CONVERTED)
       return laci_fail(err, LAC_UNSUPPORTED,
                        "opset %d of ai.onnx has no DequantizeLinear with a scale for each channel; "
                        "wanted %d or later, of which those before %d are converted",
                        node->version, FIRST_CONVERTED, LACI_QUANTIZE_OPSET);
-    if (is_softmax(node) && !is_over_last_axis(graph, node))
+    if (is_softmax(node) && !is_softmax_over_last_axis(graph, node))
       return laci_fail(err, LAC_UNSUPPORTED,
                        "%s (%s) of opset %d is not over the last axis, and is not converted to "
                        "opset %d",
                        node->name, node->type, node->version, LACI_QUANTIZE_OPSET);
-    if (node->body > 0 && moved_attribute(node))
+    if (node->body > 0 && attribute_moved_to_input(node))
       return laci_fail(err, LAC_UNSUPPORTED,
                        "%s (%s) of opset %d is in a body, and is not converted to opset %d",
                        node->name, node->type, node->version, LACI_QUANTIZE_OPSET);
@@ -63,10 +63,10 @@ lac_status laci_quantize_check_opset(const laci_graph *graph, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status move_attribute(laci_quantizing *q, int at, const char *attribute,
-                                 lac_error *err) {
+static lac_status move_attribute_to_input(laci_quantizing *q, int at, const char *attribute,
+                                          lac_error *err) {
   const laci_node *node = &q->graph->nodes[at];
-  const char *output = laci_quantize_node_name(q, at);
+  const char *output = laci_quantize_edit_name_of_node(q, at);
   size_t n = 0;
   const int64_t *values = laci_node_ints(node, attribute, &n);
   /* Without the attribute, all axes of size 1 or equal parts are meant, in both opsets. */
@@ -76,7 +76,7 @@ static lac_status move_attribute(laci_quantizing *q, int at, const char *attribu
                      "%s (%s) of opset %d is in a function, and is not converted to opset %d",
                      node->name, node->type, node->version, LACI_QUANTIZE_OPSET);
   const laci_shape shape = {1, {(int64_t)n}};
-  const char *name = laci_edit_unique_name(q->edit, output, attribute);
+  const char *name = laci_edit_make_unique_name(q->edit, output, attribute);
   if (!name) return laci_fail_memory(err, output);
   lac_status st = laci_edit_add_tensor(q->edit, name, LAC_DTYPE_I64, &shape, values, err);
   if (!st) st = laci_edit_set_input(q->edit, output, 1, name, err);
@@ -88,14 +88,14 @@ lac_status laci_quantize_raise_opset(laci_quantizing *q, lac_error *err) {
   lac_status st = LAC_OK;
   for (int n = 0; n < q->graph->n_nodes && !st; n++) {
     const laci_node *node = &q->graph->nodes[n];
-    if (!is_older(node)) continue;
+    if (!is_of_older_opset(node)) continue;
     any = true;
-    const char *attribute = moved_attribute(node);
-    if (attribute) st = move_attribute(q, n, attribute, err);
+    const char *attribute = attribute_moved_to_input(node);
+    if (attribute) st = move_attribute_to_input(q, n, attribute, err);
     else if (laci_node_is(node, "Dropout") &&
-             laci_edit_is_computed(q->edit, laci_quantize_node_name(q, n)))
-      st = laci_edit_drop_attribute(q->edit, laci_quantize_node_name(q, n), "ratio", err);
+             laci_edit_is_computed(q->edit, laci_quantize_edit_name_of_node(q, n)))
+      st = laci_edit_drop_attribute(q->edit, laci_quantize_edit_name_of_node(q, n), "ratio", err);
   }
-  if (!st && any) laci_edit_set_opset(q->edit, LACI_QUANTIZE_OPSET);
+  if (!st && any) laci_edit_set_opset_version(q->edit, LACI_QUANTIZE_OPSET);
   return st;
 }

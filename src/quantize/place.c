@@ -27,19 +27,19 @@ static bool is_one_of(const laci_node *node, const char *const *names) {
   return false;
 }
 
-static int first_output(const laci_node *node) {
+static int find_first_output(const laci_node *node) {
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] >= 0) return node->outputs[i];
   }
   return -1;
 }
 
-const char *laci_quantize_node_name(const laci_quantizing *q, int node) {
+const char *laci_quantize_edit_name_of_node(const laci_quantizing *q, int node) {
   for (int l = 0; l < q->n_layers; l++) {
     const laci_quantize_layer *layer = &q->layers[l];
     if (layer->node == node && layer->norm >= 0 && !layer->reason) node = layer->norm;
   }
-  return q->graph->values[first_output(&q->graph->nodes[node])].name;
+  return q->graph->values[find_first_output(&q->graph->nodes[node])].name;
 }
 
 int laci_quantize_scale_owner(const laci_quantizing *q, int value) {
@@ -49,9 +49,9 @@ int laci_quantize_scale_owner(const laci_quantizing *q, int value) {
 
 /* ---- Which nodes and values may be changed ---- */
 
-static bool is_in_file(const laci_quantizing *q, int node) {
+static bool is_node_in_file(const laci_quantizing *q, int node) {
   const laci_node *n = &q->graph->nodes[node];
-  int value = first_output(n);
+  int value = find_first_output(n);
   return value >= 0 &&
          laci_edit_is_output_of(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
 }
@@ -74,19 +74,19 @@ static bool is_stored_constant(const laci_quantizing *q, int value) {
 
 /* Returns the only node that reads a value. -1: none or several do, or the value is a network
  * output. */
-static int only_reader(const laci_quantizing *q, int value) {
+static int find_only_reader(const laci_quantizing *q, int value) {
   const laci_value *v = &q->graph->values[value];
   if (v->is_output || v->n_readers != 1) return -1;
   const laci_node *node = &q->graph->nodes[v->readers[0]];
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
-  return n == 1 && is_in_file(q, v->readers[0]) ? v->readers[0] : -1;
+  return n == 1 && is_node_in_file(q, v->readers[0]) ? v->readers[0] : -1;
 }
 
 /* ---- Layers ---- */
 
-static int norm_after(const laci_quantizing *q, const laci_node *node) {
-  int reader = only_reader(q, node->outputs[0]);
+static int find_norm_after(const laci_quantizing *q, const laci_node *node) {
+  int reader = find_only_reader(q, node->outputs[0]);
   if (reader < 0 || !laci_node_is(node, "Conv")) return -1;
   const laci_node *norm = &q->graph->nodes[reader];
   bool ok = laci_node_is(norm, "BatchNormalization") && norm->n_inputs == 5 &&
@@ -97,22 +97,22 @@ static int norm_after(const laci_quantizing *q, const laci_node *node) {
 }
 
 /* Returns the number of output channels of all groups. */
-static int64_t channels_of(const laci_quantizing *q, const laci_quantize_layer *layer) {
+static int64_t count_output_channels(const laci_quantizing *q, const laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   const laci_shape *shape = &q->graph->values[node->inputs[layer->port]].type.shape;
   int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
   return shape->dims[layer->k_axis] * groups;
 }
 
-static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer) {
+static const char *find_quantizable_bias(const laci_quantizing *q, laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   int value = node->n_inputs > 2 ? node->inputs[2] : -1;
   bool is_gemm = laci_node_is(node, "Gemm");
   layer->bias = -1;
   if (value < 0) return NULL;
   const laci_shape *shape = &q->graph->values[value].type.shape;
-  bool fits =
-      is_stored_constant(q, value) && shape->rank == 1 && shape->dims[0] == channels_of(q, layer);
+  bool fits = is_stored_constant(q, value) && shape->rank == 1 &&
+              shape->dims[0] == count_output_channels(q, layer);
   if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
     fits = false; /* the bias is multiplied by a factor, so its integers cannot have the scale of
                      the products */
@@ -122,8 +122,8 @@ static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer
 }
 
 /* Returns why the weight cannot be quantized; NULL: it can. */
-static const char *judge_weight(const laci_quantizing *q, const laci_node *node,
-                                const laci_weight_axes *axes) {
+static const char *why_weight_not_quantizable(const laci_quantizing *q, const laci_node *node,
+                                              const laci_weight_axes *axes) {
   int value = node->inputs[axes->port];
   if (value < 0 || q->graph->values[value].stored < 0)
     return "its weight is computed, no stored tensor";
@@ -136,14 +136,14 @@ static const char *judge_weight(const laci_quantizing *q, const laci_node *node,
   return NULL;
 }
 
-static const char *judge_layer(laci_quantizing *q, laci_quantize_layer *layer) {
+static const char *check_layer_quantizable(laci_quantizing *q, laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   laci_weight_axes axes[2];
   int n = node->op->weights(q->graph, node, axes);
   const char *reason = "it has no stored weight";
-  if (!is_in_file(q, layer->node)) return "it is in a function of the file";
+  if (!is_node_in_file(q, layer->node)) return "it is in a function of the file";
   for (int i = 0; i < n; i++) {
-    const char *why = judge_weight(q, node, &axes[i]);
+    const char *why = why_weight_not_quantizable(q, node, &axes[i]);
     if (i == 0 || !why) reason = why;
     if (why) continue;
     layer->port = axes[i].port;
@@ -154,7 +154,7 @@ static const char *judge_layer(laci_quantizing *q, laci_quantize_layer *layer) {
   if (reason) return reason;
   if (!is_quantizable(q, node->inputs[layer->other]))
     return "its data are no f32 values of the main graph";
-  return set_bias(q, layer);
+  return find_quantizable_bias(q, layer);
 }
 
 void laci_quantize_find_layers(laci_quantizing *q) {
@@ -166,8 +166,8 @@ void laci_quantize_find_layers(laci_quantizing *q) {
     for (int i = 0; i < 2; i++) has_stored |= !is_quantizable(q, node->inputs[i]);
     laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1};
     if (!has_stored) continue; /* a product of two values: no weight */
-    layer.reason = judge_layer(q, &layer);
-    if (!layer.reason) layer.norm = norm_after(q, node);
+    layer.reason = check_layer_quantizable(q, &layer);
+    if (!layer.reason) layer.norm = find_norm_after(q, node);
     q->layers[q->n_layers++] = layer;
   }
 }
@@ -177,7 +177,7 @@ void laci_quantize_find_layers(laci_quantizing *q) {
 /* Returns the value after the activation that a runtime fuses into the node that computes `value`.
  */
 static int value_after_activation(const laci_quantizing *q, int value) {
-  int reader = only_reader(q, value);
+  int reader = find_only_reader(q, value);
   if (reader < 0) return value;
   const laci_node *node = &q->graph->nodes[reader];
   bool ends_it =
@@ -237,7 +237,7 @@ static void mark_values_between(laci_quantizing *q, bool *can) {
   memcpy(can, q->wanted, (size_t)graph->n_values);
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    if (!is_in_file(q, n)) continue;
+    if (!is_node_in_file(q, n)) continue;
     if (only_moves_elements(q, node)) can[node->outputs[0]] |= can[node->inputs[0]];
     if (!is_one_of(node, sums) || !are_inputs_quantizable(q, node, can)) continue;
     for (int i = 0; i < node->n_inputs; i++) q->wanted[node->inputs[i]] = true;
@@ -248,7 +248,7 @@ static void mark_values_between(laci_quantizing *q, bool *can) {
   }
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
-    if (!is_in_file(q, n) || !only_moves_elements(q, node)) continue;
+    if (!is_node_in_file(q, n) || !only_moves_elements(q, node)) continue;
     int from = node->inputs[0], to = node->outputs[0];
     if (!q->wanted[to] || !can[from]) continue;
     q->wanted[from] = q->reads[n] = true;
@@ -262,7 +262,7 @@ void laci_quantize_mark_values(laci_quantizing *q, bool *scratch) {
   mark_values_between(q, scratch);
 }
 
-const char *laci_quantize_why_nothing(const laci_quantizing *q) {
+const char *laci_quantize_why_no_layer(const laci_quantizing *q) {
   const char *first = "it has no Conv, ConvTranspose, Gemm or MatMul with a stored weight";
   for (int l = 0; l < q->n_layers; l++) {
     if (!q->layers[l].reason) return NULL;
@@ -271,7 +271,7 @@ const char *laci_quantize_why_nothing(const laci_quantizing *q) {
   return first;
 }
 
-void laci_quantize_exclude_unscaled(laci_quantizing *q) {
+void laci_quantize_exclude_layers_without_scale(laci_quantizing *q) {
   for (int v = 0; v < q->graph->n_values; v++) {
     if (q->wanted[v] && !(q->quantizers[laci_quantize_scale_owner(q, v)].scale > 0))
       q->wanted[v] = false;

@@ -17,7 +17,7 @@ enum { BATCH = 32 };
 
 /* ---- Checks ---- */
 
-static lac_status check_graph(const laci_graph *graph, lac_error *err) {
+static lac_status check_graph_is_float(const laci_graph *graph, lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     bool is_quantized = laci_node_is(node, "QuantizeLinear") ||
@@ -31,7 +31,7 @@ static lac_status check_graph(const laci_graph *graph, lac_error *err) {
   return laci_quantize_check_opset(graph, err);
 }
 
-static void close_quantizing(laci_quantizing *q) {
+static void quantizing_clear(laci_quantizing *q) {
   laci_free(q->layers);
   laci_free(q->wanted);
   laci_free(q->for_all);
@@ -40,7 +40,7 @@ static void close_quantizing(laci_quantizing *q) {
   laci_free(q->quantizers);
 }
 
-static lac_status open_quantizing(laci_quantizing *q, lac_error *err) {
+static lac_status quantizing_init(laci_quantizing *q, lac_error *err) {
   size_t n_values = (size_t)q->graph->n_values + 1, n_nodes = (size_t)q->graph->n_nodes + 1;
   q->layers = laci_alloc(n_nodes, sizeof *q->layers);
   q->wanted = laci_alloc(n_values, sizeof *q->wanted);
@@ -51,7 +51,7 @@ static lac_status open_quantizing(laci_quantizing *q, lac_error *err) {
   bool ok = q->layers && q->wanted && q->for_all && q->like && q->reads && q->quantizers;
   if (!ok) return laci_fail_memory(err, "the quantized network");
   laci_quantize_find_layers(q);
-  const char *why = laci_quantize_why_nothing(q);
+  const char *why = laci_quantize_why_no_layer(q);
   if (!why) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "no layer can be quantized: %s%s",
                    q->n_layers > 0 ? "of the first, " : "", why);
@@ -59,10 +59,10 @@ static lac_status open_quantizing(laci_quantizing *q, lac_error *err) {
 
 lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, lac_error *err) {
   laci_quantizing q = {.graph = graph};
-  lac_status st = check_graph(graph, err);
+  lac_status st = check_graph_is_float(graph, err);
   if (!st) st = laci_onnx_edit_begin(file, &q.edit, err);
-  if (!st) st = open_quantizing(&q, err);
-  close_quantizing(&q);
+  if (!st) st = quantizing_init(&q, err);
+  quantizing_clear(&q);
   laci_onnx_edit_undo(q.edit);
   return st;
 }
@@ -72,7 +72,7 @@ lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, lac_err
 static lac_status cut_samples(laci_quantizing *q, const laci_graph *graph,
                               laci_calibration_cut *cut, lac_error *err) {
   const laci_calibration_samples *samples = q->how->samples;
-  const int64_t fixed = laci_calibration_fixed_batch(graph, samples);
+  const int64_t fixed = laci_calibration_required_batch(graph, samples);
   int64_t held = samples->held_back, most = held > 0 && held < BATCH ? held : BATCH;
   lac_status st =
       laci_calibration_cut_samples(samples->count, most, fixed > 0 ? fixed : 0, cut, err);
@@ -105,7 +105,7 @@ static lac_status measure_ranges(laci_quantizing *q, const laci_weighted_graph *
   for (int k = 0; k < n && !st; k++) {
     const char *name = laci_arena_text(&q->out->arena, q->graph->values[values[k]].name);
     laci_affine *to = &q->quantizers[values[k]];
-    *to = laci_range_affine(&ranges[k], q->how->rule, q->how->is_signed);
+    *to = laci_range_choose_affine(&ranges[k], q->how->rule, q->how->is_signed);
     if (!(to->scale >= FLT_MIN)) to->scale = 0;
     if (!name) st = laci_fail_memory(err, "ranges of values");
     if (st || !(to->scale > 0)) {
@@ -124,7 +124,7 @@ static lac_status measure_ranges(laci_quantizing *q, const laci_weighted_graph *
 
 /* ---- The result ---- */
 
-static lac_status report_layers(laci_quantizing *q, lac_error *err) {
+static lac_status describe_quantized_layers(laci_quantizing *q, lac_error *err) {
   laci_quantization *out = q->out;
   out->layers = laci_arena_alloc(&out->arena, (size_t)q->n_layers + 1, sizeof *out->layers);
   bool ok = out->layers != NULL;
@@ -148,7 +148,8 @@ static lac_status report_layers(laci_quantizing *q, lac_error *err) {
 
 /* Lists, for the stored tensors of the new graph, the changed bytes that `from` has for tensors of
  * the same name. */
-static const uint8_t **match_weights(const laci_weighted_graph *from, const laci_graph *graph) {
+static const uint8_t **match_weights_by_name(const laci_weighted_graph *from,
+                                             const laci_graph *graph) {
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
   for (int s = 0; weights && s < graph->n_stored; s++) {
     int value = laci_graph_find_value(from->graph, graph->stored[s].name);
@@ -160,8 +161,8 @@ static const uint8_t **match_weights(const laci_weighted_graph *from, const laci
   return weights;
 }
 
-static lac_status compare_outputs(laci_quantizing *q, const laci_weighted_graph *from,
-                                  const laci_calibration_cut *cut, lac_error *err) {
+static lac_status compare_with_float_network(laci_quantizing *q, const laci_weighted_graph *from,
+                                             const laci_calibration_cut *cut, lac_error *err) {
   bool all = cut->n_fitted == cut->n_batches;
   const laci_compare_options how = {
       .first = all ? 0 : cut->n_fitted * cut->batch,
@@ -169,7 +170,7 @@ static lac_status compare_outputs(laci_quantizing *q, const laci_weighted_graph 
       .batch = cut->batch,
       .pool = q->how->pool,
       .budget = q->how->budget};
-  const uint8_t **weights = match_weights(from, q->out->graph);
+  const uint8_t **weights = match_weights_by_name(from, q->out->graph);
   if (!weights) return laci_fail_memory(err, "the quantized network");
   const laci_weighted_graph to = {q->out->graph, weights};
   lac_error why = {0};
@@ -190,13 +191,13 @@ static lac_status compare_outputs(laci_quantizing *q, const laci_weighted_graph 
   return st;
 }
 
-static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, laci_onnx *file,
-                           lac_error *err) {
+static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_graph *from,
+                                       laci_onnx *file, lac_error *err) {
   laci_calibration_cut cut;
-  lac_status st = check_graph(q->graph, err);
+  lac_status st = check_graph_is_float(q->graph, err);
   if (!st) st = laci_onnx_edit_begin(file, &q->out->edit, err);
   q->edit = q->out->edit;
-  if (!st) st = open_quantizing(q, err);
+  if (!st) st = quantizing_init(q, err);
   if (!st) {
     bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
     if (!scratch) st = laci_fail_memory(err, "the quantized network");
@@ -208,12 +209,12 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   if (st) return st;
   q->out->n_fitted = cut.n_fitted * cut.batch;
   q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
-  laci_quantize_exclude_unscaled(q);
-  st = report_layers(q, err);
+  laci_quantize_exclude_layers_without_scale(q);
+  st = describe_quantized_layers(q, err);
   if (!st) st = laci_quantize_write(q, err);
   if (!st) st = laci_quantize_raise_opset(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
-  return st ? st : compare_outputs(q, from, &cut, err);
+  return st ? st : compare_with_float_network(q, from, &cut, err);
 }
 
 lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
@@ -223,8 +224,8 @@ lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
   laci_quantization *out = laci_alloc(1, sizeof *out);
   if (!out) return laci_fail_memory(err, "the quantized network");
   laci_quantizing q = {.graph = from->graph, .weights = from->weights, .how = options, .out = out};
-  lac_status st = quantize(&q, from, file, err);
-  close_quantizing(&q);
+  lac_status st = quantize_and_compare(&q, from, file, err);
+  quantizing_clear(&q);
   if (st) {
     laci_quantization_destroy(out);
     return st;

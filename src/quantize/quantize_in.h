@@ -43,13 +43,13 @@ void laci_quantize_find_layers(laci_quantizing *q);
 /** Fills q->wanted, q->for_all, q->like and q->reads; scratch: [n_values]. */
 void laci_quantize_mark_values(laci_quantizing *q, bool *scratch);
 /** Returns the first layer's reason if no layer can be quantized, else NULL. */
-const char *laci_quantize_why_nothing(const laci_quantizing *q);
+const char *laci_quantize_why_no_layer(const laci_quantizing *q);
 /** Call it after the ranges are measured. Layers whose input data have no scale get a reason to
  * stay in floats. */
-void laci_quantize_exclude_unscaled(laci_quantizing *q);
+void laci_quantize_exclude_layers_without_scale(laci_quantizing *q);
 /** Returns the output name by which functions of onnx/edit.h identify a node: its first output's,
  * or that of the norm that is folded into it. */
-const char *laci_quantize_node_name(const laci_quantizing *q, int node);
+const char *laci_quantize_edit_name_of_node(const laci_quantizing *q, int node);
 /** Returns the value whose scale `value` uses. */
 int laci_quantize_scale_owner(const laci_quantizing *q, int value);
 

@@ -26,7 +26,7 @@ typedef struct weight_quantizer {
   double *largest;       /* [n_channels] largest magnitude of the channel */
 } weight_quantizer;
 
-static const float *floats_of(const laci_quantizing *q, int value) {
+static const float *find_stored_floats(const laci_quantizing *q, int value) {
   int stored = q->graph->values[value].stored;
   const uint8_t *bytes = q->weights ? q->weights[stored] : NULL;
   return (const float *)(const void *)(bytes ? bytes : q->graph->stored[stored].bytes);
@@ -38,28 +38,29 @@ static float read_float(const float *from, int64_t at) {
   return x;
 }
 
-static int64_t channel_of(const weight_quantizer *w, int64_t at) {
+static int64_t channel_of_element(const weight_quantizer *w, int64_t at) {
   return at / w->inner % w->n_channels;
 }
 
-static double weight_at(const weight_quantizer *w, int64_t at) {
+static double read_weight_with_norm(const weight_quantizer *w, int64_t at) {
   double x = (double)read_float(w->weight, at);
-  return w->layer->norm >= 0 ? x * w->factor[channel_of(w, at)] : x;
+  return w->layer->norm >= 0 ? x * w->factor[channel_of_element(w, at)] : x;
 }
 
 /* Computes each channel's factor, bias and largest magnitude, before rounding. */
-static void read_channels(weight_quantizer *w) {
+static void compute_channel_factors(weight_quantizer *w) {
   const laci_quantizing *q = w->q;
   const laci_node *norm = w->layer->norm >= 0 ? &q->graph->nodes[w->layer->norm] : NULL;
   double epsilon = norm ? (double)laci_node_float(norm, "epsilon", 1e-5f) : 0;
   for (int64_t k = 0; k < w->n_bias; k++) {
     w->factor[k] = 1;
-    w->bias[k] = w->layer->bias >= 0 ? (double)read_float(floats_of(q, w->layer->bias), k) : 0;
+    w->bias[k] =
+        w->layer->bias >= 0 ? (double)read_float(find_stored_floats(q, w->layer->bias), k) : 0;
     if (!norm) continue;
-    double gain = (double)read_float(floats_of(q, norm->inputs[1]), k);
-    double shift = (double)read_float(floats_of(q, norm->inputs[2]), k);
-    double mean = (double)read_float(floats_of(q, norm->inputs[3]), k);
-    double variance = (double)read_float(floats_of(q, norm->inputs[4]), k);
+    double gain = (double)read_float(find_stored_floats(q, norm->inputs[1]), k);
+    double shift = (double)read_float(find_stored_floats(q, norm->inputs[2]), k);
+    double mean = (double)read_float(find_stored_floats(q, norm->inputs[3]), k);
+    double variance = (double)read_float(find_stored_floats(q, norm->inputs[4]), k);
     w->factor[k] = gain / sqrt(variance + epsilon);
     w->bias[k] = (w->bias[k] - mean) * w->factor[k] + shift;
   }
@@ -68,11 +69,11 @@ static void read_channels(weight_quantizer *w) {
 static lac_status measure_largest_weights(weight_quantizer *w, lac_error *err) {
   const laci_node *node = &w->q->graph->nodes[w->layer->node];
   for (int64_t at = 0; at < w->n; at++) {
-    double x = fabs(weight_at(w, at));
+    double x = fabs(read_weight_with_norm(w, at));
     if (!(x <= (double)FLT_MAX))
       return laci_fail(err, LAC_BAD_VALUE, "%s: its weight is not finite at element %lld",
                        node->name, (long long)at);
-    double *largest = &w->largest[channel_of(w, at)];
+    double *largest = &w->largest[channel_of_element(w, at)];
     if (x > *largest) *largest = x;
   }
   for (int64_t k = 0; k < w->n_bias; k++) {
@@ -106,9 +107,9 @@ static void choose_scales(const weight_quantizer *w, float data_scale, float *sc
 static double round_weights(const weight_quantizer *w, const float *scales, int8_t *to) {
   double wrong = 0, energy = 0;
   for (int64_t at = 0; at < w->n; at++) {
-    double x = weight_at(w, at), scale = (double)scales[channel_of(w, at)];
+    double x = read_weight_with_norm(w, at), scale = (double)scales[channel_of_element(w, at)];
     double q = rint(x / scale);
-    to[at] = (int8_t)laci_int_within(q, -INT8_MAX, INT8_MAX);
+    to[at] = (int8_t)laci_clamp_to_range(q, -INT8_MAX, INT8_MAX);
     q = to[at];
     wrong += (x - q * scale) * (x - q * scale);
     energy += x * x;
@@ -120,17 +121,17 @@ static void round_bias(const weight_quantizer *w, float data_scale, laci_quantiz
   for (int64_t k = 0; k < w->n_bias; k++) {
     out->bias_scales[k] = data_scale * out->scales[k % w->n_channels];
     double q = rint(w->bias[k] / (double)out->bias_scales[k]);
-    out->bias[k] = (int32_t)laci_int_within(q, INT32_MIN, INT32_MAX);
+    out->bias[k] = (int32_t)laci_clamp_to_range(q, INT32_MIN, INT32_MAX);
   }
 }
 
-static void open_weight_quantizer(const laci_quantizing *q, const laci_quantize_layer *layer,
+static void weight_quantizer_init(const laci_quantizing *q, const laci_quantize_layer *layer,
                                   weight_quantizer *w) {
   const laci_node *node = &q->graph->nodes[layer->node];
   int value = node->inputs[layer->port];
   const laci_shape *shape = &q->graph->values[value].type.shape;
   int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
-  *w = (weight_quantizer){.q = q, .layer = layer, .weight = floats_of(q, value)};
+  *w = (weight_quantizer){.q = q, .layer = layer, .weight = find_stored_floats(q, value)};
   w->n = laci_shape_count(shape);
   w->inner = laci_shape_count_range(shape, layer->k_axis + 1, shape->rank);
   w->n_channels = shape->dims[layer->k_axis];
@@ -144,7 +145,7 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
   const laci_node *node = &q->graph->nodes[layer->node];
   int data = laci_quantize_scale_owner(q, node->inputs[layer->other]);
   float data_scale = q->quantizers[data].scale;
-  open_weight_quantizer(q, layer, &w);
+  weight_quantizer_init(q, layer, &w);
   bool has_bias = layer->bias >= 0 || layer->norm >= 0;
   *out = (laci_quantized_weight){.n_channels = w.n_channels, .n_bias = has_bias ? w.n_bias : 0};
   w.factor = laci_alloc((size_t)w.n_bias, sizeof *w.factor);
@@ -157,7 +158,7 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
   bool ok = w.factor && w.bias && w.largest && out->weight && out->scales && out->bias_scales &&
             (out->bias || !has_bias);
   lac_status st = ok ? LAC_OK : laci_fail_memory(err, node->name);
-  if (!st) read_channels(&w);
+  if (!st) compute_channel_factors(&w);
   if (!st) st = measure_largest_weights(&w, err);
   if (!st) choose_scales(&w, data_scale, out->scales);
   if (!st) report->weight_error = round_weights(&w, out->scales, out->weight);

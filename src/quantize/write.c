@@ -10,32 +10,33 @@ typedef struct names {
   const char *scale, *zero, *integers, *floats;
 } names;
 
-static lac_status no_memory(lac_error *err) {
+static lac_status fail_no_memory(lac_error *err) {
   return laci_fail_memory(err, "the quantized network");
 }
 
 /* ---- Values ---- */
 
-static lac_status add_parameters(laci_quantizing *q, int value, names *n, lac_error *err) {
+static lac_status add_scale_and_zero_point(laci_quantizing *q, int value, names *n,
+                                           lac_error *err) {
   const laci_affine *quantizer = &q->quantizers[value];
   const char *name = q->graph->values[value].name;
   const laci_shape one = {.rank = 0};
   lac_dtype dtype = q->how->is_signed ? LAC_DTYPE_I8 : LAC_DTYPE_U8;
   uint8_t zero = (uint8_t)quantizer->zero;
-  n->scale = laci_edit_unique_name(q->edit, name, "_scale");
-  n->zero = laci_edit_unique_name(q->edit, name, "_zero_point");
-  if (!n->scale || !n->zero) return no_memory(err);
+  n->scale = laci_edit_make_unique_name(q->edit, name, "_scale");
+  n->zero = laci_edit_make_unique_name(q->edit, name, "_zero_point");
+  if (!n->scale || !n->zero) return fail_no_memory(err);
   lac_status st =
       laci_edit_add_tensor(q->edit, n->scale, LAC_DTYPE_F32, &one, &quantizer->scale, err);
   return st ? st : laci_edit_add_tensor(q->edit, n->zero, dtype, &one, &zero, err);
 }
 
-static lac_status add_pair(laci_quantizing *q, int value, const names *scale, names *n,
-                           lac_error *err) {
+static lac_status add_quantize_and_dequantize(laci_quantizing *q, int value, const names *scale,
+                                              names *n, lac_error *err) {
   const char *name = q->graph->values[value].name;
-  n->integers = laci_edit_unique_name(q->edit, name, "_QuantizeLinear_Output");
-  n->floats = laci_edit_unique_name(q->edit, name, "_DequantizeLinear_Output");
-  if (!n->integers || !n->floats) return no_memory(err);
+  n->integers = laci_edit_make_unique_name(q->edit, name, "_QuantizeLinear_Output");
+  n->floats = laci_edit_make_unique_name(q->edit, name, "_DequantizeLinear_Output");
+  if (!n->integers || !n->floats) return fail_no_memory(err);
   const laci_edit_node down = {.type = "QuantizeLinear",
                                .inputs = {name, scale->scale, scale->zero},
                                .n_inputs = 3,
@@ -52,7 +53,8 @@ static lac_status add_pair(laci_quantizing *q, int value, const names *scale, na
 
 /* Makes the readers that are to read the quantized value read the dequantized value instead of the
  * original one. */
-static lac_status redirect_readers(laci_quantizing *q, int value, const names *n, lac_error *err) {
+static lac_status redirect_readers_of_value(laci_quantizing *q, int value, const names *n,
+                                            lac_error *err) {
   const laci_value *v = &q->graph->values[value];
   if (q->for_all[value]) return laci_edit_redirect_value(q->edit, v->name, n->floats, err);
   lac_status st = LAC_OK;
@@ -61,24 +63,24 @@ static lac_status redirect_readers(laci_quantizing *q, int value, const names *n
     if (!q->reads[v->readers[r]]) continue;
     for (int i = 0; i < node->n_inputs && !st; i++) {
       if (node->inputs[i] != value) continue;
-      st = laci_edit_set_input(q->edit, laci_quantize_node_name(q, v->readers[r]), i, n->floats,
-                               err);
+      st = laci_edit_set_input(q->edit, laci_quantize_edit_name_of_node(q, v->readers[r]), i,
+                               n->floats, err);
     }
   }
   return st;
 }
 
-static lac_status write_values(laci_quantizing *q, lac_error *err) {
+static lac_status write_quantized_values(laci_quantizing *q, lac_error *err) {
   int n_values = q->graph->n_values;
   names *all = laci_alloc((size_t)n_values + 1, sizeof *all);
-  lac_status st = all ? LAC_OK : no_memory(err);
+  lac_status st = all ? LAC_OK : fail_no_memory(err);
   for (int v = 0; v < n_values && !st; v++) {
-    if (q->wanted[v] && q->like[v] < 0) st = add_parameters(q, v, &all[v], err);
+    if (q->wanted[v] && q->like[v] < 0) st = add_scale_and_zero_point(q, v, &all[v], err);
   }
   for (int v = 0; v < n_values && !st; v++) {
     if (!q->wanted[v]) continue;
-    st = add_pair(q, v, &all[laci_quantize_scale_owner(q, v)], &all[v], err);
-    if (!st) st = redirect_readers(q, v, &all[v], err);
+    st = add_quantize_and_dequantize(q, v, &all[laci_quantize_scale_owner(q, v)], &all[v], err);
+    if (!st) st = redirect_readers_of_value(q, v, &all[v], err);
   }
   laci_free(all);
   return st;
@@ -98,19 +100,19 @@ typedef struct integers {
   int axis;
 } integers;
 
-static lac_status write_integers(laci_quantizing *q, int node, int port, const integers *x,
-                                 lac_error *err) {
+static lac_status write_dequantized_integers(laci_quantizing *q, int node, int port,
+                                             const integers *x, lac_error *err) {
   const laci_shape along = {.rank = 1, .dims = {x->n_scales}};
-  const char *whole = laci_edit_unique_name(q->edit, x->base, "_quantized");
-  const char *scale = laci_edit_unique_name(q->edit, x->base, "_scale");
-  const char *zero = laci_edit_unique_name(q->edit, x->base, "_zero_point");
-  const char *floats = laci_edit_unique_name(q->edit, x->base, "_DequantizeLinear_Output");
+  const char *whole = laci_edit_make_unique_name(q->edit, x->base, "_quantized");
+  const char *scale = laci_edit_make_unique_name(q->edit, x->base, "_scale");
+  const char *zero = laci_edit_make_unique_name(q->edit, x->base, "_zero_point");
+  const char *floats = laci_edit_make_unique_name(q->edit, x->base, "_DequantizeLinear_Output");
   void *zeros = laci_alloc((size_t)x->n_scales, lac_dtype_size(x->dtype));
   if (!whole || !scale || !zero || !floats || !zeros) {
     laci_free(zeros);
-    return no_memory(err);
+    return fail_no_memory(err);
   }
-  const char *reader = laci_quantize_node_name(q, node);
+  const char *reader = laci_quantize_edit_name_of_node(q, node);
   const laci_edit_node up = {.type = "DequantizeLinear",
                              .inputs = {whole, scale, zero},
                              .n_inputs = 3,
@@ -132,15 +134,15 @@ static lac_status write_bias(laci_quantizing *q, const laci_quantize_layer *laye
   const laci_node *node = &q->graph->nodes[layer->node];
   int value = node->inputs[layer->port];
   const char *base = layer->bias >= 0 ? q->graph->values[layer->bias].name : NULL;
-  if (!base) base = laci_edit_unique_name(q->edit, q->graph->values[value].name, "_bias");
-  if (!base) return no_memory(err);
+  if (!base) base = laci_edit_make_unique_name(q->edit, q->graph->values[value].name, "_bias");
+  if (!base) return fail_no_memory(err);
   const integers bias = {.base = base,
                          .dtype = LAC_DTYPE_I32,
                          .shape = {.rank = 1, .dims = {w->n_bias}},
                          .bytes = w->bias,
                          .scales = w->bias_scales,
                          .n_scales = w->n_bias};
-  return write_integers(q, layer->node, 2, &bias, err);
+  return write_dequantized_integers(q, layer->node, 2, &bias, err);
 }
 
 static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
@@ -156,7 +158,7 @@ static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
                            .scales = w.scales,
                            .n_scales = w.n_channels,
                            .axis = layer->k_axis};
-  if (!st) st = write_integers(q, layer->node, layer->port, &weight, err);
+  if (!st) st = write_dequantized_integers(q, layer->node, layer->port, &weight, err);
   if (!st && w.bias) st = write_bias(q, layer, &w, err);
   laci_quantized_weight_clear(&w);
   if (!st && layer->norm >= 0) {
@@ -168,7 +170,7 @@ static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
 }
 
 lac_status laci_quantize_write(laci_quantizing *q, lac_error *err) {
-  lac_status st = write_values(q, err);
+  lac_status st = write_quantized_values(q, err);
   for (int l = 0; l < q->n_layers && !st; l++) {
     if (!q->layers[l].reason) st = write_layer(q, l, err);
   }

@@ -18,26 +18,26 @@
 
 enum { DIGITS = 9, MOST_BARS = 40, PERCENT = 100 };
 
-static double ratio(double over, double under) { return under > 0 ? over / under : 0; }
+static double safe_ratio(double over, double under) { return under > 0 ? over / under : 0; }
 
 /* ---- JSON ---- */
 
-static json_t *milliseconds(double seconds) { return laci_json_number(1e3 * seconds); }
+static json_t *milliseconds_json(double seconds) { return laci_json_number(1e3 * seconds); }
 
-static json_t *time_json(laci_json_writer *w, const lac_bench_time *time) {
+static json_t *bench_time_json(laci_json_writer *w, const lac_bench_time *time) {
   json_t *object = json_object();
-  laci_json_add(w, object, "min", milliseconds(time->min));
-  laci_json_add(w, object, "median", milliseconds(time->median));
+  laci_json_add(w, object, "min", milliseconds_json(time->min));
+  laci_json_add(w, object, "median", milliseconds_json(time->median));
   return object;
 }
 
-static void add_rates(laci_json_writer *w, json_t *object, const lac_bench_result *r,
-                      double seconds, int64_t flops) {
-  laci_json_add(w, object, "ms", milliseconds(seconds));
-  laci_json_add(w, object, "share", laci_json_number(ratio(seconds, r->step_seconds)));
-  laci_json_add(w, object, "gflops", laci_json_number(ratio(1e-9 * (double)flops, seconds)));
+static void add_rates_json(laci_json_writer *w, json_t *object, const lac_bench_result *r,
+                           double seconds, int64_t flops) {
+  laci_json_add(w, object, "ms", milliseconds_json(seconds));
+  laci_json_add(w, object, "share", laci_json_number(safe_ratio(seconds, r->step_seconds)));
+  laci_json_add(w, object, "gflops", laci_json_number(safe_ratio(1e-9 * (double)flops, seconds)));
   laci_json_add(w, object, "peak_share",
-                laci_json_number(ratio(ratio((double)flops, seconds), r->peak_flops)));
+                laci_json_number(safe_ratio(safe_ratio((double)flops, seconds), r->peak_flops)));
   laci_json_add(w, object, "flops", json_integer((json_int_t)flops));
 }
 
@@ -54,39 +54,39 @@ static json_t *layer_json(laci_json_writer *w, const lac_bench_result *r,
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
   laci_json_add(w, object, "sparse", json_boolean(layer->sparse));
   laci_json_add(w, object, "turns", json_integer((json_int_t)layer->micro_batches));
-  laci_json_add(w, object, "dense_ms", milliseconds(layer->dense_seconds));
+  laci_json_add(w, object, "dense_ms", milliseconds_json(layer->dense_seconds));
   laci_json_add(w, object, "dense_kernel", laci_json_text(w, layer->dense_kernel));
-  add_rates(w, object, r, layer->seconds, layer->flops);
+  add_rates_json(w, object, r, layer->seconds, layer->flops);
   laci_json_add(w, object, "bytes_read", json_integer((json_int_t)layer->bytes_read));
   laci_json_add(w, object, "bytes_written", json_integer((json_int_t)layer->bytes_written));
   laci_json_add(w, object, "gbytes_per_second",
-                laci_json_number(ratio(1e-9 * (double)bytes, layer->seconds)));
+                laci_json_number(safe_ratio(1e-9 * (double)bytes, layer->seconds)));
   return object;
 }
 
-static json_t *kind_json(laci_json_writer *w, const lac_bench_result *r,
-                         const lac_bench_kind *kind) {
+static json_t *operator_json(laci_json_writer *w, const lac_bench_result *r,
+                             const lac_bench_kind *kind) {
   json_t *object = json_object();
   laci_json_add(w, object, "op", laci_json_text(w, kind->op));
   laci_json_add(w, object, "steps", json_integer(kind->n_steps));
   laci_json_add(w, object, "plain", json_integer(kind->n_plain));
-  laci_json_add(w, object, "dense_ms", milliseconds(kind->dense_seconds));
-  add_rates(w, object, r, kind->seconds, kind->flops);
+  laci_json_add(w, object, "dense_ms", milliseconds_json(kind->dense_seconds));
+  add_rates_json(w, object, r, kind->seconds, kind->flops);
   laci_json_add(w, object, "bytes", json_integer((json_int_t)kind->bytes));
   return object;
 }
 
 /* Adds the fields of the plan of dense kernels, if there are two plans. */
-static void add_dense_plan(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
+static void add_dense_plan_json(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
   json_t *plan = json_object();
-  laci_json_add(w, plan, "plan_ms", milliseconds(r->dense_plan_seconds));
+  laci_json_add(w, plan, "plan_ms", milliseconds_json(r->dense_plan_seconds));
   laci_json_add(w, plan, "weight_bytes", json_integer((json_int_t)r->dense_weight_bytes));
   laci_json_add(w, plan, "arena_bytes", json_integer((json_int_t)r->dense_arena_bytes));
-  laci_json_add(w, plan, "rest_ms", milliseconds(r->dense_rest_seconds));
+  laci_json_add(w, plan, "rest_ms", milliseconds_json(r->dense_rest_seconds));
   laci_json_add(w, root, "dense_plan", plan);
 }
 
-static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
+static void add_summary_json(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
   laci_json_add(w, root, "lacuna", json_string(lac_version()));
   laci_json_add(w, root, "verb", json_string("bench"));
   laci_json_add(w, root, "model", laci_json_text(w, r->model));
@@ -99,22 +99,22 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
   laci_json_add(w, root, "costs_known", json_boolean(r->costs_known));
   laci_json_add(w, root, "exact_nodes", json_integer(r->n_exact));
   laci_json_add(w, root, "exact_reason", laci_json_text(w, r->exact_reason));
-  laci_json_add(w, root, "exact_ms", milliseconds(r->exact_seconds));
+  laci_json_add(w, root, "exact_ms", milliseconds_json(r->exact_seconds));
   laci_json_add(w, root, "threads", json_integer(r->threads));
   laci_json_add(w, root, "runs", json_integer(r->runs));
-  laci_json_add(w, root, "dense_ms", time_json(w, &r->dense));
-  laci_json_add(w, root, "sparse_ms", r->has_sparse ? time_json(w, &r->sparse) : json_null());
+  laci_json_add(w, root, "dense_ms", bench_time_json(w, &r->dense));
+  laci_json_add(w, root, "sparse_ms", r->has_sparse ? bench_time_json(w, &r->sparse) : json_null());
   laci_json_add(w, root, "images_per_second", laci_json_number(r->items_per_second));
   laci_json_add(w, root, "pattern", laci_pattern_json(r->pattern_n, r->pattern_m));
   laci_json_add(w, root, "layers_holding_pattern", json_integer(r->n_holding));
   laci_json_add(w, root, "layers_sparse", json_integer(r->n_sparse));
-  laci_json_add(w, root, "load_ms", milliseconds(r->load_seconds));
-  laci_json_add(w, root, "plan_ms", milliseconds(r->plan_seconds));
-  laci_json_add(w, root, "first_run_ms", milliseconds(r->first_seconds));
+  laci_json_add(w, root, "load_ms", milliseconds_json(r->load_seconds));
+  laci_json_add(w, root, "plan_ms", milliseconds_json(r->plan_seconds));
+  laci_json_add(w, root, "first_run_ms", milliseconds_json(r->first_seconds));
   laci_json_add(w, root, "weight_bytes", json_integer((json_int_t)r->weight_bytes));
   laci_json_add(w, root, "arena_bytes", json_integer((json_int_t)r->arena_bytes));
   laci_json_add(w, root, "planned_bytes", json_integer((json_int_t)r->planned_bytes));
-  if (r->has_sparse) add_dense_plan(w, root, r);
+  if (r->has_sparse) add_dense_plan_json(w, root, r);
   else laci_json_add(w, root, "dense_plan", json_null());
   laci_json_add(w, root, "peak_kernel", json_string(r->peak_kernel));
   laci_json_add(w, root, "peak_gflops", laci_json_number(1e-9 * r->peak_flops));
@@ -124,9 +124,9 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
 lac_status laci_bench_json(const lac_bench_result *result, char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
   json_t *root = json_object(), *layers = json_array(), *kinds = json_array();
-  add_summary(&w, root, result);
+  add_summary_json(&w, root, result);
   for (int at = 0; at < result->n_kinds; at++) {
-    laci_json_append(&w, kinds, kind_json(&w, result, &result->kinds[at]));
+    laci_json_append(&w, kinds, operator_json(&w, result, &result->kinds[at]));
   }
   for (int at = 0; at < result->n_layers; at++) {
     laci_json_append(&w, layers, layer_json(&w, result, &result->layers[at]));
@@ -139,7 +139,7 @@ lac_status laci_bench_json(const lac_bench_result *result, char **text, lac_erro
 /* ---- The chart ---- */
 
 /* Compares indices of layers by time, the slowest first. */
-static int compare_seconds(const void *a, const void *b, void *context) {
+static int compare_layers_by_seconds(const void *a, const void *b, void *context) {
   const lac_bench_layer *layers = *(const lac_bench_layer *const *)context;
   int x = *(const int *)a, y = *(const int *)b;
   if (layers[x].seconds != layers[y].seconds) {
@@ -159,38 +159,40 @@ static const char *format_text(laci_arena *arena, const char *format, ...) {
   return copy ? copy : "";
 }
 
-static int kind_index(const lac_bench_result *r, const char *op) {
+static int find_kind_index(const lac_bench_result *r, const char *op) {
   int at = 0;
   while (at < r->n_kinds && strcmp(r->kinds[at].op, op) != 0) at++;
   return at;
 }
 
-static const char *value_text(laci_arena *arena, const lac_bench_result *r, double seconds) {
+static const char *format_time_and_share(laci_arena *arena, const lac_bench_result *r,
+                                         double seconds) {
   return format_text(arena, "%.3g ms, %.1f%%", 1e3 * seconds,
-                     PERCENT * ratio(seconds, r->step_seconds));
+                     PERCENT * safe_ratio(seconds, r->step_seconds));
 }
 
 /* Returns a layer's note: the kernel, its share of the peak rate, and the dense plan's time if
  * there are two plans. */
-static const char *layer_note(laci_arena *arena, const lac_bench_result *r,
-                              const lac_bench_layer *layer) {
+static const char *format_layer_note(laci_arena *arena, const lac_bench_result *r,
+                                     const lac_bench_layer *layer) {
   char peak[32] = "", dense[64] = "";
-  double rate = ratio((double)layer->flops, layer->seconds);
+  double rate = safe_ratio((double)layer->flops, layer->seconds);
   if (layer->flops > 0)
-    (void)snprintf(peak, sizeof peak, ", %.0f%% of peak", PERCENT * ratio(rate, r->peak_flops));
+    (void)snprintf(peak, sizeof peak, ", %.0f%% of peak",
+                   PERCENT * safe_ratio(rate, r->peak_flops));
   if (r->has_sparse && layer->dense_seconds > 0)
     (void)snprintf(dense, sizeof dense, "; dense %.3g ms", 1e3 * layer->dense_seconds);
   return format_text(arena, "%s%s%s", layer->kernel, peak, dense);
 }
 
-static laci_chart_bar layer_bar(laci_arena *arena, const lac_bench_result *r,
-                                const lac_bench_layer *layer) {
+static laci_chart_bar make_layer_bar(laci_arena *arena, const lac_bench_result *r,
+                                     const lac_bench_layer *layer) {
   return (laci_chart_bar){.label = layer->name,
                           .value = layer->seconds,
                           .pale_value = r->has_sparse ? layer->dense_seconds : 0,
-                          .kind = kind_index(r, layer->op),
-                          .text = value_text(arena, r, layer->seconds),
-                          .note = layer_note(arena, r, layer)};
+                          .kind = find_kind_index(r, layer->op),
+                          .text = format_time_and_share(arena, r, layer->seconds),
+                          .note = format_layer_note(arena, r, layer)};
 }
 
 /* Fills bars for the slowest layers, and one bar for all others. */
@@ -198,13 +200,13 @@ static int fill_bars(laci_arena *arena, const lac_bench_result *r, const int *or
                      laci_chart_bar *bars) {
   int n = r->n_layers > MOST_BARS ? MOST_BARS : r->n_layers;
   double rest = 0;
-  for (int at = 0; at < n; at++) bars[at] = layer_bar(arena, r, &r->layers[order[at]]);
+  for (int at = 0; at < n; at++) bars[at] = make_layer_bar(arena, r, &r->layers[order[at]]);
   for (int at = n; at < r->n_layers; at++) rest += r->layers[order[at]].seconds;
   if (n == r->n_layers) return n;
   bars[n] = (laci_chart_bar){.label = format_text(arena, "%d faster steps", r->n_layers - n),
                              .value = rest,
                              .kind = -1,
-                             .text = value_text(arena, r, rest),
+                             .text = format_time_and_share(arena, r, rest),
                              .note = ""};
   return n + 1;
 }
@@ -214,28 +216,29 @@ static void fill_legend(laci_arena *arena, const lac_bench_result *r, laci_chart
     const lac_bench_kind *kind = &r->kinds[at];
     kinds[at] = (laci_chart_kind){
         .name = kind->op,
-        .share = ratio(kind->seconds, r->step_seconds),
-        .text = value_text(arena, r, kind->seconds),
+        .share = safe_ratio(kind->seconds, r->step_seconds),
+        .text = format_time_and_share(arena, r, kind->seconds),
         .note = format_text(arena, "%d step%s", kind->n_steps, kind->n_steps == 1 ? "" : "s")};
   }
 }
 
-static const char *base_name(const char *path) {
+static const char *file_name_of_path(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
 
-static const char *title_text(laci_arena *arena, const lac_bench_result *r) {
+static const char *format_title(laci_arena *arena, const lac_bench_result *r) {
   const lac_bench_time *time = r->has_sparse ? &r->sparse : &r->dense;
-  const char *fastest = format_text(arena, "%.200s: fastest %.4g ms, median %.4g ms",
-                                    base_name(r->model), 1e3 * time->min, 1e3 * time->median);
+  const char *fastest =
+      format_text(arena, "%.200s: fastest %.4g ms, median %.4g ms", file_name_of_path(r->model),
+                  1e3 * time->min, 1e3 * time->median);
   if (!r->has_sparse) return fastest;
   return format_text(arena, "%s (dense %.4g ms, %.4g ms)", fastest, 1e3 * r->dense.min,
                      1e3 * r->dense.median);
 }
 
 /* Fills the headings of the two charts, which give their scales. */
-static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
+static void fill_chart_headings(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
   double most = 0;
   for (int at = 0; at < r->n_layers; at++) {
     most = fmax(most, r->layers[at].seconds);
@@ -244,7 +247,7 @@ static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart 
   chart->kinds_head = "by operator: a full bar is 100 %";
   chart->bars_head = format_text(
       arena, "by step, slowest first: a full bar is %.3g ms, %.3g %%, another scale%s", 1e3 * most,
-      PERCENT * ratio(most, r->step_seconds), r->has_sparse ? "; pale: the dense plan" : "");
+      PERCENT * safe_ratio(most, r->step_seconds), r->has_sparse ? "; pale: the dense plan" : "");
 }
 
 lac_status laci_bench_chart(const lac_bench_result *result, const char *path, bool force,
@@ -258,10 +261,10 @@ lac_status laci_bench_chart(const lac_bench_result *result, const char *path, bo
   lac_status st = order && bars && kinds ? LAC_OK : laci_fail_memory(err, "a chart");
   if (!st) {
     for (int at = 0; at < result->n_layers; at++) order[at] = at;
-    if (n > 1) qsort_r(order, n, sizeof *order, compare_seconds, &layers);
+    if (n > 1) qsort_r(order, n, sizeof *order, compare_layers_by_seconds, &layers);
     fill_legend(&arena, result, kinds);
     laci_chart chart = {
-        .title = title_text(&arena, result),
+        .title = format_title(&arena, result),
         .summary =
             format_text(&arena,
                         "batch %lld, %s, %d thread%s: %.*f images a second. Peak %.4g "
@@ -274,7 +277,7 @@ lac_status laci_bench_chart(const lac_bench_result *result, const char *path, bo
         .n_bars = fill_bars(&arena, result, order, bars),
         .kinds = kinds,
         .n_kinds = result->n_kinds};
-    fill_heads(&arena, result, &chart);
+    fill_chart_headings(&arena, result, &chart);
     st = laci_chart_write(&chart, path, force, err);
   }
   laci_free(order);

@@ -8,7 +8,7 @@
 #include "report/json.h"
 #include "report/json_in.h"
 
-static json_t *value_json(laci_json_writer *w, const lac_compare_value *value) {
+static json_t *compared_value_json(laci_json_writer *w, const lac_compare_value *value) {
   json_t *object = json_object(), *shape = json_array();
   for (int axis = 0; axis < value->rank; axis++)
     laci_json_append(w, shape, json_integer((json_int_t)value->shape[axis]));
@@ -28,18 +28,18 @@ static json_t *value_json(laci_json_writer *w, const lac_compare_value *value) {
 
 /* Does the value differ too much? It does if its error is larger than the tolerance, or if it could
  * not be compared. */
-static bool is_apart(const lac_compare_result *r, const lac_compare_value *value) {
+static bool is_beyond_tolerance(const lac_compare_result *r, const lac_compare_value *value) {
   return !(value->error <= r->tolerance);
 }
 
-static json_t *summary_json(laci_json_writer *w, const lac_compare_result *r) {
+static json_t *compare_summary_json(laci_json_writer *w, const lac_compare_result *r) {
   int n_apart = 0, n_named = 0, n_reordered = 0;
   const lac_compare_value *first = NULL, *worst = NULL;
   for (int at = 0; at < r->n_values; at++) {
     const lac_compare_value *value = &r->values[at];
     n_named += value->by_name;
     n_reordered += value->reordered;
-    if (is_apart(r, value) && n_apart++ == 0) first = value;
+    if (is_beyond_tolerance(r, value) && n_apart++ == 0) first = value;
     if (!worst || value->error > worst->error) worst = value;
   }
   json_t *object = json_object();
@@ -60,7 +60,7 @@ lac_status laci_compare_json(const lac_compare_result *r, char **text, lac_error
   laci_json_writer w = {.whole = true};
   json_t *root = json_object(), *layers = json_array();
   for (int at = 0; at < r->n_values; at++)
-    laci_json_append(&w, layers, value_json(&w, &r->values[at]));
+    laci_json_append(&w, layers, compared_value_json(&w, &r->values[at]));
   laci_json_add(&w, root, "lacuna", json_string(lac_version()));
   laci_json_add(&w, root, "verb", json_string("compare"));
   laci_json_add(&w, root, "model", laci_json_text(&w, r->model));
@@ -69,7 +69,7 @@ lac_status laci_compare_json(const lac_compare_result *r, char **text, lac_error
   laci_json_add(&w, root, "inputs", json_string(r->given ? "given" : "random"));
   laci_json_add(&w, root, "seed", laci_json_uint64(r->seed));
   laci_json_add(&w, root, "tolerance", laci_json_number(r->tolerance));
-  laci_json_add(&w, root, "summary", summary_json(&w, r));
+  laci_json_add(&w, root, "summary", compare_summary_json(&w, r));
   laci_json_add(&w, root, "layers", layers);
   return laci_json_finish(&w, root, LACI_JSON_REPORT(9), "the comparison", text, err);
 }

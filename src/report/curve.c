@@ -59,7 +59,7 @@ static void extend_range(range *r, double x) {
 }
 
 /** Returns a round distance of ticks for the range: 1, 2 or 5 times a power of ten. */
-static double tick_step(range r) {
+static double find_tick_distance(range r) {
   double raw = (r.high - r.low) / TICKS, power = pow(10, floor(log10(raw)));
   double digit = raw / power;
   return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
@@ -80,7 +80,7 @@ static void compute_axis_ranges(panel *p) {
     p->values.low -= least;
     p->values.high += least;
   }
-  p->tick = tick_step(p->values);
+  p->tick = find_tick_distance(p->values);
   p->values.low = floor(p->values.low / p->tick) * p->tick;
   p->values.high = ceil(p->values.high / p->tick) * p->tick;
 }
@@ -96,7 +96,7 @@ static double y_of(const panel *p, double value) {
 
 /* ---- Drawing ---- */
 
-static void draw_values(laci_svg *out, const panel *p) {
+static void draw_value_axis(laci_svg *out, const panel *p) {
   int n = (int)lround((p->values.high - p->values.low) / p->tick);
   for (int k = 0; k <= n; k++) {
     double value = p->values.low + k * p->tick, y = y_of(p, value);
@@ -122,10 +122,10 @@ static void draw_axis_names(laci_svg *out, const panel *p, double y) {
 }
 
 /** Draws the horizontal axis: in epochs if these are known, with the step of each tick. */
-static void draw_steps(laci_svg *out, const panel *p, bool with_numbers) {
+static void draw_step_axis(laci_svg *out, const panel *p, bool with_numbers) {
   double unit = p->curve->steps_per_epoch > 0 ? p->curve->steps_per_epoch : 1;
   range units = {p->steps.low / unit, p->steps.high / unit};
-  double tick = tick_step(units), y = p->top + p->height + 16;
+  double tick = find_tick_distance(units), y = p->top + p->height + 16;
   bool has_epochs = p->curve->steps_per_epoch > 0;
   if (!has_epochs) tick = fmax(tick, 1);
   for (double k = ceil(units.low / tick - 1e-9); k * tick <= units.high * (1 + 1e-9); k++) {
@@ -144,8 +144,8 @@ static void draw_steps(laci_svg *out, const panel *p, bool with_numbers) {
 
 static void draw_frame(laci_svg *out, const panel *p, bool with_steps) {
   laci_svg_append(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
-  draw_values(out, p);
-  draw_steps(out, p, with_steps);
+  draw_value_axis(out, p);
+  draw_step_axis(out, p, with_steps);
   laci_svg_append(
       out,
       "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.0f\" fill=\"none\" stroke=\"#888\"/>\n",
@@ -159,8 +159,8 @@ static void draw_frame(laci_svg *out, const panel *p, bool with_steps) {
   laci_svg_append(out, "</g>\n");
 }
 
-static void draw_point(laci_svg *out, const panel *p, const laci_curve_point *point,
-                       bool *is_open) {
+static void append_path_point(laci_svg *out, const panel *p, const laci_curve_point *point,
+                              bool *is_open) {
   laci_svg_append(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', x_of(p, (double)point->step),
                   y_of(p, point->value));
   *is_open = true;
@@ -194,8 +194,8 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
       continue;
     }
     at = find_column_extremes(p, s, at, &low, &high);
-    draw_point(out, p, &s->points[low < high ? low : high], &is_open);
-    if (low != high) draw_point(out, p, &s->points[low < high ? high : low], &is_open);
+    append_path_point(out, p, &s->points[low < high ? low : high], &is_open);
+    if (low != high) append_path_point(out, p, &s->points[low < high ? high : low], &is_open);
     else if (s->n == 1) laci_svg_append(out, "h0.1"); /* a single point is drawn as a dot */
   }
   laci_svg_append(out, "\"/>\n");
@@ -203,7 +203,7 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
 
 /** Draws how much pruning reduced the accuracy: a vertical line at the first step, from the dense
  * network's value down. */
-static void draw_drop(laci_svg *out, const panel *p) {
+static void draw_accuracy_drop(laci_svg *out, const panel *p) {
   double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {
     const laci_curve_series *s = &p->series[k];
@@ -217,7 +217,7 @@ static void draw_drop(laci_svg *out, const panel *p) {
                   y_of(p, p->dense), dense_colour);
 }
 
-static void draw_marks(laci_svg *out, const panel *p, int number) {
+static void draw_point_marks(laci_svg *out, const panel *p, int number) {
   const laci_curve_series *s = &p->series[number];
   if (!s->is_marked || s->n > MOST_MARKS) return;
   for (size_t at = 0; at < s->n; at++) {
@@ -274,7 +274,7 @@ typedef struct value_text {
 
 /** Sorts texts by height, and moves them apart so that they do not overlap and stay within the
  * frame. */
-static void separate_texts(const panel *p, value_text *texts, int n) {
+static void move_texts_apart(const panel *p, value_text *texts, int n) {
   const double apart = SIZE + 3;
   for (int k = 1; k < n; k++) {
     for (int at = k; at > 0 && texts[at].y < texts[at - 1].y; at--) {
@@ -293,7 +293,7 @@ static void separate_texts(const panel *p, value_text *texts, int n) {
 
 /** Collects the texts of the first (or last) finite value of each series, and places them. Returns
  * their number. */
-static int gather_values(const panel *p, bool are_last, value_text *texts) {
+static int list_end_values(const panel *p, bool are_last, value_text *texts) {
   int n = 0;
   for (int k = 0; k < p->n_series; k++) {
     const laci_curve_series *s = &p->series[k];
@@ -306,13 +306,13 @@ static int gather_values(const panel *p, bool are_last, value_text *texts) {
   }
   if (are_last && p->dense > 0)
     texts[n++] = (value_text){p->dense, y_of(p, p->dense) + 4, dense_colour, "dense "};
-  separate_texts(p, texts, n);
+  move_texts_apart(p, texts, n);
   return n;
 }
 
 static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
   value_text texts[LACI_CURVE_MAX_SERIES + 1];
-  int n = gather_values(p, are_last, texts);
+  int n = list_end_values(p, are_last, texts);
   double x = are_last ? WIDTH - RIGHT + 8 : x_of(p, p->steps.low) - 8;
   for (int k = 0; k < n; k++) {
     laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x,
@@ -330,15 +330,15 @@ static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {
   compute_axis_ranges(p);
   draw_frame(out, p, with_steps);
   (void)draw_legend(out, p, y);
-  draw_drop(out, p);
+  draw_accuracy_drop(out, p);
   for (int k = 0; k < p->n_series; k++) draw_series(out, p, k);
-  for (int k = 0; k < p->n_series; k++) draw_marks(out, p, k);
+  for (int k = 0; k < p->n_series; k++) draw_point_marks(out, p, k);
   draw_end_values(out, p, true);
   if (p->has_starts) draw_end_values(out, p, false);
   return p->top + p->height;
 }
 
-static range steps_of(const laci_curve *c) {
+static range find_step_range(const laci_curve *c) {
   range r = {INFINITY, -INFINITY};
   for (int k = 0; k < c->n_loss + c->n_accuracy; k++) {
     const laci_curve_series *s = k < c->n_loss ? &c->loss[k] : &c->accuracy[k - c->n_loss];
@@ -368,7 +368,7 @@ static void draw_title(laci_svg *out, const laci_curve *curve) {
  * afterwards. So the caller draws the panels first, and writes the beginning of the file before
  * them. */
 static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) {
-  range steps = steps_of(curve);
+  range steps = find_step_range(curve);
   panel loss = {.curve = curve,
                 .series = curve->loss,
                 .n_series = curve->n_loss,

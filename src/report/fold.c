@@ -27,15 +27,15 @@ typedef struct search {
                       n_order: an output of the network */
 } search;
 
-static int value_read(const laci_node *node, int i) {
+static int find_read_value(const laci_node *node, int i) {
   return i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
 }
 
-static const laci_node *node_at(const search *s, int place) {
+static const laci_node *node_at_place(const search *s, int place) {
   return &s->graph->nodes[s->fold->order[place]];
 }
 
-static bool same_text(const char *a, const char *b) {
+static bool have_same_text(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
@@ -53,7 +53,7 @@ static bool same_shape(const laci_shape *a, const laci_shape *b) {
  * shape, outputs of nodes at the same distance, or the same value. Values of nodes that are not
  * drawn correspond if their shapes are equal. The first copy, which is drawn, begins at `first`;
  * what it reads from nodes before it may be anywhere. */
-static bool same_source(const search *s, int first, int place_a, int place_b, int a, int b) {
+static bool have_same_source(const search *s, int first, int place_a, int place_b, int a, int b) {
   if (a < 0 || b < 0 || a == b) return a == b || (a < 0 && b < 0);
   const laci_value *x = &s->graph->values[a], *y = &s->graph->values[b];
   if ((x->stored >= 0) != (y->stored >= 0)) return false;
@@ -67,15 +67,15 @@ static bool same_source(const search *s, int first, int place_a, int place_b, in
   return place_a < first + length && from_a < first && from_b < first + length;
 }
 
-static bool same_node(const search *s, int first, int place_a, int place_b) {
-  const laci_node *a = node_at(s, place_a), *b = node_at(s, place_b);
+static bool are_same_nodes(const search *s, int first, int place_a, int place_b) {
+  const laci_node *a = node_at_place(s, place_a), *b = node_at_place(s, place_b);
   const laci_plot_node *x = &s->nodes[s->fold->order[place_a]],
                        *y = &s->nodes[s->fold->order[place_b]];
   if (x->colour != y->colour || a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs ||
       a->n_captures != b->n_captures || strcmp(a->type, b->type) != 0)
     return false;
   /* reasons are not compared, since they contain node names, which differ from block to block */
-  if (!same_text(x->kind, y->kind) || !x->reason != !y->reason) return false;
+  if (!have_same_text(x->kind, y->kind) || !x->reason != !y->reason) return false;
   for (int i = 0; i < a->n_outputs; i++) {
     int from = a->outputs[i], to = b->outputs[i];
     if ((from < 0) != (to < 0)) return false;
@@ -84,15 +84,16 @@ static bool same_node(const search *s, int first, int place_a, int place_b) {
       return false;
   }
   for (int i = 0; i < a->n_inputs + a->n_captures; i++)
-    if (!same_source(s, first, place_a, place_b, value_read(a, i), value_read(b, i))) return false;
+    if (!have_same_source(s, first, place_a, place_b, find_read_value(a, i), find_read_value(b, i)))
+      return false;
   return true;
 }
 
 /* Returns how many nodes from `first` on are the same as the nodes `length` places later. */
-static int run_length(const search *s, int first, int length) {
+static int count_repeated_nodes(const search *s, int first, int length) {
   int n = 0;
   while (first + n + length < s->fold->n_order &&
-         same_node(s, first, first + n, first + n + length))
+         are_same_nodes(s, first, first + n, first + n + length))
     n++;
   return n;
 }
@@ -111,7 +112,8 @@ static int count_copies(const search *s, int first, int length, int run) {
 
 /* Returns the length of the beginning, up to a separator, that the names at these places have in
  * common. */
-static int common_prefix(const laci_graph *graph, const laci_fold *fold, int first, int length) {
+static int common_prefix_length(const laci_graph *graph, const laci_fold *fold, int first,
+                                int length) {
   const char *name = graph->nodes[fold->order[first]].name;
   size_t common = strlen(name);
   for (int at = 1; at < length; at++) {
@@ -126,11 +128,11 @@ static int common_prefix(const laci_graph *graph, const laci_fold *fold, int fir
 
 /* Returns the best block that begins at `first` or, in the same run, a little later, where names
  * begin a new part of the network, such as "layer1.1.". */
-static laci_fold_block align_block(const search *s, int first, int length, int run) {
+static laci_fold_block align_block_to_names(const search *s, int first, int length, int run) {
   laci_fold_block best = {first, length, count_copies(s, first, length, run)};
-  int prefix = common_prefix(s->graph, s->fold, first, length);
+  int prefix = common_prefix_length(s->graph, s->fold, first, length);
   for (int at = 1; at < length && run - at >= length; at++) {
-    int here = common_prefix(s->graph, s->fold, first + at, length);
+    int here = common_prefix_length(s->graph, s->fold, first + at, length);
     int copies = count_copies(s, first + at, length, run - at);
     if (here <= prefix || copies + 1 < best.copies || copies < 2) continue;
     prefix = here;
@@ -139,28 +141,28 @@ static laci_fold_block align_block(const search *s, int first, int length, int r
   return best;
 }
 
-static int saved_by(laci_fold_block block) { return (block.copies - 1) * block.length; }
+static int count_nodes_saved(laci_fold_block block) { return (block.copies - 1) * block.length; }
 
 /* Finds the block from `first` on that leaves out the most nodes. copies 0: no block repeats. */
-static laci_fold_block find_block(const search *s, int first) {
+static laci_fold_block find_best_block(const search *s, int first) {
   laci_fold_block best = {0};
   int most = s->fold->n_order - first;
   for (int length = 1; length <= most / 2 && length <= LONGEST; length++) {
-    int run = run_length(s, first, length);
+    int run = count_repeated_nodes(s, first, length);
     if (run < length) continue;
-    laci_fold_block found = align_block(s, first, length, run);
-    if (found.copies >= 2 && saved_by(found) > saved_by(best)) best = found;
+    laci_fold_block found = align_block_to_names(s, first, length, run);
+    if (found.copies >= 2 && count_nodes_saved(found) > count_nodes_saved(best)) best = found;
   }
-  if (best.copies && saved_by(best) < LEAST_SAVED) best.copies = 0;
+  if (best.copies && count_nodes_saved(best) < LEAST_SAVED) best.copies = 0;
   return best;
 }
 
-static lac_status find_repeats(search *s, lac_error *err) {
+static lac_status find_repeated_blocks(search *s, lac_error *err) {
   laci_fold *fold = s->fold;
   fold->blocks = laci_alloc((size_t)fold->n_order + 1, sizeof *fold->blocks);
   if (!fold->blocks) return laci_fail_memory(err, "a drawing");
   for (int at = 0; at < fold->n_order;) {
-    laci_fold_block block = find_block(s, at);
+    laci_fold_block block = find_best_block(s, at);
     if (!block.copies) {
       at++;
       continue;
@@ -178,7 +180,7 @@ static lac_status find_repeats(search *s, lac_error *err) {
 /* Returns the node in whose box this node can be a line. Its one output must be the only computed
  * value that this node reads, and nothing else may read it. -1: there is no such node, or this node
  * needs a box of its own. */
-static int attached_to(const search *s, const int *n_readers, int id) {
+static int find_node_to_attach_to(const search *s, const int *n_readers, int id) {
   const laci_node *node = &s->graph->nodes[id];
   const laci_plot_node *look = &s->nodes[id];
   int producer = -1;
@@ -197,7 +199,7 @@ static int attached_to(const search *s, const int *n_readers, int id) {
 }
 
 /* Are a node and the one that it is attached to in the same copy of a block, or both in none? */
-static bool in_same_copy(const laci_fold *fold, int a, int b) {
+static bool are_in_same_copy(const laci_fold *fold, int a, int b) {
   for (int k = 0; k < fold->n_blocks; k++) {
     const laci_fold_block *block = &fold->blocks[k];
     int end = block->first + block->length * block->copies;
@@ -208,7 +210,7 @@ static bool in_same_copy(const laci_fold *fold, int a, int b) {
   return true;
 }
 
-static lac_status attach_nodes(search *s, lac_error *err) {
+static lac_status attach_nodes_to_boxes(search *s, lac_error *err) {
   const laci_graph *graph = s->graph;
   laci_fold *fold = s->fold;
   int *n_readers = laci_alloc((size_t)graph->n_values + 1, sizeof *n_readers);
@@ -216,13 +218,13 @@ static lac_status attach_nodes(search *s, lac_error *err) {
   for (int id = 0; id < graph->n_nodes; id++) {
     const laci_node *node = &graph->nodes[id];
     for (int i = 0; i < node->n_inputs + node->n_captures; i++)
-      if (value_read(node, i) >= 0) n_readers[value_read(node, i)]++;
+      if (find_read_value(node, i) >= 0) n_readers[find_read_value(node, i)]++;
   }
   for (int i = 0; i < graph->n_outputs; i++) n_readers[graph->outputs[i]]++;
   for (int at = 0; at < fold->n_order; at++) {
     int id = fold->order[at];
-    int to = fold->box[id] == id ? attached_to(s, n_readers, id) : -1;
-    if (to < 0 || !in_same_copy(fold, at, s->place[to])) continue;
+    int to = fold->box[id] == id ? find_node_to_attach_to(s, n_readers, id) : -1;
+    if (to < 0 || !are_in_same_copy(fold, at, s->place[to])) continue;
     fold->box[id] = fold->box[to];
     fold->line[id] = true;
   }
@@ -237,12 +239,12 @@ static lac_status attach_nodes(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-static void note_readers(search *s) {
+static void find_last_readers(search *s) {
   const laci_graph *graph = s->graph;
   for (int at = 0; at < s->fold->n_order; at++) {
-    const laci_node *node = node_at(s, at);
+    const laci_node *node = node_at_place(s, at);
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int value = value_read(node, i);
+      int value = find_read_value(node, i);
       int from = value >= 0 ? graph->values[value].producer : -1;
       if (from >= 0 && s->place[from] >= 0) s->last_reader[s->place[from]] = at;
     }
@@ -253,7 +255,7 @@ static void note_readers(search *s) {
   }
 }
 
-lac_status laci_fold_find(const laci_graph *graph, const laci_plot_node *nodes,
+lac_status laci_fold_init(const laci_graph *graph, const laci_plot_node *nodes,
                           const bool *left_out, bool folds, laci_fold *fold, lac_error *err) {
   size_t n = (size_t)graph->n_nodes + 1;
   search s = {.graph = graph, .nodes = nodes, .fold = fold};
@@ -273,9 +275,9 @@ lac_status laci_fold_find(const laci_graph *graph, const laci_plot_node *nodes,
     s.place[id] = left_out[id] ? -1 : fold->n_order;
     if (!left_out[id]) fold->order[fold->n_order++] = id;
   }
-  note_readers(&s);
-  if (folds) st = find_repeats(&s, err);
-  if (!st && folds) st = attach_nodes(&s, err);
+  find_last_readers(&s);
+  if (folds) st = find_repeated_blocks(&s, err);
+  if (!st && folds) st = attach_nodes_to_boxes(&s, err);
 out:
   laci_free(s.place);
   laci_free(s.last_reader);
@@ -292,10 +294,10 @@ void laci_fold_clear(laci_fold *fold) {
   *fold = (laci_fold){.box = NULL};
 }
 
-void laci_fold_copy_name(const laci_graph *graph, const laci_fold *fold,
-                         const laci_fold_block *block, int copy, char *text, size_t size) {
+void laci_fold_write_copy_name(const laci_graph *graph, const laci_fold *fold,
+                               const laci_fold_block *block, int copy, char *text, size_t size) {
   int first = block->first + copy * block->length;
-  int n = common_prefix(graph, fold, first, block->length);
+  int n = common_prefix_length(graph, fold, first, block->length);
   const char *name = graph->nodes[fold->order[first]].name;
   while (n > 0 && strchr("./:_", name[n - 1])) n--;
   (void)snprintf(text, size, "%.*s", n, name);

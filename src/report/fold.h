@@ -39,15 +39,15 @@ typedef struct laci_fold {
 /** Finds what is left out. left_out: [n_nodes] nodes that have no box in any case; each counts as
  * in its own box afterwards. folds: draw copies once, and attached nodes as lines of boxes; else
  * every node has its own box. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_fold_find(const laci_graph *graph, const laci_plot_node *nodes,
+LAC_MUST_CHECK lac_status laci_fold_init(const laci_graph *graph, const laci_plot_node *nodes,
                                          const bool *left_out, bool folds, laci_fold *fold,
                                          lac_error *err);
 void laci_fold_clear(laci_fold *fold);
 
 /** Writes what the names of all nodes in this copy of a block begin with, without a separator at
  * the end. Writes an empty text if they have nothing in common. */
-void laci_fold_copy_name(const laci_graph *graph, const laci_fold *fold,
-                         const laci_fold_block *block, int copy, char *text, size_t size);
+void laci_fold_write_copy_name(const laci_graph *graph, const laci_fold *fold,
+                               const laci_fold_block *block, int copy, char *text, size_t size);
 
 /** Returns the block whose first copy contains the node at this place of fold->order; NULL: there
  * is none. */

@@ -28,7 +28,7 @@ json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer);
 /** Returns the result of calibration for the whole network; null for NULL. */
 json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *calibration);
 /** Adds the fields of a layer's calibration to its object. */
-void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
+void laci_layer_json_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
 
 /** Returns the predicted run times of the report's network. */
 json_t *laci_prediction_json(laci_json_writer *w, const lac_report *report);

@@ -30,13 +30,13 @@ void laci_label_set_font(laci_label *label, double size, bool bold) {
 void laci_label_begin_line(laci_label *label) { label->line = 0; }
 
 /* Adds a character's width to the present line. letter: one character, zero-terminated. */
-static void add_width(laci_label *label, const char *letter) {
+static void add_letter_width(laci_label *label, const char *letter) {
   label->line += laci_text_width(letter, label->size > 0 ? label->size : USUAL_SIZE, label->bold);
   if (label->line > label->widest) label->widest = label->line;
 }
 
 /* Reserves memory for n more bytes and the final zero. */
-static bool reserve(laci_label *label, size_t n) {
+static bool reserve_bytes(laci_label *label, size_t n) {
   while (!label->failed && label->capacity - label->n <= n) {
     size_t capacity = label->capacity ? label->capacity * 2 : 1024;
     char *fresh = laci_resize(label->text, label->n + (label->text != NULL), capacity, 1);
@@ -51,7 +51,7 @@ static bool reserve(laci_label *label, size_t n) {
 }
 
 static void append_bytes(laci_label *label, const char *bytes, size_t n) {
-  if (!reserve(label, n)) return;
+  if (!reserve_bytes(label, n)) return;
   memcpy(label->text + label->n, bytes, n);
   label->n += n;
   label->text[label->n] = '\0';
@@ -67,15 +67,15 @@ void laci_label_add_markup(laci_label *label, const char *format, ...) {
   else append_bytes(label, text, (size_t)n);
 }
 
-void laci_label_append(laci_label *label, const laci_label *other) {
+void laci_label_append_label(laci_label *label, const laci_label *other) {
   if (other->failed) label->failed = true;
   else if (other->text) append_bytes(label, other->text, other->n);
 }
 
-static void put_character(laci_label *label, const char *text, size_t n, uint32_t code) {
+static void append_escaped_character(laci_label *label, const char *text, size_t n, uint32_t code) {
   char letter[5] = "";
   memcpy(letter, text, n);
-  add_width(label, n ? letter : "\xEF\xBF\xBD");
+  add_letter_width(label, n ? letter : "\xEF\xBF\xBD");
   if (n == 0 || code == 0xFFFE || code == 0xFFFF)
     append_bytes(label, "\xEF\xBF\xBD",
                  3); /* replaces invalid UTF-8 and characters that XML does not
@@ -91,7 +91,7 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
 
 /* Returns the number of bytes of the line that starts at text, including the separator after which
  * the line is broken. */
-static size_t line_bytes(const char *text, size_t width) {
+static size_t find_line_length(const char *text, size_t width) {
   size_t at = 0, after_separator = 0;
   for (size_t n = 0; text[at] && text[at] != '\n'; n++) {
     if (n == width) return after_separator > 0 ? after_separator : at;
@@ -106,7 +106,7 @@ static size_t line_bytes(const char *text, size_t width) {
 
 void laci_label_add_text(laci_label *label, const char *text, size_t width) {
   for (int n_lines = 0; *text; n_lines++) {
-    const char *end = text + line_bytes(text, width);
+    const char *end = text + find_line_length(text, width);
     if (n_lines == MOST_LINES) {
       append_bytes(label, "...", 3);
       return;
@@ -114,7 +114,7 @@ void laci_label_add_text(laci_label *label, const char *text, size_t width) {
     while (text < end) {
       uint32_t code = 0;
       size_t n = laci_utf8_next(text, &code);
-      put_character(label, text, n, code);
+      append_escaped_character(label, text, n, code);
       text += n ? n : 1;
     }
     if (*text == '\n') text++;

@@ -28,7 +28,7 @@ void laci_label_reset(laci_label *label);
 /** Appends markup without escaping, printf-style. */
 void laci_label_add_markup(laci_label *label, const char *format, ...) LAC_PRINTF(2, 3);
 /** Appends the text of another label without escaping. */
-void laci_label_append(laci_label *label, const laci_label *other);
+void laci_label_append_label(laci_label *label, const laci_label *other);
 
 /** Sets the font for measuring, and begins a new line; the markup itself must be written by the
  * caller. */

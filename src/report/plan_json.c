@@ -14,7 +14,7 @@ const char *lac_node_runner_name(lac_node_runner runner) {
   }
 }
 
-static json_t *node_json(laci_json_writer *w, const lac_plan_node *node) {
+static json_t *plan_node_json(laci_json_writer *w, const lac_plan_node *node) {
   json_t *object = json_object();
   laci_json_add(w, object, "name", laci_json_text(w, node->name));
   laci_json_add(w, object, "op", laci_json_text(w, node->op));
@@ -29,7 +29,8 @@ static json_t *node_json(laci_json_writer *w, const lac_plan_node *node) {
 json_t *laci_plan_json(laci_json_writer *w, const lac_plan_facts *plan,
                        const lac_plan_node *const *nodes) {
   json_t *object = json_object(), *list = json_array();
-  for (int at = 0; at < plan->n_nodes; at++) laci_json_append(w, list, node_json(w, nodes[at]));
+  for (int at = 0; at < plan->n_nodes; at++)
+    laci_json_append(w, list, plan_node_json(w, nodes[at]));
   laci_json_add(w, object, "engine", laci_json_text(w, plan->engine));
   laci_json_add(w, object, "dtype", json_string(lac_dtype_name(plan->dtype)));
   laci_json_add(w, object, "possible", json_boolean(plan->refusal == LAC_OK));

@@ -90,12 +90,12 @@ static void write_label(canvas *c) {
                         "label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" "
                         "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
                         ceil(c->label.widest) + 2);
-  laci_label_append(&c->drawing, &c->label);
+  laci_label_append_label(&c->drawing, &c->label);
   laci_label_add_markup(&c->drawing, "</TABLE>>");
 }
 
 /* Writes a box with the rows in c->label. more: further attributes, each preceded by a comma. */
-static void add_box(canvas *c, box of, const struct style *style, const char *more) {
+static void write_box(canvas *c, box of, const struct style *style, const char *more) {
   laci_label_add_markup(&c->drawing, "  %s%d [", of.kind, of.id);
   write_label(c);
   if (c->plot->for_page)
@@ -105,14 +105,14 @@ static void add_box(canvas *c, box of, const struct style *style, const char *mo
                         style->line, more);
 }
 
-static void add_edge(canvas *c, box from, box to, const char *attributes) {
+static void write_edge(canvas *c, box from, box to, const char *attributes) {
   laci_label_add_markup(&c->drawing, "  %s%d -> %s%d%s;\n", from.kind, from.id, to.kind, to.id,
                         attributes);
 }
 
 /* Returns the last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" in the box
  * of its layer. */
-static const char *short_name(const char *name) {
+static const char *last_part_of_name(const char *name) {
   const char *tail = name;
   for (const char *at = name; *at; at++) {
     if (strchr("./:", *at) && at[1]) tail = at + 1;
@@ -120,68 +120,70 @@ static const char *short_name(const char *name) {
   return tail;
 }
 
-static void open_row(canvas *c) {
+static void begin_row(canvas *c) {
   laci_label_begin_line(&c->label);
   laci_label_add_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">");
 }
-static void close_row(canvas *c) { laci_label_add_markup(&c->label, "</TD></TR>"); }
-static void open_table(canvas *c) {
+static void end_row(canvas *c) { laci_label_add_markup(&c->label, "</TD></TR>"); }
+static void begin_table(canvas *c) {
   laci_label_reset(&c->label);
   laci_label_set_font(&c->label, NAME_SIZE, false);
 }
-static void ellipsis_row(canvas *c) {
+static void write_ellipsis_row(canvas *c) {
   laci_label_add_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
 }
 
-static const laci_stored *stored_input(const laci_graph *graph, int value) {
+static const laci_stored *find_stored_input(const laci_graph *graph, int value) {
   int stored = value >= 0 ? graph->values[value].stored : -1;
   return stored >= 0 ? &graph->stored[stored] : NULL;
 }
 
 /* Is this stored tensor a parameter of the node, and so written as a line in its box? Other
  * constants, which are plain operands, have their own boxes. */
-static bool is_folded(const laci_node *node, const laci_stored *stored) {
+static bool is_parameter_line(const laci_node *node, const laci_stored *stored) {
   bool has_parameters =
       node->op && (node->op->role == LACI_ROLE_ALLOW || node->op->role == LACI_ROLE_INFER);
   return has_parameters && stored->shape.rank != 0;
 }
 
 /* Writes one line for all parameters of the same shape as input `first`: "weight, bias [64]". */
-static void parameter_line(canvas *c, const laci_node *node, int first) {
+static void write_parameter_line(canvas *c, const laci_node *node, int first) {
   char line[512], shape[128];
-  const laci_stored *of = stored_input(c->graph, node->inputs[first]);
+  const laci_stored *of = find_stored_input(c->graph, node->inputs[first]);
   size_t used = 0;
   for (int port = first; port < node->n_inputs && used < 300; port++) {
-    const laci_stored *stored = stored_input(c->graph, node->inputs[port]);
-    if (!stored || !is_folded(node, stored) || !laci_shape_equal(&stored->shape, &of->shape))
+    const laci_stored *stored = find_stored_input(c->graph, node->inputs[port]);
+    if (!stored || !is_parameter_line(node, stored) ||
+        !laci_shape_equal(&stored->shape, &of->shape))
       continue;
     int n = snprintf(line + used, sizeof line - used, "%s%.80s", used ? ", " : "",
-                     short_name(stored->name));
+                     last_part_of_name(stored->name));
     if (n > 0) used += (size_t)n;
   }
   (void)snprintf(line + used, sizeof line - used, "  %s",
                  laci_shape_text(&of->shape, shape, sizeof shape));
-  open_row(c);
+  begin_row(c);
   laci_label_add_text(&c->label, line, PARAMETER_WIDTH);
-  close_row(c);
+  end_row(c);
 }
 
-static void parameter_lines(canvas *c, const laci_node *node) {
+static void write_parameter_lines(canvas *c, const laci_node *node) {
   int n_lines = 0;
   for (int port = 0; port < node->n_inputs && n_lines <= MAX_LINES; port++) {
-    const laci_stored *stored = stored_input(c->graph, node->inputs[port]);
-    bool shown = !stored || !is_folded(node, stored);
+    const laci_stored *stored = find_stored_input(c->graph, node->inputs[port]);
+    bool shown = !stored || !is_parameter_line(node, stored);
     for (int before = 0; before < port && !shown; before++) {
-      const laci_stored *other = stored_input(c->graph, node->inputs[before]);
-      shown = other && is_folded(node, other) && laci_shape_equal(&stored->shape, &other->shape);
+      const laci_stored *other = find_stored_input(c->graph, node->inputs[before]);
+      shown = other && is_parameter_line(node, other) &&
+              laci_shape_equal(&stored->shape, &other->shape);
     }
     if (shown) continue;
-    if (n_lines++ == MAX_LINES) ellipsis_row(c);
-    else parameter_line(c, node, port);
+    if (n_lines++ == MAX_LINES) write_ellipsis_row(c);
+    else write_parameter_line(c, node, port);
   }
 }
 
-static void output_shapes(canvas *c, const laci_node *node) {
+static void write_output_shapes(canvas *c, const laci_node *node) {
   char shape[128];
   int n_lines = 0;
   for (int i = 0; i < node->n_outputs; i++) {
@@ -189,13 +191,13 @@ static void output_shapes(canvas *c, const laci_node *node) {
     const laci_shape *out = &c->graph->values[node->outputs[i]].type.shape;
     if (out->rank < 0) continue;
     if (n_lines++ == MAX_LINES) {
-      ellipsis_row(c);
+      write_ellipsis_row(c);
       return;
     }
-    open_row(c);
+    begin_row(c);
     laci_label_add_text(&c->label, "\u2192 ", TEXT_WIDTH);
     laci_label_add_text(&c->label, laci_shape_text(out, shape, sizeof shape), TEXT_WIDTH);
-    close_row(c);
+    end_row(c);
   }
 }
 
@@ -203,32 +205,32 @@ static void output_shapes(canvas *c, const laci_node *node) {
 static bool has_own_box(const canvas *c, int id) { return !c->folded[id] && c->fold.box[id] == id; }
 
 /* Returns the node in whose box the producer of a value is drawn; -1: the value has no producer. */
-static int producer_of(const canvas *c, int value) {
+static int box_of_producer(const canvas *c, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   return producer >= 0 ? c->fold.box[producer] : -1;
 }
 
 /* Returns the number of levels from the producer of a value down to the node that reads it. Returns
  * 0 if the edge is not drawn, since one of the two nodes is folded or there is no producer. */
-static int levels_of_edge(const canvas *c, int node, int value) {
-  int producer = producer_of(c, value);
+static int count_levels_of_edge(const canvas *c, int node, int value) {
+  int producer = box_of_producer(c, value);
   bool drawn = producer >= 0 && !c->folded[producer] && has_own_box(c, node);
   return drawn ? c->depth[node] - c->depth[producer] : 0;
 }
 
-static int value_read(const laci_node *node, int i) {
+static int find_read_value(const laci_node *node, int i) {
   return i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
 }
 
 /* Returns the producer of the i-th value that the node reads, if the producer is folded; else
  * -1. */
-static int folded_source(const canvas *c, const laci_node *node, int i) {
-  int value = value_read(node, i);
+static int find_folded_producer(const canvas *c, const laci_node *node, int i) {
+  int value = find_read_value(node, i);
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   return producer >= 0 && c->folded[producer] ? producer : -1;
 }
 
-static bool makes_constants(const canvas *c, int id) {
+static bool computes_only_constants(const canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id];
   laci_plot_colour colour = c->plot->nodes[id].colour;
   if (colour == LACI_PLOT_GREY) return true;
@@ -237,24 +239,24 @@ static bool makes_constants(const canvas *c, int id) {
    * random numbers. */
   if (node->n_inputs + node->n_captures == 0) return false;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-    int value = value_read(node, i);
+    int value = find_read_value(node, i);
     if (value < 0 || c->graph->values[value].stored >= 0) continue;
-    if (folded_source(c, node, i) < 0) return false;
+    if (find_folded_producer(c, node, i) < 0) return false;
   }
   return true;
 }
 
 /* Chooses the nodes that are drawn as lines in other boxes. Nodes are in topological order. A node
  * without readers, or whose output is one of the network's, has its own box. */
-static lac_status choose_folded(canvas *c, lac_error *err) {
+static lac_status choose_folded_nodes(canvas *c, lac_error *err) {
   const laci_graph *graph = c->graph;
   bool *has_reader = laci_alloc((size_t)graph->n_nodes, sizeof *has_reader);
   if (!has_reader) return laci_fail_memory(err, "a drawing");
   for (int id = 0; id < graph->n_nodes; id++) {
     const laci_node *node = &graph->nodes[id];
-    c->folded[id] = makes_constants(c, id);
+    c->folded[id] = computes_only_constants(c, id);
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int value = value_read(node, i);
+      int value = find_read_value(node, i);
       int producer = value >= 0 ? graph->values[value].producer : -1;
       if (producer >= 0) has_reader[producer] = true;
     }
@@ -268,12 +270,12 @@ static lac_status choose_folded(canvas *c, lac_error *err) {
   return LAC_OK;
 }
 
-static void measure_depth(canvas *c) {
+static void compute_node_depths(canvas *c) {
   for (int id = 0; id < c->graph->n_nodes; id++) {
     if (!has_own_box(c, id)) continue;
     const laci_node *node = &c->graph->nodes[id];
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int producer = producer_of(c, value_read(node, i));
+      int producer = box_of_producer(c, find_read_value(node, i));
       if (producer >= 0 && !c->folded[producer] && c->depth[producer] >= c->depth[id])
         c->depth[id] = c->depth[producer] + 1;
     }
@@ -282,12 +284,12 @@ static void measure_depth(canvas *c) {
 
 /* Returns the total number of levels that drawn edges pass. The time of the layout depends on it.
  * */
-static int64_t total_span(const canvas *c) {
+static int64_t count_passed_levels(const canvas *c) {
   int64_t total = 0;
   for (int id = 0; id < c->graph->n_nodes; id++) {
     const laci_node *node = &c->graph->nodes[id];
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int span = levels_of_edge(c, id, value_read(node, i));
+      int span = count_levels_of_edge(c, id, find_read_value(node, i));
       if (span > 1 && span <= c->max_span) total += span - 1;
     }
   }
@@ -297,9 +299,9 @@ static int64_t total_span(const canvas *c) {
 /* Chooses max_span. DenseNet has hundreds of edges that pass dozens of nodes: the layout would be
  * slow, and nobody could follow the edges. In such a network the longest edges become lines of
  * text, until the remaining ones pass few levels for each node. */
-static void choose_span(canvas *c) {
+static void choose_longest_edge(canvas *c) {
   c->max_span = 3 << 18;
-  while (c->max_span > MIN_SPAN && total_span(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
+  while (c->max_span > MIN_SPAN && count_passed_levels(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
     c->max_span /= 2;
 }
 
@@ -315,8 +317,8 @@ static void find_longest_path(canvas *c) {
     const laci_node *node = &c->graph->nodes[at];
     int before = PATH_BEGINS;
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int value = value_read(node, i);
-      if (levels_of_edge(c, at, value) == 1) before = producer_of(c, value);
+      int value = find_read_value(node, i);
+      if (count_levels_of_edge(c, at, value) == 1) before = box_of_producer(c, value);
     }
     c->before[at] = before;
     at = before;
@@ -324,20 +326,20 @@ static void find_longest_path(canvas *c) {
 }
 
 /* Writes the names of the nodes whose edges to this node are too long to draw. */
-static void source_lines(canvas *c, int id) {
+static void write_undrawn_sources(canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id];
   int n_lines = 0;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-    int value = value_read(node, i);
-    if (levels_of_edge(c, id, value) <= c->max_span) continue;
+    int value = find_read_value(node, i);
+    if (count_levels_of_edge(c, id, value) <= c->max_span) continue;
     if (n_lines++ == MAX_LINES) {
-      ellipsis_row(c);
+      write_ellipsis_row(c);
       return;
     }
-    open_row(c);
+    begin_row(c);
     laci_label_add_text(&c->label, "\u2190 ", NAME_WIDTH);
-    laci_label_add_text(&c->label, c->graph->nodes[producer_of(c, value)].name, NAME_WIDTH);
-    close_row(c);
+    laci_label_add_text(&c->label, c->graph->nodes[box_of_producer(c, value)].name, NAME_WIDTH);
+    end_row(c);
   }
 }
 
@@ -347,28 +349,29 @@ typedef struct fold_list {
   bool cut;
 } fold_list;
 
-static void folded_line(canvas *c, const laci_node *node) {
+static void write_folded_node_line(canvas *c, const laci_node *node) {
   char line[512];
   size_t used = (size_t)snprintf(line, sizeof line, "%.60s %.300s", node->type, node->name);
   for (int i = 0; i < node->n_inputs && used < 400; i++) {
-    const laci_stored *stored = stored_input(c->graph, node->inputs[i]);
-    int n =
-        stored ? snprintf(line + used, sizeof line - used, ", %.80s", short_name(stored->name)) : 0;
+    const laci_stored *stored = find_stored_input(c->graph, node->inputs[i]);
+    int n = stored ? snprintf(line + used, sizeof line - used, ", %.80s",
+                              last_part_of_name(stored->name))
+                   : 0;
     if (n > 0) used += (size_t)n;
   }
-  open_row(c);
+  begin_row(c);
   laci_label_add_markup(&c->label, "<FONT POINT-SIZE=\"%d\" COLOR=\"%s\">", SMALL_SIZE,
                         styles[LACI_PLOT_GREY].line);
   laci_label_set_font(&c->label, SMALL_SIZE, false);
   laci_label_add_text(&c->label, line, PARAMETER_WIDTH);
   laci_label_set_font(&c->label, NAME_SIZE, false);
   laci_label_add_markup(&c->label, "</FONT>");
-  close_row(c);
+  end_row(c);
 }
 
-static void folded_lines(canvas *c, const laci_node *node, fold_list *fold) {
+static void write_folded_node_lines(canvas *c, const laci_node *node, fold_list *fold) {
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-    int source = folded_source(c, node, i);
+    int source = find_folded_producer(c, node, i);
     bool known = source < 0;
     for (int k = 0; k < fold->n && !known; k++) known = fold->seen[k] == source;
     if (known) continue;
@@ -377,19 +380,20 @@ static void folded_lines(canvas *c, const laci_node *node, fold_list *fold) {
       return;
     }
     fold->seen[fold->n++] = source;
-    folded_line(c, &c->graph->nodes[source]);
-    folded_lines(c, &c->graph->nodes[source], fold); /* the recursion is at most MAX_FOLDED deep */
+    write_folded_node_line(c, &c->graph->nodes[source]);
+    write_folded_node_lines(c, &c->graph->nodes[source],
+                            fold); /* the recursion is at most MAX_FOLDED deep */
   }
 }
 
-static const char *tag_of(const laci_node *node, laci_plot_colour colour) {
+static const char *role_of_node(const laci_node *node, laci_plot_colour colour) {
   bool layer = node->op && node->op->role == LACI_ROLE_ALLOW;
   if (colour == LACI_PLOT_RED && layer) return "not pruned";
   if (colour == LACI_PLOT_GREY) return "shapes";
   return styles[colour].tag;
 }
 
-static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour) {
+static void write_node_heading(canvas *c, const laci_node *node, laci_plot_colour colour) {
   laci_label *label = &c->label;
   laci_label_add_markup(label, "<TR><TD ALIGN=\"LEFT\"><B>");
   laci_label_set_font(label, NAME_SIZE, true);
@@ -398,23 +402,25 @@ static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour)
                         SMALL_SIZE, styles[colour].line);
   laci_label_set_font(label, SMALL_SIZE, false);
   label->line += 2 * SMALL_SIZE; /* space between type and tag */
-  laci_label_add_text(label, tag_of(node, colour), NAME_WIDTH);
+  laci_label_add_text(label, role_of_node(node, colour), NAME_WIDTH);
   laci_label_add_markup(label, "</FONT></TD></TR>");
   laci_label_set_font(label, NAME_SIZE, false);
 }
 
 /* Returns the block in whose first copy the node is; NULL: none. */
-static const laci_fold_block *block_of(const canvas *c, int id) {
+static const laci_fold_block *find_block_of_node(const canvas *c, int id) {
   for (int at = 0; at < c->fold.n_order; at++)
     if (c->fold.order[at] == id) return laci_fold_block_at(&c->fold, at);
   return NULL;
 }
 
 /* Is the node in the first copy of a block that repeats? */
-static bool in_block(const canvas *c, int id) { return block_of(c, id) != NULL; }
+static bool is_in_repeated_block(const canvas *c, int id) {
+  return find_block_of_node(c, id) != NULL;
+}
 
 /* Returns the last node in this node's box, whose outputs are those of the box. */
-static int last_in_box(const canvas *c, int id) {
+static int find_last_node_in_box(const canvas *c, int id) {
   int last = id;
   for (int at = 0; at < c->fold.n_order; at++) {
     int other = c->fold.order[at];
@@ -424,7 +430,7 @@ static int last_in_box(const canvas *c, int id) {
 }
 
 /* Writes a line for the nodes that are in this node's box: "+ BatchNormalization, Relu". */
-static void attached_lines(canvas *c, int id) {
+static void write_attached_node_lines(canvas *c, int id) {
   char line[512];
   size_t used = 0;
   for (int at = 0; at < c->fold.n_order && used < 400; at++) {
@@ -435,19 +441,19 @@ static void attached_lines(canvas *c, int id) {
     if (n > 0) used += (size_t)n;
   }
   if (!used) return;
-  open_row(c);
+  begin_row(c);
   laci_label_add_text(&c->label, line, TEXT_WIDTH);
-  close_row(c);
+  end_row(c);
 }
 
 /* Writes the name without the part that its frame shows already, and without its operator at the
  * end. "/layer1/layer1.1/conv1/Conv" becomes "conv1" in the frame of "/layer1/layer1.1". */
-static void compact_name(const canvas *c, int id, char *text, size_t size) {
+static void make_compact_name(const canvas *c, int id, char *text, size_t size) {
   const laci_node *node = &c->graph->nodes[id];
-  const laci_fold_block *block = block_of(c, id);
+  const laci_fold_block *block = find_block_of_node(c, id);
   const char *name = node->name;
   char frame[256] = "";
-  if (block) laci_fold_copy_name(c->graph, &c->fold, block, 0, frame, sizeof frame);
+  if (block) laci_fold_write_copy_name(c->graph, &c->fold, block, 0, frame, sizeof frame);
   size_t n_frame = strlen(frame), n_type = strlen(node->type);
   if (strncmp(name, frame, n_frame) == 0) name += n_frame;
   while (*name && strchr("./:_", *name)) name++;
@@ -460,97 +466,99 @@ static void compact_name(const canvas *c, int id, char *text, size_t size) {
 }
 
 /* Writes "[64, 64, 1, 1] \u2192 [1, 64, 56, 56]": the first parameter, and the first output. */
-static void compact_shapes(canvas *c, int id) {
+static void write_compact_shapes(canvas *c, int id) {
   char from[128] = "", to[128] = "";
-  const laci_node *node = &c->graph->nodes[id], *last = &c->graph->nodes[last_in_box(c, id)];
+  const laci_node *node = &c->graph->nodes[id],
+                  *last = &c->graph->nodes[find_last_node_in_box(c, id)];
   for (int i = 0; i < node->n_inputs && !*from; i++) {
-    const laci_stored *stored = stored_input(c->graph, node->inputs[i]);
-    if (stored && is_folded(node, stored)) laci_shape_text(&stored->shape, from, sizeof from);
+    const laci_stored *stored = find_stored_input(c->graph, node->inputs[i]);
+    if (stored && is_parameter_line(node, stored))
+      laci_shape_text(&stored->shape, from, sizeof from);
   }
   if (last->n_outputs > 0 && last->outputs[0] >= 0) {
     const laci_shape *shape = &c->graph->values[last->outputs[0]].type.shape;
     if (shape->rank >= 0) laci_shape_text(shape, to, sizeof to);
   }
   if (!*from && !*to) return;
-  open_row(c);
+  begin_row(c);
   laci_label_add_text(&c->label, from, TEXT_WIDTH);
   laci_label_add_text(&c->label, !*to ? "" : *from ? " \u2192 " : "\u2192 ", TEXT_WIDTH);
   laci_label_add_text(&c->label, to, TEXT_WIDTH);
-  close_row(c);
+  end_row(c);
 }
 
 /* Writes the box of a node in a large network. It has only three lines, so that many fit on a page.
  * */
-static void compact_label(canvas *c, int id, const laci_plot_node *info) {
+static void write_compact_label(canvas *c, int id, const laci_plot_node *info) {
   char name[512];
   laci_label *label = &c->label;
-  open_table(c);
-  node_head(c, &c->graph->nodes[id], info->colour);
-  compact_name(c, id, name, sizeof name);
+  begin_table(c);
+  write_node_heading(c, &c->graph->nodes[id], info->colour);
+  make_compact_name(c, id, name, sizeof name);
   if (*name) {
-    open_row(c);
+    begin_row(c);
     laci_label_add_text(label, name, NAME_WIDTH);
-    close_row(c);
+    end_row(c);
   }
-  source_lines(c, id);
-  compact_shapes(c, id);
-  attached_lines(c, id);
-  const char *detail = in_block(c, id) ? info->kind : info->detail;
+  write_undrawn_sources(c, id);
+  write_compact_shapes(c, id);
+  write_attached_node_lines(c, id);
+  const char *detail = is_in_repeated_block(c, id) ? info->kind : info->detail;
   if (detail && *detail) {
-    open_row(c);
+    begin_row(c);
     laci_label_add_text(label, detail, TEXT_WIDTH);
-    close_row(c);
+    end_row(c);
   }
 }
 
-static void reason_line(canvas *c, const char *reason) {
+static void write_reason_line(canvas *c, const char *reason) {
   if (!reason || !*reason || c->plot->for_page) return;
-  open_row(c);
+  begin_row(c);
   laci_label_add_markup(&c->label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
   laci_label_add_text(&c->label, reason, c->is_folded ? REASON_WIDTH : TEXT_WIDTH);
   laci_label_add_markup(&c->label, "</I></FONT>");
-  close_row(c);
+  end_row(c);
 }
 
-static void node_label(canvas *c, int id, const laci_plot_node *info) {
+static void write_node_label(canvas *c, int id, const laci_plot_node *info) {
   const laci_node *node = &c->graph->nodes[id];
   laci_label *label = &c->label;
   if (c->is_folded && !c->plot->details) {
-    compact_label(c, id, info);
-    reason_line(c, info->reason);
+    write_compact_label(c, id, info);
+    write_reason_line(c, info->reason);
     return;
   }
-  open_table(c);
-  node_head(c, node, info->colour);
-  open_row(c);
+  begin_table(c);
+  write_node_heading(c, node, info->colour);
+  begin_row(c);
   laci_label_add_text(label, node->name, NAME_WIDTH);
-  close_row(c);
-  source_lines(c, id);
-  output_shapes(c, &c->graph->nodes[last_in_box(c, id)]);
-  parameter_lines(c, node);
-  attached_lines(c, id);
+  end_row(c);
+  write_undrawn_sources(c, id);
+  write_output_shapes(c, &c->graph->nodes[find_last_node_in_box(c, id)]);
+  write_parameter_lines(c, node);
+  write_attached_node_lines(c, id);
   fold_list fold = {.n = 0};
-  if (c->plot->details) folded_lines(c, node, &fold);
-  if (fold.cut) ellipsis_row(c);
-  const char *detail = c->is_folded && in_block(c, id) ? info->kind : info->detail;
+  if (c->plot->details) write_folded_node_lines(c, node, &fold);
+  if (fold.cut) write_ellipsis_row(c);
+  const char *detail = c->is_folded && is_in_repeated_block(c, id) ? info->kind : info->detail;
   if (detail && *detail) {
-    open_row(c);
+    begin_row(c);
     laci_label_add_text(label, detail, TEXT_WIDTH);
-    close_row(c);
+    end_row(c);
   }
-  reason_line(c, info->reason);
+  write_reason_line(c, info->reason);
 }
 
 /* Writes the elements of a small constant, "[1, -1]"; false: it has too many. */
-static bool constant_text(const laci_stored *stored, char *text, size_t size) {
+static bool format_small_constant(const laci_stored *stored, char *text, size_t size) {
   int64_t n = laci_shape_count(&stored->shape);
   bool is_float = laci_dtype_is_float(stored->dtype);
   if (n < 1 || n > SHOWN_ELEMENTS || !(is_float || laci_dtype_is_integer(stored->dtype)))
     return false;
   double f[SHOWN_ELEMENTS];
   int64_t i[SHOWN_ELEMENTS];
-  if (is_float) laci_read_f(stored->dtype, stored->bytes, 0, n, f);
-  else laci_read_i(stored->dtype, stored->bytes, 0, n, i);
+  if (is_float) laci_read_f64(stored->dtype, stored->bytes, 0, n, f);
+  else laci_read_i64(stored->dtype, stored->bytes, 0, n, i);
   bool scalar = stored->shape.rank == 0;
   size_t used = (size_t)snprintf(text, size, "%s", scalar ? "" : "[");
   for (int64_t k = 0; k < n && used < size; k++) {
@@ -564,54 +572,55 @@ static bool constant_text(const laci_stored *stored, char *text, size_t size) {
 }
 
 /* Draws a small grey box for one reader of a constant. */
-static box constant_box(canvas *c, const laci_stored *stored) {
+static box draw_constant_box(canvas *c, const laci_stored *stored) {
   char text[256];
-  open_table(c);
+  begin_table(c);
   laci_label_set_font(&c->label, SMALL_SIZE, false);
-  open_row(c);
-  laci_label_add_text(&c->label, short_name(stored->name), NAME_WIDTH);
-  close_row(c);
-  if (!constant_text(stored, text, sizeof text)) laci_shape_text(&stored->shape, text, sizeof text);
-  open_row(c);
+  begin_row(c);
+  laci_label_add_text(&c->label, last_part_of_name(stored->name), NAME_WIDTH);
+  end_row(c);
+  if (!format_small_constant(stored, text, sizeof text))
+    laci_shape_text(&stored->shape, text, sizeof text);
+  begin_row(c);
   laci_label_add_text(&c->label, text, NAME_WIDTH);
-  close_row(c);
+  end_row(c);
   box of = {"constant", c->n_small++};
-  add_box(c, of, &styles[LACI_PLOT_GREY], ", fontsize=\"8\", style=\"filled\"");
+  write_box(c, of, &styles[LACI_PLOT_GREY], ", fontsize=\"8\", style=\"filled\"");
   return of;
 }
 
-static box end_box(canvas *c, const char *kind, int value) {
+static box draw_input_or_output_box(canvas *c, const char *kind, int value) {
   static const struct style plain = {.fill = "#FFFFFF", .line = "#424242"};
   char shape[128];
   const laci_value *of = &c->graph->values[value];
-  open_table(c);
-  open_row(c);
+  begin_table(c);
+  begin_row(c);
   laci_label_add_markup(&c->label, "<B>");
   laci_label_set_font(&c->label, NAME_SIZE, true);
   laci_label_add_text(&c->label, kind, NAME_WIDTH);
   laci_label_add_markup(&c->label, "</B>");
   laci_label_set_font(&c->label, NAME_SIZE, false);
-  close_row(c);
-  open_row(c);
+  end_row(c);
+  begin_row(c);
   laci_label_add_text(&c->label, of->name, NAME_WIDTH);
-  close_row(c);
+  end_row(c);
   if (of->type.shape.rank >= 0) {
-    open_row(c);
+    begin_row(c);
     laci_label_add_text(&c->label, laci_shape_text(&of->type.shape, shape, sizeof shape),
                         NAME_WIDTH);
-    close_row(c);
+    end_row(c);
   }
-  add_box(c, (box){kind, value}, &plain, "");
+  write_box(c, (box){kind, value}, &plain, "");
   return (box){kind, value};
 }
 
 /* Returns the box that a value comes from. For a constant, draws a new box at each call; for an
  * input, at the first call. */
-static box source_box(canvas *c, int value) {
+static box find_or_draw_source_box(canvas *c, int value) {
   const laci_value *of = &c->graph->values[value];
-  if (of->stored >= 0) return constant_box(c, &c->graph->stored[of->stored]);
+  if (of->stored >= 0) return draw_constant_box(c, &c->graph->stored[of->stored]);
   if (of->producer >= 0) return (box){"node", c->fold.box[of->producer]};
-  if (!c->has_box[value]) (void)end_box(c, "input", value);
+  if (!c->has_box[value]) (void)draw_input_or_output_box(c, "input", value);
   c->has_box[value] = true;
   return (box){"input", value};
 }
@@ -627,18 +636,19 @@ static bool is_small_constant(const canvas *c, const laci_node *node, const laci
 static void draw_edges(canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id];
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-    int value = value_read(node, i);
+    int value = find_read_value(node, i);
     bool captured = i >= node->n_inputs;
-    const laci_stored *stored = stored_input(c->graph, value);
-    bool folded = stored && !captured && is_folded(node, stored);
-    bool is_line = folded || folded_source(c, node, i) >= 0 || is_small_constant(c, node, stored);
-    if (value < 0 || is_line || levels_of_edge(c, id, value) > c->max_span) continue;
-    int producer = producer_of(c, value);
+    const laci_stored *stored = find_stored_input(c->graph, value);
+    bool folded = stored && !captured && is_parameter_line(node, stored);
+    bool is_line =
+        folded || find_folded_producer(c, node, i) >= 0 || is_small_constant(c, node, stored);
+    if (value < 0 || is_line || count_levels_of_edge(c, id, value) > c->max_span) continue;
+    int producer = box_of_producer(c, value);
     bool straight = producer >= 0 && c->before[id] == producer;
-    add_edge(c, source_box(c, value), (box){"node", id},
-             captured   ? " [style=\"dashed\"]"
-             : straight ? " [weight=\"100\"]"
-                        : "");
+    write_edge(c, find_or_draw_source_box(c, value), (box){"node", id},
+               captured   ? " [style=\"dashed\"]"
+               : straight ? " [weight=\"100\"]"
+                          : "");
   }
 }
 
@@ -647,28 +657,28 @@ static void draw_node(canvas *c, int id) {
   const laci_plot_node *info = &c->plot->nodes[id];
   (void)snprintf(more, sizeof more, "%s%s", info->colour == LACI_PLOT_RED ? ", penwidth=\"2\"" : "",
                  c->before[id] != OFF_PATH ? ", group=\"longest\"" : "");
-  node_label(c, id, info);
-  add_box(c, (box){"node", id}, &styles[info->colour], more);
+  write_node_label(c, id, info);
+  write_box(c, (box){"node", id}, &styles[info->colour], more);
 }
 
 /* Draws a block that repeats in a frame, with its number of copies and their names. */
 static void draw_block(canvas *c, int number) {
   const laci_fold_block *block = &c->fold.blocks[number];
   char first[256], last[256], text[600];
-  laci_fold_copy_name(c->graph, &c->fold, block, 0, first, sizeof first);
-  laci_fold_copy_name(c->graph, &c->fold, block, block->copies - 1, last, sizeof last);
+  laci_fold_write_copy_name(c->graph, &c->fold, block, 0, first, sizeof first);
+  laci_fold_write_copy_name(c->graph, &c->fold, block, block->copies - 1, last, sizeof last);
   bool named = *first && strcmp(first, last) != 0;
   const char *slash = strrchr(last, '/');
   const char *tail = slash && strncmp(first, last, (size_t)(slash - last)) == 0 ? slash + 1 : last;
   (void)snprintf(text, sizeof text, "\u00D7%d%s%s%s%s", block->copies, named ? "   " : "",
                  named ? first : "", named ? " \u2026 " : "", named ? tail : "");
-  open_table(c);
-  open_row(c);
+  begin_table(c);
+  begin_row(c);
   laci_label_add_markup(&c->label, "<B>");
   laci_label_set_font(&c->label, HEAD_SIZE, true);
   laci_label_add_text(&c->label, text, TEXT_WIDTH);
   laci_label_add_markup(&c->label, "</B>");
-  close_row(c);
+  end_row(c);
   laci_label_add_markup(
       &c->drawing,
       "  subgraph cluster_%d {\n  labelloc=\"t\"; labeljust=\"l\"; "
@@ -685,23 +695,23 @@ static void draw_block(canvas *c, int number) {
 
 static void draw_boxes(canvas *c) {
   const laci_graph *graph = c->graph;
-  for (int i = 0; i < graph->n_inputs; i++) (void)source_box(c, graph->inputs[i]);
+  for (int i = 0; i < graph->n_inputs; i++) (void)find_or_draw_source_box(c, graph->inputs[i]);
   for (int id = 0; id < graph->n_nodes; id++) {
-    if (has_own_box(c, id) && !in_block(c, id)) draw_node(c, id);
+    if (has_own_box(c, id) && !is_in_repeated_block(c, id)) draw_node(c, id);
   }
   for (int block = 0; block < c->fold.n_blocks; block++) draw_block(c, block);
   for (int id = 0; id < graph->n_nodes; id++) {
     if (has_own_box(c, id)) draw_edges(c, id);
   }
   for (int i = 0; i < graph->n_outputs; i++) {
-    box from = source_box(c, graph->outputs[i]);
-    add_edge(c, from, end_box(c, "output", graph->outputs[i]), "");
+    box from = find_or_draw_source_box(c, graph->outputs[i]);
+    write_edge(c, from, draw_input_or_output_box(c, "output", graph->outputs[i]), "");
   }
 }
 
 /* ---- The heading: title, summary and the meaning of the colours ---- */
 
-static void head_line(canvas *c, const char *text, int size, bool bold) {
+static void write_heading_line(canvas *c, const char *text, int size, bool bold) {
   laci_label *label = &c->label;
   if (!text || !*text) return;
   laci_label_begin_line(label);
@@ -713,41 +723,41 @@ static void head_line(canvas *c, const char *text, int size, bool bold) {
   laci_label_add_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
 }
 
-static void head_cell(canvas *c, const char *attributes, const char *text) {
+static void write_heading_cell(canvas *c, const char *attributes, const char *text) {
   double width = laci_text_width(text, HEAD_SIZE, false);
   laci_label_add_markup(&c->label, "<TD %s WIDTH=\"%.0f\">", attributes, ceil(width) + 8);
   laci_label_add_text(&c->label, text, TEXT_WIDTH);
   laci_label_add_markup(&c->label, "</TD>");
 }
 
-static void head_colour(canvas *c, const struct style *style, int count) {
+static void write_colour_legend(canvas *c, const struct style *style, int count) {
   char text[128];
   laci_label_begin_line(&c->label);
   laci_label_set_font(&c->label, HEAD_SIZE, false);
   laci_label_add_markup(&c->label, "<TR>");
   (void)snprintf(text, sizeof text, "ALIGN=\"LEFT\" BORDER=\"1\" BGCOLOR=\"%s\" COLOR=\"%s\"",
                  style->fill, style->line);
-  head_cell(c, text, style->tag);
+  write_heading_cell(c, text, style->tag);
   (void)snprintf(text, sizeof text, "%d", count);
-  head_cell(c, "ALIGN=\"RIGHT\"", text);
-  head_cell(c, "ALIGN=\"LEFT\"", style->meaning);
+  write_heading_cell(c, "ALIGN=\"RIGHT\"", text);
+  write_heading_cell(c, "ALIGN=\"LEFT\"", style->meaning);
   laci_label_add_markup(&c->label, "</TR>");
 }
 
-static void draw_head(canvas *c) {
+static void draw_heading(canvas *c) {
   int counts[N_STYLES] = {[LACI_PLOT_GREY] = c->n_small};
   for (int id = 0; id < c->graph->n_nodes; id++) {
     counts[c->folded[id] ? LACI_PLOT_GREY : c->plot->nodes[id].colour]++;
   }
   laci_label_reset(&c->label);
-  head_line(c, c->plot->title, 18, true);
-  head_line(c, c->plot->summary, 12, false);
-  for (int i = 0; i < N_STYLES; i++) head_colour(c, &styles[i], counts[i]);
+  write_heading_line(c, c->plot->title, 18, true);
+  write_heading_line(c, c->plot->summary, 12, false);
+  for (int i = 0; i < N_STYLES; i++) write_colour_legend(c, &styles[i], counts[i]);
   laci_label_add_markup(&c->drawing,
                         "  label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"3\" "
                         "CELLPADDING=\"3\" WIDTH=\"%.0f\">",
                         ceil(c->label.widest) + 12);
-  laci_label_append(&c->drawing, &c->label);
+  laci_label_append_label(&c->drawing, &c->label);
   laci_label_add_markup(&c->drawing, "</TABLE>>;\n");
 }
 
@@ -772,7 +782,7 @@ static void begin_drawing(canvas *c) {
       NAME_SIZE);
 }
 
-static void clear_canvas(canvas *c) {
+static void canvas_clear(canvas *c) {
   laci_label_clear(&c->drawing);
   laci_label_clear(&c->label);
   laci_fold_clear(&c->fold);
@@ -783,17 +793,17 @@ static void clear_canvas(canvas *c) {
 }
 
 /* Chooses which nodes have boxes. */
-static lac_status choose_boxes(canvas *c, lac_error *err) {
+static lac_status choose_nodes_with_boxes(canvas *c, lac_error *err) {
   int n = 0;
-  lac_status st = choose_folded(c, err);
+  lac_status st = choose_folded_nodes(c, err);
   if (st) return st;
   for (int id = 0; id < c->graph->n_nodes; id++) n += !c->folded[id];
   c->is_folded = c->plot->fold == LACI_PLOT_FOLD_ALWAYS ||
                  (c->plot->fold == LACI_PLOT_FOLD_LARGE && n > LARGE);
-  return laci_fold_find(c->graph, c->plot->nodes, c->folded, c->is_folded, &c->fold, err);
+  return laci_fold_init(c->graph, c->plot->nodes, c->folded, c->is_folded, &c->fold, err);
 }
 
-static lac_status make_canvas(canvas *c, const laci_graph *graph, const laci_plot *plot,
+static lac_status canvas_init(canvas *c, const laci_graph *graph, const laci_plot *plot,
                               lac_error *err) {
   *c = (canvas){.graph = graph, .plot = plot};
   c->has_box = laci_alloc((size_t)graph->n_values, sizeof *c->has_box);
@@ -802,36 +812,37 @@ static lac_status make_canvas(canvas *c, const laci_graph *graph, const laci_plo
   c->folded = laci_alloc((size_t)graph->n_nodes, sizeof *c->folded);
   if (!c->has_box || !c->depth || !c->before || !c->folded)
     return laci_fail_memory(err, "a drawing");
-  return choose_boxes(c, err);
+  return choose_nodes_with_boxes(c, err);
 }
 
-lac_status laci_plot_boxes(const laci_graph *graph, const laci_plot *plot, int *boxes, bool *line,
-                           lac_error *err) {
+lac_status laci_plot_find_boxes(const laci_graph *graph, const laci_plot *plot, int *boxes,
+                                bool *line, lac_error *err) {
   canvas c;
-  lac_status st = make_canvas(&c, graph, plot, err);
+  lac_status st = canvas_init(&c, graph, plot, err);
   for (int id = 0; id < graph->n_nodes && !st; id++) {
     boxes[id] = c.fold.box[id];
     line[id] = c.fold.line[id];
   }
-  clear_canvas(&c);
+  canvas_clear(&c);
   return st;
 }
 
-static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, laci_picture picture,
-                             char **bytes, size_t *size_bytes, lac_error *err) {
+static lac_status draw_plot_to_bytes(const laci_graph *graph, const laci_plot *plot,
+                                     laci_picture picture, char **bytes, size_t *size_bytes,
+                                     lac_error *err) {
   canvas c;
-  lac_status st = make_canvas(&c, graph, plot, err);
+  lac_status st = canvas_init(&c, graph, plot, err);
   if (st) goto out;
-  measure_depth(&c);
-  choose_span(&c);
+  compute_node_depths(&c);
+  choose_longest_edge(&c);
   find_longest_path(&c);
   begin_drawing(&c);
   draw_boxes(&c);
-  if (!plot->for_page) draw_head(&c);
+  if (!plot->for_page) draw_heading(&c);
   laci_label_add_markup(&c.drawing, "}\n");
   st = laci_render(&c.drawing, picture, bytes, size_bytes, err);
 out:
-  clear_canvas(&c);
+  canvas_clear(&c);
   return st;
 }
 
@@ -840,9 +851,9 @@ lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot, const 
   laci_picture picture = LACI_PICTURE_SVG;
   *bytes = NULL;
   *size_bytes = 0;
-  lac_status st = laci_picture_of(path, &picture, err);
+  lac_status st = laci_picture_of_path(path, &picture, err);
   if (st) return st;
-  st = plot_bytes(graph, plot, picture, bytes, size_bytes, err);
+  st = draw_plot_to_bytes(graph, plot, picture, bytes, size_bytes, err);
   return st ? laci_fail_with_prefix(err, st, "%s", path) : LAC_OK;
 }
 

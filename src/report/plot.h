@@ -51,8 +51,8 @@ const char *laci_plot_role(laci_plot_colour colour);
 /** Finds for each node the node in whose box it is drawn, boxes[n_nodes]: itself, the first node of
  * its box, or the corresponding node of the first copy of its block. line[n_nodes]: it is only a
  * line there. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_plot_boxes(const laci_graph *graph, const laci_plot *plot,
-                                          int *boxes, bool *line, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plot_find_boxes(const laci_graph *graph, const laci_plot *plot,
+                                               int *boxes, bool *line, lac_error *err);
 
 /** Returns the drawing as bytes, in the format of path's ending; the caller frees *bytes with
  * laci_free (NULL on failure). Fails LAC_BAD_ARGUMENT for an unknown ending, LAC_UNSUPPORTED if

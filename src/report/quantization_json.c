@@ -3,7 +3,7 @@
 #include "lacuna/quantization.h"
 #include "report/json_in.h"
 
-static json_t *layer_json(laci_json_writer *w, const lac_quantized_layer *layer) {
+static json_t *quantized_layer_json(laci_json_writer *w, const lac_quantized_layer *layer) {
   json_t *object = json_object();
   const bool is_quantized = !layer->reason;
   laci_json_add(w, object, "name", laci_json_text(w, layer->name));
@@ -23,7 +23,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_quantized_layer *layer)
   return object;
 }
 
-static json_t *value_json(laci_json_writer *w, const lac_quantized_value *value) {
+static json_t *quantized_value_json(laci_json_writer *w, const lac_quantized_value *value) {
   json_t *object = json_object();
   laci_json_add(w, object, "name", laci_json_text(w, value->name));
   laci_json_add(w, object, "low", laci_json_number(value->low));
@@ -36,8 +36,10 @@ static json_t *value_json(laci_json_writer *w, const lac_quantized_value *value)
 
 json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_result *q) {
   json_t *object = json_object(), *layers = json_array(), *values = json_array();
-  for (int l = 0; l < q->n_layers; l++) laci_json_append(w, layers, layer_json(w, &q->layers[l]));
-  for (int v = 0; v < q->n_values; v++) laci_json_append(w, values, value_json(w, &q->values[v]));
+  for (int l = 0; l < q->n_layers; l++)
+    laci_json_append(w, layers, quantized_layer_json(w, &q->layers[l]));
+  for (int v = 0; v < q->n_values; v++)
+    laci_json_append(w, values, quantized_value_json(w, &q->values[v]));
   const bool labelled = q->labelled > 0, compared = !q->outputs_reason;
   laci_json_add(w, object, "format", laci_json_text(w, q->format));
   laci_json_add(w, object, "range", laci_json_text(w, q->range));

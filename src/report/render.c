@@ -26,7 +26,7 @@
 
 enum { SECONDS = 60, BYTES_A_SECOND = 1 << 12, MOST_SECONDS = 3600, MOST_BYTES = 1 << 30 };
 
-lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *err) {
+lac_status laci_picture_of_path(const char *path, laci_picture *picture, lac_error *err) {
   static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
   const char *dot = strrchr(path, '.');
   for (int i = 0; dot && i < 4; i++) {
@@ -55,7 +55,7 @@ static bool find_program(char path[PATH_MAX]) {
 
 /* ---- Drawing ---- */
 
-static lac_status fail_render(const laci_child_result *r, double seconds, lac_error *err) {
+static lac_status fail_draw_program(const laci_child_result *r, double seconds, lac_error *err) {
   const char *colon = *r->last_message ? ": " : "";
   switch (r->end) {
     case LACI_CHILD_LATE:
@@ -77,13 +77,13 @@ static lac_status fail_render(const laci_child_result *r, double seconds, lac_er
 
 /* Takes the drawing out of the program's output, which is the drawing's size, a line break, and the
  * drawing. If it has that size it is complete, whatever the status of the process. */
-static lac_status take_picture(laci_child_result *r, double seconds, char **bytes,
-                               size_t *size_bytes, lac_error *err) {
+static lac_status read_picture_from_output(laci_child_result *r, double seconds, char **bytes,
+                                           size_t *size_bytes, lac_error *err) {
   size_t size = 0;
   int head = 0;
   bool is_whole = r->output && sscanf(r->output, "%zu%n", &size, &head) == 1 && size > 0 &&
                   r->output[head] == '\n' && r->output_bytes == size + (size_t)head + 1;
-  if (!is_whole) return fail_render(r, seconds, err);
+  if (!is_whole) return fail_draw_program(r, seconds, err);
   memmove(r->output, r->output + head + 1, size);
   *bytes = r->output;
   *size_bytes = size;
@@ -103,7 +103,8 @@ static lac_status run_draw_program(const laci_label *graph, laci_picture picture
   }
   /* The drawing program ends itself after `limit` seconds, in case this process is killed before.
    * */
-  (void)snprintf(limit, sizeof limit, "%d", (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2);
+  (void)snprintf(limit, sizeof limit, "%d",
+                 (int)laci_clamp_to_range(seconds, 0, INT32_MAX - 2) + 2);
   laci_child_job job = {.command = command,
                         .input = graph->text,
                         .input_bytes = graph->n,
@@ -113,7 +114,7 @@ static lac_status run_draw_program(const laci_label *graph, laci_picture picture
   lac_status st = laci_child_run(&job, &result, err);
   if (st == LAC_INTERRUPTED || st == LAC_NO_MEMORY) return st;
   if (st) return laci_fail_with_prefix(err, st, "the drawing");
-  st = take_picture(&result, seconds, bytes, size_bytes, err);
+  st = read_picture_from_output(&result, seconds, bytes, size_bytes, err);
   laci_free(result.output);
   return st;
 }

@@ -20,7 +20,8 @@ typedef enum laci_picture {
 } laci_picture;
 
 /** Returns the format for the ending of path. Fails LAC_BAD_ARGUMENT for an unknown ending. */
-LAC_MUST_CHECK lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *err);
+LAC_MUST_CHECK lac_status laci_picture_of_path(const char *path, laci_picture *picture,
+                                               lac_error *err);
 
 /** Lays the graph out (not for DOT, which is the text itself) and draws it. The page is as large as
  * the drawing, which is scaled down if the format limits sizes. The caller frees *bytes with

@@ -46,42 +46,44 @@ typedef struct roofline {
 
 /* ---- The values that are drawn ---- */
 
-static double bytes_of(const lac_bench_layer *layer) {
+static double bytes_of_layer(const lac_bench_layer *layer) {
   return (double)(layer->bytes_read + layer->bytes_written);
 }
 
-static bool is_product(const lac_bench_layer *layer) {
-  return layer->flops > 0 && layer->seconds > 0 && bytes_of(layer) > 0;
+static bool is_drawn_layer(const lac_bench_layer *layer) {
+  return layer->flops > 0 && layer->seconds > 0 && bytes_of_layer(layer) > 0;
 }
 
-static double intensity(const lac_bench_layer *layer) {
-  return (double)layer->flops / bytes_of(layer);
+static double operations_per_byte(const lac_bench_layer *layer) {
+  return (double)layer->flops / bytes_of_layer(layer);
 }
 
-static double rate(const lac_bench_layer *layer) { return (double)layer->flops / layer->seconds; }
+static double operations_per_second(const lac_bench_layer *layer) {
+  return (double)layer->flops / layer->seconds;
+}
 
 static void extend_range(range *r, double value) {
   r->low = fmin(r->low, value);
   r->high = fmax(r->high, value);
 }
 
-static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
+static void extend_axes_by_layers(roofline *roof, const lac_bench_layer *rows, int n) {
   for (int at = 0; at < n; at++) {
-    if (!is_product(&rows[at])) continue;
-    extend_range(&roof->x, intensity(&rows[at]));
-    extend_range(&roof->y, rate(&rows[at]));
+    if (!is_drawn_layer(&rows[at])) continue;
+    extend_range(&roof->x, operations_per_byte(&rows[at]));
+    extend_range(&roof->y, operations_per_second(&rows[at]));
     roof->longest = fmax(roof->longest, rows[at].seconds);
   }
 }
 
 /* Returns the measured peak rate, at least 1: a measurement is 0 if the clock did not advance. */
 static double peak_rate_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
-static double read_rate_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
+static double memory_rate_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 
 /* Returns a diagram whose axes include the point where both limits meet, all layers, and some space
  * around. */
 static roofline fit_axes(const lac_bench_result *r) {
-  double ridge = peak_rate_of(r) / read_rate_of(r);
+  double ridge = peak_rate_of(r) / memory_rate_of(r);
   roofline roof = {.result = r,
                    .dense = r->has_sparse ? r->dense_layers : r->layers,
                    .n_dense = r->has_sparse ? r->n_dense_layers : r->n_layers,
@@ -89,8 +91,8 @@ static roofline fit_axes(const lac_bench_result *r) {
                    .y = {peak_rate_of(r) / DECADE, peak_rate_of(r)}};
   if (r->has_sparse) roof.sparse_peak = peak_rate_of(r) * r->pattern_m / r->pattern_n;
   extend_range(&roof.y, fmax(roof.sparse_peak, peak_rate_of(r)));
-  extend_by_rows(&roof, r->layers, r->n_layers);
-  extend_by_rows(&roof, roof.dense, roof.n_dense);
+  extend_axes_by_layers(&roof, r->layers, r->n_layers);
+  extend_axes_by_layers(&roof, roof.dense, roof.n_dense);
   roof.x = (range){roof.x.low / 1.5, roof.x.high * 1.5};
   roof.y = (range){roof.y.low / 1.5, roof.y.high * 1.5};
   return roof;
@@ -108,20 +110,21 @@ static double y_of(const roofline *roof, double y) {
 
 /* Returns the smallest of 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that is larger than the value, which must
  * be > 0. */
-static double next_tick(double value) {
+static double find_next_tick(double value) {
   double power = pow(DECADE, floor(log10(value * (1 + 1e-9)))), digit = value / power;
   return power * (digit < 2 - 1e-6 ? 2 : digit < 5 - 1e-6 ? 5 : DECADE);
 }
 
 static void draw_scales(laci_svg *out, const roofline *roof) {
   laci_svg_append(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
-  for (double at = next_tick(roof->x.low); at < roof->x.high; at = next_tick(at)) {
+  for (double at = find_next_tick(roof->x.low); at < roof->x.high; at = find_next_tick(at)) {
     double x = x_of(roof, at);
     laci_svg_append(out, "<path d=\"M%.1f %dv%d\" stroke=\"#eee\"/>", x, TOP, DOWN);
     laci_svg_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n", x,
                     TOP + DOWN + 16, at);
   }
-  for (double at = next_tick(roof->y.low * 1e-9); at < roof->y.high * 1e-9; at = next_tick(at)) {
+  for (double at = find_next_tick(roof->y.low * 1e-9); at < roof->y.high * 1e-9;
+       at = find_next_tick(at)) {
     double y = y_of(roof, 1e9 * at);
     laci_svg_append(out, "<path d=\"M%d %.1fh%d\" stroke=\"#eee\"/>", LEFT, y, ACROSS);
     laci_svg_append(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
@@ -141,9 +144,9 @@ static void draw_scales(laci_svg *out, const roofline *roof) {
 
 /* ---- Limits ---- */
 
-static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const char *text) {
+static void draw_peak_line(laci_svg *out, const roofline *roof, double peak, const char *text) {
   double y = y_of(roof, peak),
-         from = x_of(roof, fmax(peak / read_rate_of(roof->result), roof->x.low));
+         from = x_of(roof, fmax(peak / memory_rate_of(roof->result), roof->x.low));
   bool is_sparse = peak > peak_rate_of(roof->result);
   laci_svg_append(out, "<path d=\"M%.1f %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\"%s/>", from, y,
                   WIDTH - RIGHT, is_sparse ? sparse_colour : limit_colour,
@@ -156,39 +159,39 @@ static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const
 
 /* Draws the memory's limit: a slanted line up to the highest limit of multiply-adds, or to the
  * frame. */
-static void draw_slope(laci_svg *out, const roofline *roof) {
+static void draw_memory_limit(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
   double top = fmax(peak_rate_of(r), roof->sparse_peak);
-  double low = fmax(roof->x.low, roof->y.low / read_rate_of(r));
-  double high = fmin(roof->x.high, top / read_rate_of(r));
+  double low = fmax(roof->x.low, roof->y.low / memory_rate_of(r));
+  double high = fmin(roof->x.high, top / memory_rate_of(r));
   if (low >= high) return;
-  double x0 = x_of(roof, low), y0 = y_of(roof, low * read_rate_of(r));
-  double x1 = x_of(roof, high), y1 = y_of(roof, high * read_rate_of(r));
+  double x0 = x_of(roof, low), y0 = y_of(roof, low * memory_rate_of(r));
+  double x1 = x_of(roof, high), y1 = y_of(roof, high * memory_rate_of(r));
   laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"1.5\"/>", x0,
                   y0, x1, y1, limit_colour);
   double angle = atan2(y1 - y0, x1 - x0) * 180 / acos(-1);
   laci_svg_append(out,
                   "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" dx=\"12\" dy=\"-5\" "
                   "%s fill=\"%s\">memory: %.3g GB/s</text>\n",
-                  x0, y0, angle, over, limit_colour, 1e-9 * read_rate_of(r));
+                  x0, y0, angle, over, limit_colour, 1e-9 * memory_rate_of(r));
 }
 
 static void draw_limits(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
   char text[160];
-  draw_slope(out, roof);
+  draw_memory_limit(out, roof);
   (void)snprintf(text, sizeof text, "multiply-adds: %.4g GFLOP/s (%s)", 1e-9 * peak_rate_of(r),
                  r->peak_kernel);
-  draw_ceiling(out, roof, peak_rate_of(r), text);
+  draw_peak_line(out, roof, peak_rate_of(r), text);
   if (!r->has_sparse) return;
   (void)snprintf(text, sizeof text, "%d:%d: %.4g GFLOP/s, where those by zeros are left out",
                  r->pattern_n, r->pattern_m, 1e-9 * roof->sparse_peak);
-  draw_ceiling(out, roof, roof->sparse_peak, text);
+  draw_peak_line(out, roof, roof->sparse_peak, text);
 }
 
 /* ---- Layers ---- */
 
-static double radius_of(const roofline *roof, const lac_bench_layer *layer) {
+static double radius_of_layer(const roofline *roof, const lac_bench_layer *layer) {
   return least_radius + (most_radius - least_radius) * sqrt(layer->seconds / roof->longest);
 }
 
@@ -199,44 +202,50 @@ static void write_tooltip(laci_svg *out, const lac_bench_layer *layer) {
   laci_svg_append(out, ": ");
   laci_svg_append_text(out, layer->kernel);
   laci_svg_append(out, ", %.4g ms, %.4g GFLOP/s, %.3g operations a byte</title>",
-                  1e3 * layer->seconds, 1e-9 * rate(layer), intensity(layer));
+                  1e3 * layer->seconds, 1e-9 * operations_per_second(layer),
+                  operations_per_byte(layer));
 }
 
 static void draw_layer(laci_svg *out, const roofline *roof, const lac_bench_layer *layer) {
-  laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ", x_of(roof, intensity(layer)),
-                  y_of(roof, rate(layer)), radius_of(roof, layer));
+  laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ",
+                  x_of(roof, operations_per_byte(layer)), y_of(roof, operations_per_second(layer)),
+                  radius_of_layer(roof, layer));
   if (layer->sparse) laci_svg_append(out, "fill=\"%s\" fill-opacity=\"0.6\">", sparse_colour);
   else laci_svg_append(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\">", dense_colour);
   write_tooltip(out, layer);
   laci_svg_append(out, "</circle>\n");
 }
 
-static const lac_bench_layer *dense_of(const roofline *roof, const lac_bench_layer *sparse) {
+static const lac_bench_layer *find_dense_layer(const roofline *roof,
+                                               const lac_bench_layer *sparse) {
   for (int at = 0; at < roof->n_dense; at++) {
     const lac_bench_layer *layer = &roof->dense[at];
-    if (is_product(layer) && strcmp(layer->name, sparse->name) == 0) return layer;
+    if (is_drawn_layer(layer) && strcmp(layer->name, sparse->name) == 0) return layer;
   }
   return NULL;
 }
 
-static void draw_gain(laci_svg *out, const roofline *roof, const lac_bench_layer *sparse) {
-  const lac_bench_layer *dense = dense_of(roof, sparse);
+static void draw_line_to_dense(laci_svg *out, const roofline *roof, const lac_bench_layer *sparse) {
+  const lac_bench_layer *dense = find_dense_layer(roof, sparse);
   if (!dense) return;
   laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#bbb\" stroke-width=\"0.8\"/>\n",
-                  x_of(roof, intensity(dense)), y_of(roof, rate(dense)),
-                  x_of(roof, intensity(sparse)), y_of(roof, rate(sparse)));
+                  x_of(roof, operations_per_byte(dense)), y_of(roof, operations_per_second(dense)),
+                  x_of(roof, operations_per_byte(sparse)),
+                  y_of(roof, operations_per_second(sparse)));
 }
 
 static void draw_layers(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
   for (int at = 0; at < r->n_layers; at++) {
-    if (r->layers[at].sparse && is_product(&r->layers[at])) draw_gain(out, roof, &r->layers[at]);
+    if (r->layers[at].sparse && is_drawn_layer(&r->layers[at]))
+      draw_line_to_dense(out, roof, &r->layers[at]);
   }
   for (int at = 0; at < roof->n_dense; at++) {
-    if (is_product(&roof->dense[at])) draw_layer(out, roof, &roof->dense[at]);
+    if (is_drawn_layer(&roof->dense[at])) draw_layer(out, roof, &roof->dense[at]);
   }
   for (int at = 0; at < r->n_layers; at++) {
-    if (r->layers[at].sparse && is_product(&r->layers[at])) draw_layer(out, roof, &r->layers[at]);
+    if (r->layers[at].sparse && is_drawn_layer(&r->layers[at]))
+      draw_layer(out, roof, &r->layers[at]);
   }
 }
 

@@ -11,7 +11,7 @@
 #include "report/json.h"
 #include "report/json_in.h"
 
-static json_t *score_json(laci_json_writer *w, double top1, double top5, int64_t step) {
+static json_t *accuracy_json(laci_json_writer *w, double top1, double top5, int64_t step) {
   json_t *object = json_object();
   laci_json_add(w, object, "top1", laci_json_number(top1));
   laci_json_add(w, object, "top5", laci_json_number(top5));
@@ -19,25 +19,26 @@ static json_t *score_json(laci_json_writer *w, double top1, double top5, int64_t
   return object;
 }
 
-static json_t *best_json(laci_json_writer *w, const lac_train_result *r) {
-  return r->best_top1 >= 0 ? score_json(w, r->best_top1, r->best_top5, r->best_step) : json_null();
+static json_t *best_score_json(laci_json_writer *w, const lac_train_result *r) {
+  return r->best_top1 >= 0 ? accuracy_json(w, r->best_top1, r->best_top5, r->best_step)
+                           : json_null();
 }
 
-static json_t *final_json(laci_json_writer *w, const lac_train_result *r) {
+static json_t *final_score_json(laci_json_writer *w, const lac_train_result *r) {
   if (!r->evaluated) return json_null();
-  json_t *object = score_json(w, r->top1, r->top5, r->eval_step);
+  json_t *object = accuracy_json(w, r->top1, r->top5, r->eval_step);
   laci_json_add(w, object, "loss", laci_json_number(r->eval_loss));
   return object;
 }
 
-static const char *end_text(const lac_train_about *about, const lac_train_result *r) {
+static const char *end_of_training_name(const lac_train_about *about, const lac_train_result *r) {
   if (r->interrupted) return "interrupted";
   if (about->options->eval_only) return "evaluated";
   return r->reached ? "threshold" : "steps";
 }
 
 /** Returns an array with the lines of a text. */
-static json_t *lines_json(laci_json_writer *w, const char *text) {
+static json_t *text_lines_json(laci_json_writer *w, const char *text) {
   json_t *array = json_array();
   while (*text) {
     size_t n = strcspn(text, "\n");
@@ -65,7 +66,7 @@ static json_t *dense_layer_json(laci_json_writer *w, const lac_layer *layer) {
   return object;
 }
 
-static json_t *masks_json(laci_json_writer *w, const lac_report *report) {
+static json_t *masked_layers_json(laci_json_writer *w, const lac_report *report) {
   if (!report) return json_null();
   json_t *object = json_object(), *kept = json_array(), *pruned = json_array(),
          *dense = json_array();
@@ -83,8 +84,8 @@ static json_t *masks_json(laci_json_writer *w, const lac_report *report) {
 
 /* ---- The whole report ---- */
 
-static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *about,
-                    const lac_train_result *r) {
+static void add_run_json(laci_json_writer *w, json_t *root, const lac_train_about *about,
+                         const lac_train_result *r) {
   const lac_train_options *o = about->options;
   laci_json_add(w, root, "lacuna", json_string(lac_version()));
   laci_json_add(w, root, "verb", laci_json_text(w, about->verb));
@@ -102,32 +103,32 @@ static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *ab
   laci_json_add(w, root, "ema", o->ema > 0 ? json_real(o->ema) : json_null());
 }
 
-static void add_result(laci_json_writer *w, json_t *root, const lac_train_about *about,
-                       const lac_train_result *r) {
+static void add_result_json(laci_json_writer *w, json_t *root, const lac_train_about *about,
+                            const lac_train_result *r) {
   const double threshold = about->options->stop_threshold;
   laci_json_add(w, root, "first_step", json_integer((json_int_t)r->first_step));
   laci_json_add(w, root, "steps", json_integer((json_int_t)r->steps));
   laci_json_add(w, root, "planned_steps", json_integer((json_int_t)r->planned_steps));
   laci_json_add(w, root, "epochs", laci_json_number(r->epochs));
-  laci_json_add(w, root, "ended", json_string(end_text(about, r)));
+  laci_json_add(w, root, "ended", json_string(end_of_training_name(about, r)));
   laci_json_add(w, root, "stop_threshold", threshold < 0 ? json_null() : json_real(threshold));
   laci_json_add(w, root, "images_per_second", laci_json_number(r->average_images_per_second));
   laci_json_add(w, root, "hidden", laci_json_number(r->comm_hidden));
   laci_json_add(w, root, "seconds", laci_json_number(r->seconds));
   laci_json_add(w, root, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
   laci_json_add(w, root, "loss", laci_json_number(r->loss));
-  laci_json_add(w, root, "best", best_json(w, r));
-  laci_json_add(w, root, "final", final_json(w, r));
-  laci_json_add(w, root, "changed", lines_json(w, r->changed));
-  laci_json_add(w, root, "masks", masks_json(w, about->layers));
+  laci_json_add(w, root, "best", best_score_json(w, r));
+  laci_json_add(w, root, "final", final_score_json(w, r));
+  laci_json_add(w, root, "changed", text_lines_json(w, r->changed));
+  laci_json_add(w, root, "masks", masked_layers_json(w, about->layers));
 }
 
 lac_status laci_train_json(const lac_train_about *about, const lac_train_result *result,
                            char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
   json_t *root = json_object();
-  add_run(&w, root, about, result);
-  add_result(&w, root, about, result);
+  add_run_json(&w, root, about, result);
+  add_result_json(&w, root, about, result);
   return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
 }
 
@@ -135,7 +136,7 @@ lac_status laci_train_json(const lac_train_about *about, const lac_train_result 
 
 enum { MARK_VERSION = 2 };
 
-static void add_machine(laci_json_writer *w, json_t *root, const laci_run_mark *mark) {
+static void add_machine_json(laci_json_writer *w, json_t *root, const laci_run_mark *mark) {
   json_t *machine = json_object();
   laci_json_add(w, machine, "processor", laci_json_text(w, mark->processor));
   laci_json_add(w, machine, "instructions", laci_json_text(w, mark->instructions));
@@ -146,7 +147,7 @@ static void add_machine(laci_json_writer *w, json_t *root, const laci_run_mark *
   laci_json_add(w, root, "machine", machine);
 }
 
-static void add_data(laci_json_writer *w, json_t *root, const laci_run_mark *mark) {
+static void add_data_json(laci_json_writer *w, json_t *root, const laci_run_mark *mark) {
   char hash[32];
   json_t *data = json_object();
   (void)snprintf(hash, sizeof hash, "%016" PRIx64, mark->data_hash);
@@ -159,7 +160,7 @@ static void add_data(laci_json_writer *w, json_t *root, const laci_run_mark *mar
 }
 
 /* Returns a JSON object with these members; NULL: no memory. */
-static json_t *object_of_members(const char *members) {
+static json_t *parse_object_members(const char *members) {
   const size_t n = strlen(members) + 3;
   char *text = laci_alloc(n, 1);
   if (text) (void)snprintf(text, n, "{%s}", members);
@@ -177,8 +178,8 @@ lac_status laci_run_mark_json(const laci_run_mark *mark, char **text, lac_error 
   laci_json_add(&w, root, "network", laci_json_text(&w, mark->network));
   laci_json_add(&w, root, "seed", laci_json_uint64(mark->seed));
   laci_json_add(&w, root, "steps", json_integer((json_int_t)mark->steps));
-  laci_json_add(&w, root, "options", object_of_members(mark->options));
-  add_machine(&w, root, mark);
-  add_data(&w, root, mark);
+  laci_json_add(&w, root, "options", parse_object_members(mark->options));
+  add_machine_json(&w, root, mark);
+  add_data_json(&w, root, mark);
   return laci_json_finish(&w, root, LACI_JSON_REPORT(7), "run.json", text, err);
 }

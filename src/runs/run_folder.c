@@ -36,7 +36,7 @@ static bool is_not_user_file(const char *name) {
 /** Checks that the log is a regular file, since it is opened in place; all other files are
  * replaced. It is checked early, because a run removes the previous run's checkpoints before it
  * opens the log. */
-static lac_status check_log(const char *folder, lac_error *err) {
+static lac_status check_log_is_regular_file(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   int in = -1, log = -1;
   (void)snprintf(path, sizeof path, "%s/" LACI_RUN_LOG, folder);
@@ -48,11 +48,11 @@ static lac_status check_log(const char *folder, lac_error *err) {
   return st == LAC_NOT_FOUND ? LAC_OK : st;
 }
 
-lac_status laci_run_folder_check(const char *folder, lac_error *err) {
+lac_status laci_run_folder_check_usable(const char *folder, lac_error *err) {
   char first[NAME_MAX + 1] = "";
   if (laci_folder_has_match(folder, LACI_RUN_MARK) ||
       laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS))
-    return check_log(folder, err);
+    return check_log_is_regular_file(folder, err);
   DIR *files = opendir(folder);
   if (!files) {
     return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
@@ -83,7 +83,7 @@ static bool resolve_path(const char *path, char real[PATH_MAX]) {
   return n >= 0 && (size_t)n < PATH_MAX - end;
 }
 
-static bool is_inside(const char *real, const char *folder) {
+static bool is_path_inside_folder(const char *real, const char *folder) {
   size_t n = strlen(folder), n_best = strlen(LACI_RUN_BEST "/");
   if (strncmp(real, folder, n) != 0 || (n > 1 && real[n] != '/')) return false;
   const char *rest = real + n + (n > 1 ? 1 : 0);
@@ -92,7 +92,7 @@ static bool is_inside(const char *real, const char *folder) {
 }
 
 /** Is one of the run's files in the folder this file? */
-static bool is_file_of_run(const char *folder, const struct stat *file) {
+static bool is_run_file_in_folder(const char *folder, const struct stat *file) {
   DIR *files = opendir(folder);
   bool same = false;
   for (const struct dirent *entry; files && !same && (entry = readdir(files));) {
@@ -105,14 +105,14 @@ static bool is_file_of_run(const char *folder, const struct stat *file) {
   return same;
 }
 
-bool laci_run_may_write_file(const char *folder, const char *path) {
+bool laci_run_may_write_path(const char *folder, const char *path) {
   char real[PATH_MAX], resolved[PATH_MAX], best[PATH_MAX];
   struct stat file;
   if (!realpath(folder, resolved)) return false;
-  if (resolve_path(path, real) && is_inside(real, resolved)) return true;
-  if (realpath(path, real) && is_inside(real, resolved)) return true;
+  if (resolve_path(path, real) && is_path_inside_folder(real, resolved)) return true;
+  if (realpath(path, real) && is_path_inside_folder(real, resolved)) return true;
   if (stat(path, &file) != 0) return false;
   int n = snprintf(best, sizeof best, "%s/" LACI_RUN_BEST, resolved);
-  return is_file_of_run(resolved, &file) ||
-         (n > 0 && (size_t)n < sizeof best && is_file_of_run(best, &file));
+  return is_run_file_in_folder(resolved, &file) ||
+         (n > 0 && (size_t)n < sizeof best && is_run_file_in_folder(best, &file));
 }

@@ -26,10 +26,10 @@ bool laci_is_run_file_name(const char *name);
 /** Checks that the folder may be used by a run: it does not exist, is empty, or is a run's folder.
  * Otherwise fails LAC_EXISTS; the text names a file in it that is not a run's. Also fails
  * LAC_BAD_FILE (its log is a link or not a regular file), LAC_IO. */
-LAC_MUST_CHECK lac_status laci_run_folder_check(const char *folder, lac_error *err);
+LAC_MUST_CHECK lac_status laci_run_folder_check_usable(const char *folder, lac_error *err);
 
 /** Is path a file that a run in the folder may write, by its name or as the same file under another
  * name? */
-bool laci_run_may_write_file(const char *folder, const char *path);
+bool laci_run_may_write_path(const char *folder, const char *path);
 
 #endif

@@ -36,7 +36,7 @@ typedef struct laci_safetensor {
 } laci_safetensor;
 
 /** Do these first n >= 9 bytes look like the beginning of a safetensors file? */
-bool laci_safetensors_begins(const uint8_t *bytes, size_t n);
+bool laci_safetensors_has_signature(const uint8_t *bytes, size_t n);
 
 /** Reads and checks the header. Fails LAC_BAD_FILE with the tensor and what is wrong, and as
  * laci_reader_open does; *file is then NULL. */
@@ -45,19 +45,19 @@ LAC_MUST_CHECK lac_status laci_safetensors_open(const char *path, laci_safetenso
 /** Makes a laci_safetensors of n tensors that a file of another format holds. `reader` reads that
  * file, and is owned by *file on success. Names and types of the tensors are copied. Fails
  * LAC_BAD_FILE for two tensors of one name, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_safetensors_take(const char *path, laci_reader *reader,
-                                                const laci_safetensor *tensors, int n,
-                                                laci_safetensors **file, lac_error *err);
+LAC_MUST_CHECK lac_status laci_safetensors_wrap_tensors(const char *path, laci_reader *reader,
+                                                        const laci_safetensor *tensors, int n,
+                                                        laci_safetensors **file, lac_error *err);
 void laci_safetensors_close(laci_safetensors *file); /* file may be NULL */
 
 /** Returns the file's tensors, sorted by name. */
-const laci_safetensor *laci_safetensors_list(const laci_safetensors *file, int *n);
+const laci_safetensor *laci_safetensors_list_tensors(const laci_safetensors *file, int *n);
 /** Returns the tensor of that name; NULL: there is none. */
-const laci_safetensor *laci_safetensors_find(const laci_safetensors *file, const char *name);
+const laci_safetensor *laci_safetensors_find_tensor(const laci_safetensors *file, const char *name);
 
 /** Reads the elements of a float tensor as floats, to[count]; NaN and infinities are kept. */
-LAC_MUST_CHECK lac_status laci_safetensors_read(const laci_safetensors *file,
-                                                const laci_safetensor *tensor, float *to,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_safetensors_read_floats(const laci_safetensors *file,
+                                                       const laci_safetensor *tensor, float *to,
+                                                       lac_error *err);
 
 #endif

@@ -51,19 +51,20 @@ lac_status laci_blocks_init(laci_blocks *b, const laci_weight_view *w, laci_bloc
   return LAC_OK;
 }
 
-int64_t laci_blocks_capacity(const laci_blocks *b) {
+int64_t laci_blocks_largest_block(const laci_blocks *b) {
   return (int64_t)b->size.rows * b->size.columns * b->chunk;
 }
 
 /* Returns where block `number` begins, with `blocks` blocks in a run of length `run`, and sets
  * *length, at most `size`. */
-static int64_t block_in_run(int64_t number, int64_t blocks, int64_t run, int size, int *length) {
+static int64_t find_block_in_run(int64_t number, int64_t blocks, int64_t run, int size,
+                                 int *length) {
   const int64_t in_run = number % blocks * size, left = run - in_run;
   *length = left < size ? (int)left : size;
   return number / blocks * run + in_run;
 }
 
-static int64_t slice_first(const laci_blocks *b, int64_t slice) {
+static int64_t first_element_of_slice(const laci_blocks *b, int64_t slice) {
   const laci_weight_view *w = b->weight;
   if (b->rows_outside) {
     const int64_t a = slice / b->between, at = slice % b->between;
@@ -78,22 +79,23 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
   laci_block k;
   const int64_t chunk = index % b->n_chunks;
   index /= b->n_chunks;
-  const int64_t column = block_in_run(index % b->n_column_blocks, b->column_blocks, w->run,
-                                      b->size.columns, &k.n_columns);
+  const int64_t column = find_block_in_run(index % b->n_column_blocks, b->column_blocks, w->run,
+                                           b->size.columns, &k.n_columns);
   index /= b->n_column_blocks;
-  const int64_t row =
-      block_in_run(index % b->n_row_blocks, b->row_blocks, w->row_run, b->size.rows, &k.n_rows);
+  const int64_t row = find_block_in_run(index % b->n_row_blocks, b->row_blocks, w->row_run,
+                                        b->size.rows, &k.n_rows);
   const int64_t p = chunk * b->chunk, left = b->positions - p;
   k.n_positions = left < b->chunk ? left : b->chunk;
-  k.first = slice_first(b, index / b->n_row_blocks) + row * w->row_step + column * w->inner + p;
+  k.first = first_element_of_slice(b, index / b->n_row_blocks) + row * w->row_step +
+            column * w->inner + p;
   return k;
 }
 
 /* A line of the block is read as one range of elements. It is a line of columns if the block has
  * all of inner, since columns are then contiguous. It is a line of rows if the block has all
  * elements between two rows. */
-void laci_block_read(const laci_blocks *b, const laci_block *k, laci_elements_read *read,
-                     double *raw, double *out) {
+void laci_block_read_scores(const laci_blocks *b, const laci_block *k, laci_elements_read *read,
+                            double *raw, double *out) {
   const laci_weight_view *w = b->weight;
   const int64_t np = k->n_positions;
   const int columns = k->n_columns, rows = k->n_rows;

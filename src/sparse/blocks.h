@@ -45,9 +45,9 @@ typedef struct laci_block {
 LAC_MUST_CHECK lac_status laci_blocks_init(laci_blocks *blocks, const laci_weight_view *weight,
                                            laci_blocks_size size, lac_error *err);
 
-/** Returns the most elements of a laci_block: the length that `raw` and `out` of laci_block_read
- * need. */
-int64_t laci_blocks_capacity(const laci_blocks *blocks);
+/** Returns the most elements of a laci_block: the length that `raw` and `out` of
+ * laci_block_read_scores need. */
+int64_t laci_blocks_largest_block(const laci_blocks *blocks);
 
 laci_block laci_block_at(const laci_blocks *blocks, int64_t index);
 
@@ -56,13 +56,13 @@ static inline int64_t laci_block_element(const laci_blocks *blocks, const laci_b
   return block->first + row * blocks->weight->row_step + column * blocks->weight->inner;
 }
 
-/** The type of the functions that read elements: laci_scores_read and laci_distances_read. */
+/** The type of the functions that read elements: laci_scores_read and laci_zero_distances_read. */
 typedef void laci_elements_read(const laci_weight_view *weight, int64_t first, int64_t n,
                                 double *out);
 
 /** Reads a block into out[(p * n_rows + row) * n_columns + column]; raw is scratch memory of the
  * same length. */
-void laci_block_read(const laci_blocks *blocks, const laci_block *block, laci_elements_read *read,
-                     double *raw, double *out);
+void laci_block_read_scores(const laci_blocks *blocks, const laci_block *block,
+                            laci_elements_read *read, double *raw, double *out);
 
 #endif

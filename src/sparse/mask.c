@@ -49,7 +49,7 @@ typedef struct tile {
   int m;
 } tile;
 
-static weight_tiling cut_weight(const laci_weight_view *w, laci_pattern pattern) {
+static weight_tiling make_weight_tiling(const laci_weight_view *w, laci_pattern pattern) {
   weight_tiling c = {.weight = w, .pattern = pattern};
   if (!w->outer || !w->columns || !w->inner) return c;
   bool whole = w->run % pattern.m == 0;
@@ -67,7 +67,7 @@ static weight_tiling cut_weight(const laci_weight_view *w, laci_pattern pattern)
   return c;
 }
 
-static tile tile_at(const weight_tiling *c, int64_t index) {
+static tile find_tile(const weight_tiling *c, int64_t index) {
   int64_t a_segment = c->full_tiles + (c->partial > 0);
   int64_t chunk = index % c->n_chunks, rest = index / c->n_chunks;
   int64_t in_segment = rest % a_segment, segment = rest / a_segment;
@@ -99,7 +99,8 @@ typedef struct scratch {
  * a tile has all of inner, it is one range; else each column is a range. */
 typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-static void for_each_run(const weight_tiling *c, const tile *t, element_job *job, double *raw) {
+static void for_each_element_range(const weight_tiling *c, const tile *t, element_job *job,
+                                   double *raw) {
   if (t->width == c->weight->inner) {
     job(c->weight, t->first, t->n_blocks * t->m * t->width, raw);
     return;
@@ -132,21 +133,21 @@ static void count_nonzeros(const tile *t, scratch *b) {
   b->n_zeros = lanes * t->m - n_filled;
 }
 
-static void load_tile(const weight_tiling *c, const tile *t, bool count, scratch *b) {
+static void load_tile_scores(const weight_tiling *c, const tile *t, bool count, scratch *b) {
   if (c->weight->score && !count) {
-    for_each_run(c, t, laci_scores_read, b->raw);
+    for_each_element_range(c, t, laci_scores_read, b->raw);
     transpose_tile(t, b);
     return;
   }
-  for_each_run(c, t, laci_distances_read, b->raw);
+  for_each_element_range(c, t, laci_zero_distances_read, b->raw);
   transpose_tile(t, b);
   if (count) count_nonzeros(t, b);
   if (!c->weight->n_scales && !c->weight->squared && !c->weight->grid) return;
-  for_each_run(c, t, laci_distances_to_scores, b->raw);
+  for_each_element_range(c, t, laci_distances_to_scores, b->raw);
   transpose_tile(t, b);
 }
 
-static void rank_column(const tile *t, int column, scratch *b) {
+static void rank_column_scores(const tile *t, int column, scratch *b) {
   const int64_t lanes = t->n_blocks * t->width;
   const double *mine = b->score + column * lanes;
   memset(b->rank, 0, (size_t)lanes * sizeof *b->rank);
@@ -168,9 +169,9 @@ typedef struct job {
 } job;
 
 static void choose_tile(const weight_tiling *c, const tile *t, scratch *b, uint8_t *mask) {
-  load_tile(c, t, false, b);
+  load_tile_scores(c, t, false, b);
   for (int column = 0; column < t->m; column++) {
-    rank_column(t, column, b);
+    rank_column_scores(t, column, b);
     for (int64_t block = 0; block < t->n_blocks; block++) {
       uint8_t *out = mask + t->first + (block * t->m + column) * c->weight->inner;
       const int64_t *rank = b->rank + block * t->width;
@@ -183,10 +184,10 @@ static void measure_tile(const weight_tiling *c, const tile *t, scratch *b,
                          laci_mask_stats *stats) {
   const int64_t lanes = t->n_blocks * t->width;
   double kept = 0, total = 0;
-  load_tile(c, t, true, b);
+  load_tile_scores(c, t, true, b);
   for (int column = 0; column < t->m; column++) {
     const double *score = b->score + column * lanes;
-    rank_column(t, column, b);
+    rank_column_scores(t, column, b);
     for (int64_t i = 0; i < lanes; i++) {
       kept += b->rank[i] < c->pattern.n ? score[i] : 0;
       total += score[i];
@@ -201,7 +202,7 @@ static void measure_tile(const weight_tiling *c, const tile *t, scratch *b,
   stats->total += total;
 }
 
-static void run_parts(int64_t begin, int64_t end, void *context) {
+static void process_tile_parts(int64_t begin, int64_t end, void *context) {
   job *j = context;
   scratch *b = laci_alloc(1, sizeof *b);
   if (!b) {
@@ -213,7 +214,7 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
     if (last > j->cut->n_tiles) last = j->cut->n_tiles;
     if (j->parts) j->parts[part].holds_pattern = true;
     for (int64_t i = part * TILES_A_PART; i < last; i++) {
-      tile t = tile_at(j->cut, i);
+      tile t = find_tile(j->cut, i);
       if (j->parts) measure_tile(j->cut, &t, b, &j->parts[part]);
       else choose_tile(j->cut, &t, b, j->mask);
     }
@@ -253,7 +254,7 @@ lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, 
 static lac_status run_job(job *j, laci_pool *pool, lac_error *err) {
   int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
   int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = laci_ceil_div(n_parts, visits);
-  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, run_parts, j);
+  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, process_tile_parts, j);
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cut->weight->name) : LAC_OK;
 }
 
@@ -262,7 +263,7 @@ lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern
   lac_status st = laci_weight_check(weight, pattern, err);
   if (!st) st = laci_weight_check_finite(weight, pool, err);
   if (st) return st;
-  weight_tiling c = cut_weight(weight, pattern);
+  weight_tiling c = make_weight_tiling(weight, pattern);
   job j = {.cut = &c, .mask = mask};
   return run_job(&j, pool, err);
 }
@@ -273,7 +274,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   lac_status st = laci_weight_check(weight, pattern, err);
   if (!st) st = laci_weight_check_finite(weight, pool, err);
   if (st) return st;
-  weight_tiling c = cut_weight(weight, pattern);
+  weight_tiling c = make_weight_tiling(weight, pattern);
   int64_t n_parts = laci_ceil_div(c.n_tiles, TILES_A_PART);
   job j = {.cut = &c, .parts = laci_alloc((size_t)n_parts, sizeof *j.parts)};
   if (!j.parts) return laci_fail_memory(err, weight->name);
@@ -295,7 +296,7 @@ void laci_mask_from_zeros(const laci_weight_view *weight, uint8_t *mask) {
   const int64_t count = weight->outer * weight->columns * weight->inner;
   for (int64_t first = 0; first < count; first += AT_ONCE) {
     int64_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
-    laci_distances_read(weight, first, n, distance);
+    laci_zero_distances_read(weight, first, n, distance);
     for (int64_t e = 0; e < n; e++) mask[first + e] = distance[e] != 0;
   }
 }
@@ -310,7 +311,7 @@ void laci_mask_from_zeros(const laci_weight_view *weight, uint8_t *mask) {
     memcpy(bytes + (size_t)e * sizeof element, &element, sizeof element); \
   }
 
-static void clear_masked(size_t size, int64_t count, const uint8_t *mask, uint8_t *bytes) {
+static void zero_masked_elements(size_t size, int64_t count, const uint8_t *mask, uint8_t *bytes) {
   switch (size) {
     case 1: AND_LOOP(uint8_t) break;
     case 2: AND_LOOP(uint16_t) break;
@@ -325,12 +326,12 @@ void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *by
   const int64_t count = w->outer * w->columns * w->inner;
   const size_t size = lac_dtype_size(w->dtype);
   if (!w->n_scales || !w->zero || laci_dtype_is_float(w->dtype)) {
-    clear_masked(size, count, mask, bytes);
+    zero_masked_elements(size, count, mask, bytes);
     return;
   }
   for (int64_t e = 0; e < count; e++) {
     if (mask[e]) continue;
-    int64_t value = laci_int_from_f(w->zero[laci_scale_index_of(w, e)]);
+    int64_t value = laci_clamp_to_int64(w->zero[laci_scale_index_of(w, e)]);
     for (size_t byte = 0; byte < size; byte++) {
       bytes[(size_t)e * size + byte] = (uint8_t)((uint64_t)value >> (8 * byte));
     }

@@ -158,8 +158,8 @@ typedef struct block {
   uint64_t filled, negative;
 } block;
 
-static void read_block(const laci_packing *p, const tile *t, int64_t row, const uint8_t *dense,
-                       block *b) {
+static void read_block_of_row(const laci_packing *p, const tile *t, int64_t row,
+                              const uint8_t *dense, block *b) {
   b->filled = b->negative = 0;
   for (int c = 0; c < t->columns; c++) {
     uint64_t bits = load_element(dense, t->first + row + c * p->inner, p->element_bytes);
@@ -172,7 +172,7 @@ static void read_block(const laci_packing *p, const tile *t, int64_t row, const 
 
 /* Returns the mask of the columns to store. These are all filled columns, then, up to `kept` in
  * total, columns with -0.0 (which saves the most signs), then the lowest of the others. */
-static uint64_t choose_kept(const block *b, int kept) {
+static uint64_t choose_stored_columns(const block *b, int kept) {
   uint64_t mask = b->filled, negative = b->negative;
   int n = __builtin_popcountll(mask);
   for (; n < kept && negative; n++, negative &= negative - 1) mask |= negative & -negative;
@@ -191,17 +191,17 @@ static bool survey_tile(const laci_packing *p, const tile *t, void *context) {
   look *l = context;
   block b;
   for (int64_t row = 0; row < t->n_rows; row++) {
-    read_block(p, t, row, l->dense, &b);
+    read_block_of_row(p, t, row, l->dense, &b);
     if (__builtin_popcountll(b.filled) > t->kept) {
       l->survey.holds = false;
       return false;
     }
-    l->survey.needs_signs |= (b.negative & ~choose_kept(&b, t->kept)) != 0;
+    l->survey.needs_signs |= (b.negative & ~choose_stored_columns(&b, t->kept)) != 0;
   }
   return true;
 }
 
-laci_pack_survey laci_pack_survey_weight(const laci_packing *packing, const uint8_t *dense) {
+laci_pack_survey laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense) {
   look l = {.dense = dense, .survey.holds = true};
   (void)for_each_tile(packing, survey_tile, &l);
   return l.survey;
@@ -218,8 +218,8 @@ static bool pack_tile(const laci_packing *p, const tile *t, void *context) {
   const pack_job *j = context;
   block b;
   for (int64_t row = 0; row < t->n_rows; row++) {
-    read_block(p, t, row, j->dense, &b);
-    uint64_t kept = choose_kept(&b, t->kept);
+    read_block_of_row(p, t, row, j->dense, &b);
+    uint64_t kept = choose_stored_columns(&b, t->kept);
     int64_t at = t->row + row, value = t->value, left = t->left;
     uint32_t *index = j->packed->index + at * p->index_words;
     uint32_t *signs = j->packed->signs ? j->packed->signs + at * p->sign_words : NULL;
@@ -253,7 +253,7 @@ typedef struct unpack_job {
 
 /* Returns the mask of the block's stored columns. Returns 0 if they do not ascend, or leave the
  * block. */
-static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *index) {
+static uint64_t read_stored_columns(const laci_packing *p, const tile *t, const uint32_t *index) {
   uint64_t kept = 0;
   for (int v = 0; v < t->kept; v++) {
     uint32_t c = load_bits(index, (t->value + v) * p->index_bits, p->index_bits);
@@ -263,7 +263,7 @@ static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *
   return kept;
 }
 
-bool laci_packed_columns(const laci_packing *p, const uint32_t *index, int32_t *column) {
+bool laci_packed_decode_columns(const laci_packing *p, const uint32_t *index, int32_t *column) {
   int64_t value = 0;
   for (int64_t first = 0, width; first < p->columns; first += width) {
     const int64_t rest = p->run - first % p->run;
@@ -284,7 +284,7 @@ static bool unpack_tile(const laci_packing *p, const tile *t, void *context) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     int64_t at = t->row + row, value = t->value, left = t->left;
     const uint32_t *signs = j->packed->signs ? j->packed->signs + at * p->sign_words : NULL;
-    uint64_t kept = read_kept(p, t, j->packed->index + at * p->index_words);
+    uint64_t kept = read_stored_columns(p, t, j->packed->index + at * p->index_words);
     if (!kept) {
       j->bad_row = at;
       return false;

@@ -45,13 +45,13 @@ typedef struct laci_packing {
 LAC_MUST_CHECK lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shape,
                                             laci_pattern pattern, uint64_t fill, lac_error *err);
 
-/** The result of laci_pack_survey_weight: whether every block of `dense` has at most n elements
+/** The result of laci_pack_check_weight: whether every block of `dense` has at most n elements
  * that must be stored, and whether some other element is -0.0 and needs its sign. */
 typedef struct laci_pack_survey {
   bool holds;
   bool needs_signs; /* valid only if holds is true */
 } laci_pack_survey;
-laci_pack_survey laci_pack_survey_weight(const laci_packing *packing, const uint8_t *dense);
+laci_pack_survey laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense);
 
 /** The packed arrays. signs NULL: no element that is not stored is -0.0. values may have any
  * alignment. */
@@ -64,7 +64,7 @@ typedef struct laci_packed_view {
   const uint32_t *index, *signs;
 } laci_packed_view;
 
-/** Packs `dense`, for which laci_pack_survey_weight must hold, into arrays of the sizes in
+/** Packs `dense`, for which laci_pack_check_weight must hold, into arrays of the sizes in
  * `packing`, which the caller has zeroed. Where a block has fewer than n elements that must be
  * stored, others are stored, too: first those that are -0.0, then the others, each from the lowest
  * column on. The same weight gives the same bytes. */
@@ -73,7 +73,8 @@ void laci_pack_weight(const laci_packing *packing, const uint8_t *dense, const l
 /** Decodes the columns of the stored elements of one packed row into column[row_values], ascending.
  * index: the row's words. Returns false if the columns of a block do not ascend or leave the block.
  * */
-bool laci_packed_columns(const laci_packing *packing, const uint32_t *index, int32_t *column);
+bool laci_packed_decode_columns(const laci_packing *packing, const uint32_t *index,
+                                int32_t *column);
 
 /** The inverse of laci_pack_weight; writes all dense_bytes of `dense`. Fails LAC_BAD_FILE where the
  * columns of a block do not ascend or leave the block; dense is then undefined. */

@@ -59,7 +59,7 @@ typedef struct scratch {
   laci_square *square;
 } scratch;
 
-static void free_scratch(scratch *b) {
+static void scratch_clear(scratch *b) {
   laci_free(b->raw);
   laci_free(b->values);
   laci_free(b->work);
@@ -67,9 +67,9 @@ static void free_scratch(scratch *b) {
   laci_square_destroy(b->square);
 }
 
-static bool alloc_scratch(const block_job *j, scratch *b) {
+static bool scratch_init(const block_job *j, scratch *b) {
   const laci_blocks_size size = j->blocks->size;
-  const size_t capacity = (size_t)laci_blocks_capacity(j->blocks);
+  const size_t capacity = (size_t)laci_blocks_largest_block(j->blocks);
   const size_t area = (size_t)size.rows * (size_t)size.columns;
   *b =
       (scratch){.raw = laci_alloc(capacity, sizeof *b->raw),
@@ -97,7 +97,7 @@ static void choose_mask_at_position(const block_job *j, const laci_block *k, con
   }
 }
 
-static void choose_block(const block_job *j, const laci_block *k, scratch *b) {
+static void choose_mask_of_block(const block_job *j, const laci_block *k, scratch *b) {
   const int64_t area = (int64_t)k->n_rows * k->n_columns;
   for (int64_t p = 0; p < k->n_positions; p++) {
     choose_mask_at_position(j, k, b->values + p * area, b);
@@ -131,7 +131,7 @@ static bool has_at_most_n_per_column(const double *distance, int rows, int colum
   return true;
 }
 
-static bool check_block(const block_job *j, const laci_block *k, const scratch *b) {
+static bool is_rule_met_in_block(const block_job *j, const laci_block *k, const scratch *b) {
   const int64_t area = (int64_t)k->n_rows * k->n_columns;
   for (int64_t p = 0; p < k->n_positions; p++) {
     const double *at = b->values + p * area;
@@ -143,32 +143,32 @@ static bool check_block(const block_job *j, const laci_block *k, const scratch *
   return true;
 }
 
-static void run_blocks(int64_t begin, int64_t end, void *context) {
+static void process_blocks(int64_t begin, int64_t end, void *context) {
   block_job *j = context;
   scratch b;
-  if (alloc_scratch(j, &b)) {
+  if (scratch_init(j, &b)) {
     for (int64_t at = begin; at < end && !atomic_load(&j->fails); at++) {
       const laci_block k = laci_block_at(j->blocks, at);
-      laci_block_read(j->blocks, &k, j->read, b.raw, b.values);
-      if (j->mask) choose_block(j, &k, &b);
-      else if (!check_block(j, &k, &b)) atomic_store(&j->fails, true);
+      laci_block_read_scores(j->blocks, &k, j->read, b.raw, b.values);
+      if (j->mask) choose_mask_of_block(j, &k, &b);
+      else if (!is_rule_met_in_block(j, &k, &b)) atomic_store(&j->fails, true);
     }
   } else {
     atomic_store(&j->no_memory, true);
   }
-  free_scratch(&b);
+  scratch_clear(&b);
 }
 
 static lac_status run_job(block_job *j, laci_pool *pool, lac_error *err) {
   const laci_weight_view *weight = j->blocks->weight;
   const int64_t n = j->blocks->n, grain = n / (8 * (int64_t)laci_pool_threads(pool));
-  laci_pool_for(pool, n, grain > 0 ? grain : 1, run_blocks, j);
+  laci_pool_for(pool, n, grain > 0 ? grain : 1, process_blocks, j);
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, weight->name) : LAC_OK;
 }
 
 /* ---- Masks ---- */
 
-static laci_blocks_size block_size_of(const laci_mask_rule *rule) {
+static laci_blocks_size block_size_of_rule(const laci_mask_rule *rule) {
   const int m = rule->pattern.m;
   return (laci_blocks_size){rule->form == LACI_MASK_SHARED ? rule->v : m, m};
 }
@@ -180,7 +180,7 @@ lac_status laci_mask_choose_by_rule(const laci_weight_view *weight, const laci_m
   lac_status st = laci_mask_rule_check(rule, err);
   if (!st) st = laci_weight_check(weight, rule->pattern, err);
   if (!st) st = laci_weight_check_finite(weight, pool, err);
-  if (!st) st = laci_blocks_init(&blocks, weight, block_size_of(rule), err);
+  if (!st) st = laci_blocks_init(&blocks, weight, block_size_of_rule(rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = rule, .read = laci_scores_read, .mask = mask};
   return run_job(&j, pool, err);
@@ -193,21 +193,20 @@ lac_status laci_weight_has_pattern_along_rows(const laci_weight_view *weight, la
   *holds = false;
   lac_status st = laci_weight_check(weight, pattern, err);
   if (st || weight->rows == 0) return st;
-  st = laci_blocks_init(&blocks, weight, block_size_of(&rule), err);
+  st = laci_blocks_init(&blocks, weight, block_size_of_rule(&rule), err);
   if (st) return st;
-  block_job j = {.blocks = &blocks, .rule = &rule, .read = laci_distances_read};
+  block_job j = {.blocks = &blocks, .rule = &rule, .read = laci_zero_distances_read};
   st = run_job(&j, pool, err);
   *holds = !st && !atomic_load(&j.fails);
   return st;
 }
 
-static lac_status weight_holds_shared_columns(const laci_weight_view *weight,
-                                              const laci_mask_rule *rule, laci_pool *pool,
-                                              bool *holds, lac_error *err) {
+static lac_status check_shared_columns(const laci_weight_view *weight, const laci_mask_rule *rule,
+                                       laci_pool *pool, bool *holds, lac_error *err) {
   laci_blocks blocks;
-  lac_status st = laci_blocks_init(&blocks, weight, block_size_of(rule), err);
+  lac_status st = laci_blocks_init(&blocks, weight, block_size_of_rule(rule), err);
   if (st) return st;
-  block_job j = {.blocks = &blocks, .rule = rule, .read = laci_distances_read};
+  block_job j = {.blocks = &blocks, .rule = rule, .read = laci_zero_distances_read};
   st = run_job(&j, pool, err);
   *holds = !st && !atomic_load(&j.fails);
   return st;
@@ -226,7 +225,7 @@ typedef struct sum_job {
   sums *parts;
 } sum_job;
 
-static void sum_run(const sum_job *j, int64_t first, int64_t n, sums *to) {
+static void sum_element_range(const sum_job *j, int64_t first, int64_t n, sums *to) {
   double own[SUM_AT_ONCE], score[SUM_AT_ONCE];
   laci_scores_read(j->own, first, n, own);
   laci_scores_read(j->weight, first, n, score);
@@ -244,14 +243,14 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
     int64_t last = (part + 1) * SUM_ELEMENTS;
     if (last > j->count) last = j->count;
     for (int64_t at = part * SUM_ELEMENTS; at < last; at += SUM_AT_ONCE)
-      sum_run(j, at, last - at < SUM_AT_ONCE ? last - at : SUM_AT_ONCE, &j->parts[part]);
+      sum_element_range(j, at, last - at < SUM_AT_ONCE ? last - at : SUM_AT_ONCE, &j->parts[part]);
   }
 }
 
 /* Sums the scores that the rule's mask keeps. The sums of parts of a fixed size are added in order.
  * */
-static lac_status sum_kept(sum_job *j, const laci_mask_rule *rule, laci_pool *pool, sums *all,
-                           lac_error *err) {
+static lac_status sum_kept_scores(sum_job *j, const laci_mask_rule *rule, laci_pool *pool,
+                                  sums *all, lac_error *err) {
   const int64_t n_parts = laci_ceil_div(j->count, SUM_ELEMENTS);
   uint8_t *mask = laci_alloc((size_t)j->count, 1);
   j->parts = laci_alloc((size_t)n_parts, sizeof *j->parts);
@@ -277,14 +276,14 @@ lac_status laci_mask_measure_by_rule(const laci_weight_view *weight, const laci_
   lac_status st = laci_mask_rule_check(rule, err);
   if (!st) st = laci_mask_measure(&own, rule->pattern, pool, stats, err);
   if (!st && rule->form == LACI_MASK_SHARED && stats->holds_pattern)
-    st = weight_holds_shared_columns(&own, rule, pool, &stats->holds_pattern, err);
+    st = check_shared_columns(&own, rule, pool, &stats->holds_pattern, err);
   if (st) return st;
   *scores = (laci_mask_scores){stats->kept, stats->total};
   if (rule->form == LACI_MASK_1D && !weight->score) return LAC_OK;
   sums all = {0};
   sum_job j = {
       .weight = weight, .own = &own, .count = weight->outer * weight->columns * weight->inner};
-  st = sum_kept(&j, rule, pool, &all, err);
+  st = sum_kept_scores(&j, rule, pool, &all, err);
   if (st) return st;
   stats->kept = all.kept;
   *scores = (laci_mask_scores){all.score_kept, all.score_total};

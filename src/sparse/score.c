@@ -14,7 +14,7 @@
 
 enum { INTEGERS_AT_ONCE = 512 };
 
-static bool dtype_has_scores(lac_dtype dtype) {
+static bool has_dtype_scores(lac_dtype dtype) {
   bool is_number = laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
   return is_number && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_U64;
 }
@@ -76,7 +76,7 @@ lac_status laci_pattern_check(laci_pattern pattern, lac_error *err) {
 lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, lac_error *err) {
   lac_status st = laci_pattern_check(pattern, err);
   if (st) return st;
-  if (!dtype_has_scores(w->dtype)) {
+  if (!has_dtype_scores(w->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s have no magnitude to score",
                      w->name, lac_dtype_name(w->dtype));
   }
@@ -86,7 +86,8 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
 
 /* Returns how many elements from `first` on, at most n, share the scale of element `first`. Sets *k
  * to the scale's index. */
-static int64_t run_of_one_scale(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
+static int64_t count_elements_of_scale(const laci_weight_view *w, int64_t first, int64_t n,
+                                       int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
   *k = laci_scale_index_of(w, first);
   /* consecutive elements either have a scale each, or the rest of the block has this one */
@@ -97,49 +98,53 @@ static int64_t run_of_one_scale(const laci_weight_view *w, int64_t first, int64_
   return left < n ? left : n;
 }
 
-static void subtract_zeros(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+static void subtract_zero_points(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
-    int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
+    int64_t k, length = count_elements_of_scale(w, first + done, n - done, &k);
     double zero = w->zero[k];
     for (int64_t i = done; i < done + length; i++) out[i] -= zero;
     done += length;
   }
 }
 
-static void read_integers(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+static void read_integers_minus_zero(const laci_weight_view *w, int64_t first, int64_t n,
+                                     double *out) {
   int64_t whole[INTEGERS_AT_ONCE];
   for (int64_t done = 0; done < n; done += INTEGERS_AT_ONCE) {
     int64_t length = n - done < INTEGERS_AT_ONCE ? n - done : INTEGERS_AT_ONCE;
-    laci_read_i(w->dtype, w->bytes, first + done, length, whole);
+    laci_read_i64(w->dtype, w->bytes, first + done, length, whole);
     for (int64_t i = 0; i < length; i++) out[done + i] = (double)whole[i];
   }
 }
 
 /* Sets the scores of elements whose scale is 0 to 0, whatever their stored values are. A scale of 0
  * acts as a mask of its channel. */
-static void clear_unscaled(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+static void zero_elements_of_zero_scale(const laci_weight_view *w, int64_t first, int64_t n,
+                                        double *out) {
   for (int64_t done = 0; done < n;) {
-    int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
+    int64_t k, length = count_elements_of_scale(w, first + done, n - done, &k);
     for (int64_t i = done; i < done + length && w->scale[k] == 0; i++) out[i] = 0;
     done += length;
   }
 }
 
-static void read_differences(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
-  if (laci_dtype_is_float(w->dtype)) laci_read_f(w->dtype, w->bytes, first, n, out);
-  else read_integers(w, first, n, out);
-  if (w->n_scales && w->zero) subtract_zeros(w, first, n, out);
+static void read_elements_minus_zero(const laci_weight_view *w, int64_t first, int64_t n,
+                                     double *out) {
+  if (laci_dtype_is_float(w->dtype)) laci_read_f64(w->dtype, w->bytes, first, n, out);
+  else read_integers_minus_zero(w, first, n, out);
+  if (w->n_scales && w->zero) subtract_zero_points(w, first, n, out);
 }
 
-void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
-  read_differences(w, first, n, out);
-  if (w->n_scales && w->scale) clear_unscaled(w, first, n, out);
+void laci_zero_distances_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  read_elements_minus_zero(w, first, n, out);
+  if (w->n_scales && w->scale) zero_elements_of_zero_scale(w, first, n, out);
   for (int64_t i = 0; i < n; i++) out[i] = fabs(out[i]);
 }
 
-static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+static void multiply_magnitudes_by_scales(const laci_weight_view *w, int64_t first, int64_t n,
+                                          double *out) {
   for (int64_t done = 0; done < n;) {
-    int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
+    int64_t k, length = count_elements_of_scale(w, first + done, n - done, &k);
     double scale = fabs(w->scale[k]);
     for (int64_t i = done; i < done + length; i++) out[i] *= scale;
     done += length;
@@ -162,9 +167,10 @@ static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x
 }
 
 /* Reads |w| after the grid and the scales were applied. */
-static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+static void quantize_magnitudes_to_grid(const laci_weight_view *w, int64_t first, int64_t n,
+                                        double *out) {
   const bool scaled = w->n_scales && w->scale;
-  read_differences(w, first, n, out);
+  read_elements_minus_zero(w, first, n, out);
   for (int64_t i = 0; i < n; i++) {
     const double scale = scaled ? w->scale[laci_scale_index_of(w, first + i)] : 1;
     const double x = w->grid->after_scales ? out[i] * scale : out[i];
@@ -174,8 +180,8 @@ static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, do
 }
 
 void laci_distances_to_scores(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
-  if (w->grid) read_on_grid(w, first, n, out);
-  else if (w->n_scales && w->scale) multiply_by_scales(w, first, n, out);
+  if (w->grid) quantize_magnitudes_to_grid(w, first, n, out);
+  else if (w->n_scales && w->scale) multiply_magnitudes_by_scales(w, first, n, out);
   for (int64_t i = 0; i < n && w->squared; i++) out[i] *= out[i];
 }
 
@@ -185,7 +191,7 @@ void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, doubl
     for (int64_t i = 0; i < n && w->squared; i++) out[i] *= out[i];
     return;
   }
-  laci_distances_read(w, first, n, out);
+  laci_zero_distances_read(w, first, n, out);
   laci_distances_to_scores(w, first, n, out);
 }
 
@@ -213,7 +219,7 @@ int64_t laci_find_first_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_
 
 lac_status laci_fail_not_finite(const laci_weight_view *weight, int64_t at, lac_error *err) {
   double value = 0;
-  laci_read_f(weight->dtype, weight->bytes, at, 1, &value);
+  laci_read_f64(weight->dtype, weight->bytes, at, 1, &value);
   return laci_fail(err, LAC_BAD_VALUE, "%s[%lld]: found %s, wanted a finite number", weight->name,
                    (long long)at,
                    isnan(value) ? "NaN"

@@ -24,14 +24,15 @@ LAC_MUST_CHECK lac_status laci_weight_acquire(const laci_weight_view *weight,
                                               laci_acquired_bytes *held, lac_error *err);
 
 /** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
-void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
+void laci_zero_distances_read(const laci_weight_view *weight, int64_t first, int64_t n,
+                              double *out);
 
 /** Makes scores of distances: multiplies out[i] by |scale| of element first + i, and squares it
  * if the view says so. */
 void laci_distances_to_scores(const laci_weight_view *weight, int64_t first, int64_t n,
                               double *out);
 
-/** Reads the scores of elements [first, first + n): laci_distances_read, then
+/** Reads the scores of elements [first, first + n): laci_zero_distances_read, then
  * laci_distances_to_scores.
  */
 void laci_scores_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);

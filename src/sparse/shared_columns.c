@@ -23,7 +23,7 @@ static void sum_largest_of_four(const double *const column[FOUR], int rows, int 
   }
 }
 
-static double sum_of(const double *values, int n) {
+static double sum_of_values(const double *values, int n) {
   double sum = 0;
   for (int at = 0; at < n; at++) sum += values[at];
   return sum;
@@ -48,7 +48,7 @@ static void choose_best_columns(const double *by_column, int rows, int columns, 
     const double *column[FOUR];
     for (int k = 0; k < FOUR; k++) column[k] = by_column + (int64_t)set[k] * rows;
     sum_largest_of_four(column, rows, n, kept);
-    const double sum = sum_of(kept, rows);
+    const double sum = sum_of_values(kept, rows);
     if (sum > most) {
       most = sum;
       memcpy(chosen, set, sizeof set);
@@ -58,7 +58,7 @@ static void choose_best_columns(const double *by_column, int rows, int columns, 
 
 /* Inserts a chosen column into largest[k * rows + row], the k-th largest score of the row among the
  * chosen columns; 0: none. */
-static void add_column(double *largest, const double *column, int rows, int n) {
+static void add_column_to_largest(double *largest, const double *column, int rows, int n) {
   for (int row = 0; row < rows; row++) {
     double x = column[row];
     for (int k = 0; k < n; k++) {
@@ -70,7 +70,7 @@ static void add_column(double *largest, const double *column, int rows, int n) {
   }
 }
 
-static double column_gain(const double *largest, const double *column, int rows, int n) {
+static double gain_of_column(const double *largest, const double *column, int rows, int n) {
   const double *least = largest + (int64_t)(n - 1) * rows;
   double gain = 0;
   for (int row = 0; row < rows; row++) gain += larger(column[row] - least[row], 0);
@@ -86,13 +86,13 @@ static void choose_columns_greedily(const double *by_column, int rows, int colum
     int best = -1;
     for (int c = 0; c < columns; c++) {
       if (taken[c]) continue;
-      const double gain = column_gain(largest, by_column + (int64_t)c * rows, rows, n);
+      const double gain = gain_of_column(largest, by_column + (int64_t)c * rows, rows, n);
       if (gain <= most) continue;
       most = gain;
       best = c;
     }
     taken[best] = true;
-    add_column(largest, by_column + (int64_t)best * rows, rows, n);
+    add_column_to_largest(largest, by_column + (int64_t)best * rows, rows, n);
   }
   for (int c = 0, k = 0; k < FOUR; c++) {
     if (taken[c]) chosen[k++] = c;

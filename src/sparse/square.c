@@ -171,7 +171,7 @@ static int nearest_unvisited(const laci_square *s) {
   return best;
 }
 
-static void shorten_distance(laci_square *s, int from, int to, double cost) {
+static void shorten_distance_to_node(laci_square *s, int from, int to, double cost) {
   const double step = s->price[from] + cost - s->price[to];
   const double distance = s->distance[from] + (step > 0 ? step : 0); /* step is below 0 only by
                                                                         rounding */
@@ -196,8 +196,9 @@ static int find_cheapest_path(laci_square *s, int row) {
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;
     for (int y = 0; y < m; y++) {
-      if (x < m && !s->kept[x * m + y]) shorten_distance(s, x, m + y, s->cost[x * m + y]);
-      if (x >= m && s->kept[y * m + x - m]) shorten_distance(s, x, y, -s->cost[y * m + x - m]);
+      if (x < m && !s->kept[x * m + y]) shorten_distance_to_node(s, x, m + y, s->cost[x * m + y]);
+      if (x >= m && s->kept[y * m + x - m])
+        shorten_distance_to_node(s, x, y, -s->cost[y * m + x - m]);
     }
   }
 }

@@ -119,8 +119,8 @@ static int clamp(double at, int most) { return at < 0 ? 0 : at > most ? most : (
 
 /* Colours the pixels of a shape that no nearer shape covers. covered: [pixels] not 0 if a nearer
  * shape covers the pixel. */
-static void paint(const laci_leaves *leaves, const shape *s, bool ground, float *covered,
-                  float *rgb) {
+static void paint_shape(const laci_leaves *leaves, const shape *s, bool ground, float *covered,
+                        float *rgb) {
   const size_t plane = (size_t)leaves->height * (size_t)leaves->width;
   /* a rectangle's corners and a star's points are farther from the middle than the half axes */
   const double reach = 1.42 * (s->along > s->across ? s->along : s->across);
@@ -133,7 +133,7 @@ static void paint(const laci_leaves *leaves, const shape *s, bool ground, float 
       const size_t at = (size_t)y * (size_t)leaves->width + (size_t)x;
       if (covered[at] != 0 || (!ground && !is_inside(s, y + 0.5, x + 0.5))) continue;
       float colour[3] = {s->colour[0], s->colour[1], s->colour[2]};
-      laci_texture_add(&s->texture, &leaves->field, y, x, colour);
+      laci_texture_add_to_pixel(&s->texture, &leaves->field, y, x, colour);
       covered[at] = 1;
       for (int c = 0; c < 3; c++) rgb[(size_t)c * plane + at] = colour[c];
     }
@@ -162,7 +162,8 @@ static void blur(const laci_leaves *leaves, float *rgb) {
 }
 
 /* Imitates a camera: light that falls from one side, blur, noise, and a curve of brightness. */
-static void expose(laci_random *random, laci_random *noise, const laci_leaves *leaves, float *rgb) {
+static void apply_camera_effects(laci_random *random, laci_random *noise, const laci_leaves *leaves,
+                                 float *rgb) {
   const int height = leaves->height, width = leaves->width;
   const double light[2] = {laci_random_normal(random, 0.2) / height,
                            laci_random_normal(random, 0.2) / width};
@@ -187,6 +188,6 @@ void laci_leaves_draw(const laci_leaves *leaves, uint64_t at, float *rgb, float 
   laci_random noise = {leaves->seed, stream_noise + at, 0};
   const int n = draw_shapes(&random, leaves, shapes);
   memset(scratch, 0, (size_t)leaves->height * (size_t)leaves->width * sizeof *scratch);
-  for (int k = 0; k <= n; k++) paint(leaves, &shapes[k], k == n, scratch, rgb);
-  expose(&random, &noise, leaves, rgb);
+  for (int k = 0; k <= n; k++) paint_shape(leaves, &shapes[k], k == n, scratch, rgb);
+  apply_camera_effects(&random, &noise, leaves, rgb);
 }

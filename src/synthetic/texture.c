@@ -16,7 +16,7 @@ void laci_texture_field_fill(laci_texture_field *field, uint64_t seed) {
       field->at[y][x] = (float)laci_random_normal(&random, 1);
 }
 
-static void draw_noise(laci_random *random, int side, laci_texture *t) {
+static void draw_noise_settings(laci_random *random, int side, laci_texture *t) {
   const double exponent = laci_random_between(random, 0.4, 1.6);
   const double amplitude = fabs(laci_random_normal(random, 0.12));
   double squares = 0;
@@ -33,7 +33,7 @@ static void draw_noise(laci_random *random, int side, laci_texture *t) {
   for (int k = 0; k < t->n_octaves; k++) t->weight[k] *= (float)(amplitude / sqrt(squares));
 }
 
-static void draw_grating(laci_random *random, laci_texture *t) {
+static void draw_grating_settings(laci_random *random, laci_texture *t) {
   const double pi = 3.141592653589793;
   const double period = exp(laci_random_between(random, log(2.5), log(16)));
   const double angle = laci_random_between(random, 0, pi);
@@ -45,37 +45,39 @@ static void draw_grating(laci_random *random, laci_texture *t) {
 
 laci_texture laci_texture_draw(laci_random *random, int side) {
   laci_texture t = {.n_noises = 1};
-  draw_noise(random, side, &t);
-  if (laci_random_chance(random, 0.3)) draw_grating(random, &t);
+  draw_noise_settings(random, side, &t);
+  if (laci_random_chance(random, 0.3)) draw_grating_settings(random, &t);
   for (int axis = 0; axis < 2; axis++)
     t.shade[axis] = (float)(laci_random_normal(random, 0.2) / side);
   return t;
 }
 
-static float smooth(float t) { return t * t * (3 - 2 * t); }
+static float smooth_step(float t) { return t * t * (3 - 2 * t); }
 
 /* Returns the noise of octave k at pixel (y, x); the octave's lattice begins at `corner`. */
-static float octave(const laci_texture_field *field, const int *corner, int k, int y, int x) {
+static float noise_of_octave(const laci_texture_field *field, const int *corner, int k, int y,
+                             int x) {
   const int mask = LACI_TEXTURE_SIDE - 1;
   const int top = (corner[0] + (y >> k)) & mask, left = (corner[1] + (x >> k)) & mask;
   if (k == 0) return field->at[top][left];
   const int bottom = (top + 1) & mask, right = (left + 1) & mask, fraction = (1 << k) - 1;
   const float scale = 1.0F / (float)(1 << k);
-  const float v = smooth((float)(y & fraction) * scale), u = smooth((float)(x & fraction) * scale);
+  const float v = smooth_step((float)(y & fraction) * scale),
+              u = smooth_step((float)(x & fraction) * scale);
   const float *upper = field->at[top], *lower = field->at[bottom];
   const float above = upper[left] + u * (upper[right] - upper[left]);
   const float below = lower[left] + u * (lower[right] - lower[left]);
   return above + v * (below - above);
 }
 
-void laci_texture_add(const laci_texture *t, const laci_texture_field *field, int y, int x,
-                      float *colour) {
+void laci_texture_add_to_pixel(const laci_texture *t, const laci_texture_field *field, int y, int x,
+                               float *colour) {
   float same = t->shade[0] * ((float)y - t->middle[0]) + t->shade[1] * ((float)x - t->middle[1]);
   if (t->grating > 0)
     same += t->grating * sinf(t->wave[0] * (float)y + t->wave[1] * (float)x + t->phase);
   float noise[3] = {0};
   for (int c = 0; c < t->n_noises; c++)
     for (int k = 0; k < t->n_octaves; k++)
-      noise[c] += t->weight[k] * octave(field, t->corner[c][k], k, y, x);
+      noise[c] += t->weight[k] * noise_of_octave(field, t->corner[c][k], k, y, x);
   for (int c = 0; c < 3; c++) colour[c] += same + noise[t->n_noises == 1 ? 0 : c];
 }

@@ -39,7 +39,7 @@ void laci_texture_field_fill(laci_texture_field *field, uint64_t seed);
 laci_texture laci_texture_draw(laci_random *random, int side);
 
 /** Adds the texture at pixel (y, x) of the image to colour[3]. */
-void laci_texture_add(const laci_texture *texture, const laci_texture_field *field, int y, int x,
-                      float *colour);
+void laci_texture_add_to_pixel(const laci_texture *texture, const laci_texture_field *field, int y,
+                               int x, float *colour);
 
 #endif

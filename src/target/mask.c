@@ -19,7 +19,7 @@
 
 /* ---- Reading ---- */
 
-static bool has_zero_point(const laci_weight_view *view) {
+static bool has_nonzero_zero_point(const laci_weight_view *view) {
   for (int64_t k = 0; view->zero && k < view->n_scales; k++) {
     if (view->zero[k] != 0) return true;
   }
@@ -33,7 +33,7 @@ lac_status laci_target_mask_read(const laci_target_layer *layer, laci_target_mas
   lac_status st = laci_weight_acquire(&layer->view, &view, &held, err);
   if (st) return st;
   *mask = (laci_target_mask){.n = view.outer * view.columns * view.inner,
-                             .by_zero_point = has_zero_point(&view)};
+                             .by_zero_point = has_nonzero_zero_point(&view)};
   mask->kept = laci_alloc((size_t)mask->n, 1);
   if (mask->kept) laci_mask_from_zeros(&view, mask->kept);
   laci_bytes_release(&held);
@@ -61,7 +61,7 @@ typedef struct blocks {
                                   too many non-zeros */
 } blocks;
 
-static int count_block(const uint8_t *kept, int64_t size, int64_t stride) {
+static int count_kept_in_block(const uint8_t *kept, int64_t size, int64_t stride) {
   int n = 0;
   for (int64_t c = 0; c < size; c++) n += kept[c * stride];
   return n;
@@ -74,7 +74,7 @@ static blocks count_blocks(const uint8_t *kept, const axis_walk *w, laci_pattern
       const int64_t left = w->run - c % w->run, size = left < pattern.m ? left : pattern.m;
       const int64_t at = (o * w->columns + c) * w->inner;
       for (int64_t i = 0; i < w->inner; i++) {
-        const bool bad = count_block(kept + at + i, size, w->inner) > pattern.n;
+        const bool bad = count_kept_in_block(kept + at + i, size, w->inner) > pattern.n;
         b.n++;
         b.n_bad += bad;
         if (bad && b.first_bad < 0) b.first_bad = at + i;
@@ -91,7 +91,7 @@ static int64_t product_of_sizes(const laci_target_layer *layer, int from, int to
   return n;
 }
 
-static axis_walk walk_along_axis(const laci_target_layer *layer, int axis) {
+static axis_walk make_axis_walk(const laci_target_layer *layer, int axis) {
   const int64_t columns = layer->dims[axis];
   return (axis_walk){.outer = product_of_sizes(layer, 0, axis),
                      .columns = columns,
@@ -99,7 +99,8 @@ static axis_walk walk_along_axis(const laci_target_layer *layer, int axis) {
                      .run = columns};
 }
 
-static bool holds_pattern(const laci_target_mask *mask, const axis_walk *w, laci_pattern pattern) {
+static bool holds_pattern_along(const laci_target_mask *mask, const axis_walk *w,
+                                laci_pattern pattern) {
   return w->run > pattern.n && count_blocks(mask->kept, w, pattern).n_bad == 0;
 }
 
@@ -107,45 +108,46 @@ static bool holds_pattern(const laci_target_mask *mask, const axis_walk *w, laci
 
 /* Does the mask hold the pattern in flattened rows, which join all axes but the first, or in the
  * whole tensor as one row? */
-static bool is_flattened(const laci_target_layer *layer, const laci_target_mask *mask,
-                         laci_pattern pattern) {
+static bool holds_pattern_when_flattened(const laci_target_layer *layer,
+                                         const laci_target_mask *mask, laci_pattern pattern) {
   const int64_t row = mask->n / layer->dims[0];
   if (layer->rank <= 2 || product_of_sizes(layer, 2, layer->rank) == 1) return false;
   const axis_walk rows = {.outer = layer->dims[0], .columns = row, .inner = 1, .run = row};
   const axis_walk whole = {.outer = 1, .columns = mask->n, .inner = 1, .run = mask->n};
-  return holds_pattern(mask, &rows, pattern) || holds_pattern(mask, &whole, pattern);
+  return holds_pattern_along(mask, &rows, pattern) || holds_pattern_along(mask, &whole, pattern);
 }
 
-static int64_t index_along(const laci_target_layer *layer, int64_t at, int axis) {
+static int64_t index_along_axis(const laci_target_layer *layer, int64_t at, int axis) {
   return at / product_of_sizes(layer, axis + 1, layer->rank) % layer->dims[axis];
 }
 
 /* Writes the kernel position of an element as ", position 1,2"; an empty text if the kernel has a
  * single position. */
-static void position_text(const laci_target_layer *layer, int64_t at, char *text, size_t size) {
+static void write_kernel_position(const laci_target_layer *layer, int64_t at, char *text,
+                                  size_t size) {
   size_t n = 0;
   text[0] = 0;
   for (int axis = 0; axis < layer->rank && n < size; axis++) {
     if (axis == layer->k_axis || axis == layer->c_axis || layer->dims[axis] == 1) continue;
     n += (size_t)snprintf(text + n, size - n, "%s%" PRId64, n ? "," : ", position ",
-                          index_along(layer, at, axis));
+                          index_along_axis(layer, at, axis));
   }
 }
 
-static void describe_fault(const laci_target_layer *layer, const blocks *b, laci_pattern pattern,
-                           char reason[LACI_TARGET_TEXT]) {
+static void describe_bad_block(const laci_target_layer *layer, const blocks *b,
+                               laci_pattern pattern, char reason[LACI_TARGET_TEXT]) {
   char position[96];
-  const int64_t c = index_along(layer, b->first_bad, layer->c_axis);
+  const int64_t c = index_along_axis(layer, b->first_bad, layer->c_axis);
   const int64_t last = c + pattern.m - 1, end = layer->dims[layer->c_axis] - 1;
-  position_text(layer, b->first_bad, position, sizeof position);
-  (void)snprintf(reason, LACI_TARGET_TEXT,
-                 "%" PRId64 " of %" PRId64
-                 " block%s of %d input channels %s more than %d non-zero%s: "
-                 "the first is output channel %" PRId64 ", input channels %" PRId64 " to %" PRId64
-                 "%s",
-                 b->n_bad, b->n, laci_plural(b->n), pattern.m, b->n_bad == 1 ? "has" : "have",
-                 pattern.n, laci_plural(pattern.n), index_along(layer, b->first_bad, layer->k_axis),
-                 c, last < end ? last : end, position);
+  write_kernel_position(layer, b->first_bad, position, sizeof position);
+  (void)snprintf(
+      reason, LACI_TARGET_TEXT,
+      "%" PRId64 " of %" PRId64
+      " block%s of %d input channels %s more than %d non-zero%s: "
+      "the first is output channel %" PRId64 ", input channels %" PRId64 " to %" PRId64 "%s",
+      b->n_bad, b->n, laci_plural(b->n), pattern.m, b->n_bad == 1 ? "has" : "have", pattern.n,
+      laci_plural(pattern.n), index_along_axis(layer, b->first_bad, layer->k_axis), c,
+      last < end ? last : end, position);
 }
 
 laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
@@ -155,9 +157,9 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
   const axis_walk inputs = {view->outer, view->columns, view->inner, view->run};
   const blocks b = count_blocks(mask->kept, &inputs, pattern);
   if (b.n_bad == 0) return LACI_FAULT_NONE;
-  const axis_walk outputs = walk_along_axis(layer, layer->k_axis);
-  const bool flattened = is_flattened(layer, mask, pattern);
-  if (flattened || holds_pattern(mask, &outputs, pattern)) {
+  const axis_walk outputs = make_axis_walk(layer, layer->k_axis);
+  const bool flattened = holds_pattern_when_flattened(layer, mask, pattern);
+  if (flattened || holds_pattern_along(mask, &outputs, pattern)) {
     (void)snprintf(
         reason, LACI_TARGET_TEXT,
         "its %d:%d is along %s, not along the input channels: it looks like %d:%d, and no "
@@ -166,13 +168,13 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
         pattern.n, pattern.m);
     return LACI_FAULT_AXIS;
   }
-  describe_fault(layer, &b, pattern, reason);
+  describe_bad_block(layer, &b, pattern, reason);
   return LACI_FAULT_PATTERN;
 }
 
 /* ---- Patterns ---- */
 
-static int overlap(int a, int a_end, int b, int b_end) {
+static int overlap_of_ranges(int a, int a_end, int b, int b_end) {
   const int from = a > b ? a : b, to = a_end < b_end ? a_end : b_end;
   return to > from ? to - from : 0;
 }
@@ -181,7 +183,7 @@ bool laci_target_pattern_implies(laci_pattern has, laci_pattern wants) {
   for (int start = 0; start < has.m * wants.m; start += wants.m) {
     int most = 0;
     for (int block = 0; block < has.m * wants.m; block += has.m) {
-      const int shared = overlap(start, start + wants.m, block, block + has.m);
+      const int shared = overlap_of_ranges(start, start + wants.m, block, block + has.m);
       most += shared < has.n ? shared : has.n;
     }
     if (most > wants.n) return false;

@@ -26,7 +26,7 @@ const char *const *laci_target_names(int *n) {
   return names;
 }
 
-static const char *all_names(char *text, size_t size) {
+static const char *join_target_names(char *text, size_t size) {
   size_t n = 0;
   text[0] = 0;
   for (int t = 0; t < N_TARGETS && n < size; t++)
@@ -60,7 +60,7 @@ lac_status laci_target_find(const char *text, laci_target_choice *choice, lac_er
   }
   if (!choice->target) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "target %s: wanted NAME or NAME:TYPE of %s", text,
-                     all_names(all, sizeof all));
+                     join_target_names(all, sizeof all));
   }
   return colon ? find_element_type(text, colon + 1, &choice->as, err) : LAC_OK;
 }

@@ -50,7 +50,7 @@ lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **
                      lac_dtype_name(dtype));
   }
   int64_t count = laci_shape_count(shape);
-  if (count < 0 || !laci_shape_is_countable(shape)) {
+  if (count < 0 || !laci_shape_has_strides(shape)) {
     return laci_fail(err, LAC_BAD_SHAPE, "a tensor needs a known size, found %s",
                      laci_shape_text(shape, text, sizeof text));
   }
@@ -97,8 +97,8 @@ lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes, size_t 
   }
   lac_status st = laci_buf_create(type->dtype, &type->shape, buf, err);
   if (st) return st;
-  if ((*buf)->f) laci_read_f(type->dtype, bytes, 0, count, (*buf)->f);
-  else laci_read_i(type->dtype, bytes, 0, count, (*buf)->i);
+  if ((*buf)->f) laci_read_f64(type->dtype, bytes, 0, count, (*buf)->f);
+  else laci_read_i64(type->dtype, bytes, 0, count, (*buf)->i);
   return LAC_OK;
 }
 
@@ -107,7 +107,7 @@ double laci_buf_get_f(const laci_buf *buf, int64_t at) {
 }
 
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
-  return buf->i ? buf->i[at] : laci_int_from_f(buf->f[at]);
+  return buf->i ? buf->i[at] : laci_clamp_to_int64(buf->f[at]);
 }
 
 /* Case labels of float types of at most 8 bits, each element stored in a byte; then those of
@@ -138,9 +138,9 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
     }                                                     \
   } while (0)
 
-void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out) {
+void laci_read_f64(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out) {
   switch (dtype) {
-    case LAC_DTYPE_F16: READ_LOOP(uint16_t, laci_f16_value(x)); break;
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, laci_f16_to_double(x)); break;
     case LAC_DTYPE_BF16: READ_LOOP(uint16_t, (double)laci_bf16_value(x)); break;
     case LAC_DTYPE_F32: READ_LOOP(float, (double)x); break;
     case LAC_DTYPE_F64:
@@ -155,7 +155,7 @@ void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, d
 
 void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
   switch (dtype) {
-    case LAC_DTYPE_F16: READ_LOOP(uint16_t, (float)laci_f16_value(x)); break;
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, (float)laci_f16_to_double(x)); break;
     case LAC_DTYPE_BF16: READ_LOOP(uint16_t, laci_bf16_value(x)); break;
     case LAC_DTYPE_F32: READ_LOOP(float, x); break;
     case LAC_DTYPE_F64:
@@ -168,7 +168,7 @@ void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n,
   }
 }
 
-void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out) {
+void laci_read_i64(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out) {
   switch (dtype) {
     case LAC_DTYPE_BOOL:
       READ_LOOP(uint8_t, x != 0);
@@ -190,7 +190,7 @@ void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, i
 
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
   switch (dtype) {
-    case LAC_DTYPE_F16: READ_LOOP(uint16_t, fabsf((float)laci_f16_value(x))); break;
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, fabsf((float)laci_f16_to_double(x))); break;
     case LAC_DTYPE_BF16: READ_LOOP(uint16_t, fabsf(laci_bf16_value(x))); break;
     case LAC_DTYPE_F32: READ_LOOP(float, fabsf(x)); break;
     case LAC_DTYPE_F64:
@@ -231,13 +231,13 @@ void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes) 
   for (int64_t at = 0; at < n; at++) write_element(dtype, (double)from[at], to + (size_t)at * size);
 }
 
-void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes) {
+void laci_write_f64(lac_dtype dtype, const double *from, int64_t n, void *bytes) {
   uint8_t *to = bytes;
   size_t size = lac_dtype_size(dtype);
   for (int64_t at = 0; at < n; at++) write_element(dtype, from[at], to + (size_t)at * size);
 }
 
-void laci_write_i(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes) {
+void laci_write_i64(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes) {
   const size_t size = lac_dtype_size(dtype);
   for (int64_t at = 0; at < n; at++) { /* the low bytes come first */
     memcpy((char *)bytes + (size_t)at * size, &from[at], size);

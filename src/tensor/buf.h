@@ -33,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void 
                                               size_t size_bytes, laci_buf **buf, lac_error *err);
 
 /** Return an element as double (laci_buf_get_f) or as int64 (laci_buf_get_i), for float and integer
- * tensors alike. Floats are converted as in laci_int_from_f. */
+ * tensors alike. Floats are converted as in laci_clamp_to_int64. */
 double laci_buf_get_f(const laci_buf *buf, int64_t at);
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at);
 
@@ -76,7 +76,7 @@ int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero);
 
 /** Returns the element that is nearest to the integer part of x, which is clamped to the type's
  * range; NaN gives 0. */
-int64_t laci_int_nearest(lac_dtype dtype, double x);
+int64_t laci_int_truncate(lac_dtype dtype, double x);
 
 /** Returns x cast to an integer type, as in runtimes: 300 is 44 in i8. Unsigned types of up to 32
  * bits, and all types of 8 and 16 bits, wrap values that fit into int32; u64 wraps values that fit
@@ -88,8 +88,8 @@ int64_t laci_int_cast(lac_dtype dtype, double x);
 
 /** Read n elements of type dtype, from element `first` on, of little-endian `bytes` (any alignment)
  * as double or int64. dtype must be a float type, or an integer type. */
-void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out);
-void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out);
+void laci_read_f64(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out);
+void laci_read_i64(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out);
 /** Reads elements of a float type as float32; f64 is rounded. */
 void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
 /** Reads elements of a float or integer type as float32 magnitudes |w|. */
@@ -98,8 +98,8 @@ void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_
  * too large become infinite in f16 and bf16, and the largest number in types of at most 8 bits.
  * Infinities are kept if the type has them. */
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes);
-void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes);
+void laci_write_f64(lac_dtype dtype, const double *from, int64_t n, void *bytes);
 /** Writes n numbers as elements of an integer type, or of booleans: their low bits. */
-void laci_write_i(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes);
+void laci_write_i64(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes);
 
 #endif

@@ -8,6 +8,6 @@
 
 /** Does the product of all known sizes except 0, times 64 bytes, fit into int64? Only such a shape
  * has strides. Unknown sizes and ranks count as 1. */
-bool laci_shape_is_countable(const laci_shape *shape);
+bool laci_shape_has_strides(const laci_shape *shape);
 
 #endif

@@ -66,20 +66,22 @@ int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero) {
   int64_t low, high;
   laci_int_range(dtype, &low, &high);
   const double y = rintf(quotient) + zero;
-  return laci_int_from_f(!(y > (double)low) ? (double)low : y < (double)high ? y : (double)high);
+  return laci_clamp_to_int64(!(y > (double)low) ? (double)low
+                             : y < (double)high ? y
+                                                : (double)high);
 }
 
-int64_t laci_int_nearest(lac_dtype dtype, double x) {
-  if (dtype == LAC_DTYPE_U64) return (int64_t)laci_uint_from_f(x);
+int64_t laci_int_truncate(lac_dtype dtype, double x) {
+  if (dtype == LAC_DTYPE_U64) return (int64_t)laci_clamp_to_uint64(x);
   int64_t low, high;
   laci_int_range(dtype, &low, &high);
-  return laci_int_within(x, low, high);
+  return laci_clamp_to_range(x, low, high);
 }
 
 int64_t laci_int_cast(lac_dtype dtype, double x) {
   if (dtype == LAC_DTYPE_BOOL) return x != 0;
   const double reach = dtype == LAC_DTYPE_U64 ? 0x1p63 : 0x1p31;
-  const int64_t nearest = laci_int_nearest(dtype, x);
+  const int64_t nearest = laci_int_truncate(dtype, x);
   const bool narrow = dtype != LAC_DTYPE_I32 && dtype != LAC_DTYPE_I64;
   if (narrow && x > -reach - 1 && x < reach) return laci_int_wrap(dtype, (int64_t)x);
   return nearest;

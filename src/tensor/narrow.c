@@ -36,7 +36,7 @@ bool laci_dtype_is_narrow(lac_dtype dtype) {
 }
 
 /* Returns the f8e8m0 code of x: 2^(code - 127). */
-static uint16_t e8m0_bits(double x, unsigned rounding) {
+static uint16_t round_to_e8m0(double x, unsigned rounding) {
   double size = fabs(x);
   int exponent = -E8M0_BIAS;
   if (isnan(x)) return E8M0_NAN;
@@ -54,7 +54,7 @@ static uint16_t e8m0_bits(double x, unsigned rounding) {
 }
 
 uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding) {
-  if (dtype == LAC_DTYPE_F8E8M0) return e8m0_bits(x, rounding);
+  if (dtype == LAC_DTYPE_F8E8M0) return round_to_e8m0(x, rounding);
   if (!laci_dtype_is_narrow(dtype)) return 0;
   const format *f = &formats[dtype];
   const bool saturates = f->saturates && !(rounding & LACI_ROUND_OVERFLOW);
@@ -71,7 +71,7 @@ uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding) {
   return (uint16_t)(whole | sign);
 }
 
-double laci_f16_value(uint16_t bits) {
+double laci_f16_to_double(uint16_t bits) {
   const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
   double magnitude = exponent == 0 ? (double)fraction * 0x1p-24 : fraction ? NAN : INFINITY;
   /* a normal number: exponent and fraction are moved to the fields of a double */
@@ -83,7 +83,7 @@ double laci_f16_value(uint16_t bits) {
 }
 
 double laci_narrow_value(lac_dtype dtype, uint16_t bits) {
-  if (dtype == LAC_DTYPE_F16) return laci_f16_value(bits);
+  if (dtype == LAC_DTYPE_F16) return laci_f16_to_double(bits);
   if (dtype == LAC_DTYPE_BF16) return (double)laci_bf16_value(bits);
   if (dtype == LAC_DTYPE_F8E8M0)
     return (bits & 0xFF) == E8M0_NAN ? NAN : ldexp(1, (bits & 0xFF) - E8M0_BIAS);

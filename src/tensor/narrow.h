@@ -46,7 +46,7 @@ static inline double laci_float_round_finite(lac_dtype dtype, double x) {
 /** Returns the bits of -0 of any float type; 0 if the type has no -0. */
 uint64_t laci_negative_zero(lac_dtype dtype);
 
-double laci_f16_value(uint16_t bits);
+double laci_f16_to_double(uint16_t bits);
 
 /** Returns the f16 nearest to x, as a float. Plain C that compilers can vectorize. */
 static inline float laci_f16_nearest(float x) {

@@ -121,7 +121,7 @@ const char *laci_shape_text(const laci_shape *shape, char *text, size_t size_byt
   return text;
 }
 
-bool laci_shape_is_countable(const laci_shape *shape) {
+bool laci_shape_has_strides(const laci_shape *shape) {
   int64_t count = 64;
   for (int axis = 0; axis < shape->rank; axis++) {
     if (shape->dims[axis] > 0 && __builtin_mul_overflow(count, shape->dims[axis], &count))

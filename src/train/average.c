@@ -17,7 +17,7 @@ double laci_average_decay(double decay, int64_t t) {
   return early < decay ? early : decay;
 }
 
-static void move_range(int64_t begin, int64_t end, void *context) {
+static void update_average_range(int64_t begin, int64_t end, void *context) {
   const moving *m = context;
   const double d = m->d, rest = 1 - m->d;
   for (int64_t at = begin; at < end; at++) {
@@ -27,14 +27,14 @@ static void move_range(int64_t begin, int64_t end, void *context) {
 
 void laci_average_update(laci_pool *pool, double d, const float *now, float *average, int64_t n) {
   moving m = {.d = d, .now = now, .average = average};
-  laci_pool_for(pool, n, GRAIN, move_range, &m);
+  laci_pool_for(pool, n, GRAIN, update_average_range, &m);
 }
 
 typedef struct exchanging {
   float *a, *b;
 } exchanging;
 
-static void exchange_range(int64_t begin, int64_t end, void *context) {
+static void swap_range(int64_t begin, int64_t end, void *context) {
   const exchanging *e = context;
   for (int64_t at = begin; at < end; at++) {
     float kept = e->a[at];
@@ -43,7 +43,7 @@ static void exchange_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_average_exchange(laci_pool *pool, float *a, float *b, int64_t n) {
+void laci_average_swap(laci_pool *pool, float *a, float *b, int64_t n) {
   exchanging e = {.a = a, .b = b};
-  laci_pool_for(pool, n, GRAIN, exchange_range, &e);
+  laci_pool_for(pool, n, GRAIN, swap_range, &e);
 }

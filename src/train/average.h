@@ -23,6 +23,6 @@ double laci_average_decay(double decay, int64_t t);
 void laci_average_update(laci_pool *pool, double d, const float *now, float *average, int64_t n);
 
 /** Exchanges a [n] and b [n]. */
-void laci_average_exchange(laci_pool *pool, float *a, float *b, int64_t n);
+void laci_average_swap(laci_pool *pool, float *a, float *b, int64_t n);
 
 #endif

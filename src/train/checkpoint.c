@@ -49,7 +49,7 @@ struct laci_checkpoint {
   entry entries[LACI_CHECKPOINT_MAX_SECTIONS];
 };
 
-static uint64_t round_up(uint64_t offset) {
+static uint64_t align_offset(uint64_t offset) {
   return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -58,7 +58,7 @@ static size_t directory_bytes(uint32_t n) { return sizeof(header) + n * sizeof(e
 /* ---- Names ---- */
 
 /** Returns the step in a file's name; -1: it is not the name of a checkpoint. */
-static int64_t step_of(const char *name) {
+static int64_t parse_step_of_file_name(const char *name) {
   const size_t before = sizeof prefix - 1, after = sizeof suffix - 1;
   size_t length = strlen(name);
   if (length <= before + after || length > before + after + 18) return -1;
@@ -71,7 +71,7 @@ static int64_t step_of(const char *name) {
   return step;
 }
 
-static lac_status path_of(const char *folder, const char *name, char **path, lac_error *err) {
+static lac_status join_path(const char *folder, const char *name, char **path, lac_error *err) {
   size_t capacity = strlen(folder) + strlen(name) + 2;
   *path = laci_alloc(capacity, 1);
   if (!*path) return laci_fail_memory(err, "a checkpoint's name");
@@ -85,20 +85,20 @@ typedef struct listing {
   size_t n, capacity;
 } listing;
 
-static void clear_listing(listing *l) {
+static void free_listing(listing *l) {
   for (size_t at = 0; at < l->n; at++) laci_free(l->names[at]);
   laci_free(l->names);
 }
 
 static int compare_newest_first(const void *a, const void *b) {
   const char *const *x = a, *const *y = b;
-  int64_t first = step_of(*x), second = step_of(*y);
+  int64_t first = parse_step_of_file_name(*x), second = parse_step_of_file_name(*y);
   return first != second ? (first < second ? 1 : -1) : strcmp(*x, *y);
 }
 
 /** Lists the files for whose names `wanted` is true. */
-static lac_status list_files(const char *folder, bool (*wanted)(const char *name), listing *l,
-                             lac_error *err) {
+static lac_status list_matching_files(const char *folder, bool (*wanted)(const char *name),
+                                      listing *l, lac_error *err) {
   DIR *open = opendir(folder);
   *l = (listing){0};
   if (!open) {
@@ -122,11 +122,11 @@ static lac_status list_files(const char *folder, bool (*wanted)(const char *name
   }
   closedir(open);
   if (l->n > 1) qsort(l->names, l->n, sizeof *l->names, compare_newest_first);
-  if (st) clear_listing(l);
+  if (st) free_listing(l);
   return st;
 }
 
-static bool is_checkpoint(const char *name) { return step_of(name) >= 0; }
+static bool is_checkpoint_name(const char *name) { return parse_step_of_file_name(name) >= 0; }
 
 /* ---- Writing ---- */
 
@@ -153,8 +153,8 @@ static lac_status append_padding(laci_writer *writer, uint64_t from, uint64_t to
   return laci_writer_append(writer, zeros, (size_t)(to - from), err);
 }
 
-static lac_status append_all(laci_writer *writer, int64_t step, const laci_section *sections, int n,
-                             lac_error *err) {
+static lac_status append_checkpoint(laci_writer *writer, int64_t step, const laci_section *sections,
+                                    int n, lac_error *err) {
   struct {
     header head;
     entry entries[LACI_CHECKPOINT_MAX_SECTIONS];
@@ -165,7 +165,7 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
   for (int k = 0; k < n; k++) {
     entry *e = &directory.entries[k];
     memcpy(e->name, sections[k].name, strlen(sections[k].name));
-    e->offset = round_up(end);
+    e->offset = align_offset(end);
     e->size_bytes = sections[k].size_bytes;
     end = e->offset + e->size_bytes;
   }
@@ -183,9 +183,9 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
 }
 
 /** Removes all but the newest `keep` checkpoints; the one just written always stays. */
-static void remove_old(int in, const char *folder, const char *written, int keep) {
+static void remove_old_checkpoints(int in, const char *folder, const char *written, int keep) {
   listing l;
-  if (!list_files(folder, is_checkpoint, &l, NULL)) {
+  if (!list_matching_files(folder, is_checkpoint_name, &l, NULL)) {
     size_t kept = keep < 1 ? 1 : (size_t)keep;
     for (size_t at = kept; at < l.n; at++) {
       if (strcmp(l.names[at], written) != 0) continue;
@@ -195,9 +195,9 @@ static void remove_old(int in, const char *folder, const char *written, int keep
     }
     /* a file that cannot be removed does no harm */
     for (size_t at = kept; at < l.n; at++) (void)unlinkat(in, l.names[at], 0);
-    clear_listing(&l);
+    free_listing(&l);
   }
-  laci_remove_all_of_dead_owners(in);
+  laci_remove_files_of_dead_owners(in);
 }
 
 lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_section *sections,
@@ -209,14 +209,14 @@ lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_se
   if (st) return st;
   (void)snprintf(name, sizeof name, "%s%012" PRId64 "%s", prefix, step, suffix);
   const laci_write_options options = {.force = true};
-  st = path_of(folder, name, &path, err);
+  st = join_path(folder, name, &path, err);
   if (!st) st = laci_folder_enter(folder, &in, err);
   if (!st) st = laci_writer_open_at(in, name, path, &options, &writer, err);
-  if (!st) st = append_all(writer, step, sections, n, err);
+  if (!st) st = append_checkpoint(writer, step, sections, n, err);
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
-  if (!st) remove_old(in, folder, name, keep);
+  if (!st) remove_old_checkpoints(in, folder, name, keep);
   if (in >= 0) (void)close(in);
   laci_free(path);
   return st;
@@ -224,7 +224,8 @@ lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_se
 
 /* ---- Reading ---- */
 
-static lac_status fail_damaged(const laci_checkpoint *c, const char *what, lac_error *err) {
+static lac_status fail_damaged_checkpoint(const laci_checkpoint *c, const char *what,
+                                          lac_error *err) {
   return laci_fail(err, LAC_BAD_FILE, "%s: damaged: %s", c->path, what);
 }
 
@@ -246,7 +247,7 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
   }
   if (c->head.n_sections > LACI_CHECKPOINT_MAX_SECTIONS || c->head.step < 0 || c->head.zero ||
       directory_bytes(c->head.n_sections) + HASH_BYTES > c->file.size_bytes) {
-    return fail_damaged(c, "its header", err);
+    return fail_damaged_checkpoint(c, "its header", err);
   }
   memcpy(c->entries, c->file.bytes + sizeof c->head, c->head.n_sections * sizeof(entry));
   return LAC_OK;
@@ -254,26 +255,26 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
 
 /** Checks that each section begins at the next multiple of 64, that the padding is zero, and that
  * the hash is right, so that no byte of the file is unchecked. */
-static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
+static lac_status check_sections_and_hash(const laci_checkpoint *c, lac_error *err) {
   const size_t last = c->file.size_bytes - HASH_BYTES,
                directory = directory_bytes(c->head.n_sections);
   uint64_t end = directory, hash = laci_hash64(c->file.bytes, directory, 0), wanted;
   for (uint32_t k = 0; k < c->head.n_sections; k++) {
     const entry *e = &c->entries[k];
-    uint64_t first = round_up(end);
+    uint64_t first = align_offset(end);
     if (e->name[0] == '\0' || e->name[LACI_CHECKPOINT_NAME] != '\0' || e->offset != first ||
         first > last || e->size_bytes > last - first) {
-      return fail_damaged(c, "its table of sections", err);
+      return fail_damaged_checkpoint(c, "its table of sections", err);
     }
     for (uint64_t at = end; at < first; at++) {
-      if (c->file.bytes[at] != 0) return fail_damaged(c, "bytes between sections", err);
+      if (c->file.bytes[at] != 0) return fail_damaged_checkpoint(c, "bytes between sections", err);
     }
     hash = laci_hash64(c->file.bytes + first, (size_t)e->size_bytes, hash);
     end = first + e->size_bytes;
   }
   memcpy(&wanted, c->file.bytes + last, sizeof wanted);
-  if (end != last) return fail_damaged(c, "its table of sections", err);
-  if (hash != wanted) return fail_damaged(c, "its checksum does not fit", err);
+  if (end != last) return fail_damaged_checkpoint(c, "its table of sections", err);
+  if (hash != wanted) return fail_damaged_checkpoint(c, "its checksum does not fit", err);
   return LAC_OK;
 }
 
@@ -291,7 +292,7 @@ lac_status laci_checkpoint_open(const char *path, laci_checkpoint **checkpoint, 
   c->path = copy;
   lac_status st = laci_file_bytes_read(path, &c->file, err);
   if (!st) st = read_header(c, err);
-  if (!st) st = check_content(c, err);
+  if (!st) st = check_sections_and_hash(c, err);
   if (st) laci_checkpoint_close(c);
   else *checkpoint = c;
   return st;
@@ -302,13 +303,13 @@ lac_status laci_checkpoint_open_newest(const char *folder, laci_checkpoint **che
   listing l;
   lac_error first = {0};
   *checkpoint = NULL;
-  lac_status st = list_files(folder, is_checkpoint, &l, err);
+  lac_status st = list_matching_files(folder, is_checkpoint_name, &l, err);
   if (st) return st;
   st = LAC_NOT_FOUND;
   for (size_t at = 0; at < l.n && st; at++) {
     lac_error error = {0};
     char *path;
-    st = path_of(folder, l.names[at], &path, &error);
+    st = join_path(folder, l.names[at], &path, &error);
     if (!st) st = laci_checkpoint_open(path, checkpoint, &error);
     if (st && at == 0) first = error;
     if (st) laci_log(LAC_LOG_WARNING, "%s", error.text);
@@ -316,7 +317,7 @@ lac_status laci_checkpoint_open_newest(const char *folder, laci_checkpoint **che
   }
   if (st && l.n == 0) st = laci_fail(err, LAC_NOT_FOUND, "%s: no checkpoint", folder);
   else if (st) st = laci_fail(err, first.status, "%s", first.text);
-  clear_listing(&l);
+  free_listing(&l);
   return st;
 }
 
@@ -330,8 +331,8 @@ void laci_checkpoint_close(laci_checkpoint *checkpoint) {
 const char *laci_checkpoint_path(const laci_checkpoint *checkpoint) { return checkpoint->path; }
 int64_t laci_checkpoint_step(const laci_checkpoint *checkpoint) { return checkpoint->head.step; }
 
-lac_status laci_checkpoint_section(const laci_checkpoint *checkpoint, const char *name,
-                                   laci_section *section, lac_error *err) {
+lac_status laci_checkpoint_find_section(const laci_checkpoint *checkpoint, const char *name,
+                                        laci_section *section, lac_error *err) {
   for (uint32_t k = 0; k < checkpoint->head.n_sections; k++) {
     const entry *e = &checkpoint->entries[k];
     if (strcmp(e->name, name) != 0) continue;

@@ -52,8 +52,8 @@ const char *laci_checkpoint_path(const laci_checkpoint *checkpoint);
 int64_t laci_checkpoint_step(const laci_checkpoint *checkpoint);
 /** Finds a section; its bytes are a view, 64-byte aligned. Fails LAC_BAD_FILE where it is
  * missing. */
-LAC_MUST_CHECK lac_status laci_checkpoint_section(const laci_checkpoint *checkpoint,
-                                                  const char *name, laci_section *section,
-                                                  lac_error *err);
+LAC_MUST_CHECK lac_status laci_checkpoint_find_section(const laci_checkpoint *checkpoint,
+                                                       const char *name, laci_section *section,
+                                                       lac_error *err);
 
 #endif

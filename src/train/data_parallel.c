@@ -30,7 +30,7 @@ struct laci_data_parallel {
 
 /* Sets the order of buckets to that of process 0: plans may differ between processors, and with
  * them the order in which buckets become final. */
-static lac_status broadcast_order(laci_data_parallel *s, lac_error *err) {
+static lac_status broadcast_bucket_order(laci_data_parallel *s, lac_error *err) {
   const size_t n = (size_t)s->n_buckets;
   int64_t *offsets = s->offsets;
   for (size_t b = 0; b < n; b++) offsets[b] = s->buckets[b].offset;
@@ -45,7 +45,7 @@ static lac_status broadcast_order(laci_data_parallel *s, lac_error *err) {
   return st;
 }
 
-static lac_status make_sums(laci_data_parallel *s, laci_wire wire, lac_error *err) {
+static lac_status create_bucket_sums(laci_data_parallel *s, laci_wire wire, lac_error *err) {
   int64_t n_statistics;
   (void)laci_trainer_statistics(s->trainer, &n_statistics);
   s->sums = laci_alloc((size_t)s->n_buckets, sizeof(laci_comm_sum *));
@@ -65,7 +65,8 @@ static lac_status make_sums(laci_data_parallel *s, laci_wire wire, lac_error *er
  * messages. */
 enum { BUCKETS = 16, LEAST_BUCKET = 256 << 10, MOST_BUCKET = 4 << 20 };
 
-static size_t bucket_bytes(const laci_trainer *trainer, const laci_data_parallel_options *options) {
+static size_t choose_bucket_bytes(const laci_trainer *trainer,
+                                  const laci_data_parallel_options *options) {
   const laci_training_graph *graph = laci_trainer_graph(trainer);
   const laci_parameter *parameters = laci_trainer_parameters(trainer);
   size_t all = 0;
@@ -75,14 +76,14 @@ static size_t bucket_bytes(const laci_trainer *trainer, const laci_data_parallel
   return part < LEAST_BUCKET ? LEAST_BUCKET : part > MOST_BUCKET ? MOST_BUCKET : part;
 }
 
-static lac_status share_init(laci_data_parallel *s, laci_trainer *trainer,
-                             const laci_data_parallel_options *options, lac_error *err) {
+static lac_status init_data_parallel(laci_data_parallel *s, laci_trainer *trainer,
+                                     const laci_data_parallel_options *options, lac_error *err) {
   if (!s) return laci_fail_memory(err, "what processes share");
   s->comm = options->comm;
   s->trainer = trainer;
-  lac_status st = laci_trainer_make_buckets(trainer, bucket_bytes(trainer, options), &s->buckets,
-                                            &s->n_buckets, err);
-  return st ? st : make_sums(s, options->wire, err);
+  lac_status st = laci_trainer_make_buckets(trainer, choose_bucket_bytes(trainer, options),
+                                            &s->buckets, &s->n_buckets, err);
+  return st ? st : create_bucket_sums(s, options->wire, err);
 }
 
 lac_status laci_data_parallel_create(laci_trainer *trainer,
@@ -90,9 +91,9 @@ lac_status laci_data_parallel_create(laci_trainer *trainer,
                                      laci_data_parallel **share, lac_error *err) {
   *share = NULL;
   laci_data_parallel *s = laci_alloc(1, sizeof *s);
-  lac_status st = share_init(s, trainer, options, err);
+  lac_status st = init_data_parallel(s, trainer, options, err);
   st = laci_comm_agree_on_status(options->comm, st, err);
-  if (!st) st = broadcast_order(s, err);
+  if (!st) st = broadcast_bucket_order(s, err);
   if (st) laci_data_parallel_destroy(s);
   else *share = s;
   return st;
@@ -111,7 +112,7 @@ void laci_data_parallel_destroy(laci_data_parallel *s) {
 
 /* ---- Sending the state of process 0 ---- */
 
-static lac_status send_floats(laci_comm *comm, float *floats, int64_t n, lac_error *err) {
+static lac_status broadcast_floats(laci_comm *comm, float *floats, int64_t n, lac_error *err) {
   return floats ? laci_comm_broadcast(comm, floats, (size_t)n * sizeof *floats, err) : LAC_OK;
 }
 
@@ -124,14 +125,14 @@ lac_status laci_data_parallel_broadcast_state(laci_data_parallel *s, uint8_t *ma
   float *statistics = laci_trainer_statistics(s->trainer, &n_statistics);
   lac_status st = laci_comm_broadcast(s->comm, note, note_bytes, err);
   if (!st) st = laci_comm_broadcast(s->comm, &steps, sizeof steps, err);
-  if (!st) st = send_floats(s->comm, laci_trainer_weights(s->trainer), n, err);
-  if (!st) st = send_floats(s->comm, statistics, n_statistics, err);
-  if (!st) st = send_floats(s->comm, laci_trainer_average(s->trainer), n, err);
+  if (!st) st = broadcast_floats(s->comm, laci_trainer_weights(s->trainer), n, err);
+  if (!st) st = broadcast_floats(s->comm, statistics, n_statistics, err);
+  if (!st) st = broadcast_floats(s->comm, laci_trainer_average_weights(s->trainer), n, err);
   if (!st) {
-    st = send_floats(s->comm, laci_trainer_average_statistics(s->trainer), n_statistics, err);
+    st = broadcast_floats(s->comm, laci_trainer_average_statistics(s->trainer), n_statistics, err);
   }
-  for (int k = 0; k < laci_optimizer_slots(optimizer) && !st; k++) {
-    st = send_floats(s->comm, laci_optimizer_slot(optimizer, k), n, err);
+  for (int k = 0; k < laci_optimizer_count_slots(optimizer) && !st; k++) {
+    st = broadcast_floats(s->comm, laci_optimizer_slot(optimizer, k), n, err);
   }
   if (!st && masks) st = laci_comm_broadcast(s->comm, masks, (size_t)n, err);
   if (!st) laci_optimizer_set_steps(optimizer, steps);
@@ -142,7 +143,7 @@ lac_status laci_data_parallel_broadcast_state(laci_data_parallel *s, uint8_t *ma
 
 /* Ends the vote on whether all processes have their batches; if not, all stop. The vote begins
  * before the batch, and the answers are read when they are needed. */
-static lac_status end_vote(laci_data_parallel *s, lac_status mine, lac_error *err) {
+static lac_status end_batch_vote(laci_data_parallel *s, lac_status mine, lac_error *err) {
   uint32_t any = 0;
   lac_status st = laci_comm_vote_end(s->comm, &any, err);
   s->has_voted = true;
@@ -150,20 +151,20 @@ static lac_status end_vote(laci_data_parallel *s, lac_status mine, lac_error *er
   return laci_comm_agree_on_status(s->comm, mine, err);
 }
 
-lac_status laci_data_parallel_fail_step(laci_data_parallel *s, lac_status mine, int n_batches,
-                                        lac_error *err) {
+lac_status laci_data_parallel_end_failed_step(laci_data_parallel *s, lac_status mine, int n_batches,
+                                              lac_error *err) {
   if (!s) return mine;
   lac_error lost = {0};
   lac_status st = laci_comm_vote_begin(s->comm, 1, &lost);
-  if (!st) st = laci_comm_await_vote(s->comm, n_batches, &lost);
-  if (!st) return end_vote(s, mine, err);
+  if (!st) st = laci_comm_vote_wait(s->comm, n_batches, &lost);
+  if (!st) return end_batch_vote(s, mine, err);
   return err ? laci_fail(err, st, "%s", lost.text) : st;
 }
 
-static lac_status on_ready(void *context, int bucket, lac_error *err) {
+static lac_status begin_sum_of_bucket(void *context, int bucket, lac_error *err) {
   laci_data_parallel *s = context;
   if (!s->has_voted) {
-    lac_status st = end_vote(s, LAC_OK, err);
+    lac_status st = end_batch_vote(s, LAC_OK, err);
     if (st) return st;
   }
   const laci_bucket *b = &s->buckets[bucket];
@@ -174,11 +175,11 @@ static lac_status on_ready(void *context, int bucket, lac_error *err) {
 
 static void poll_sums(void *context) {
   const laci_data_parallel *s = context;
-  laci_comm_poll(s->comm);
+  laci_comm_advance_sums(s->comm);
 }
 
 /* Replaces the running statistics by their means over all processes, whose images differ. */
-static lac_status share_statistics(laci_data_parallel *s, lac_error *err) {
+static lac_status average_statistics(laci_data_parallel *s, lac_error *err) {
   int64_t n;
   float *statistics = laci_trainer_statistics(s->trainer, &n);
   const float part = 1.0F / (float)laci_comm_size(s->comm);
@@ -188,7 +189,7 @@ static lac_status share_statistics(laci_data_parallel *s, lac_error *err) {
   return st;
 }
 
-static lac_status share_loss(laci_data_parallel *s, int n_batches, double *loss, lac_error *err) {
+static lac_status average_loss(laci_data_parallel *s, int n_batches, double *loss, lac_error *err) {
   const int size = laci_comm_size(s->comm);
   double sum = 0;
   lac_status st = laci_comm_gather(s->comm, loss, sizeof *loss, s->losses, err);
@@ -198,7 +199,7 @@ static lac_status share_loss(laci_data_parallel *s, int n_batches, double *loss,
 }
 
 /* Computes how long sums were in progress in total; overlapping times count once. */
-static void measure_times(laci_data_parallel *s, double waited) {
+static void measure_sum_times(laci_data_parallel *s, double waited) {
   double busy = 0, until = 0;
   for (int b = 0; b < s->n_buckets; b++) {
     laci_comm_times t = laci_comm_sum_times(s->sums[b]);
@@ -209,12 +210,12 @@ static void measure_times(laci_data_parallel *s, double waited) {
   s->times = (laci_data_parallel_times){.busy = busy, .waited = waited};
 }
 
-static lac_status end_sums(laci_data_parallel *s, lac_error *err) {
+static lac_status end_bucket_sums(laci_data_parallel *s, lac_error *err) {
   const double begin = laci_clock_seconds();
   lac_status st = LAC_OK;
   for (int b = 0; b < s->n_buckets && !st; b++) st = laci_comm_sum_end(s->sums[b], err);
   if (st) return st;
-  measure_times(s, laci_clock_seconds() - begin);
+  measure_sum_times(s, laci_clock_seconds() - begin);
   for (int b = 0; b < s->n_buckets && s->trace; b++) {
     laci_trace_record_sum(s->trace, b, laci_comm_sum_times(s->sums[b]),
                           (size_t)s->buckets[b].count * sizeof(float));
@@ -236,11 +237,11 @@ lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float 
                                              lac_error *err) {
   const laci_batch_watch watch = {.buckets = s->buckets,
                                   .n_buckets = s->n_buckets,
-                                  .ready = on_ready,
+                                  .ready = begin_sum_of_bucket,
                                   .between = poll_sums,
                                   .context = s,
-                                  .begins = s->trace ? laci_trace_begin_times(s->trace) : NULL,
-                                  .seconds = s->trace ? laci_trace_durations(s->trace) : NULL,
+                                  .begins = s->trace ? laci_trace_step_begin_times(s->trace) : NULL,
+                                  .seconds = s->trace ? laci_trace_step_durations(s->trace) : NULL,
                                   .ignores_interrupt = true};
   float part = 0;
   s->has_voted = false;
@@ -250,18 +251,18 @@ lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float 
   if (st) return st;
   *loss += (double)part;
   laci_trainer_set_n_batches(s->trainer, n_batches * laci_comm_size(s->comm));
-  st = end_sums(s, err);
-  if (!st) st = share_statistics(s, err);
-  return st ? st : share_loss(s, n_batches, loss, err);
+  st = end_bucket_sums(s, err);
+  if (!st) st = average_statistics(s, err);
+  return st ? st : average_loss(s, n_batches, loss, err);
 }
 
 /* ---- Queries ---- */
 
-laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *s) {
+laci_data_parallel_times laci_data_parallel_times_of_last_step(const laci_data_parallel *s) {
   return s->times;
 }
-int laci_data_parallel_count_sums(const laci_data_parallel *s) { return s ? s->n_buckets : 0; }
+int laci_data_parallel_count_buckets(const laci_data_parallel *s) { return s ? s->n_buckets : 0; }
 
-void laci_data_parallel_record_sums(laci_data_parallel *s, laci_trace *trace) {
+void laci_data_parallel_set_trace(laci_data_parallel *s, laci_trace *trace) {
   if (s) s->trace = trace;
 }

@@ -60,20 +60,20 @@ LAC_MUST_CHECK lac_status laci_data_parallel_run_last_batch(laci_data_parallel *
  * reason; n_batches: batches of a step, which the other processes may have to finish first. Returns
  * the failure with which all processes end the step.
  */
-lac_status laci_data_parallel_fail_step(laci_data_parallel *share, lac_status mine, int n_batches,
-                                        lac_error *err);
+lac_status laci_data_parallel_end_failed_step(laci_data_parallel *share, lac_status mine,
+                                              int n_batches, lac_error *err);
 
 /** Times of the communication in the last step. */
 typedef struct laci_data_parallel_times {
   double busy;   /* seconds during which sums of gradients were in progress */
   double waited; /* of these seconds, those in which the step had to wait at its end */
 } laci_data_parallel_times;
-laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *share);
+laci_data_parallel_times laci_data_parallel_times_of_last_step(const laci_data_parallel *share);
 
 /** Returns the number of buckets of gradients, each of which is summed over all processes once a
  * step; 0 for NULL. */
-int laci_data_parallel_count_sums(const laci_data_parallel *share);
+int laci_data_parallel_count_buckets(const laci_data_parallel *share);
 /** Records the last batch of every following step in `trace`; both may be NULL. */
-void laci_data_parallel_record_sums(laci_data_parallel *share, laci_trace *trace);
+void laci_data_parallel_set_trace(laci_data_parallel *share, laci_trace *trace);
 
 #endif

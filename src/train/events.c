@@ -26,13 +26,13 @@ struct laci_events {
   int fd;
 };
 
-static double now(void) {
+static double unix_time_seconds(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_REALTIME, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static lac_status write_all(laci_events *events, const uint8_t *bytes, size_t n, lac_error *err) {
+static lac_status write_bytes(laci_events *events, const uint8_t *bytes, size_t n, lac_error *err) {
   while (n > 0) {
     ssize_t written = write(events->fd, bytes, n);
     if (written < 0 && errno == EINTR) continue;
@@ -54,15 +54,16 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
   (void)tensorboard__event__pack(event, record + HEAD_BYTES);
   crc = laci_crc32c_masked(record + HEAD_BYTES, size);
   memcpy(record + HEAD_BYTES + size, &crc, sizeof crc);
-  lac_status st = write_all(events, record, HEAD_BYTES + size + TAIL_BYTES, err);
+  lac_status st = write_bytes(events, record, HEAD_BYTES + size + TAIL_BYTES, err);
   laci_free(record);
   return st;
 }
 
 /** Creates a new event file in the folder. If another run began in the same second, takes the next
  * free name. */
-static lac_status create_file(laci_events *e, const char *folder, size_t capacity, lac_error *err) {
-  int64_t seconds = laci_int_from_f(now());
+static lac_status create_event_file(laci_events *e, const char *folder, size_t capacity,
+                                    lac_error *err) {
+  int64_t seconds = laci_clamp_to_int64(unix_time_seconds());
   size_t n_folder = strlen(folder) + 1;
   int in;
   lac_status st = laci_folder_enter(folder, &in, err);
@@ -80,8 +81,8 @@ static lac_status create_file(laci_events *e, const char *folder, size_t capacit
                    e->path, strerror(cause));
 }
 
-lac_status laci_events_clear(const char *folder, lac_error *err) {
-  return laci_folder_remove(folder, LACI_RUN_EVENTS, err);
+lac_status laci_events_remove_files(const char *folder, lac_error *err) {
+  return laci_folder_remove_matching(folder, LACI_RUN_EVENTS, err);
 }
 
 static void destroy_events(laci_events *events) {
@@ -98,9 +99,10 @@ lac_status laci_events_create(const char *folder, laci_events **events, lac_erro
   if (!e) return laci_fail_memory(err, folder);
   e->fd = -1;
   e->path = laci_alloc(capacity, 1);
-  lac_status st = e->path ? create_file(e, folder, capacity, err) : laci_fail_memory(err, folder);
+  lac_status st =
+      e->path ? create_event_file(e, folder, capacity, err) : laci_fail_memory(err, folder);
   first.has_wall_time = true;
-  first.wall_time = now();
+  first.wall_time = unix_time_seconds();
   first.file_version = "brain.Event:2";
   if (!st) st = write_event(e, &first, err);
   if (st) destroy_events(e);
@@ -132,7 +134,7 @@ lac_status laci_events_write(laci_events *events, int64_t step, const laci_scala
   summary.n_value = (size_t)n;
   summary.value = list;
   event.has_wall_time = event.has_step = true;
-  event.wall_time = now();
+  event.wall_time = unix_time_seconds();
   event.step = step;
   event.summary = &summary;
   st = write_event(events, &event, err);

@@ -21,7 +21,7 @@ typedef struct laci_events laci_events;
 LAC_MUST_CHECK lac_status laci_events_create(const char *folder, laci_events **events,
                                              lac_error *err);
 /** Removes all event files of the folder. Fails LAC_IO. */
-LAC_MUST_CHECK lac_status laci_events_clear(const char *folder, lac_error *err);
+LAC_MUST_CHECK lac_status laci_events_remove_files(const char *folder, lac_error *err);
 /** Returns the file's path, as a view. */
 const char *laci_events_path(const laci_events *events);
 

@@ -22,7 +22,7 @@ struct laci_feed {
   laci_batch shown; /* the batch that the caller uses; n 0: none yet */
 };
 
-static lac_status take_memory(laci_feed *f, lac_error *err) {
+static lac_status allocate_batch_buffers(laci_feed *f, lac_error *err) {
   const size_t batch = (size_t)f->options.batch;
   f->rows = laci_alloc(batch * (size_t)f->options.n_classes, sizeof *f->rows);
   bool whole = f->rows != NULL;
@@ -62,7 +62,7 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
                                    .augmented = options->augmented,
                                    .augment = options->augment};
   f->sample = laci_preprocessing_sample_size(&options->preprocessing);
-  lac_status st = take_memory(f, err);
+  lac_status st = allocate_batch_buffers(f, err);
   if (!st) st = start_loader(f, set, err);
   if (st) laci_feed_destroy(f);
   else *feed = f;
@@ -83,25 +83,26 @@ void laci_feed_destroy(laci_feed *f) {
 
 /** Erases parts of the batch's images, and mixes pairs of images (MixUp, CutMix), as the options
  * say. */
-static void change_batch(laci_feed *f) {
+static void erase_and_mix_batch(laci_feed *f) {
   const laci_feed_options *o = &f->options;
-  const laci_shape shape = laci_preprocessing_shape(&o->preprocessing);
+  const laci_shape shape = laci_preprocessing_sample_shape(&o->preprocessing);
   const laci_plane_sizes sizes = {(int)shape.dims[0], (int)shape.dims[1], (int)shape.dims[2]};
   const uint64_t step = (uint64_t)(f->shown.first / o->batch);
   const size_t n_classes = (size_t)o->n_classes;
   const bool is_image = shape.rank == 3;
   for (int k = 0; k < f->shown.n && o->erasing > 0 && is_image; k++) {
-    laci_erase_part(o->seed, (uint64_t)f->shown.first + (uint64_t)k, o->erasing, sizes,
-                    f->shown.pixels + (size_t)k * f->sample);
+    laci_erase_random_rectangle(o->seed, (uint64_t)f->shown.first + (uint64_t)k, o->erasing, sizes,
+                                f->shown.pixels + (size_t)k * f->sample);
   }
-  if (is_image && laci_cutmix_is_drawn(o->seed, step, o->mixup, o->cutmix)) {
-    const laci_rectangle cut = laci_cutmix_cut(o->seed, step, o->cutmix, sizes.height, sizes.width);
-    laci_cutmix_items(&cut, sizes, f->shown.pixels, f->shown.n);
-    laci_mixup_items(cut.share, f->rows, f->shown.n, n_classes);
+  if (is_image && laci_cutmix_is_chosen(o->seed, step, o->mixup, o->cutmix)) {
+    const laci_rectangle cut =
+        laci_cutmix_draw_rectangle(o->seed, step, o->cutmix, sizes.height, sizes.width);
+    laci_cutmix_swap_rectangles(&cut, sizes, f->shown.pixels, f->shown.n);
+    laci_mixup_blend_items(cut.share, f->rows, f->shown.n, n_classes);
   } else if (o->mixup > 0) {
-    const double share = laci_mixup_share(o->seed, step, o->mixup);
-    laci_mixup_items(share, f->shown.pixels, f->shown.n, f->sample);
-    laci_mixup_items(share, f->rows, f->shown.n, n_classes);
+    const double share = laci_mixup_draw_share(o->seed, step, o->mixup);
+    laci_mixup_blend_items(share, f->shown.pixels, f->shown.n, f->sample);
+    laci_mixup_blend_items(share, f->rows, f->shown.n, n_classes);
   }
 }
 
@@ -118,7 +119,7 @@ lac_status laci_feed_take_batch(laci_feed *f, const float **images, const float 
         laci_labels_smooth(f->shown.labels, f->shown.n, (int)n_classes, o->smoothing, f->rows, err);
   }
   if (st) return st;
-  change_batch(f);
+  erase_and_mix_batch(f);
   *images = f->shown.pixels;
   *labels = f->rows;
   return LAC_OK;

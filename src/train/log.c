@@ -33,7 +33,7 @@ static lac_status fail_errno(const laci_train_log *log, lac_error *err) {
   return laci_fail(err, st, "%s: %s", log->path, strerror(cause));
 }
 
-static lac_status keep_line(laci_train_log *log, const laci_log_line *line, lac_error *err) {
+static lac_status append_to_lines(laci_train_log *log, const laci_log_line *line, lac_error *err) {
   void *array = log->lines;
   if (!laci_grow(&array, log->n, &log->capacity, sizeof *log->lines)) {
     return laci_fail_memory(err, log->path);
@@ -45,7 +45,7 @@ static lac_status keep_line(laci_train_log *log, const laci_log_line *line, lac_
 
 /* ---- Reading ---- */
 
-static double number_of(const json_t *object, const char *key) {
+static double read_number(const json_t *object, const char *key) {
   const json_t *value = json_object_get(object, key);
   return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
@@ -66,11 +66,11 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
     line->is_eval = json_is_true(json_object_get(object, "eval"));
     line->step = json_integer_value(step);
     line->epoch = json_integer_value(json_object_get(object, "epoch"));
-    line->loss = number_of(object, "loss");
-    line->rate = number_of(object, "lr");
-    line->images_per_second = number_of(object, "images_per_second");
-    line->top1 = number_of(object, "top1");
-    line->top5 = number_of(object, "top5");
+    line->loss = read_number(object, "loss");
+    line->rate = read_number(object, "lr");
+    line->images_per_second = read_number(object, "images_per_second");
+    line->top1 = read_number(object, "top1");
+    line->top5 = read_number(object, "top5");
   }
   json_decref(object);
   return LAC_OK;
@@ -78,8 +78,8 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
 
 /** Lists the lines of steps up to `step`. *kept: the offset of the end of the last such line in the
  * file. */
-static lac_status read_lines(laci_train_log *log, const char *text, size_t n, int64_t step,
-                             size_t *kept, lac_error *err) {
+static lac_status parse_lines_up_to_step(laci_train_log *log, const char *text, size_t n,
+                                         int64_t step, size_t *kept, lac_error *err) {
   lac_status st = LAC_OK;
   *kept = 0;
   for (size_t at = 0; at < n && !st;) {
@@ -90,7 +90,7 @@ static lac_status read_lines(laci_train_log *log, const char *text, size_t n, in
     size_t length = (size_t)(end - text) - at;
     st = parse_line(log, text + at, length, &line, &is_line, err);
     if (is_line && line.step > step) break;
-    if (is_line) st = keep_line(log, &line, err);
+    if (is_line) st = append_to_lines(log, &line, err);
     at += length + 1;
     *kept = at;
   }
@@ -112,7 +112,7 @@ static lac_status read_text(const laci_train_log *log, char *text, size_t *n, la
   return LAC_OK;
 }
 
-static lac_status continue_log(laci_train_log *log, int64_t step, lac_error *err) {
+static lac_status truncate_log_after_step(laci_train_log *log, int64_t step, lac_error *err) {
   struct stat found;
   size_t kept = 0;
   lac_status st = LAC_OK;
@@ -126,7 +126,7 @@ static lac_status continue_log(laci_train_log *log, int64_t step, lac_error *err
     char *text = laci_alloc(n, 1);
     if (!text) return laci_fail_memory(err, log->path);
     st = read_text(log, text, &n, err);
-    if (!st) st = read_lines(log, text, n, step, &kept, err);
+    if (!st) st = parse_lines_up_to_step(log, text, n, step, &kept, err);
     laci_free(text);
   }
   if (st) return st;
@@ -157,7 +157,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
     st = laci_folder_open_file(in, LACI_RUN_LOG, l->path, flags, &l->fd, err);
     (void)close(in);
   }
-  if (!st) st = continue_log(l, step, err);
+  if (!st) st = truncate_log_after_step(l, step, err);
   if (st) destroy_log(l);
   else *log = l;
   return st;
@@ -166,7 +166,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
 /* ---- Writing ---- */
 
 /** Writes a number for JSON, which has no NaN or infinity: these become null. */
-static const char *number_text(double value, char text[32]) {
+static const char *format_number(double value, char text[32]) {
   (void)snprintf(text, 32, isfinite(value) ? "%.9g" : "null", value);
   return text;
 }
@@ -178,14 +178,15 @@ lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, 
     n = snprintf(text, sizeof text,
                  "{\"eval\": true, \"step\": %" PRId64
                  ", \"top1\": %s, \"top5\": %s, \"loss\": %s}\n",
-                 line->step, number_text(line->top1, a), number_text(line->top5, b),
-                 number_text(line->loss, c));
+                 line->step, format_number(line->top1, a), format_number(line->top5, b),
+                 format_number(line->loss, c));
   } else {
     n = snprintf(text, sizeof text,
                  "{\"step\": %" PRId64 ", \"epoch\": %" PRId64
                  ", \"loss\": %s, \"lr\": %s, \"images_per_second\": %s, \"top1\": %s}\n",
-                 line->step, line->epoch, number_text(line->loss, a), number_text(line->rate, b),
-                 number_text(line->images_per_second, c), number_text(line->top1, d));
+                 line->step, line->epoch, format_number(line->loss, a),
+                 format_number(line->rate, b), format_number(line->images_per_second, c),
+                 format_number(line->top1, d));
   }
   for (int at = 0; at < n;) {
     ssize_t written = write(log->fd, text + at, (size_t)(n - at));
@@ -193,7 +194,7 @@ lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, 
     if (written < 0) return fail_errno(log, err);
     at += (int)written;
   }
-  return keep_line(log, line, err);
+  return append_to_lines(log, line, err);
 }
 
 const laci_log_line *laci_train_log_lines(const laci_train_log *log, int64_t *n) {

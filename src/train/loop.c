@@ -27,7 +27,7 @@ static bool has_reached_threshold(const laci_loop *l) {
   return l->options->stop_threshold >= 0 && l->best_top1 >= l->options->stop_threshold;
 }
 
-static bool is_over(const laci_loop *l) {
+static bool is_run_over(const laci_loop *l) {
   return l->step >= l->options->steps || has_reached_threshold(l);
 }
 
@@ -45,7 +45,7 @@ static lac_status report_event(const laci_loop *l, laci_loop_event *event, lac_e
 
 /** Reports an event after a step without communication: if reporting fails, the other processes
  * learn of it at the next vote. */
-static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *err) {
+static lac_status report_step_event(laci_loop *l, laci_loop_event *event, lac_error *err) {
   lac_status st = send_event(l, event, l->share ? &l->untold : err);
   if (!l->share) return st;
   if (st && !l->untold.status)
@@ -66,7 +66,7 @@ static lac_status evaluate_network(laci_loop *l, laci_loop_score *score, lac_err
     st = laci_hint(
         err, LAC_HINT_RATE,
         laci_fail(err, st, "step %" PRId64 ": %.200s; a lower rate or a warm-up may help%s",
-                  l->step, what, laci_loop_saved_text(l)));
+                  l->step, what, laci_loop_saved_checkpoint_text(l)));
   }
   return st;
 }
@@ -85,24 +85,24 @@ static lac_status evaluate_and_record(laci_loop *l, lac_error *err) {
     l->best_top5 = score.top5;
     l->best_step = l->step;
     l->best_score = score.loss;
-    st = laci_comm_agree_without_timeout(l->comm, laci_loop_keep_best(l, err), err);
+    st = laci_comm_agree_without_timeout(l->comm, laci_loop_keep_best_weights(l, err), err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
   return st ? st : report_event(l, &event, err);
 }
 
 /** Evaluates the network; if averages are kept, they replace the weights during the evaluation. */
-static lac_status evaluate_averaged(laci_loop *l, lac_error *err) {
+static lac_status evaluate_averaged_weights(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree_on_status(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
-  laci_trainer_exchange_average(l->trainer);
+  laci_trainer_swap_average(l->trainer);
   st = evaluate_and_record(l, err);
-  laci_trainer_exchange_average(l->trainer);
+  laci_trainer_swap_average(l->trainer);
   return st;
 }
 
 /** Evaluates once before the first step. The score is only reported as an event. */
-static lac_status evaluate_first(laci_loop *l, lac_error *err) {
+static lac_status evaluate_before_first_step(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
   lac_status st = evaluate_network(l, &event.score, err);
   if (!st) l->first_score = event.score.loss;
@@ -112,7 +112,7 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
 /** Saves a checkpoint, unless the processes' states differ. */
 static lac_status save_checkpoint(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare_processes(l, err);
-  if (!st) st = laci_comm_agree_without_timeout(l->comm, laci_loop_save(l, err), err);
+  if (!st) st = laci_comm_agree_without_timeout(l->comm, laci_loop_save_checkpoint(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
   return st ? st : report_event(l, &event, err);
 }
@@ -125,11 +125,12 @@ static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
   bool scores = l->hooks->evaluate && l->evaluated < l->step &&
                 (ends || crosses_multiple(l->evaluated, l->step, o->eval_every));
   int64_t best_before = l->best_step;
-  if (scores) st = evaluate_averaged(l, err);
+  if (scores) st = evaluate_averaged_weights(l, err);
   if (st || !o->folder) return st;
   /* New best weights are saved at once, so that the checkpoint that refers to them finds them. */
   bool found_best = o->keep_best && l->best_step != best_before;
-  bool saves = is_over(l) || found_best || crosses_multiple(l->saved, l->step, o->checkpoint_every);
+  bool saves =
+      is_run_over(l) || found_best || crosses_multiple(l->saved, l->step, o->checkpoint_every);
   saves = saves && l->saved < l->step;
   /* A checkpoint of this step may exist that does not record the evaluation that was just done. */
   saves = saves || (scores && l->saved == l->step);
@@ -138,18 +139,18 @@ static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
 
 /* ---- A step ---- */
 
-static lac_status fail_loss(const laci_loop *l, double loss, lac_error *err) {
+static lac_status fail_not_finite_loss(const laci_loop *l, double loss, lac_error *err) {
   const double plain = isnan(loss) ? (double)NAN : loss; /* the sign of NaN says nothing */
   return laci_hint(
       err, LAC_HINT_RATE,
       laci_fail(err, LAC_BAD_VALUE,
                 "step %" PRId64 ": the loss is %g; a lower rate or a warm-up may help%s",
-                l->step + 1, plain, laci_loop_saved_text(l)));
+                l->step + 1, plain, laci_loop_saved_checkpoint_text(l)));
 }
 
 /** Takes the next batch of this process; fails if it was interrupted. */
-static lac_status take_batch(laci_loop *l, const float **images, const float **labels,
-                             lac_error *err) {
+static lac_status take_next_batch(laci_loop *l, const float **images, const float **labels,
+                                  lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
   lac_status st = laci_feed_take_batch(l->feed, images, labels, err);
   l->stopped = st != LAC_OK;
@@ -166,9 +167,9 @@ static int find_largest(const float *numbers, int n) {
 }
 
 /** Counts the images of the last batch whose class the network had right. */
-static void count_right(laci_loop *l, const float *labels) {
+static void count_correct_images(laci_loop *l, const float *labels) {
   const int n = l->options->feed.n_classes;
-  const float *logits = laci_trainer_logits(l->trainer);
+  const float *logits = laci_trainer_last_logits(l->trainer);
   for (int k = 0; k < l->options->feed.batch; k++) {
     const size_t at = (size_t)k * (size_t)n;
     l->n_right += find_largest(logits + at, n) == find_largest(labels + at, n);
@@ -181,64 +182,65 @@ static lac_status run_batch(laci_loop *l, const float *images, const float *labe
   laci_batch_watch watch = {.n_buckets = 0};
   if (l->share) return laci_data_parallel_run_early_batch(l->share, images, labels, sum, err);
   if (l->trace) {
-    watch.begins = laci_trace_begin_times(l->trace);
-    watch.seconds = laci_trace_durations(l->trace);
+    watch.begins = laci_trace_step_begin_times(l->trace);
+    watch.seconds = laci_trace_step_durations(l->trace);
   }
   lac_status st = laci_trainer_run_batch_watched(l->trainer, images, labels, &part, &watch, err);
   *sum += (double)part;
   return st;
 }
 
-static lac_status fail_unreported(const laci_loop *l, lac_error *err) {
+static lac_status fail_with_untold_error(const laci_loop *l, lac_error *err) {
   return laci_fail(err, l->untold.status, "%s", l->untold.text);
 }
 
 /** Computes the gradients of all batches of the step; *loss is the mean over all of them and all
  * processes. */
-static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
+static lac_status run_batches_of_step(laci_loop *l, double *loss, lac_error *err) {
   const int n = l->options->accumulate;
   double sum = 0;
   l->n_right = 0;
   for (int k = 0; k < n; k++) {
     const float *images = NULL, *labels = NULL;
-    lac_status st =
-        l->untold.status ? fail_unreported(l, err) : take_batch(l, &images, &labels, err);
+    lac_status st = l->untold.status ? fail_with_untold_error(l, err)
+                                     : take_next_batch(l, &images, &labels, err);
     if (st) {
-      st = laci_data_parallel_fail_step(l->share, st, n, err);
+      st = laci_data_parallel_end_failed_step(l->share, st, n, err);
     } else if (l->share && k == n - 1) {
       st = laci_data_parallel_run_last_batch(l->share, images, labels, n, &sum, err);
     } else {
       st = run_batch(l, images, labels, &sum, err);
     }
     if (st) return st;
-    count_right(l, labels);
-    if (!isfinite(sum) && !l->share) return fail_loss(l, sum, err);
+    count_correct_images(l, labels);
+    if (!isfinite(sum) && !l->share) return fail_not_finite_loss(l, sum, err);
   }
   *loss = l->share ? sum : sum / n;
-  return isfinite(*loss) ? LAC_OK
-                         : laci_comm_agree_on_status(l->comm, fail_loss(l, *loss, err), err);
+  return isfinite(*loss)
+             ? LAC_OK
+             : laci_comm_agree_on_status(l->comm, fail_not_finite_loss(l, *loss, err), err);
 }
 
-static void measure_speed(laci_loop *l, double seconds) {
+static void update_mean_speed(laci_loop *l, double seconds) {
   const double weight = l->seconds_a_step > 0 ? 0.1 : 1; /* a running mean */
   l->result->step_seconds += seconds;
   l->seconds_a_step += weight * (seconds - l->seconds_a_step);
   double images = (double)l->options->feed.batch * l->options->accumulate * laci_comm_size(l->comm);
   l->result->images_per_second = l->seconds_a_step > 0 ? images / l->seconds_a_step : 0;
   if (!l->share) return;
-  laci_data_parallel_times times = laci_data_parallel_last_times(l->share);
+  laci_data_parallel_times times = laci_data_parallel_times_of_last_step(l->share);
   l->result->comm_seconds += times.busy;
   l->result->comm_waited += times.waited;
 }
 
-static lac_status take_step(laci_loop *l, lac_error *err) {
+static lac_status run_training_step(laci_loop *l, lac_error *err) {
   const laci_loop_options *o = l->options;
   double begin = laci_clock_seconds(), loss = 0;
   memcpy(l->statistics_before, l->statistics, (size_t)l->n_statistics * sizeof(float));
-  lac_status st = run_batches(l, &loss, err);
+  lac_status st = run_batches_of_step(l, &loss, err);
   if (st) { /* undoes the step; if all processes agreed that one had no batch, their states are
                equal */
-    l->stopped = l->stopped || (l->share && laci_comm_has_agreed(l->comm));
+    l->stopped = l->stopped || (l->share && laci_comm_is_failure_known_to_all(l->comm));
     memcpy(l->statistics, l->statistics_before, (size_t)l->n_statistics * sizeof(float));
     return st;
   }
@@ -251,7 +253,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   l->most_rate = fmax(l->most_rate, rate);
   const double end = laci_clock_seconds();
   if (l->trace) laci_trace_record_step(l->trace, l->step, begin, end);
-  measure_speed(l, end - begin);
+  update_mean_speed(l, end - begin);
   bool compares = l->compared < 0 || (o->paranoid > 0 && l->step % o->paranoid == 0);
   if (compares) st = laci_loop_compare_processes(l, err);
   if (st) return st;
@@ -263,7 +265,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
       .top1 = 100 * (double)l->n_right / ((double)o->feed.batch * (double)o->accumulate),
       .images_per_second = l->result->images_per_second,
       .seconds_left = l->seconds_a_step * (double)(o->steps - l->step)};
-  return report_step(l, &event, err);
+  return report_step_event(l, &event, err);
 }
 
 /* ---- The run ---- */
@@ -277,54 +279,55 @@ static lac_status create_feed(laci_loop *l, lac_error *err) {
 }
 
 static lac_status run_loop(laci_loop *l, lac_error *err) {
-  if (l->options->eval_only) return evaluate_averaged(l, err);
+  if (l->options->eval_only) return evaluate_averaged_weights(l, err);
   lac_status st = LAC_OK;
-  if (l->options->eval_first && l->hooks->evaluate && l->step == 0) st = evaluate_first(l, err);
+  if (l->options->eval_first && l->hooks->evaluate && l->step == 0)
+    st = evaluate_before_first_step(l, err);
   if (!st) {
     st = create_feed(l, err);
     st = laci_comm_agree_on_status(l->comm, st, err);
   }
   while (!st) {
     st = evaluate_and_save_if_due(l, err);
-    if (st || is_over(l)) break;
-    st = take_step(l, err);
+    if (st || is_run_over(l)) break;
+    st = run_training_step(l, err);
   }
   if (!st && l->share) {
-    st = laci_comm_agree_on_status(l->comm, l->untold.status ? fail_unreported(l, err) : LAC_OK,
-                                   err);
+    st = laci_comm_agree_on_status(l->comm,
+                                   l->untold.status ? fail_with_untold_error(l, err) : LAC_OK, err);
   }
   /* If an earlier run took all steps, its result is evaluated again, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
-  return !st && idle && l->hooks->evaluate ? evaluate_averaged(l, err) : st;
+  return !st && idle && l->hooks->evaluate ? evaluate_averaged_weights(l, err) : st;
 }
 
 /** Saves a checkpoint at the end of the run, if steps would be lost otherwise. may_agree: all
  * processes call this, so that they can agree on a status. */
-static lac_status save_steps(laci_loop *l, bool may_agree, lac_error *err) {
+static lac_status save_unsaved_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
   if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
   if (may_agree) return save_checkpoint(l, err);
-  return laci_loop_is_first_process(l) ? laci_loop_save(l, err) : LAC_OK;
+  return laci_loop_is_first_process(l) ? laci_loop_save_checkpoint(l, err) : LAC_OK;
 }
 
-static lac_status end_interrupted(laci_loop *l, lac_error *err) {
+static lac_status end_interrupted_run(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return LAC_INTERRUPTED;
-  lac_status st = save_steps(l, true, err);
+  lac_status st = save_unsaved_steps(l, true, err);
   if (st) return st;
   st = laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
-                 laci_loop_saved_text(l));
+                 laci_loop_saved_checkpoint_text(l));
   /* agrees once more, since processes have communicated since the failure */
   return laci_comm_agree_on_status(l->comm, st, err);
 }
 
 /** Ends a run that stopped between two steps, for example because an image cannot be read. Saves a
  * checkpoint first, from which a later run can continue. Reports the first cause. */
-static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
+static lac_status end_stopped_run(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
-  bool is_saved = !save_steps(l, cause != LAC_PEER, NULL);
+  bool is_saved = !save_unsaved_steps(l, cause != LAC_PEER, NULL);
   if (is_saved && err) {
     (void)snprintf(text, sizeof text, "%s", err->text);
-    (void)laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
+    (void)laci_fail(err, cause, "%s%s", text, laci_loop_saved_checkpoint_text(l));
   }
   /* agrees once more, since processes have communicated since the failure */
   return laci_comm_agree_on_status(l->comm, cause, err);
@@ -346,7 +349,7 @@ static bool has_diverged(const laci_loop *l, double *end) {
   return *end > far * l->first_loss || score > worse * l->first_score;
 }
 
-static void note_divergence(const laci_loop *l) {
+static void warn_if_diverged(const laci_loop *l) {
   double end = NAN;
   if (l->options->eval_only || isnan(l->first_loss)) return;
   if (!has_diverged(l, &end) || !laci_loop_is_first_process(l)) return;
@@ -374,20 +377,20 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                  .best_top1 = -1,
                  .best_top5 = NAN};
   *result = (laci_loop_result){.loss = NAN, .best_top1 = -1, .best_top5 = NAN};
-  lac_status st = laci_loop_prepare(&l, err);
-  if (!st) st = laci_loop_recover(&l, err);
+  lac_status st = laci_loop_allocate_state(&l, err);
+  if (!st) st = laci_loop_recover_checkpoint(&l, err);
   result->first_step = l.step;
   laci_loop_event begin = {.kind = LACI_LOOP_BEGIN};
   if (!st) st = report_event(&l, &begin, err);
   if (!st) st = run_loop(&l, err);
-  if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
-  else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped(&l, st, err);
+  if (st == LAC_INTERRUPTED) st = end_interrupted_run(&l, err);
+  else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped_run(&l, st, err);
   if (!st && !options->eval_only)
     st = laci_comm_agree_on_status(l.comm, laci_loop_check_finite(&l, err), err);
-  if (!st) note_divergence(&l);
-  if (!st) laci_trainer_exchange_average(trainer); /* the averages are the result of the training */
-  if (!st) laci_loop_use_best(&l);
-  if (!st && l.trace) st = laci_trace_text(l.trace, l.comm, &result->trace, err);
+  if (!st) warn_if_diverged(&l);
+  if (!st) laci_trainer_swap_average(trainer); /* the averages are the result of the training */
+  if (!st) laci_loop_restore_best_weights(&l);
+  if (!st && l.trace) st = laci_trace_collect_json(l.trace, l.comm, &result->trace, err);
   result->step = l.step;
   result->best_top1 = l.best_top1;
   result->best_top5 = l.best_top5;

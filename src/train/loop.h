@@ -117,7 +117,7 @@ LAC_MUST_CHECK lac_status laci_loop_run(laci_trainer *trainer, const laci_datase
                                         lac_error *err);
 
 /** Removes the folder's checkpoints and best weights, before a new run begins. Fails LAC_IO. */
-LAC_MUST_CHECK lac_status laci_loop_clear_folder(const char *folder, lac_error *err);
+LAC_MUST_CHECK lac_status laci_loop_remove_checkpoints(const char *folder, lac_error *err);
 /** Does the folder hold checkpoints? */
 bool laci_loop_has_checkpoints(const char *folder);
 

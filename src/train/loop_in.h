@@ -55,30 +55,30 @@ typedef struct laci_loop {
                                             not exist any more */
   lac_error untold;                      /* a failure of this process's log, which is reported at
                                             the next vote */
-  char saved_text[128];                  /* the text that laci_loop_saved_text returns */
+  char saved_text[128];                  /* the text that laci_loop_saved_checkpoint_text returns */
 } laci_loop;
 
 /** Allocates the state, and finds the trainer's buffers. Fails on all processes alike. */
-LAC_MUST_CHECK lac_status laci_loop_prepare(laci_loop *loop, lac_error *err);
+LAC_MUST_CHECK lac_status laci_loop_allocate_state(laci_loop *loop, lac_error *err);
 void laci_loop_clear_state(laci_loop *loop);
 
 /** Fails LAC_BAD_VALUE where a weight or a statistic is NaN or infinite. */
 LAC_MUST_CHECK lac_status laci_loop_check_finite(const laci_loop *loop, lac_error *err);
 /** Writes a checkpoint of this step; fails instead where numbers are not finite. */
-LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
+LAC_MUST_CHECK lac_status laci_loop_save_checkpoint(laci_loop *loop, lac_error *err);
 /** Is this process 0 (or a single process), which reads and writes files? */
 bool laci_loop_is_first_process(const laci_loop *loop);
 /** Checks that all processes hold the same state, at most once after a step. */
 LAC_MUST_CHECK lac_status laci_loop_compare_processes(laci_loop *loop, lac_error *err);
 /** Restores the newest checkpoint, if options ask for it; without one the run starts from the
  * beginning. Then all processes get the state of process 0. */
-LAC_MUST_CHECK lac_status laci_loop_recover(laci_loop *loop, lac_error *err);
+LAC_MUST_CHECK lac_status laci_loop_recover_checkpoint(laci_loop *loop, lac_error *err);
 /** Keeps the current weights as the best ones, in memory and in the folder. Where averages are
  * kept, they are in the weights' place when this is called. */
-LAC_MUST_CHECK lac_status laci_loop_keep_best(laci_loop *loop, lac_error *err);
-void laci_loop_use_best(laci_loop *loop);
+LAC_MUST_CHECK lac_status laci_loop_keep_best_weights(laci_loop *loop, lac_error *err);
+void laci_loop_restore_best_weights(laci_loop *loop);
 
 /** Returns "; the checkpoint of step N is kept", or an empty text; a view. */
-const char *laci_loop_saved_text(const laci_loop *loop);
+const char *laci_loop_saved_checkpoint_text(const laci_loop *loop);
 
 #endif

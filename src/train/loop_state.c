@@ -32,14 +32,14 @@
 
 enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
 
-static lac_status alloc_buffers(laci_loop *l, lac_error *err) {
+static lac_status alloc_loop_buffers(laci_loop *l, lac_error *err) {
   const laci_training_graph *graph = laci_trainer_graph(l->trainer);
   l->structure = laci_parameters_hash(laci_trainer_parameters(l->trainer), graph->n_params);
   l->weights = laci_trainer_weights(l->trainer);
   l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
   /* restarts the averages, since masks may have been set after the trainer was created */
-  laci_trainer_begin_average(l->trainer);
+  laci_trainer_reset_average(l->trainer);
   size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
   l->statistics_before = laci_alloc(n_statistics, sizeof(float));
   bool whole = l->statistics_before != NULL;
@@ -52,14 +52,14 @@ static lac_status alloc_buffers(laci_loop *l, lac_error *err) {
 }
 
 /* Prepares the loop: each process first does its own part, and then all agree on the outcome. */
-lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
-  lac_status st = laci_comm_agree_without_timeout(l->comm, alloc_buffers(l, err), err);
+lac_status laci_loop_allocate_state(laci_loop *l, lac_error *err) {
+  lac_status st = laci_comm_agree_without_timeout(l->comm, alloc_loop_buffers(l, err), err);
   if (!st && l->comm) st = laci_data_parallel_create(l->trainer, l->options->share, &l->share, err);
   if (st || !l->options->trace) return st;
-  st = laci_trace_create(laci_trainer_engine(l->trainer), laci_data_parallel_count_sums(l->share),
-                         &l->trace, err);
+  st = laci_trace_create(laci_trainer_engine(l->trainer),
+                         laci_data_parallel_count_buckets(l->share), &l->trace, err);
   st = laci_comm_agree_on_status(l->comm, st, err);
-  if (!st) laci_data_parallel_record_sums(l->share, l->trace);
+  if (!st) laci_data_parallel_set_trace(l->share, l->trace);
   return st;
 }
 
@@ -72,15 +72,15 @@ void laci_loop_clear_state(laci_loop *l) {
   laci_free(l->best_statistics);
 }
 
-const char *laci_loop_saved_text(const laci_loop *l) { return l->saved_text; }
+const char *laci_loop_saved_checkpoint_text(const laci_loop *l) { return l->saved_text; }
 
-static void note_saved(laci_loop *l) {
+static void update_saved_text(laci_loop *l) {
   l->saved = l->step;
   (void)snprintf(l->saved_text, sizeof l->saved_text,
                  "; the checkpoint of step %" PRId64 " is kept", l->step);
 }
 
-static bool all_finite(const float *numbers, int64_t n) {
+static bool are_all_finite(const float *numbers, int64_t n) {
   float sum = 0; /* x * 0 is NaN if x is NaN or infinite, else 0 */
   for (int64_t at = 0; at < n; at++) sum += numbers[at] * 0.0F;
   return sum == 0;
@@ -91,11 +91,11 @@ lac_status laci_loop_check_finite(const laci_loop *l, lac_error *err) {
   const laci_parameter *parameters = laci_trainer_parameters(l->trainer);
   const char *what = NULL;
   for (int p = 0; p < graph->n_params && !what; p++) {
-    if (!all_finite(l->weights + parameters[p].offset, parameters[p].count)) {
+    if (!are_all_finite(l->weights + parameters[p].offset, parameters[p].count)) {
       what = parameters[p].name;
     }
   }
-  if (!what && !all_finite(l->statistics, l->n_statistics)) what = "a running statistic";
+  if (!what && !are_all_finite(l->statistics, l->n_statistics)) what = "a running statistic";
   if (!what) return LAC_OK;
   return laci_hint(
       err, LAC_HINT_RATE,
@@ -107,7 +107,7 @@ lac_status laci_loop_check_finite(const laci_loop *l, lac_error *err) {
 
 /* ---- Snapshots ---- */
 
-static laci_snapshot snapshot_of(const laci_loop *l, const char *options) {
+static laci_snapshot make_snapshot(const laci_loop *l, const char *options) {
   return (laci_snapshot){.step = l->step,
                          .epoch = l->step / l->options->steps_per_epoch,
                          .seed = l->options->feed.seed,
@@ -119,7 +119,7 @@ static laci_snapshot snapshot_of(const laci_loop *l, const char *options) {
                          .n_weights = l->n_weights,
                          .statistics = l->statistics,
                          .n_statistics = l->n_statistics,
-                         .average = laci_trainer_average(l->trainer),
+                         .average = laci_trainer_average_weights(l->trainer),
                          .average_statistics = laci_trainer_average_statistics(l->trainer),
                          .masks = l->options->masks,
                          .optimizer = laci_trainer_optimizer(l->trainer)};
@@ -129,46 +129,46 @@ static lac_status write_snapshot(const laci_loop *l, const char *folder, int kee
   char options[MOST_ABOUT];
   (void)snprintf(options, sizeof options, "{\"evaluated\": %" PRId64 ", %s}", l->evaluated,
                  l->options->about);
-  laci_snapshot snapshot = snapshot_of(l, options);
-  return laci_snapshot_write(folder, &snapshot, keep, err);
+  laci_snapshot snapshot = make_snapshot(l, options);
+  return laci_snapshot_write_checkpoint(folder, &snapshot, keep, err);
 }
 
 bool laci_loop_is_first_process(const laci_loop *l) { return laci_comm_rank(l->comm) == 0; }
 
-lac_status laci_loop_save(laci_loop *l, lac_error *err) {
+lac_status laci_loop_save_checkpoint(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_check_finite(l, err);
   if (!st && laci_loop_is_first_process(l)) {
     st = write_snapshot(l, l->options->folder, l->options->keep, err);
   }
-  if (!st) note_saved(l);
+  if (!st) update_saved_text(l);
   return st;
 }
 
 lac_status laci_loop_compare_processes(laci_loop *l, lac_error *err) {
   if (l->compared == l->step) return LAC_OK;
   l->compared = l->step;
-  return laci_compare_training_states(l->comm, l->trainer, l->options->masks, l->step, err);
+  return laci_compare_states_of_processes(l->comm, l->trainer, l->options->masks, l->step, err);
 }
 
 /* ---- The best weights ---- */
 
-static lac_status best_path(const char *folder, char path[PATH_MAX], lac_error *err) {
+static lac_status make_best_folder_path(const char *folder, char path[PATH_MAX], lac_error *err) {
   int n = snprintf(path, PATH_MAX, "%s/" LACI_RUN_BEST, folder);
   if (n > 0 && n < PATH_MAX) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
 }
 
-static void copy_best(laci_loop *l) {
+static void copy_to_best_weights(laci_loop *l) {
   memcpy(l->best_weights, l->weights, (size_t)l->n_weights * sizeof(float));
   memcpy(l->best_statistics, l->statistics, (size_t)l->n_statistics * sizeof(float));
 }
 
-lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
+lac_status laci_loop_keep_best_weights(laci_loop *l, lac_error *err) {
   char path[PATH_MAX];
   if (!l->options->keep_best) return LAC_OK;
-  copy_best(l);
+  copy_to_best_weights(l);
   if (!l->options->folder || l->options->eval_only || !laci_loop_is_first_process(l)) return LAC_OK;
-  lac_status st = best_path(l->options->folder, path, err);
+  lac_status st = make_best_folder_path(l->options->folder, path, err);
   if (!st && mkdir(path, 0777) != 0 && errno != EEXIST) {
     st = laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
   }
@@ -178,7 +178,7 @@ lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
   return st ? st : write_snapshot(l, path, KEEP_BEST, err);
 }
 
-void laci_loop_use_best(laci_loop *l) {
+void laci_loop_restore_best_weights(laci_loop *l) {
   if (!l->best_weights || l->best_step == 0 || l->options->eval_only) return;
   memcpy(l->weights, l->best_weights, (size_t)l->n_weights * sizeof(float));
   memcpy(l->statistics, l->best_statistics, (size_t)l->n_statistics * sizeof(float));
@@ -186,10 +186,10 @@ void laci_loop_use_best(laci_loop *l) {
 
 /** Restores the best weights through the trainer's buffers. They may be missing, if the earlier run
  * was not told to keep them. */
-static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
+static lac_status recover_best_weights(laci_loop *l, int64_t step, lac_error *err) {
   char folder[PATH_MAX], path[PATH_MAX];
   laci_checkpoint *checkpoint = NULL;
-  lac_status st = best_path(l->options->folder, folder, err);
+  lac_status st = make_best_folder_path(l->options->folder, folder, err);
   if (st) return st;
   int n = snprintf(path, sizeof path, "%s/checkpoint-%012" PRId64 ".lac", folder, step);
   if (n < 0 || n >= PATH_MAX) {
@@ -203,9 +203,9 @@ static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
     return LAC_OK;
   }
   if (st) return laci_fail(err, st, "%s", cause.text);
-  laci_snapshot snapshot = snapshot_of(l, NULL);
-  st = laci_snapshot_read(checkpoint, &snapshot, err);
-  if (!st) copy_best(l);
+  laci_snapshot snapshot = make_snapshot(l, NULL);
+  st = laci_snapshot_read_checkpoint(checkpoint, &snapshot, err);
+  if (!st) copy_to_best_weights(l);
   laci_checkpoint_close(checkpoint);
   return st;
 }
@@ -213,7 +213,7 @@ static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
 /* ---- Continuing from a checkpoint ---- */
 
 /** Writes a number or a name in readable form: 0.9, not 0.899999976; cut at the text's capacity. */
-static void write_value(const json_t *value, char *text, size_t capacity) {
+static void format_json_value(const json_t *value, char *text, size_t capacity) {
   size_t n =
       value ? json_dumpb(value, text, capacity - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
   text[n < capacity ? n : 0] = '\0';
@@ -221,7 +221,7 @@ static void write_value(const json_t *value, char *text, size_t capacity) {
 
 /** Logs a line for each option that differs from that of the checkpoint. False: the checkpoint has
  * no options to compare. */
-static bool log_changes(const char *read, const char *about) {
+static bool log_changed_options(const char *read, const char *about) {
   char whole[MOST_ABOUT];
   (void)snprintf(whole, sizeof whole, "{%s}", about);
   json_t *then = json_loads(read, 0, NULL), *now = json_loads(whole, 0, NULL);
@@ -232,8 +232,8 @@ static bool log_changes(const char *read, const char *about) {
     char old[128], new[128];
     const json_t *before = json_object_get(then, key);
     if (!known || json_equal(before, value)) continue;
-    write_value(before, old, sizeof old);
-    write_value(value, new, sizeof new);
+    format_json_value(before, old, sizeof old);
+    format_json_value(value, new, sizeof new);
     laci_log(LAC_LOG_WARNING, "the checkpoint was made with %s %s, this run has %s", key,
              before ? old : "unknown", new);
   }
@@ -244,8 +244,8 @@ static bool log_changes(const char *read, const char *about) {
 
 /** Checks that the number of processes is that of the checkpoint: sums over processes and means of
  * running statistics depend on it. */
-static lac_status check_processes(const laci_loop *l, const char *read, const char *path,
-                                  lac_error *err) {
+static lac_status check_process_count(const laci_loop *l, const char *read, const char *path,
+                                      lac_error *err) {
   const char *at = strstr(read, "\"processes\": ");
   int before = 1, now = laci_comm_size(l->comm);
   if (at && sscanf(at, "\"processes\": %d", &before) != 1) before = 1;
@@ -256,7 +256,7 @@ static lac_status check_processes(const laci_loop *l, const char *read, const ch
 }
 
 /** Reads the checkpoint's evaluations, if their options are those of this run. */
-static void read_options(laci_loop *l, const laci_snapshot *read) {
+static void read_evaluated_step(laci_loop *l, const laci_snapshot *read) {
   int64_t evaluated = 0;
   int used = 0;
   bool known = sscanf(read->options, "{\"evaluated\": %" SCNd64 ", %n", &evaluated, &used) == 1;
@@ -264,21 +264,22 @@ static void read_options(laci_loop *l, const laci_snapshot *read) {
   size_t n = strlen(l->options->about);
   bool same = known && used > 0 && strncmp(read->options + used, l->options->about, n) == 0;
   if (same || l->options->eval_only) return;
-  if (!log_changes(read->options, l->options->about)) {
+  if (!log_changed_options(read->options, l->options->about)) {
     laci_log(LAC_LOG_WARNING, "the checkpoint was made with other options: %s", read->options);
   }
 }
 
-static lac_status read_newest(laci_loop *l, const laci_checkpoint *checkpoint, lac_error *err) {
+static lac_status read_newest_snapshot(laci_loop *l, const laci_checkpoint *checkpoint,
+                                       lac_error *err) {
   uint8_t *masks = l->options->masks, *wanted = NULL;
-  laci_snapshot snapshot = snapshot_of(l, NULL);
+  laci_snapshot snapshot = make_snapshot(l, NULL);
   lac_status st = LAC_OK;
   if (masks) {
     wanted = laci_alloc((size_t)l->n_weights, 1);
     if (!wanted) return laci_fail_memory(err, "masks");
     memcpy(wanted, masks, (size_t)l->n_weights);
   }
-  st = laci_snapshot_read(checkpoint, &snapshot, err);
+  st = laci_snapshot_read_checkpoint(checkpoint, &snapshot, err);
   if (!st && wanted && memcmp(wanted, masks, (size_t)l->n_weights) != 0) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: its masks are not those of this network",
                    laci_checkpoint_path(checkpoint));
@@ -294,30 +295,30 @@ static lac_status read_newest(laci_loop *l, const laci_checkpoint *checkpoint, l
     st = laci_fail(err, LAC_BAD_FILE, "%s: step %" PRId64 ", wanted %" PRId64 " at most",
                    laci_checkpoint_path(checkpoint), snapshot.step, most);
   }
-  if (!st) st = check_processes(l, snapshot.options, laci_checkpoint_path(checkpoint), err);
+  if (!st) st = check_process_count(l, snapshot.options, laci_checkpoint_path(checkpoint), err);
   laci_free(wanted);
   if (st) return st;
   l->step = snapshot.step;
   l->best_top1 = snapshot.best_top1;
   l->best_step = snapshot.best_step;
-  read_options(l, &snapshot);
-  note_saved(l);
+  read_evaluated_step(l, &snapshot);
+  update_saved_text(l);
   return LAC_OK;
 }
 
-static lac_status recover(laci_loop *l, lac_error *err) {
+static lac_status recover_newest_checkpoint(laci_loop *l, lac_error *err) {
   laci_checkpoint *checkpoint = NULL;
   lac_status st = laci_checkpoint_open_newest(l->options->folder, &checkpoint, err);
   if (st == LAC_NOT_FOUND && !l->options->eval_only) {
     laci_log(LAC_LOG_INFO, "%s: no checkpoint yet, from the start", l->options->folder);
     return LAC_OK;
   }
-  if (!st) st = read_newest(l, checkpoint, err);
+  if (!st) st = read_newest_snapshot(l, checkpoint, err);
   bool has_best = !st && l->options->keep_best && l->best_step > 0 && !l->options->eval_only;
-  if (has_best) st = recover_best(l, l->best_step, err);
+  if (has_best) st = recover_best_weights(l, l->best_step, err);
   /* reads the newest checkpoint again, because the best weights were read through the trainer's
    * buffers */
-  if (has_best && !st) st = read_newest(l, checkpoint, err);
+  if (has_best && !st) st = read_newest_snapshot(l, checkpoint, err);
   if (l->best_is_lost) {
     l->best_top1 = -1;
     l->best_step = 0;
@@ -338,7 +339,7 @@ typedef struct progress {
   char saved_text[sizeof((laci_loop *)0)->saved_text];
 } progress;
 
-static progress progress_of(const laci_loop *l) {
+static progress make_progress(const laci_loop *l) {
   progress n = {.step = l->step,
                 .evaluated = l->evaluated,
                 .saved = l->saved,
@@ -349,7 +350,7 @@ static progress progress_of(const laci_loop *l) {
   return n;
 }
 
-static void apply_progress(laci_loop *l, const progress *n) {
+static void set_progress(laci_loop *l, const progress *n) {
   l->step = n->step;
   l->evaluated = n->evaluated;
   l->saved = n->saved;
@@ -359,7 +360,7 @@ static void apply_progress(laci_loop *l, const progress *n) {
   memcpy(l->saved_text, n->saved_text, sizeof l->saved_text);
 }
 
-static lac_status share_best(laci_loop *l, lac_error *err) {
+static lac_status broadcast_best_weights(laci_loop *l, lac_error *err) {
   laci_comm *comm = l->comm;
   if (!l->best_weights || l->best_step == 0) return LAC_OK;
   lac_status st =
@@ -369,16 +370,16 @@ static lac_status share_best(laci_loop *l, lac_error *err) {
                              err);
 }
 
-lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
+lac_status laci_loop_recover_checkpoint(laci_loop *l, lac_error *err) {
   lac_status st = LAC_OK;
-  if (l->options->recover && laci_loop_is_first_process(l)) st = recover(l, err);
+  if (l->options->recover && laci_loop_is_first_process(l)) st = recover_newest_checkpoint(l, err);
   st = laci_comm_agree_without_timeout(l->comm, st, err);
   if (st || !l->share) return st;
-  progress n = progress_of(l);
+  progress n = make_progress(l);
   st = laci_data_parallel_broadcast_state(l->share, l->options->masks, &n, sizeof n, err);
   if (st) return st;
-  apply_progress(l, &n);
-  return share_best(l, err);
+  set_progress(l, &n);
+  return broadcast_best_weights(l, err);
 }
 
 /* ---- A new run in an old folder ---- */
@@ -387,10 +388,10 @@ bool laci_loop_has_checkpoints(const char *folder) {
   return laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS);
 }
 
-lac_status laci_loop_clear_folder(const char *folder, lac_error *err) {
+lac_status laci_loop_remove_checkpoints(const char *folder, lac_error *err) {
   char path[PATH_MAX];
-  lac_status st = best_path(folder, path, err);
-  if (!st) st = laci_folder_remove(folder, LACI_RUN_CHECKPOINTS, err);
+  lac_status st = make_best_folder_path(folder, path, err);
+  if (!st) st = laci_folder_remove_matching(folder, LACI_RUN_CHECKPOINTS, err);
   if (st || laci_path_is_link(path)) return st; /* the target of a link is not removed */
-  return laci_folder_remove(path, LACI_RUN_CHECKPOINTS, err);
+  return laci_folder_remove_matching(path, LACI_RUN_CHECKPOINTS, err);
 }

@@ -52,9 +52,9 @@ static const char *const kind_names[] = {
 #undef LACI_OPTIMIZER
 };
 
-const char *laci_optimizer_name(laci_optimizer_kind kind) { return kind_names[kind]; }
+const char *laci_optimizer_kind_name(laci_optimizer_kind kind) { return kind_names[kind]; }
 
-bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind) {
+bool laci_optimizer_find_kind(const char *name, laci_optimizer_kind *kind) {
   for (int k = 0; k < LACI_OPTIMIZER_COUNT; k++) {
     if (strcmp(kind_names[k], name) != 0) continue;
     *kind = (laci_optimizer_kind)k;
@@ -83,22 +83,22 @@ void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optim
 
 /* ---- Creating ---- */
 
-static bool is_within(float x, float low, float high) { return x >= low && x < high; }
+static bool is_in_range(float x, float low, float high) { return x >= low && x < high; }
 
 static lac_status check_options(const laci_optimizer_options *o, lac_error *err) {
   bool adam = o->kind == LACI_OPTIMIZER_ADAMW, lars = o->kind == LACI_OPTIMIZER_LARS;
-  if (!is_within(o->momentum, 0, 1)) {
+  if (!is_in_range(o->momentum, 0, 1)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "momentum %g, wanted 0 or more, below 1",
                      (double)o->momentum);
   }
-  if (!is_within(o->decay, 0, INFINITY)) {
+  if (!is_in_range(o->decay, 0, INFINITY)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "weight decay %g, wanted 0 or more", (double)o->decay);
   }
-  if (adam && !is_within(o->beta2, 0, 1)) {
+  if (adam && !is_in_range(o->beta2, 0, 1)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "beta2 %g, wanted 0 or more, below 1",
                      (double)o->beta2);
   }
-  if (!is_within(o->epsilon, 0, INFINITY) || (adam && o->epsilon <= 0)) {
+  if (!is_in_range(o->epsilon, 0, INFINITY) || (adam && o->epsilon <= 0)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "epsilon %g, wanted above 0", (double)o->epsilon);
   }
   if (lars && !(o->trust > 0 && o->trust < INFINITY)) {
@@ -145,7 +145,7 @@ static lac_status copy_parameters(laci_optimizer *o, const laci_parameter *param
   return LAC_OK;
 }
 
-static void split_parts(laci_optimizer *o) {
+static void split_parameters_into_parts(laci_optimizer *o) {
   part *to = o->parts;
   for (int k = 0; k < o->n_tensors; k++) {
     const laci_parameter *p = &o->tensors[k].about;
@@ -156,7 +156,7 @@ static void split_parts(laci_optimizer *o) {
   }
 }
 
-int laci_optimizer_slots_of(const laci_optimizer_options *options) {
+int laci_optimizer_count_slots_for_options(const laci_optimizer_options *options) {
   return options->kind == LACI_OPTIMIZER_ADAMW ? 2 : 1;
 }
 
@@ -171,7 +171,7 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
   if (!o) return laci_fail_memory(err, "the optimizer");
   o->options = *options;
   o->pool = pool;
-  o->n_slots = laci_optimizer_slots_of(options);
+  o->n_slots = laci_optimizer_count_slots_for_options(options);
   st = copy_parameters(o, parameters, n, err);
   if (st) goto out;
   o->parts = laci_alloc((size_t)o->n_parts, sizeof *o->parts);
@@ -184,7 +184,7 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
     st = laci_fail_memory(err, "the optimizer's state");
     goto out;
   }
-  split_parts(o);
+  split_parameters_into_parts(o);
   *optimizer = o;
 out:
   if (st) laci_optimizer_destroy(o);
@@ -205,7 +205,7 @@ int64_t laci_optimizer_size(const laci_optimizer *optimizer) { return optimizer-
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer) {
   return optimizer->options.kind;
 }
-int laci_optimizer_slots(const laci_optimizer *optimizer) { return optimizer->n_slots; }
+int laci_optimizer_count_slots(const laci_optimizer *optimizer) { return optimizer->n_slots; }
 float *laci_optimizer_slot(laci_optimizer *optimizer, int slot) { return optimizer->slots[slot]; }
 int64_t laci_optimizer_steps(const laci_optimizer *optimizer) { return optimizer->steps; }
 void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps) {
@@ -255,7 +255,7 @@ static void mask_gradient(const step *s, const part *p) {
 }
 
 /** Masks the gradients of parts [begin, end), and measures the norms for the ratios of LARS. */
-static void measure_norms(int64_t begin, int64_t end, void *context) {
+static void mask_and_measure_norms(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   for (int64_t at = begin; at < end; at++) {
     part *p = &s->o->parts[at];
@@ -266,7 +266,7 @@ static void measure_norms(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void find_ratios(const step *s) {
+static void compute_trust_ratios(const step *s) {
   laci_optimizer *o = s->o;
   const part *p = o->parts, *end = p + o->n_parts;
   for (int k = 0; k < o->n_tensors; k++) {
@@ -284,7 +284,7 @@ static void find_ratios(const step *s) {
   }
 }
 
-static void update_sgd(int64_t begin, int64_t end, void *context) {
+static void update_parts_by_sgd(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   const laci_optimizer_options *options = &s->o->options;
   bool lars = options->kind == LACI_OPTIMIZER_LARS;
@@ -303,7 +303,7 @@ static void update_sgd(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void update_adam(int64_t begin, int64_t end, void *context) {
+static void update_parts_by_adam(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   const laci_optimizer_options *o = &s->o->options;
   double t = (double)s->o->steps, rate = (double)s->rate;
@@ -328,14 +328,14 @@ void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, flo
   step s = {optimizer, laci_update_variant(), rate, scale, weights, gradients};
   optimizer->steps++;
   if (optimizer->options.kind == LACI_OPTIMIZER_ADAMW) {
-    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_adam, &s);
+    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_parts_by_adam, &s);
     return;
   }
   if (optimizer->options.kind == LACI_OPTIMIZER_LARS) {
-    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, measure_norms, &s);
-    find_ratios(&s);
+    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, mask_and_measure_norms, &s);
+    compute_trust_ratios(&s);
   }
-  laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_sgd, &s);
+  laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_parts_by_sgd, &s);
 }
 
 /* ---- A step that an engine takes ---- */
@@ -364,7 +364,7 @@ const lac_engine_update *laci_optimizer_describe_step(laci_optimizer *optimizer,
   }
   optimizer->update = (lac_engine_update){
       .size = sizeof(lac_engine_update),
-      .rule = laci_optimizer_name(options->kind),
+      .rule = laci_optimizer_kind_name(options->kind),
       .rate = rate,
       .scale = scale,
       .momentum = options->momentum,

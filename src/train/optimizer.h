@@ -26,9 +26,9 @@ typedef enum laci_optimizer_kind {
   LACI_OPTIMIZER_COUNT
 } laci_optimizer_kind;
 
-const char *laci_optimizer_name(laci_optimizer_kind kind);
+const char *laci_optimizer_kind_name(laci_optimizer_kind kind);
 /** Finds an optimizer by its name; false: there is none. */
-bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind);
+bool laci_optimizer_find_kind(const char *name, laci_optimizer_kind *kind);
 
 typedef struct laci_optimizer_options {
   laci_optimizer_kind kind;
@@ -77,11 +77,11 @@ int64_t laci_optimizer_size(const laci_optimizer *optimizer);
 
 /** Return the parts of the optimizer's state, for checkpoints: its kind, its number of slots,
  * [laci_optimizer_size] floats for each slot, and the number of steps taken. Slot 0 is the
- * momentum, slot 1 (AdamW) the mean of squares. laci_optimizer_slots_of: the number of slots of an
- * optimizer with these options. */
+ * momentum, slot 1 (AdamW) the mean of squares. laci_optimizer_count_slots_for_options: the number
+ * of slots of an optimizer with these options. */
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer);
-int laci_optimizer_slots_of(const laci_optimizer_options *options);
-int laci_optimizer_slots(const laci_optimizer *optimizer);
+int laci_optimizer_count_slots_for_options(const laci_optimizer_options *options);
+int laci_optimizer_count_slots(const laci_optimizer *optimizer);
 float *laci_optimizer_slot(laci_optimizer *optimizer, int slot);
 int64_t laci_optimizer_steps(const laci_optimizer *optimizer);
 void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);

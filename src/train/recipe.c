@@ -12,8 +12,8 @@
 #include "base/error.h"
 
 /** Returns the settings for so many images in a step; NULL: the batch is not large. */
-static const laci_large_batch *large_batch_of(const laci_training_recipe *recipe,
-                                              const laci_run_size *size) {
+static const laci_large_batch *find_large_batch_settings(const laci_training_recipe *recipe,
+                                                         const laci_run_size *size) {
   const laci_large_batch *found = NULL;
   for (int k = 0; k < recipe->n_large; k++) {
     if (size->global_batch > recipe->large[k].above) found = &recipe->large[k];
@@ -21,8 +21,9 @@ static const laci_large_batch *large_batch_of(const laci_training_recipe *recipe
   return found;
 }
 
-static double rate_of(const laci_training_recipe *recipe, const laci_run_size *size) {
-  const laci_large_batch *large = large_batch_of(recipe, size);
+static double learning_rate_for_batch(const laci_training_recipe *recipe,
+                                      const laci_run_size *size) {
+  const laci_large_batch *large = find_large_batch_settings(recipe, size);
   if (size->rate >= 0) return size->rate;
   if (large) return large->rate;
   bool many = size->n_processes > 1 && recipe->rate_many > 0;
@@ -31,30 +32,31 @@ static double rate_of(const laci_training_recipe *recipe, const laci_run_size *s
   return rate * (double)size->global_batch / recipe->base_batch;
 }
 
-static double warmup_epochs_of(const laci_training_recipe *recipe, const laci_run_size *size) {
-  const laci_large_batch *large = large_batch_of(recipe, size);
+static double warmup_epochs_for_batch(const laci_training_recipe *recipe,
+                                      const laci_run_size *size) {
+  const laci_large_batch *large = find_large_batch_settings(recipe, size);
   return large ? large->warmup_epochs : recipe->warmup_epochs;
 }
 
 /** Returns the full warm-up in steps, even if the run is shorter. */
-static double warmup_wanted(const laci_training_recipe *recipe, const laci_run_size *size) {
-  return warmup_epochs_of(recipe, size) * (double)size->steps_per_epoch;
+static double full_warmup_steps(const laci_training_recipe *recipe, const laci_run_size *size) {
+  return warmup_epochs_for_batch(recipe, size) * (double)size->steps_per_epoch;
 }
 
 /** Returns the warm-up in steps, at most half of the run, so that the rest of the schedule has
  * enough steps. */
-static int64_t warmup_of(const laci_training_recipe *recipe, const laci_run_size *size,
-                         int64_t steps) {
-  double wanted = warmup_wanted(recipe, size);
+static int64_t limited_warmup_steps(const laci_training_recipe *recipe, const laci_run_size *size,
+                                    int64_t steps) {
+  double wanted = full_warmup_steps(recipe, size);
   double whole = recipe->warmup_of_epochs * (double)size->steps_per_epoch;
   if ((double)steps < whole) wanted = fmax(wanted * (double)steps / whole, wanted > 0);
   int64_t warmup = llround(wanted);
   return warmup < steps ? warmup : steps / 2;
 }
 
-lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
-                                         const laci_run_size *size, laci_schedule *schedule,
-                                         lac_error *err) {
+lac_status laci_training_recipe_make_schedule(const laci_training_recipe *recipe,
+                                              const laci_run_size *size, laci_schedule *schedule,
+                                              lac_error *err) {
   double an_epoch = (double)size->steps_per_epoch, most = (double)(INT64_MAX / 2);
   *schedule = (laci_schedule){.kind = recipe->schedule};
   if (size->global_batch < 1 || size->steps_per_epoch < 1 || size->steps < 0) {
@@ -70,11 +72,11 @@ lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
                      recipe->epochs, recipe->warmup_epochs, recipe->n_stages);
   }
   int64_t steps = size->steps ? size->steps : llround(recipe->epochs * an_epoch);
-  schedule->rate = rate_of(recipe, size);
+  schedule->rate = learning_rate_for_batch(recipe, size);
   schedule->end_rate = fmin(recipe->end_rate, schedule->rate);
   schedule->power = recipe->power > 0 ? recipe->power : 1;
   schedule->steps = steps > 0 ? steps : 1;
-  schedule->warmup_steps = warmup_of(recipe, size, schedule->steps);
+  schedule->warmup_steps = limited_warmup_steps(recipe, size, schedule->steps);
   schedule->n_stages = recipe->n_stages;
   for (int k = 0; k < recipe->n_stages; k++) {
     schedule->stages[k].from = llround(fmin(recipe->stages[k].from_epoch * an_epoch, most));
@@ -91,8 +93,8 @@ typedef struct lines {
   size_t capacity, used;
 } lines;
 
-static void add_line(lines *to, const char *format, ...) LAC_PRINTF(2, 3);
-static void add_line(lines *to, const char *format, ...) {
+static void append_line(lines *to, const char *format, ...) LAC_PRINTF(2, 3);
+static void append_line(lines *to, const char *format, ...) {
   va_list values;
   va_start(values, format);
   int n = vsnprintf(to->text + to->used, to->capacity - to->used, format, values);
@@ -102,44 +104,46 @@ static void add_line(lines *to, const char *format, ...) {
 }
 
 /* Adds the epochs of the stages from `first` on, as "30, 60 and 80". */
-static void add_epochs(lines *to, const laci_training_recipe *recipe, int first) {
+static void append_stage_epochs(lines *to, const laci_training_recipe *recipe, int first) {
   for (int k = first; k < recipe->n_stages; k++) {
     const char *between = k == first ? "" : k + 1 == recipe->n_stages ? " and " : ", ";
-    add_line(to, "%s%.3g", between, recipe->stages[k].from_epoch);
+    append_line(to, "%s%.3g", between, recipe->stages[k].from_epoch);
   }
 }
 
-static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+static const char *plural_ending(int64_t n) { return n == 1 ? "" : "s"; }
 
-void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
-                                  const laci_schedule *schedule, char *text, size_t capacity) {
+void laci_training_recipe_describe_changes(const laci_training_recipe *recipe,
+                                           const laci_run_size *size, const laci_schedule *schedule,
+                                           char *text, size_t capacity) {
   const double an_epoch = (double)size->steps_per_epoch;
-  const int64_t steps = schedule->steps, warmup = llround(warmup_wanted(recipe, size));
-  const double warmup_epochs = warmup_epochs_of(recipe, size);
+  const int64_t steps = schedule->steps, warmup = llround(full_warmup_steps(recipe, size));
+  const double warmup_epochs = warmup_epochs_for_batch(recipe, size);
   bool falls = schedule->kind == LACI_SCHEDULE_PIECEWISE;
   int reached = 0;
   lines to = {text, capacity, 0};
   text[0] = '\0';
   if (size->steps == 0 && llround(recipe->epochs * an_epoch) < 1) {
-    add_line(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);
+    append_line(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);
   }
   if (schedule->warmup_steps != warmup) {
     bool half = (double)steps >= recipe->warmup_of_epochs * an_epoch;
-    add_line(&to, "warm-up: %" PRId64 " step%s, %s, not %g epoch%s (%" PRId64 " steps)\n",
-             schedule->warmup_steps, plural(schedule->warmup_steps),
-             half ? "half of the run" : "this run's share", warmup_epochs,
-             warmup_epochs == 1 ? "" : "s", warmup);
+    append_line(&to, "warm-up: %" PRId64 " step%s, %s, not %g epoch%s (%" PRId64 " steps)\n",
+                schedule->warmup_steps, plural_ending(schedule->warmup_steps),
+                half ? "half of the run" : "this run's share", warmup_epochs,
+                warmup_epochs == 1 ? "" : "s", warmup);
   }
   if (falls && recipe->stages_of && recipe->n_stages > 0) {
-    add_line(&to, "the rate falls at the shares of the run where it does in %s: epochs ",
-             recipe->stages_of);
-    add_epochs(&to, recipe, 0);
-    add_line(&to, "\n");
+    append_line(&to, "the rate falls at the shares of the run where it does in %s: epochs ",
+                recipe->stages_of);
+    append_stage_epochs(&to, recipe, 0);
+    append_line(&to, "\n");
   }
   while (reached < recipe->n_stages && schedule->stages[reached].from < steps) reached++;
   if (falls && reached < recipe->n_stages) {
-    add_line(&to, "the rate does not fall at epoch%s ", plural(recipe->n_stages - reached));
-    add_epochs(&to, recipe, reached);
-    add_line(&to, ": the run ends before, after %.3g\n", (double)steps / an_epoch);
+    append_line(&to, "the rate does not fall at epoch%s ",
+                plural_ending(recipe->n_stages - reached));
+    append_stage_epochs(&to, recipe, reached);
+    append_line(&to, ": the run ends before, after %.3g\n", (double)steps / an_epoch);
   }
 }

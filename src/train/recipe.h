@@ -3,7 +3,7 @@
  * conversion to an optimizer and a schedule once the batch and the length of an epoch are known.
  *
  * The table is in recipes.c. A caller copies a recipe, applies the user's options, and resolves it
- * with laci_training_recipe_schedule. */
+ * with laci_training_recipe_make_schedule. */
 #ifndef LACI_TRAIN_RECIPE_H
 #define LACI_TRAIN_RECIPE_H
 
@@ -80,8 +80,8 @@ const laci_training_recipe *laci_training_recipe_find(const char *name);
 
 /** Return the setting's name, and its value as text (empty: the recipe does not set it). */
 const char *laci_recipe_setting_name(laci_recipe_setting setting);
-void laci_recipe_setting_text(const laci_training_recipe *recipe, laci_recipe_setting setting,
-                              char *text, size_t capacity);
+void laci_recipe_format_setting(const laci_training_recipe *recipe, laci_recipe_setting setting,
+                                char *text, size_t capacity);
 
 /** The sizes of a run, which a recipe does not have. */
 typedef struct laci_run_size {
@@ -95,13 +95,16 @@ typedef struct laci_run_size {
 /** Computes the schedule in steps. A run that is shorter than the recipe's has a proportional part
  * of the warm-up, and a warm-up as long as the whole run is cut to half of it. Fails
  * LAC_BAD_ARGUMENT for values out of their limits. */
-LAC_MUST_CHECK lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
-                                                        const laci_run_size *size,
-                                                        laci_schedule *schedule, lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_recipe_make_schedule(const laci_training_recipe *recipe,
+                                                             const laci_run_size *size,
+                                                             laci_schedule *schedule,
+                                                             lac_error *err);
 
 /** Writes what differs from the recipe because the run is shorter than its author intended: one
- * line for each change; empty: nothing. schedule: as laci_training_recipe_schedule computed it. */
-void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
-                                  const laci_schedule *schedule, char *text, size_t capacity);
+ * line for each change; empty: nothing. schedule: as laci_training_recipe_make_schedule computed
+ * it. */
+void laci_training_recipe_describe_changes(const laci_training_recipe *recipe,
+                                           const laci_run_size *size, const laci_schedule *schedule,
+                                           char *text, size_t capacity);
 
 #endif

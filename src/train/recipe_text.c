@@ -36,12 +36,12 @@ static size_t characters_written(int n, size_t used, size_t capacity) {
   return used + (size_t)n < capacity ? used + (size_t)n : capacity - 1;
 }
 
-static void write_rate(const laci_training_recipe *r, double rate, char *text, size_t capacity) {
+static void format_rate(const laci_training_recipe *r, double rate, char *text, size_t capacity) {
   if (r->base_batch == 0) (void)snprintf(text, capacity, "%.10g at any batch", rate);
   else (void)snprintf(text, capacity, "%.10g for %d images a step", rate, r->base_batch);
 }
 
-static void write_large(const laci_training_recipe *r, char *text, size_t capacity) {
+static void format_large_batch_rates(const laci_training_recipe *r, char *text, size_t capacity) {
   size_t used = 0;
   for (int k = 0; k < r->n_large; k++) {
     const laci_large_batch *large = &r->large[k];
@@ -51,7 +51,7 @@ static void write_large(const laci_training_recipe *r, char *text, size_t capaci
   }
 }
 
-static void write_stages(const laci_training_recipe *r, char *text, size_t capacity) {
+static void format_stages(const laci_training_recipe *r, char *text, size_t capacity) {
   size_t used = characters_written(snprintf(text, capacity, "piecewise: times"), 0, capacity);
   for (int k = 0; k < r->n_stages; k++) {
     int n = snprintf(text + used, capacity - used, "%s %.3g from epoch %.4g", k ? "," : "",
@@ -60,9 +60,9 @@ static void write_stages(const laci_training_recipe *r, char *text, size_t capac
   }
 }
 
-static void write_schedule(const laci_training_recipe *r, char *text, size_t capacity) {
+static void format_schedule(const laci_training_recipe *r, char *text, size_t capacity) {
   switch (r->schedule) {
-    case LACI_SCHEDULE_PIECEWISE: write_stages(r, text, capacity); return;
+    case LACI_SCHEDULE_PIECEWISE: format_stages(r, text, capacity); return;
     case LACI_SCHEDULE_COSINE:
       (void)snprintf(text, capacity, "cosine to %.10g", r->end_rate);
       return;
@@ -70,12 +70,12 @@ static void write_schedule(const laci_training_recipe *r, char *text, size_t cap
       (void)snprintf(text, capacity, "polynomial of power %.10g to %.10g",
                      r->power > 0 ? r->power : 1, r->end_rate);
       return;
-    default: (void)snprintf(text, capacity, "%s", laci_schedule_name(r->schedule)); return;
+    default: (void)snprintf(text, capacity, "%s", laci_schedule_kind_name(r->schedule)); return;
   }
 }
 
 /** Writes the decay with as few digits as identify the float: 0.0001, not 9.999999747e-05. */
-static void write_decay(const laci_optimizer_options *o, char *text, size_t capacity) {
+static void format_decay(const laci_optimizer_options *o, char *text, size_t capacity) {
   char number[32];
   for (int digits = 6; digits <= 9; digits++) {
     (void)snprintf(number, sizeof number, "%.*g", digits, (double)o->decay);
@@ -85,11 +85,11 @@ static void write_decay(const laci_optimizer_options *o, char *text, size_t capa
                  o->decay_all ? "of all" : "not of normalizations and biases");
 }
 
-static void write_optimizer(const laci_optimizer_options *o, char *text, size_t capacity) {
+static void format_optimizer(const laci_optimizer_options *o, char *text, size_t capacity) {
   const char *inside = o->kind == LACI_OPTIMIZER_SGD && o->rate_inside
                            ? ", the momentum of rate times gradient"
                            : "";
-  (void)snprintf(text, capacity, "%s%s%s", laci_optimizer_name(o->kind),
+  (void)snprintf(text, capacity, "%s%s%s", laci_optimizer_kind_name(o->kind),
                  o->nesterov ? ", Nesterov's" : "", inside);
 }
 
@@ -104,24 +104,24 @@ static void write_policy(const laci_training_recipe *r, char *text, size_t capac
   }
 }
 
-void laci_recipe_setting_text(const laci_training_recipe *r, laci_recipe_setting setting,
-                              char *text, size_t capacity) {
+void laci_recipe_format_setting(const laci_training_recipe *r, laci_recipe_setting setting,
+                                char *text, size_t capacity) {
   const laci_optimizer_options *o = &r->optimizer;
   text[0] = '\0';
   switch (setting) {
-    case LACI_RECIPE_OPTIMIZER: write_optimizer(o, text, capacity); return;
+    case LACI_RECIPE_OPTIMIZER: format_optimizer(o, text, capacity); return;
     case LACI_RECIPE_MOMENTUM: (void)snprintf(text, capacity, "%.7g", (double)o->momentum); return;
-    case LACI_RECIPE_WEIGHT_DECAY: write_decay(o, text, capacity); return;
+    case LACI_RECIPE_WEIGHT_DECAY: format_decay(o, text, capacity); return;
     case LACI_RECIPE_TRUST:
       if (o->kind != LACI_OPTIMIZER_LARS) return;
       (void)snprintf(text, capacity, "%.7g", (double)o->trust);
       return;
-    case LACI_RECIPE_RATE: write_rate(r, r->rate, text, capacity); return;
+    case LACI_RECIPE_RATE: format_rate(r, r->rate, text, capacity); return;
     case LACI_RECIPE_RATE_MANY:
-      if (r->rate_many > 0) write_rate(r, r->rate_many, text, capacity);
+      if (r->rate_many > 0) format_rate(r, r->rate_many, text, capacity);
       return;
-    case LACI_RECIPE_LARGE_BATCHES: write_large(r, text, capacity); return;
-    case LACI_RECIPE_SCHEDULE: write_schedule(r, text, capacity); return;
+    case LACI_RECIPE_LARGE_BATCHES: format_large_batch_rates(r, text, capacity); return;
+    case LACI_RECIPE_SCHEDULE: format_schedule(r, text, capacity); return;
     case LACI_RECIPE_WARMUP:
       if (r->warmup_epochs > 0) (void)snprintf(text, capacity, "%.10g epochs", r->warmup_epochs);
       return;

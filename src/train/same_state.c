@@ -30,12 +30,12 @@ static void hash_parameter(laci_trainer *t, const uint8_t *masks, const laci_par
   hash[WEIGHTS] = laci_hash64(laci_trainer_weights(t) + p->offset, bytes, 0);
   hash[MASK] = masks ? laci_hash64(masks + p->offset, (size_t)p->count, 0) : 0;
   for (int s = 0; s < LACI_OPTIMIZER_MAX_SLOTS; s++) {
-    bool has = s < laci_optimizer_slots(optimizer);
+    bool has = s < laci_optimizer_count_slots(optimizer);
     hash[SLOT + s] = has ? laci_hash64(laci_optimizer_slot(optimizer, s) + p->offset, bytes, 0) : 0;
   }
 }
 
-static void hash_all(laci_trainer *t, const uint8_t *masks, hashes *h) {
+static void hash_training_state(laci_trainer *t, const uint8_t *masks, hashes *h) {
   const int n_params = laci_trainer_graph(t)->n_params;
   const laci_parameter *parameters = laci_trainer_parameters(t);
   int64_t n_statistics, steps = laci_optimizer_steps(laci_trainer_optimizer(t));
@@ -47,8 +47,8 @@ static void hash_all(laci_trainer *t, const uint8_t *masks, hashes *h) {
 }
 
 /* Fails with a text about the first difference. */
-static lac_status fail_at(const laci_trainer *t, const hashes *h, int at, int64_t step,
-                          lac_error *err) {
+static lac_status fail_for_differing_state(const laci_trainer *t, const hashes *h, int at,
+                                           int64_t step, lac_error *err) {
   const char *name = "the run", *what = "the optimizer's steps differ";
   if (at == h->n - 2) what = "the running statistics differ";
   if (at < h->n - 2) {
@@ -74,19 +74,19 @@ static lac_status compare_hashes(laci_comm *comm, const laci_trainer *t, hashes 
   for (int at = 0; at < h->n; at++) h->first[at] = h->own[at];
   st = laci_comm_broadcast(comm, h->first, bytes, err);
   for (int at = 0; at < h->n && !st; at++) {
-    if (h->first[at] != h->own[at]) st = fail_at(t, h, at, step, err);
+    if (h->first[at] != h->own[at]) st = fail_for_differing_state(t, h, at, step, err);
   }
   return laci_comm_agree_on_status(comm, st, err);
 }
 
-lac_status laci_compare_training_states(laci_comm *comm, laci_trainer *trainer,
-                                        const uint8_t *masks, int64_t step, lac_error *err) {
+lac_status laci_compare_states_of_processes(laci_comm *comm, laci_trainer *trainer,
+                                            const uint8_t *masks, int64_t step, lac_error *err) {
   if (!comm) return LAC_OK;
   hashes h = {.n = laci_trainer_graph(trainer)->n_params * KINDS + 2};
   h.own = laci_alloc((size_t)h.n, sizeof *h.own);
   h.first = laci_alloc((size_t)h.n, sizeof *h.first);
   lac_status st = h.own && h.first ? LAC_OK : laci_fail_memory(err, "hashes of the parameters");
-  if (!st) hash_all(trainer, masks, &h);
+  if (!st) hash_training_state(trainer, masks, &h);
   st = laci_comm_agree_on_status(comm, st, err);
   if (!st) st = compare_hashes(comm, trainer, &h, step, err);
   laci_free(h.own);

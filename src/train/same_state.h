@@ -14,8 +14,8 @@ typedef struct laci_trainer laci_trainer;
 /** Compares the states of all processes, which must all call it. masks: [laci_optimizer_size]
  * bytes, or NULL. Fails LAC_BAD_VALUE in all processes if one differs from process 0, and names the
  * process and the first tensor; LAC_PEER, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_compare_training_states(laci_comm *comm, laci_trainer *trainer,
-                                                       const uint8_t *masks, int64_t step,
-                                                       lac_error *err);
+LAC_MUST_CHECK lac_status laci_compare_states_of_processes(laci_comm *comm, laci_trainer *trainer,
+                                                           const uint8_t *masks, int64_t step,
+                                                           lac_error *err);
 
 #endif

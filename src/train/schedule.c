@@ -15,9 +15,9 @@ static const char *const kind_names[] = {
 #undef LACI_SCHEDULE
 };
 
-const char *laci_schedule_name(laci_schedule_kind kind) { return kind_names[kind]; }
+const char *laci_schedule_kind_name(laci_schedule_kind kind) { return kind_names[kind]; }
 
-bool laci_schedule_find(const char *name, laci_schedule_kind *kind) {
+bool laci_schedule_find_kind(const char *name, laci_schedule_kind *kind) {
   for (int k = 0; k < LACI_SCHEDULE_COUNT; k++) {
     if (strcmp(kind_names[k], name) != 0) continue;
     *kind = (laci_schedule_kind)k;
@@ -56,7 +56,7 @@ lac_status laci_schedule_check(const laci_schedule *s, lac_error *err) {
   return LAC_OK;
 }
 
-static double factor_of(const laci_schedule *s, int64_t step) {
+static double rate_factor_at_step(const laci_schedule *s, int64_t step) {
   double factor = 1;
   for (int k = 0; k < s->n_stages && step >= s->stages[k].from; k++) factor = s->stages[k].factor;
   return factor;
@@ -68,7 +68,7 @@ double laci_schedule_rate(const laci_schedule *s, int64_t step) {
   if (has_fixed_end(s)) x = (double)(step - s->warmup_steps) / (double)(s->steps - s->warmup_steps);
   if (x > 1) x = 1;
   switch (s->kind) {
-    case LACI_SCHEDULE_PIECEWISE: return s->rate * factor_of(s, step);
+    case LACI_SCHEDULE_PIECEWISE: return s->rate * rate_factor_at_step(s, step);
     case LACI_SCHEDULE_COSINE: return s->end_rate + span * (1 + cos(pi * x)) / 2;
     case LACI_SCHEDULE_POLYNOMIAL: return s->end_rate + span * pow(1 - x, s->power);
     default: return s->rate;

@@ -22,9 +22,9 @@ typedef enum laci_schedule_kind {
   LACI_SCHEDULE_COUNT
 } laci_schedule_kind;
 
-const char *laci_schedule_name(laci_schedule_kind kind);
+const char *laci_schedule_kind_name(laci_schedule_kind kind);
 /** Finds a schedule by its name; false: there is none. */
-bool laci_schedule_find(const char *name, laci_schedule_kind *kind);
+bool laci_schedule_find_kind(const char *name, laci_schedule_kind *kind);
 
 enum { LACI_SCHEDULE_MAX_STAGES = 8 };
 

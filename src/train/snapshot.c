@@ -40,7 +40,7 @@ uint64_t laci_parameters_hash(const laci_parameter *parameters, int n) {
   return hash;
 }
 
-static size_t bits_bytes(int64_t n) { return (size_t)((n + 7) / 8); }
+static size_t bytes_for_bits(int64_t n) { return (size_t)((n + 7) / 8); }
 
 static void pack_bits(const uint8_t *masks, int64_t n, uint8_t *bits) {
   for (int64_t k = 0; k < n; k++) bits[k / 8] |= (uint8_t)((masks[k] != 0) << (k % 8));
@@ -50,13 +50,13 @@ static void unpack_bits(const uint8_t *bits, int64_t n, uint8_t *masks) {
   for (int64_t k = 0; k < n; k++) masks[k] = bits[k / 8] >> (k % 8) & 1;
 }
 
-static const char *slot_name(int slot, char name[16]) {
+static const char *format_slot_section_name(int slot, char name[16]) {
   (void)snprintf(name, 16, "slot%d", slot);
   return name;
 }
 
-lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int keep,
-                               lac_error *err) {
+lac_status laci_snapshot_write_checkpoint(const char *folder, const laci_snapshot *s, int keep,
+                                          lac_error *err) {
   numbers run = {.step = s->step,
                  .epoch = s->epoch,
                  .seed = s->seed,
@@ -65,7 +65,7 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
                  .structure = s->structure,
                  .optimizer_steps = laci_optimizer_steps(s->optimizer)};
   laci_optimizer_kind kind = laci_optimizer_kind_of(s->optimizer);
-  (void)snprintf(run.optimizer, sizeof run.optimizer, "%s", laci_optimizer_name(kind));
+  (void)snprintf(run.optimizer, sizeof run.optimizer, "%s", laci_optimizer_kind_name(kind));
   const size_t weights_bytes = (size_t)s->n_weights * sizeof(float);
   laci_section sections[MOST_SECTIONS] = {
       {"run", &run, sizeof run},
@@ -76,9 +76,9 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
   char names[LACI_OPTIMIZER_MAX_SLOTS][16];
   uint8_t *bits = NULL;
   int n = 4;
-  for (int k = 0; k < laci_optimizer_slots(s->optimizer); k++) {
-    sections[n++] =
-        (laci_section){slot_name(k, names[k]), laci_optimizer_slot(s->optimizer, k), weights_bytes};
+  for (int k = 0; k < laci_optimizer_count_slots(s->optimizer); k++) {
+    sections[n++] = (laci_section){format_slot_section_name(k, names[k]),
+                                   laci_optimizer_slot(s->optimizer, k), weights_bytes};
   }
   if (s->average) {
     sections[n++] = (laci_section){"average", s->average, weights_bytes};
@@ -86,10 +86,10 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
                                    (size_t)s->n_statistics * sizeof(float)};
   }
   if (s->masks) {
-    bits = laci_alloc(bits_bytes(s->n_weights), 1);
+    bits = laci_alloc(bytes_for_bits(s->n_weights), 1);
     if (!bits) return laci_fail_memory(err, "the masks of a checkpoint");
     pack_bits(s->masks, s->n_weights, bits);
-    sections[n++] = (laci_section){"masks", bits, bits_bytes(s->n_weights)};
+    sections[n++] = (laci_section){"masks", bits, bytes_for_bits(s->n_weights)};
   }
   lac_status st = laci_checkpoint_write(folder, s->step, sections, n, keep, err);
   laci_free(bits);
@@ -108,17 +108,17 @@ typedef struct found {
 /** Finds a section that must have exactly so many bytes. */
 static lac_status find_section(const laci_checkpoint *c, const char *name, size_t size_bytes,
                                laci_section *section, lac_error *err) {
-  lac_status st = laci_checkpoint_section(c, name, section, err);
+  lac_status st = laci_checkpoint_find_section(c, name, section, err);
   if (st || section->size_bytes == size_bytes) return st;
   return laci_fail(err, LAC_BAD_FILE, "%s: '%s' has %zu bytes, but this network wants %zu",
                    laci_checkpoint_path(c), name, section->size_bytes, size_bytes);
 }
 
-static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, numbers *run,
-                            lac_error *err) {
+static lac_status read_and_check_run_numbers(const laci_checkpoint *c, const laci_snapshot *s,
+                                             numbers *run, lac_error *err) {
   laci_section section;
   const char *path = laci_checkpoint_path(c);
-  const char *optimizer = laci_optimizer_name(laci_optimizer_kind_of(s->optimizer));
+  const char *optimizer = laci_optimizer_kind_name(laci_optimizer_kind_of(s->optimizer));
   lac_status st = find_section(c, "run", sizeof *run, &section, err);
   if (st) return st;
   memcpy(run, section.bytes, sizeof *run);
@@ -142,7 +142,7 @@ static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, nu
  * run without only from one that has none. */
 static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s, found *f,
                                 lac_error *err) {
-  const bool has = laci_checkpoint_section(c, "average", &f->average, NULL) == LAC_OK;
+  const bool has = laci_checkpoint_find_section(c, "average", &f->average, NULL) == LAC_OK;
   if (has != (s->average != NULL)) {
     return laci_fail(err, LAC_BAD_FILE,
                      has ? "%s: it keeps an average of the weights, but this training keeps none"
@@ -157,16 +157,16 @@ static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s
                       err);
 }
 
-static bool ends_in_zero(const laci_section *s) {
+static bool is_zero_terminated(const laci_section *s) {
   return s->size_bytes > 0 && ((const char *)s->bytes)[s->size_bytes - 1] == '\0';
 }
 
-static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, found *f,
-                           lac_error *err) {
+static lac_status find_all_sections(const laci_checkpoint *c, const laci_snapshot *s, found *f,
+                                    lac_error *err) {
   const size_t weights_bytes = (size_t)s->n_weights * sizeof(float);
-  lac_status st = check_run(c, s, &f->run, err);
-  if (!st) st = laci_checkpoint_section(c, "options", &f->options, err);
-  if (!st && !ends_in_zero(&f->options)) {
+  lac_status st = read_and_check_run_numbers(c, s, &f->run, err);
+  if (!st) st = laci_checkpoint_find_section(c, "options", &f->options, err);
+  if (!st && !is_zero_terminated(&f->options)) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: its options are no text", laci_checkpoint_path(c));
   }
   if (!st) st = find_section(c, "weights", weights_bytes, &f->weights, err);
@@ -174,17 +174,17 @@ static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, fou
     st =
         find_section(c, "statistics", (size_t)s->n_statistics * sizeof(float), &f->statistics, err);
   }
-  for (int k = 0; k < laci_optimizer_slots(s->optimizer) && !st; k++) {
+  for (int k = 0; k < laci_optimizer_count_slots(s->optimizer) && !st; k++) {
     char name[16];
-    st = find_section(c, slot_name(k, name), weights_bytes, &f->slots[k], err);
+    st = find_section(c, format_slot_section_name(k, name), weights_bytes, &f->slots[k], err);
   }
   if (!st) st = find_averages(c, s, f, err);
-  if (st || laci_checkpoint_section(c, "masks", &f->masks, NULL)) return st;
+  if (st || laci_checkpoint_find_section(c, "masks", &f->masks, NULL)) return st;
   if (!s->masks) {
     return laci_fail(err, LAC_BAD_FILE, "%s: it has masks, but this training is dense",
                      laci_checkpoint_path(c));
   }
-  return find_section(c, "masks", bits_bytes(s->n_weights), &f->masks, err);
+  return find_section(c, "masks", bytes_for_bits(s->n_weights), &f->masks, err);
 }
 
 /** Copies a section; memcpy must not be called with NULL, even for no bytes. */
@@ -192,9 +192,10 @@ static void copy_floats(float *to, const laci_section *from) {
   if (from->size_bytes) memcpy(to, from->bytes, from->size_bytes);
 }
 
-lac_status laci_snapshot_read(const laci_checkpoint *checkpoint, laci_snapshot *s, lac_error *err) {
+lac_status laci_snapshot_read_checkpoint(const laci_checkpoint *checkpoint, laci_snapshot *s,
+                                         lac_error *err) {
   found f = {0};
-  lac_status st = find_all(checkpoint, s, &f, err);
+  lac_status st = find_all_sections(checkpoint, s, &f, err);
   if (st) return st;
   s->step = f.run.step;
   s->epoch = f.run.epoch;
@@ -206,7 +207,7 @@ lac_status laci_snapshot_read(const laci_checkpoint *checkpoint, laci_snapshot *
   copy_floats(s->statistics, &f.statistics);
   if (s->average) copy_floats(s->average, &f.average);
   if (s->average) copy_floats(s->average_statistics, &f.average_statistics);
-  for (int k = 0; k < laci_optimizer_slots(s->optimizer); k++) {
+  for (int k = 0; k < laci_optimizer_count_slots(s->optimizer); k++) {
     copy_floats(laci_optimizer_slot(s->optimizer, k), &f.slots[k]);
   }
   laci_optimizer_set_steps(s->optimizer, f.run.optimizer_steps);

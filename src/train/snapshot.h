@@ -14,7 +14,7 @@ typedef struct laci_checkpoint laci_checkpoint;
 typedef struct laci_optimizer laci_optimizer;
 typedef struct laci_parameter laci_parameter;
 
-/** The state of a run, in buffers of the caller, which laci_snapshot_read fills. */
+/** The state of a run, in buffers of the caller, which laci_snapshot_read_checkpoint fills. */
 typedef struct laci_snapshot {
   int64_t step;  /* steps taken */
   int64_t epoch; /* whole epochs taken */
@@ -39,15 +39,16 @@ typedef struct laci_snapshot {
 uint64_t laci_parameters_hash(const laci_parameter *parameters, int n);
 
 /** Writes the snapshot to the folder (laci_checkpoint_write). Masks are stored as bits. */
-LAC_MUST_CHECK lac_status laci_snapshot_write(const char *folder, const laci_snapshot *snapshot,
-                                              int keep, lac_error *err);
+LAC_MUST_CHECK lac_status laci_snapshot_write_checkpoint(const char *folder,
+                                                         const laci_snapshot *snapshot, int keep,
+                                                         lac_error *err);
 
 /** Fills the snapshot's buffers, optimizer and numbers. `structure`, both counts, and the kind and
  * slots of the optimizer are the caller's and must be those that were written, and so must be
  * whether averages are kept, else LAC_BAD_FILE saying what differs. `masks` must be given where the
  * checkpoint has some (they become 0 and 1), and are all 1 where it has none. `options` is a view
  * into the checkpoint. On failure the buffers are as they were. */
-LAC_MUST_CHECK lac_status laci_snapshot_read(const laci_checkpoint *checkpoint,
-                                             laci_snapshot *snapshot, lac_error *err);
+LAC_MUST_CHECK lac_status laci_snapshot_read_checkpoint(const laci_checkpoint *checkpoint,
+                                                        laci_snapshot *snapshot, lac_error *err);
 
 #endif

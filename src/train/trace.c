@@ -56,15 +56,15 @@ void laci_trace_destroy(laci_trace *t) {
 
 /* ---- Recording ---- */
 
-static double *record_now(laci_trace *t) {
+static double *current_record(laci_trace *t) {
   return t->records + (size_t)(t->n_taken % RECORDS) * t->n_record;
 }
 
-double *laci_trace_begin_times(laci_trace *t) { return record_now(t) + HEAD; }
-double *laci_trace_durations(laci_trace *t) { return record_now(t) + HEAD + t->n_steps; }
+double *laci_trace_step_begin_times(laci_trace *t) { return current_record(t) + HEAD; }
+double *laci_trace_step_durations(laci_trace *t) { return current_record(t) + HEAD + t->n_steps; }
 
 void laci_trace_record_sum(laci_trace *t, int sum, laci_comm_times times, size_t bytes) {
-  double *to = record_now(t) + HEAD + 2 * t->n_steps + (size_t)sum * SUM_NUMBERS;
+  double *to = current_record(t) + HEAD + 2 * t->n_steps + (size_t)sum * SUM_NUMBERS;
   to[0] = times.begun;
   to[1] = times.exchanged;
   to[2] = times.done;
@@ -72,7 +72,7 @@ void laci_trace_record_sum(laci_trace *t, int sum, laci_comm_times times, size_t
 }
 
 void laci_trace_record_step(laci_trace *t, int64_t step, double begun, double ended) {
-  double *to = record_now(t);
+  double *to = current_record(t);
   to[0] = (double)step;
   to[1] = begun;
   to[2] = ended;
@@ -90,7 +90,8 @@ typedef struct writing {
 } writing;
 
 /* Adds an event that starts at `begin`, with times in microseconds; NULL if it never happened. */
-static json_t *add_event(writing *w, const char *name, int row, double begin, double seconds) {
+static json_t *add_trace_event(writing *w, const char *name, int row, double begin,
+                               double seconds) {
   if (begin <= 0) return NULL;
   json_t *event = json_object();
   laci_json_add(&w->w, event, "name", laci_json_text(&w->w, name));
@@ -103,7 +104,7 @@ static json_t *add_event(writing *w, const char *name, int row, double begin, do
   return event;
 }
 
-static void name_row(writing *w, int row, const char *kind, const char *name) {
+static void add_row_name(writing *w, int row, const char *kind, const char *name) {
   json_t *event = json_object(), *args = json_object();
   laci_json_add(&w->w, args, "name", laci_json_text(&w->w, name));
   laci_json_add(&w->w, event, "name", json_string(kind));
@@ -114,15 +115,16 @@ static void name_row(writing *w, int row, const char *kind, const char *name) {
   laci_json_append(&w->w, w->events, event);
 }
 
-static void add_record(writing *w, const laci_trace *t, const double *record) {
+static void add_record_events(writing *w, const laci_trace *t, const double *record) {
   const double *begins = record + HEAD, *seconds = begins + t->n_steps;
   const double *sums = seconds + t->n_steps;
   char name[64];
-  (void)snprintf(name, sizeof name, "step %" PRId64, laci_int_from_f(record[0]));
-  (void)add_event(w, name, 0, record[1], record[2] - record[1]);
+  (void)snprintf(name, sizeof name, "step %" PRId64, laci_clamp_to_int64(record[0]));
+  (void)add_trace_event(w, name, 0, record[1], record[2] - record[1]);
   for (size_t s = 0; s < t->n_steps; s++) {
     laci_engine_step look = laci_engine_step_info(t->engine, s);
-    json_t *event = add_event(w, look.name ? look.name : look.op, COMPUTES, begins[s], seconds[s]);
+    json_t *event =
+        add_trace_event(w, look.name ? look.name : look.op, COMPUTES, begins[s], seconds[s]);
     if (!event) continue;
     json_t *args = json_object();
     laci_json_add(&w->w, args, "what", laci_json_text(&w->w, look.what));
@@ -132,7 +134,7 @@ static void add_record(writing *w, const laci_trace *t, const double *record) {
   for (size_t k = 0; k < t->n_sums; k++) {
     const double *sum = sums + k * SUM_NUMBERS;
     (void)snprintf(name, sizeof name, "sum %zu: %.1f MB", k, sum[3] / 1e6);
-    json_t *event = add_event(w, name, SUMS + (int)k, sum[0], sum[2] - sum[0]);
+    json_t *event = add_trace_event(w, name, SUMS + (int)k, sum[0], sum[2] - sum[0]);
     if (!event) continue;
     json_t *args = json_object();
     laci_json_add(&w->w, args, "exchange_us", json_real((sum[1] - sum[0]) * 1e6));
@@ -142,23 +144,24 @@ static void add_record(writing *w, const laci_trace *t, const double *record) {
 
 /* Adds the events of one process. records: its records. zero: its clock's time when the first
  * recorded step of any process began. */
-static void add_process(writing *w, const laci_trace *t, const double *records, double zero) {
+static void add_process_events(writing *w, const laci_trace *t, const double *records,
+                               double zero) {
   char name[64];
   w->zero = zero;
   (void)snprintf(name, sizeof name, "process %d", w->process);
-  name_row(w, 0, "process_name", name);
-  name_row(w, 0, "thread_name", "steps");
-  name_row(w, COMPUTES, "thread_name", "plan");
-  for (size_t k = 0; k < t->n_sums; k++) name_row(w, SUMS + (int)k, "thread_name", "sums");
+  add_row_name(w, 0, "process_name", name);
+  add_row_name(w, 0, "thread_name", "steps");
+  add_row_name(w, COMPUTES, "thread_name", "plan");
+  for (size_t k = 0; k < t->n_sums; k++) add_row_name(w, SUMS + (int)k, "thread_name", "sums");
   for (int r = 0; r < RECORDS; r++) {
     const double *record = records + (size_t)r * t->n_record;
-    if (record[2] > 0) add_record(w, t, record);
+    if (record[2] > 0) add_record_events(w, t, record);
   }
 }
 
 /* Returns when the first recorded step of any process began, on the clock that is 0 at the meeting
  * of all processes. */
-static double earliest(const laci_trace *t, const double *all, int size) {
+static double find_earliest_begin(const laci_trace *t, const double *all, int size) {
   const size_t each = 1 + RECORDS * t->n_record;
   double first = 0;
   for (int k = 0; k < size; k++) {
@@ -171,16 +174,16 @@ static double earliest(const laci_trace *t, const double *all, int size) {
 }
 
 /* Writes the trace. all: for every process its clock's time at the meeting, and its records. */
-static lac_status write_all(const laci_trace *t, const double *all, int size, char **text,
-                            lac_error *err) {
+static lac_status write_trace_json(const laci_trace *t, const double *all, int size, char **text,
+                                   lac_error *err) {
   writing w = {.w = {.whole = true}, .events = json_array()};
   json_t *root = json_object();
   const size_t each = 1 + RECORDS * t->n_record;
-  const double first = earliest(t, all, size);
+  const double first = find_earliest_begin(t, all, size);
   for (int k = 0; k < size; k++) {
     const double *row = all + (size_t)k * each;
     w.process = k;
-    add_process(&w, t, row + 1, row[0] + first);
+    add_process_events(&w, t, row + 1, row[0] + first);
   }
   laci_json_add(&w.w, root, "traceEvents", w.events);
   laci_json_add(&w.w, root, "displayTimeUnit", json_string("ms"));
@@ -188,7 +191,8 @@ static lac_status write_all(const laci_trace *t, const double *all, int size, ch
                           err);
 }
 
-lac_status laci_trace_text(const laci_trace *t, laci_comm *comm, char **text, lac_error *err) {
+lac_status laci_trace_collect_json(const laci_trace *t, laci_comm *comm, char **text,
+                                   lac_error *err) {
   const int size = laci_comm_size(comm), rank = laci_comm_rank(comm);
   const size_t each = 1 + RECORDS * t->n_record;
   *text = NULL;
@@ -201,7 +205,7 @@ lac_status laci_trace_text(const laci_trace *t, laci_comm *comm, char **text, la
     memcpy(ours + 1, t->records, RECORDS * t->n_record * sizeof *ours);
     st = laci_comm_gather(comm, ours, each * sizeof *ours, all, err);
   }
-  if (!st && rank == 0) st = write_all(t, all, size, text, err);
+  if (!st && rank == 0) st = write_trace_json(t, all, size, text, err);
   laci_free(all);
   return laci_comm_agree_on_status(comm, st, err);
 }

@@ -33,7 +33,7 @@ struct laci_trainer {
                                   NULL */
   float *average, *average_statistics; /* [size], [n_statistics] */
   float *logits;                       /* [batch, classes], used if the caller passes NULL */
-  double *seconds;                     /* laci_trainer_time_steps; NULL: not watched */
+  double *seconds;                     /* laci_trainer_record_step_times; NULL: not watched */
   int n_batches;                       /* since the last update */
   int images_port, labels_port, loss_port, logits_port; /* labels: -1 where targets are matched */
   const void **inputs;
@@ -42,7 +42,7 @@ struct laci_trainer {
 
 enum { ALIGN = 16 }; /* floats; every tensor begins at a cache line */
 
-static int port_of(const int *values, int n, int value) {
+static int find_port_of_value(const int *values, int n, int value) {
   for (int at = 0; at < n; at++) {
     if (values[at] == value) return at;
   }
@@ -51,7 +51,7 @@ static int port_of(const int *values, int n, int value) {
 
 /* ---- Creating ---- */
 
-static lac_status lay_out_buffers(laci_trainer *t, lac_error *err) {
+static lac_status assign_buffer_offsets(laci_trainer *t, lac_error *err) {
   const laci_training_graph *g = t->graph;
   t->parameters = laci_alloc((size_t)g->n_params, sizeof *t->parameters);
   t->statistic_at = laci_alloc((size_t)g->n_stats, sizeof *t->statistic_at);
@@ -70,7 +70,7 @@ static lac_status lay_out_buffers(laci_trainer *t, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status make_buffers(laci_trainer *t, lac_error *err) {
+static lac_status allocate_buffers(laci_trainer *t, lac_error *err) {
   const laci_graph *graph = t->graph->graph;
   size_t n = (size_t)t->size, n_statistics = (size_t)t->n_statistics;
   t->weights = laci_alloc(n, sizeof *t->weights);
@@ -90,48 +90,53 @@ static lac_status make_buffers(laci_trainer *t, lac_error *err) {
   return made ? LAC_OK : laci_fail_memory(err, "weights and gradients");
 }
 
-static void tie_ports(laci_trainer *t) {
+static void bind_ports_to_buffers(laci_trainer *t) {
   const laci_training_graph *g = t->graph;
   const laci_graph *graph = g->graph;
   for (int p = 0; p < g->n_params; p++) {
     int64_t at = t->parameters[p].offset;
-    t->inputs[port_of(graph->inputs, graph->n_inputs, g->params[p].input)] = t->weights + at;
-    t->outputs[port_of(graph->outputs, graph->n_outputs, g->params[p].gradient)] =
+    t->inputs[find_port_of_value(graph->inputs, graph->n_inputs, g->params[p].input)] =
+        t->weights + at;
+    t->outputs[find_port_of_value(graph->outputs, graph->n_outputs, g->params[p].gradient)] =
         t->gradients + at;
   }
   for (int s = 0; s < g->n_stats; s++) {
     int64_t at = t->statistic_at[s];
-    t->inputs[port_of(graph->inputs, graph->n_inputs, g->stats[s].input)] = t->statistics + at;
-    t->outputs[port_of(graph->outputs, graph->n_outputs, g->stats[s].update)] = t->updates + at;
+    t->inputs[find_port_of_value(graph->inputs, graph->n_inputs, g->stats[s].input)] =
+        t->statistics + at;
+    t->outputs[find_port_of_value(graph->outputs, graph->n_outputs, g->stats[s].update)] =
+        t->updates + at;
   }
-  t->images_port = port_of(graph->inputs, graph->n_inputs, g->images);
-  t->labels_port = port_of(graph->inputs, graph->n_inputs, g->labels);
-  t->loss_port = port_of(graph->outputs, graph->n_outputs, g->loss);
-  t->logits_port = port_of(graph->outputs, graph->n_outputs, g->logits);
+  t->images_port = find_port_of_value(graph->inputs, graph->n_inputs, g->images);
+  t->labels_port = find_port_of_value(graph->inputs, graph->n_inputs, g->labels);
+  t->loss_port = find_port_of_value(graph->outputs, graph->n_outputs, g->loss);
+  t->logits_port = find_port_of_value(graph->outputs, graph->n_outputs, g->logits);
 }
 
 /** Reads a stored tensor's elements as floats. */
-static void read_stored(const laci_graph *model, int stored, float *to, int64_t count) {
+static void read_stored_as_floats(const laci_graph *model, int stored, float *to, int64_t count) {
   const laci_stored *s = &model->stored[stored];
   laci_read_f32(s->dtype, s->bytes, 0, count, to);
 }
 
-static void read_model(laci_trainer *t, const laci_graph *model) {
+static void read_weights_of_model(laci_trainer *t, const laci_graph *model) {
   const laci_training_graph *g = t->graph;
   for (int p = 0; p < g->n_params; p++) {
-    read_stored(model, g->params[p].stored, t->weights + t->parameters[p].offset,
-                g->params[p].count);
+    read_stored_as_floats(model, g->params[p].stored, t->weights + t->parameters[p].offset,
+                          g->params[p].count);
   }
   for (int s = 0; s < g->n_stats; s++) {
-    read_stored(model, g->stats[s].stored, t->statistics + t->statistic_at[s], g->stats[s].count);
+    read_stored_as_floats(model, g->stats[s].stored, t->statistics + t->statistic_at[s],
+                          g->stats[s].count);
   }
 }
 
 /** Makes facts about the plan's inputs from those about the model's weights that became these
  * inputs. */
-static lac_status known_weights(const laci_trainer *t, const laci_graph *model,
-                                const laci_trainer_options *options, laci_engine_weight **weights,
-                                int *n_weights, lac_error *err) {
+static lac_status convert_weight_facts(const laci_trainer *t, const laci_graph *model,
+                                       const laci_trainer_options *options,
+                                       laci_engine_weight **weights, int *n_weights,
+                                       lac_error *err) {
   const laci_training_graph *g = t->graph;
   *n_weights = 0;
   *weights = laci_alloc((size_t)options->n_weights, sizeof **weights);
@@ -153,7 +158,7 @@ static lac_status plan_engine(laci_trainer *t, const laci_graph *model,
                               const laci_trainer_options *options, lac_error *err) {
   laci_engine_weight *weights;
   int n_weights;
-  lac_status st = known_weights(t, model, options, &weights, &n_weights, err);
+  lac_status st = convert_weight_facts(t, model, options, &weights, &n_weights, err);
   laci_engine_options o = options->run;
   if (o.finite == LACI_FINITE_SURE) o.finite = LACI_FINITE_ASSUMED;
   o.early_outputs = true;
@@ -162,13 +167,15 @@ static lac_status plan_engine(laci_trainer *t, const laci_graph *model,
   o.n_weights = n_weights;
   o.budget = options->budget;
   if (options->budget) {
-    int n_slots = laci_optimizer_slots_of(&options->optimizer);
-    laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
+    int n_slots = laci_optimizer_count_slots_for_options(&options->optimizer);
+    laci_budget_add(options->budget,
+                    laci_count_bytes_saturated(t->size, (size_t)n_slots * sizeof(float)),
                     "the optimizer's state");
     int64_t n_averaged = t->ema > 0 ? t->size + t->n_statistics : 0;
-    laci_budget_add(options->budget, laci_bytes_of(n_averaged, sizeof(float)),
+    laci_budget_add(options->budget, laci_count_bytes_saturated(n_averaged, sizeof(float)),
                     "averages of weights");
-    laci_budget_add(options->budget, laci_bytes_of(options->shared ? t->size : 0, sizeof(float)),
+    laci_budget_add(options->budget,
+                    laci_count_bytes_saturated(options->shared ? t->size : 0, sizeof(float)),
                     "gradients of other processes");
   }
   if (!st) st = laci_engine_create(t->graph->graph, &o, &t->engine, err);
@@ -184,13 +191,13 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   t->ema = options->ema;
   t->clip_norm = options->clip_norm;
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
-  if (!st) st = lay_out_buffers(t, err);
+  if (!st) st = assign_buffer_offsets(t, err);
   if (!st) st = plan_engine(t, model, options, err);
-  if (!st) st = make_buffers(t, err);
+  if (!st) st = allocate_buffers(t, err);
   if (!st) {
-    tie_ports(t);
-    read_model(t, model);
-    laci_trainer_begin_average(t);
+    bind_ports_to_buffers(t);
+    read_weights_of_model(t, model);
+    laci_trainer_reset_average(t);
   }
   if (!st) st = laci_pool_create(options->run.threads, &t->pool, err);
   if (!st) {
@@ -241,12 +248,12 @@ const char *laci_trainer_plan_text(const laci_trainer *t) {
   return laci_engine_plan_text(t->engine);
 }
 const laci_engine *laci_trainer_engine(const laci_trainer *t) { return t->engine; }
-void laci_trainer_time_steps(laci_trainer *t, double *seconds) { t->seconds = seconds; }
+void laci_trainer_record_step_times(laci_trainer *t, double *seconds) { t->seconds = seconds; }
 
 int laci_trainer_threads(const laci_trainer *t) { return laci_pool_threads(t->pool); }
 
-size_t laci_trainer_memory(const laci_trainer *t) {
-  int slots = laci_optimizer_slots(t->optimizer);
+size_t laci_trainer_count_memory_bytes(const laci_trainer *t) {
+  int slots = laci_optimizer_count_slots(t->optimizer);
   size_t flat = (size_t)t->size * (size_t)(2 + slots + (t->sums != NULL)) * sizeof(float);
   if (t->average) flat += (size_t)(t->size + t->n_statistics) * sizeof(float);
   const laci_engine_memory planned = laci_engine_planned_memory(t->engine);
@@ -263,18 +270,18 @@ typedef struct addition {
   const float *from;
 } addition;
 
-static void add_range(int64_t begin, int64_t end, void *context) {
+static void add_floats_in_range(int64_t begin, int64_t end, void *context) {
   const addition *a = context;
   for (int64_t at = begin; at < end; at++) a->to[at] += a->from[at];
 }
 
-static void add_sums(laci_trainer *t, int64_t offset, int64_t count) {
+static void add_earlier_gradients(laci_trainer *t, int64_t offset, int64_t count) {
   addition a = {.to = t->gradients + offset, .from = t->sums + offset};
-  if (t->n_batches > 0) laci_pool_for(t->pool, count, ADD_GRAIN, add_range, &a);
+  if (t->n_batches > 0) laci_pool_for(t->pool, count, ADD_GRAIN, add_floats_in_range, &a);
 }
 
 /** Moves the gradients so far to `sums`, since the next batch overwrites them. */
-static lac_status keep_sums(laci_trainer *t, lac_error *err) {
+static lac_status move_gradients_to_sums(laci_trainer *t, lac_error *err) {
   if (!t->sums) t->sums = laci_alloc((size_t)t->size, sizeof *t->sums);
   if (!t->sums) return laci_fail_memory(err, "gradients of several batches");
   memcpy(t->sums, t->gradients, (size_t)t->size * sizeof *t->sums);
@@ -284,7 +291,7 @@ static lac_status keep_sums(laci_trainer *t, lac_error *err) {
 /** Runs a batch with this watch. The caller must add the gradients of earlier batches. */
 static lac_status run_batch(laci_trainer *t, const float *images, const float *labels, float *loss,
                             const laci_engine_watch *watch, lac_error *err) {
-  lac_status st = t->n_batches > 0 ? keep_sums(t, err) : LAC_OK;
+  lac_status st = t->n_batches > 0 ? move_gradients_to_sums(t, err) : LAC_OK;
   if (st) return st;
   t->inputs[t->images_port] = images;
   if (t->labels_port >= 0) t->inputs[t->labels_port] = labels;
@@ -292,7 +299,7 @@ static lac_status run_batch(laci_trainer *t, const float *images, const float *l
   return laci_engine_run_watched(t->engine, t->inputs, t->outputs, watch, err);
 }
 
-static void end_batch(laci_trainer *t) {
+static void finish_batch(laci_trainer *t) {
   memcpy(t->statistics, t->updates, (size_t)t->n_statistics * sizeof *t->statistics);
   t->n_batches++;
 }
@@ -303,8 +310,8 @@ lac_status laci_trainer_run_batch(laci_trainer *t, const float *images, const fl
   t->outputs[t->logits_port] = logits ? logits : t->logits;
   lac_status st = run_batch(t, images, labels, loss, &watch, err);
   if (st) return st;
-  add_sums(t, 0, t->size);
-  end_batch(t);
+  add_earlier_gradients(t, 0, t->size);
+  finish_batch(t);
   return LAC_OK;
 }
 
@@ -312,7 +319,7 @@ lac_status laci_trainer_run_match_batch(laci_trainer *t, const float *images,
                                         const float *const *targets, float *loss, lac_error *err) {
   const laci_training_graph *g = t->graph;
   for (int k = 0; k < g->n_targets; k++)
-    t->inputs[port_of(g->graph->inputs, g->graph->n_inputs, g->targets[k])] = targets[k];
+    t->inputs[find_port_of_value(g->graph->inputs, g->graph->n_inputs, g->targets[k])] = targets[k];
   return laci_trainer_run_batch(t, images, NULL, loss, NULL, err);
 }
 
@@ -323,18 +330,18 @@ typedef struct watching {
   int next;
 } watching;
 
-static lac_status hand_over_bucket(watching *w, lac_error *err) {
+static lac_status report_final_bucket(watching *w, lac_error *err) {
   const laci_bucket *bucket = &w->watch->buckets[w->next];
-  add_sums(w->trainer, bucket->offset, bucket->count);
+  add_earlier_gradients(w->trainer, bucket->offset, bucket->count);
   return w->watch->ready(w->watch->context, w->next++, err);
 }
 
-static lac_status hand_over_ready(void *context, size_t step, lac_error *err) {
+static lac_status report_final_buckets_after_step(void *context, size_t step, lac_error *err) {
   watching *w = context;
   const laci_batch_watch *watch = w->watch;
   lac_status st = LAC_OK;
   while (!st && w->next < watch->n_buckets && watch->buckets[w->next].step <= step) {
-    st = hand_over_bucket(w, err);
+    st = report_final_bucket(w, err);
   }
   if (!st && watch->between) watch->between(watch->context);
   return st;
@@ -346,28 +353,28 @@ lac_status laci_trainer_run_batch_watched(laci_trainer *t, const float *images, 
   watching w = {.trainer = t, .watch = watch};
   const laci_engine_watch steps = {.begins = watch->begins,
                                    .seconds = watch->seconds,
-                                   .between = hand_over_ready,
+                                   .between = report_final_buckets_after_step,
                                    .context = &w,
                                    .ignores_interrupt = watch->ignores_interrupt};
   t->outputs[t->logits_port] = t->logits;
   lac_status st = run_batch(t, images, labels, loss, &steps, err);
-  while (!st && w.next < watch->n_buckets) st = hand_over_bucket(&w, err);
+  while (!st && w.next < watch->n_buckets) st = report_final_bucket(&w, err);
   if (st) return st;
-  if (watch->n_buckets == 0) add_sums(t, 0, t->size);
-  end_batch(t);
+  if (watch->n_buckets == 0) add_earlier_gradients(t, 0, t->size);
+  finish_batch(t);
   return LAC_OK;
 }
 
-const float *laci_trainer_logits(const laci_trainer *t) { return t->logits; }
+const float *laci_trainer_last_logits(const laci_trainer *t) { return t->logits; }
 
 /* ---- Buckets ---- */
 
 enum { LEAST_TAPER = 1 << 14 }; /* floats; the last buckets are not made smaller than this */
 
 /** Returns the step after which the gradient of parameter p is final. */
-static size_t final_step(const laci_trainer *t, int p) {
+static size_t find_final_step_of_gradient(const laci_trainer *t, int p) {
   const laci_graph *graph = t->graph->graph;
-  int port = port_of(graph->outputs, graph->n_outputs, t->graph->params[p].gradient);
+  int port = find_port_of_value(graph->outputs, graph->n_outputs, t->graph->params[p].gradient);
   return laci_engine_output_step(t->engine, port);
 }
 
@@ -381,7 +388,7 @@ static int compare_steps(const void *a, const void *b) {
  * last bucket is final only with the last step, so its sum must be waited for. Each bucket
  * therefore leaves as many floats to later ones as it has itself, down to a size at which the time
  * of messages dominates. */
-static int64_t bucket_size_before(int64_t end, int64_t wanted) {
+static int64_t max_bucket_size_before(int64_t end, int64_t wanted) {
   const int64_t half = end / 2, most = half < LEAST_TAPER ? LEAST_TAPER : half;
   return wanted < most ? wanted : most;
 }
@@ -400,7 +407,7 @@ lac_status laci_trainer_make_buckets(const laci_trainer *t, size_t bytes, laci_b
     const int64_t begin = parameter->offset;
     laci_bucket *last = *n > 0 ? &list[*n - 1] : NULL;
     const int64_t end = last ? last->offset + last->count : 0;
-    if (last && end - begin <= bucket_size_before(end, wanted)) { /* including the gap between
+    if (last && end - begin <= max_bucket_size_before(end, wanted)) { /* including the gap between
                                                               parameters */
       last->count = end - begin;
       last->offset = begin;
@@ -408,14 +415,14 @@ lac_status laci_trainer_make_buckets(const laci_trainer *t, size_t bytes, laci_b
       last = &list[(*n)++];
       *last = (laci_bucket){.offset = begin, .count = parameter->count};
     }
-    size_t step = final_step(t, p);
+    size_t step = find_final_step_of_gradient(t, p);
     if (step > last->step) last->step = step;
   }
   qsort(list, (size_t)*n, sizeof *list, compare_steps);
   return LAC_OK;
 }
 
-static void move_average(laci_trainer *t, int64_t n_before) {
+static void update_moving_average(laci_trainer *t, int64_t n_before) {
   if (!t->average) return;
   double d = laci_average_decay(t->ema, n_before);
   laci_average_update(t->pool, d, t->weights, t->average, t->size);
@@ -424,7 +431,7 @@ static void move_average(laci_trainer *t, int64_t n_before) {
 
 /** Returns the factor of the gradients: one over the batches of their sum, and less where the norm
  * of their mean is above the limit, as PyTorch's clip_grad_norm_ has it. */
-static float find_scale(const laci_trainer *t) {
+static float compute_gradient_scale(const laci_trainer *t) {
   static const double tiny = 1e-6; /* PyTorch's */
   const float scale = 1.0f / (float)t->n_batches;
   if (!(t->clip_norm > 0)) return scale;
@@ -434,13 +441,13 @@ static float find_scale(const laci_trainer *t) {
 }
 
 /* Takes the optimizer's step: on the engine if that can do it, else by the optimizer. */
-static lac_status take_step(laci_trainer *t, float rate, lac_error *err) {
-  const float scale = find_scale(t);
+static lac_status run_optimizer_step(laci_trainer *t, float rate, lac_error *err) {
+  const float scale = compute_gradient_scale(t);
   const int64_t n_before = laci_optimizer_steps(t->optimizer);
   lac_error why = {0};
   const lac_engine_update *update =
       laci_optimizer_describe_step(t->optimizer, rate, scale, t->weights, t->gradients);
-  lac_status st = laci_engine_update(t->engine, update, &why);
+  lac_status st = laci_engine_update_weights(t->engine, update, &why);
   if (st == LAC_UNSUPPORTED) {
     laci_optimizer_step(t->optimizer, rate, scale, t->weights, t->gradients);
     return LAC_OK;
@@ -452,35 +459,35 @@ static lac_status take_step(laci_trainer *t, float rate, lac_error *err) {
 lac_status laci_trainer_update(laci_trainer *t, double rate, lac_error *err) {
   if (t->n_batches == 0) return LAC_OK;
   const int64_t n_before = laci_optimizer_steps(t->optimizer);
-  lac_status st = take_step(t, (float)rate, err);
+  lac_status st = run_optimizer_step(t, (float)rate, err);
   if (st) return st;
-  move_average(t, n_before);
+  update_moving_average(t, n_before);
   t->n_batches = 0;
   return LAC_OK;
 }
 
 /* ---- Averages ---- */
 
-float *laci_trainer_average(laci_trainer *t) { return t->average; }
+float *laci_trainer_average_weights(laci_trainer *t) { return t->average; }
 float *laci_trainer_average_statistics(laci_trainer *t) { return t->average_statistics; }
 
-void laci_trainer_begin_average(laci_trainer *t) {
+void laci_trainer_reset_average(laci_trainer *t) {
   if (!t->average) return;
   memcpy(t->average, t->weights, (size_t)t->size * sizeof *t->average);
   memcpy(t->average_statistics, t->statistics,
          (size_t)t->n_statistics * sizeof *t->average_statistics);
 }
 
-void laci_trainer_exchange_average(laci_trainer *t) {
+void laci_trainer_swap_average(laci_trainer *t) {
   if (!t->average) return;
-  laci_average_exchange(t->pool, t->weights, t->average, t->size);
-  laci_average_exchange(t->pool, t->statistics, t->average_statistics, t->n_statistics);
+  laci_average_swap(t->pool, t->weights, t->average, t->size);
+  laci_average_swap(t->pool, t->statistics, t->average_statistics, t->n_statistics);
 }
 
 /* ---- Storing the weights in the model ---- */
 
-static lac_status write_stored(laci_graph *model, int stored, const float *from, int64_t count,
-                               lac_error *err) {
+static lac_status write_floats_to_stored(laci_graph *model, int stored, const float *from,
+                                         int64_t count, lac_error *err) {
   laci_stored *s = &model->stored[stored];
   uint8_t *bytes = laci_stored_writable_bytes(s);
   if (!bytes) return laci_fail_memory(err, s->name);
@@ -492,12 +499,12 @@ lac_status laci_trainer_store_in_model(const laci_trainer *t, laci_graph *model,
   const laci_training_graph *g = t->graph;
   lac_status st = LAC_OK;
   for (int p = 0; p < g->n_params && !st; p++) {
-    st = write_stored(model, g->params[p].stored, t->weights + t->parameters[p].offset,
-                      g->params[p].count, err);
+    st = write_floats_to_stored(model, g->params[p].stored, t->weights + t->parameters[p].offset,
+                                g->params[p].count, err);
   }
   for (int s = 0; s < g->n_stats && !st; s++) {
-    st = write_stored(model, g->stats[s].stored, t->statistics + t->statistic_at[s],
-                      g->stats[s].count, err);
+    st = write_floats_to_stored(model, g->stats[s].stored, t->statistics + t->statistic_at[s],
+                                g->stats[s].count, err);
   }
   return st;
 }

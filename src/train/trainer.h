@@ -61,13 +61,13 @@ float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
 /** Return the plan as text, one line for each step; its bytes of memory; and its number of
  * threads. */
 const char *laci_trainer_plan_text(const laci_trainer *trainer);
-size_t laci_trainer_memory(const laci_trainer *trainer);
+size_t laci_trainer_count_memory_bytes(const laci_trainer *trainer);
 int laci_trainer_threads(const laci_trainer *trainer);
 /** Returns the engine, for information about the steps of its plan. */
 const laci_engine *laci_trainer_engine(const laci_trainer *trainer);
 /** Makes every later batch write the duration of each step of the plan to seconds
  * [laci_engine_step_count], which is borrowed; NULL: ends this. */
-void laci_trainer_time_steps(laci_trainer *trainer, double *seconds);
+void laci_trainer_record_step_times(laci_trainer *trainer, double *seconds);
 
 /** Computes one batch: images [batch, ...] row-major, labels [batch, classes] probabilities. Its
  * gradients are added to those since the last update, and the running statistics are updated. *loss
@@ -114,24 +114,24 @@ LAC_MUST_CHECK lac_status laci_trainer_run_batch_watched(laci_trainer *trainer, 
                                                          lac_error *err);
 /** Returns the logits [batch, classes] of the last batch for which the caller gave no array of its
  * own; a view, until the next batch. */
-const float *laci_trainer_logits(const laci_trainer *trainer);
+const float *laci_trainer_last_logits(const laci_trainer *trainer);
 
 /** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
- * last update. The engine computes it where it can (laci_engine_update).
+ * last update. The engine computes it where it can (laci_engine_update_weights).
  * Fails as the engine does; the weights are then undefined. */
 LAC_MUST_CHECK lac_status laci_trainer_update(laci_trainer *trainer, double rate, lac_error *err);
 
 /** Return the moving averages over the updates (train/average.h): of the weights,
  * [laci_optimizer_size], and of the statistics, at the same places; NULL: none are kept. They start
  * with the initial values. A run that continues must fill them. */
-float *laci_trainer_average(laci_trainer *trainer);
+float *laci_trainer_average_weights(laci_trainer *trainer);
 float *laci_trainer_average_statistics(laci_trainer *trainer);
 /** Sets the averages to the current weights and statistics, for a caller that changed these before
  * the first step. */
-void laci_trainer_begin_average(laci_trainer *trainer);
+void laci_trainer_reset_average(laci_trainer *trainer);
 /** Exchanges the averages with the weights and statistics; a second call exchanges them back. Does
  * nothing if no averages are kept. No step may be taken in between. */
-void laci_trainer_exchange_average(laci_trainer *trainer);
+void laci_trainer_swap_average(laci_trainer *trainer);
 
 /** Writes weights and running statistics into the stored tensors of `model`, in their own types. */
 LAC_MUST_CHECK lac_status laci_trainer_store_in_model(const laci_trainer *trainer,

@@ -61,11 +61,12 @@ typedef struct laci_round {
 
 /** Runs both networks in step and compares their values. Fails LAC_PROOF_FAILED, and as nodes fail
  * on the drawn inputs. */
-LAC_MUST_CHECK lac_status laci_round_run(laci_round *round, lac_error *err);
+LAC_MUST_CHECK lac_status laci_round_run_and_compare(laci_round *round, lac_error *err);
 
 /** Runs both rounds, each with the first try whose outputs are meaningful; it tries sizes, then
  * kinds of draws. Fills round->found, including its state. sizes: [n_symbols + 1], scratch memory
  * of the caller. */
-LAC_MUST_CHECK lac_status laci_rounds_run_both(laci_round *round, int64_t *sizes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_rounds_run_with_tries(laci_round *round, int64_t *sizes,
+                                                     lac_error *err);
 
 #endif

@@ -45,13 +45,13 @@ static lac_status create_placeholder(const laci_stored *stored, laci_buf **buf) 
   return LAC_OK;
 }
 
-static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *err) {
+static lac_status load_parameter(void *context, int id, laci_buf **buf, lac_error *err) {
   const laci_round_source *from = context;
   const laci_stored *stored = &from->graph->stored[id];
   if (from->products && laci_products_is_streamed(from->products, id))
     return create_placeholder(stored, buf);
   const laci_value_orders *orders = from->orders ? &from->orders->values[stored->value] : NULL;
-  return laci_parameters_load(from->parameters, id, from->anew, orders, buf, err);
+  return laci_parameters_load_tensor(from->parameters, id, from->anew, orders, buf, err);
 }
 
 /* Checks that inputs and outputs of the network are not reordered. */
@@ -81,7 +81,7 @@ static lac_status check_unknown_operator(const laci_round *r, const laci_node *n
     for (int i = 0; i < counts[list]; i++) {
       int value = lists[list][i];
       if (value < 0 || laci_orders_are_identity(&r->orders->values[value])) continue;
-      if (list == 0 && !laci_reads_content(node, i)) continue;
+      if (list == 0 && !laci_node_reads_port_content(node, i)) continue;
       return laci_fail(err, LAC_PROOF_FAILED,
                        "%s: was reordered, but the unknown operator %s (node %s) %s it",
                        value_name(r, value), node->type, node->name, list < 2 ? "reads" : "gives");
@@ -90,7 +90,7 @@ static lac_status check_unknown_operator(const laci_round *r, const laci_node *n
   return LAC_OK;
 }
 
-static laci_draw draw_for(const laci_round *r, int value) {
+static laci_draw make_draw_for_value(const laci_round *r, int value) {
   uint64_t stream =
       ((uint64_t)(r->number + 1) << ROUND_STREAM) + ((uint64_t)1 << INPUT_STREAM) + (uint64_t)value;
   return (laci_draw){.seed = r->seed,
@@ -106,7 +106,7 @@ static lac_status check_memory_for_value(const laci_round *r, int value, const l
                                          lac_error *err) {
   char text[256];
   laci_budget budget = r->budget;
-  laci_budget_add(&budget, laci_bytes_of(laci_shape_count(shape), 2 * sizeof(double)),
+  laci_budget_add(&budget, laci_count_bytes_saturated(laci_shape_count(shape), 2 * sizeof(double)),
                   "%.100s: %s, made up twice", value_name(r, value),
                   laci_shape_text(shape, text, sizeof text));
   return laci_budget_check(&budget, "the verification of the reordering", err);
@@ -114,13 +114,13 @@ static lac_status check_memory_for_value(const laci_round *r, int value, const l
 
 /* Gives a value the same random content in both runs. *made: false where its shape or type does not
  * allow this. */
-static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *err) {
+static lac_status draw_value_for_both_runs(laci_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
-  *made = laci_shape_with_sizes(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
-                                &shape);
+  *made = laci_shape_replace_symbols(r->graph, &r->graph->values[value].type.shape,
+                                     r->size_of_symbol, &shape);
   if (!*made) return LAC_OK;
-  laci_draw draw = draw_for(r, value);
+  laci_draw draw = make_draw_for_value(r, value);
   lac_status st = check_memory_for_value(r, value, &shape, err);
   if (!st) st = laci_draw_value(r->graph, value, &shape, &draw, &a, err);
   if (!st) st = laci_buf_reorder(a, &r->orders->values[value], &b, err);
@@ -136,24 +136,24 @@ static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *
 }
 
 /* Notes a skipped node; only the first one is reported. */
-static void note_skipped(laci_verification *found, const char *name, const char *why) {
+static void note_first_skipped(laci_verification *found, const char *name, const char *why) {
   if (found->first_skipped) return;
   found->first_skipped = name;
   (void)snprintf(found->reason, sizeof found->reason, "%.*s", (int)sizeof found->reason - 1, why);
 }
 
 /* Is the output of the operator random? Then numbers drawn by us are as good as its own. */
-static bool is_random(const laci_node *node) {
+static bool is_random_operator(const laci_node *node) {
   return node->domain[0] == 0 &&
          (strncmp(node->type, "Random", 6) == 0 || strcmp(node->type, "Bernoulli") == 0);
 }
 
-static void note_node(laci_verification *found, const laci_node *node, const char *why) {
+static void note_skipped_node(laci_verification *found, const laci_node *node, const char *why) {
   char unknown[224];
   (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s %s", node->domain,
                  node->domain[0] ? "." : "", node->type,
-                 is_random(node) ? "gives other numbers in every run" : "is not known");
-  note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
+                 is_random_operator(node) ? "gives other numbers in every run" : "is not known");
+  note_first_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
 /* Skips a node that cannot be run, and replaces its outputs by random values, so that the rest of
@@ -163,17 +163,19 @@ static lac_status skip_node(laci_round *r, const laci_node *node, const char *wh
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
     if (node->outputs[i] < 0) continue;
-    r->substituted[node->outputs[i]] = r->substituted[node->outputs[i]] || !is_random(node);
-    st = draw_content(r, node->outputs[i], &made, err);
+    r->substituted[node->outputs[i]] =
+        r->substituted[node->outputs[i]] || !is_random_operator(node);
+    st = draw_value_for_both_runs(r, node->outputs[i], &made, err);
     r->found->n_skipped++;
   }
-  note_node(r->found, node, why);
+  note_skipped_node(r->found, node, why);
   return st;
 }
 
 /* Returns the size that a difference is compared with: that of the value itself, or of the rounding
  * errors of its operands. */
-static double reference_scale(const laci_round *r, const laci_node *node, double scale) {
+static double scale_of_allowed_difference(const laci_round *r, const laci_node *node,
+                                          double scale) {
   double operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0) operands = fmax(operands, r->scale[node->inputs[i]]);
@@ -181,7 +183,7 @@ static double reference_scale(const laci_round *r, const laci_node *node, double
   return fmax(scale, operands * r->rounding / r->tolerance);
 }
 
-static void count_value(laci_round *r, int value, const laci_difference *d, double ratio) {
+static void record_comparison(laci_round *r, int value, const laci_difference *d, double ratio) {
   laci_verification *found = r->found;
   if (d->any_finite) found->n_compared++;
   else found->n_skipped++;
@@ -203,8 +205,9 @@ static void count_value(laci_round *r, int value, const laci_difference *d, doub
                                                         : LACI_SEEN_WHOLE_ZERO;
 }
 
-static lac_status fail_value(const laci_round *r, const laci_node *node, int value,
-                             const laci_buf *got, const laci_difference *d, lac_error *err) {
+static lac_status fail_differing_value(const laci_round *r, const laci_node *node, int value,
+                                       const laci_buf *got, const laci_difference *d,
+                                       lac_error *err) {
   char where[128];
   laci_shape place = got->shape;
   int64_t left = d->at;
@@ -230,7 +233,7 @@ static lac_status fail_value(const laci_round *r, const laci_node *node, int val
 
 /* Replaces the value in the second run by the reordered value of the first run, so that rounding
  * errors do not spread to later nodes. */
-static lac_status reset_rounding(laci_round *r, int value, lac_error *err) {
+static lac_status copy_reordered_value_to_second_run(laci_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
       laci_buf_reorder(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
@@ -240,7 +243,7 @@ static lac_status reset_rounding(laci_round *r, int value, lac_error *err) {
 
 /* May a rounding error of the value become a large difference? Say, scores that differ only in the
  * last bit, which TopK then sorts in another order. */
-static bool is_sensitive(const laci_round *r, int value) {
+static bool has_rounding_sensitive_reader(const laci_round *r, int value) {
   const laci_value *v = &r->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &r->graph->nodes[v->readers[i]];
@@ -257,16 +260,16 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
                      value_name(r, value), node->name);
   }
   laci_difference d;
-  lac_status st = laci_compare_values(a, &r->orders->values[value], b, r->pool, &d, err);
+  lac_status st = laci_compare_reordered_values(a, &r->orders->values[value], b, r->pool, &d, err);
   if (st) return laci_fail_with_prefix(err, st, "%s", value_name(r, value));
   bool is_float = a->f != NULL;
-  double measure = is_float ? reference_scale(r, node, d.scale) : d.scale;
+  double measure = is_float ? scale_of_allowed_difference(r, node, d.scale) : d.scale;
   double ratio = d.at < 0 ? 0 : d.kind_differs || !(measure > 0) ? INFINITY : d.largest / measure;
-  count_value(r, value, &d, ratio);
+  record_comparison(r, value, &d, ratio);
   bool same = is_float ? ratio <= r->tolerance : d.at < 0;
-  if (!same) return fail_value(r, node, value, b, &d, err);
-  bool anew = (r->fast && r->number > 0) || (is_float && is_sensitive(r, value));
-  return anew && d.at >= 0 ? reset_rounding(r, value, err) : LAC_OK;
+  if (!same) return fail_differing_value(r, node, value, b, &d, err);
+  bool anew = (r->fast && r->number > 0) || (is_float && has_rounding_sensitive_reader(r, value));
+  return anew && d.at >= 0 ? copy_reordered_value_to_second_run(r, value, err) : LAC_OK;
 }
 
 /* Does output `output` of an If come from a random substitute? The node's inputs are (condition,
@@ -300,7 +303,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   lac_status st = laci_stepper_step(r->a, id, &why);
   /* Sizes computed from random substitutes need not agree with those of another branch. */
   bool unfit = depends_on_substitute(r, node) && st == LAC_BAD_SHAPE;
-  unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_ends_run(st));
+  unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_is_not_about_data(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
     st = laci_stepper_step(r->b, id, NULL); /* this call only frees what the run kept in its last
@@ -315,8 +318,9 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   }
   bool matters = laci_node_affects_outputs(r->graph, r->matters, id);
   st = laci_stepper_step(r->b, id, matters ? err : &why);
-  if (st && !matters && !laci_status_ends_run(st)) return skip_node(r, node, why.text, err);
-  if (st && !laci_status_ends_run(st))
+  if (st && !matters && !laci_status_is_not_about_data(st))
+    return skip_node(r, node, why.text, err);
+  if (st && !laci_status_is_not_about_data(st))
     return laci_fail_with_prefix(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st && matters; i++) {
     if (node->outputs[i] >= 0) st = compare_value(r, node, node->outputs[i], err);
@@ -324,19 +328,19 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   return st;
 }
 
-static lac_status set_inputs(laci_round *r, lac_error *err) {
+static lac_status draw_and_set_inputs(laci_round *r, lac_error *err) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     int value = r->graph->inputs[i];
     laci_shape shape;
-    if (!laci_shape_with_sizes(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
-                               &shape)) {
+    if (!laci_shape_replace_symbols(r->graph, &r->graph->values[value].type.shape,
+                                    r->size_of_symbol, &shape)) {
       return laci_hint(
           err, LAC_HINT_INPUT_SHAPE,
           laci_fail(err, LAC_UNSUPPORTED, "%s: the verification needs the shape of this input",
                     value_name(r, value)));
     }
     bool made;
-    lac_status st = draw_content(r, value, &made, err);
+    lac_status st = draw_value_for_both_runs(r, value, &made, err);
     if (st) return st;
     if (made) continue;
     r->found->n_skipped++; /* the value has a type without numbers, such as strings; nodes that read
@@ -344,7 +348,7 @@ static lac_status set_inputs(laci_round *r, lac_error *err) {
     char why[sizeof r->found->reason];
     (void)snprintf(why, sizeof why, "no values of type %s could be made up for the input '%.150s'",
                    lac_dtype_name(r->graph->values[value].type.dtype), value_name(r, value));
-    note_skipped(r->found, value_name(r, value), why);
+    note_first_skipped(r->found, value_name(r, value), why);
   }
   return LAC_OK;
 }
@@ -363,8 +367,8 @@ static lac_status run_nodes(laci_round *r, lac_error *err) {
 }
 
 /* Opens one of the two runs: of the graph, or of a copy whose products the fast engine computes. */
-static lac_status open_run(laci_round *r, laci_round_source *from, laci_products **products,
-                           laci_stepper **run, lac_error *err) {
+static lac_status open_stepper(laci_round *r, laci_round_source *from, laci_products **products,
+                               laci_stepper **run, lac_error *err) {
   lac_status st = LAC_OK;
   laci_products_options how = {.pool = r->pool,
                                .graph = r->graph,
@@ -381,7 +385,7 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
   const laci_graph *graph = *products ? laci_products_graph(*products) : r->graph;
   /* Exact products differ entirely where operands differ by a rounding error, so every value in
    * between must be compared and made equal; the values inside loops are not. */
-  const laci_stepper_options options = {.load = load_stored,
+  const laci_stepper_options options = {.load = load_parameter,
                                         .load_context = from,
                                         .pool = r->pool,
                                         .iterations = r->fast ? 1 : MOST_ITERATIONS,
@@ -390,11 +394,11 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
   return laci_stepper_create(graph, &options, run, err);
 }
 
-laci_verify_engine laci_verify_engine_of(const char *name) {
+laci_verify_engine laci_verify_engine_by_name(const char *name) {
   return name && strcmp(name, LACI_ENGINE_EXACT) == 0 ? LACI_VERIFY_PLAIN : LACI_VERIFY_AUTO;
 }
 
-bool laci_verify_runs_on(const char *name) {
+bool laci_verify_can_use_engine(const char *name) {
   return !name || strcmp(name, LACI_ENGINE_EXACT) == 0 || strcmp(name, LACI_ENGINE_FAST) == 0 ||
          strcmp(name, LACI_ENGINE_AUTO) == 0;
 }
@@ -405,9 +409,9 @@ const char *laci_verify_engine_name(bool fast) {
 
 /* Chooses the engine by the sizes alone, so that the same network is always verified with the same
  * engine. */
-static void choose_engine(laci_round *r) {
-  int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
-  r->fast = laci_verify_is_fast(r->graph, r->engine, r->size_of_symbol);
+static void choose_engine_and_tolerance(laci_round *r) {
+  int64_t cost = laci_products_count_multiplications(r->graph, r->size_of_symbol);
+  r->fast = laci_verify_uses_fast_engine(r->graph, r->engine, r->size_of_symbol);
   bool rough = r->fast && r->number == 0;
   r->tolerance = rough ? float_tolerance : r->wanted_tolerance;
   r->rounding = rough ? float_rounding : default_rounding;
@@ -417,18 +421,18 @@ static void choose_engine(laci_round *r) {
            (double)cost, laci_verify_engine_name(r->fast));
 }
 
-lac_status laci_round_run(laci_round *r, lac_error *err) {
+lac_status laci_round_run_and_compare(laci_round *r, lac_error *err) {
   laci_products *products_a = NULL, *products_b = NULL;
   laci_budget before = r->budget;
-  choose_engine(r);
+  choose_engine_and_tolerance(r);
   r->n_finite = r->at = 0;
   r->first_blank = -1;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
   memset(r->substituted, 0, (size_t)r->graph->n_values * sizeof *r->substituted);
   memset(r->seen, LACI_SEEN_NOTHING, (size_t)r->graph->n_values * sizeof *r->seen);
-  lac_status st = open_run(r, &r->from_a, &products_a, &r->a, err);
-  if (!st) st = open_run(r, &r->from_b, &products_b, &r->b, err);
-  if (!st) st = set_inputs(r, err);
+  lac_status st = open_stepper(r, &r->from_a, &products_a, &r->a, err);
+  if (!st) st = open_stepper(r, &r->from_b, &products_b, &r->b, err);
+  if (!st) st = draw_and_set_inputs(r, err);
   if (!st) st = run_nodes(r, err);
   laci_stepper_destroy(r->a);
   laci_stepper_destroy(r->b);
@@ -441,15 +445,15 @@ lac_status laci_round_run(laci_round *r, lac_error *err) {
 
 /* Runs both rounds; a failure of the fast engine is checked with the plain one, since float32 may
  * round more than the tolerance allows. */
-static lac_status run_and_confirm(laci_round *r, int64_t *sizes, lac_error *err) {
+static lac_status run_rounds_and_confirm_failure(laci_round *r, int64_t *sizes, lac_error *err) {
   lac_error why = {0};
-  lac_status st = laci_rounds_run_both(r, sizes, &why);
+  lac_status st = laci_rounds_run_with_tries(r, sizes, &why);
   bool doubt = st == LAC_PROOF_FAILED && r->fast && r->engine == LACI_VERIFY_AUTO;
   if (doubt) {
     laci_log(LAC_LOG_INFO, "verification: the fast engine found: %s; the plain engine looks again",
              why.text);
     r->engine = LACI_VERIFY_PLAIN;
-    return laci_rounds_run_both(r, sizes, err);
+    return laci_rounds_run_with_tries(r, sizes, err);
   }
   if (st && err) *err = why;
   return st;
@@ -472,7 +476,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   lac_status st = sizes && r.scale && r.substituted && r.seen
                       ? check_network_ports(graph, orders, err)
                       : laci_fail_memory(err, "the verification");
-  if (!st) st = laci_find_values_that_matter(graph, &r.matters, err);
+  if (!st) st = laci_find_values_affecting_outputs(graph, &r.matters, err);
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
     st = laci_verify_plan_memory(graph, options, &planned, err);
@@ -481,7 +485,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   r.from_a = (laci_round_source){.parameters = parameters, .graph = graph};
   r.from_b = (laci_round_source){.parameters = parameters, .graph = graph, .orders = orders};
   r.size_of_symbol = sizes;
-  if (!st) st = run_and_confirm(&r, sizes, err);
+  if (!st) st = run_rounds_and_confirm_failure(&r, sizes, err);
   if (!st) laci_progress("verification", 1, 1);
   laci_parameters_destroy(parameters);
   laci_free(r.scale);

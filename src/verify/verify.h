@@ -36,9 +36,9 @@ typedef enum laci_verify_engine {
 
 /** The verification by an engine of this name (NULL: the default): LACI_VERIFY_PLAIN for the exact
  * one, LACI_VERIFY_AUTO for the others. An engine from a plug-in takes no part, since what is
- * verified must not rest on code from outside: laci_verify_runs_on is false. */
-laci_verify_engine laci_verify_engine_of(const char *name);
-bool laci_verify_runs_on(const char *name);
+ * verified must not rest on code from outside: laci_verify_can_use_engine is false. */
+laci_verify_engine laci_verify_engine_by_name(const char *name);
+bool laci_verify_can_use_engine(const char *name);
 
 typedef struct laci_verify_options {
   uint64_t seed;
@@ -99,8 +99,8 @@ LAC_MUST_CHECK lac_status laci_verify(const laci_graph *graph, const laci_orders
 
 /** Sets the shapes of the inputs, [n_inputs], that the verification tries first. Fails
  * LAC_UNSUPPORTED where the network accepts none of the tried shapes. */
-LAC_MUST_CHECK lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_verify_find_input_shapes(const laci_graph *graph, laci_shape *shapes,
+                                                        lac_error *err);
 /** Draws the content of an input: usual numbers in the range that its readers accept. The caller
  * frees *buf. */
 LAC_MUST_CHECK lac_status laci_verify_draw_input(const laci_graph *graph, int value,

@@ -25,8 +25,8 @@ typedef struct comparison {
 } comparison;
 
 /* Notes one of the rare elements that differ more than any before, or are not finite. */
-static void note_difference(laci_difference *part, double wanted, double got, double apart,
-                            int64_t at) {
+static void record_larger_difference(laci_difference *part, double wanted, double got, double apart,
+                                     int64_t at) {
   if (part->kind_differs || wanted == got || (isnan(wanted) && isnan(got))) return;
   if (!isfinite(wanted) || !isfinite(got)) {
     part->kind_differs = true;
@@ -39,8 +39,8 @@ static void note_difference(laci_difference *part, double wanted, double got, do
 
 /* Do these n elements change nothing: none differs more than `largest`, exceeds `scale` or is not
  * finite? Most do; the test has no branches. */
-static inline LACI_WIDE_BODY bool has_no_larger_body(const double *wanted, const double *got,
-                                                     int64_t n, double largest, double scale) {
+static inline LACI_WIDE_BODY bool has_no_new_maximum_body(const double *wanted, const double *got,
+                                                          int64_t n, double largest, double scale) {
   int64_t n_news = 0;
   for (int64_t i = 0; i < n; i++) {
     n_news += !(fabs(wanted[i] - got[i]) <= largest);
@@ -49,27 +49,29 @@ static inline LACI_WIDE_BODY bool has_no_larger_body(const double *wanted, const
   return n_news == 0;
 }
 
-static bool has_no_larger_any(const double *wanted, const double *got, int64_t n, double largest,
-                              double scale) {
-  return has_no_larger_body(wanted, got, n, largest, scale);
+static bool has_no_new_maximum_any(const double *wanted, const double *got, int64_t n,
+                                   double largest, double scale) {
+  return has_no_new_maximum_body(wanted, got, n, largest, scale);
 }
 
-LACI_WIDE static bool has_no_larger_wide(const double *wanted, const double *got, int64_t n,
-                                         double largest, double scale) {
-  return has_no_larger_body(wanted, got, n, largest, scale);
+LACI_WIDE static bool has_no_new_maximum_avx2(const double *wanted, const double *got, int64_t n,
+                                              double largest, double scale) {
+  return has_no_new_maximum_body(wanted, got, n, largest, scale);
 }
 
 static void compare_floats(laci_difference *part, const double *wanted, const double *got,
                            int64_t n, int64_t at) {
   double scale = part->any_finite ? part->scale : -1;
   bool (*has_no_larger)(const double *, const double *, int64_t, double, double) =
-      laci_cpu_level_in_force() >= LACI_WIDE_LEVEL ? has_no_larger_wide : has_no_larger_any;
+      laci_cpu_level_in_force() >= LACI_WIDE_LEVEL ? has_no_new_maximum_avx2
+                                                   : has_no_new_maximum_any;
   for (int64_t begin = 0; begin < n; begin += GLANCE) {
     int64_t end = n - begin < GLANCE ? n : begin + GLANCE;
     if (has_no_larger(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
     for (int64_t i = begin; i < end; i++) {
       double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
-      if (!(apart <= part->largest)) note_difference(part, wanted[i], got[i], apart, at + i);
+      if (!(apart <= part->largest))
+        record_larger_difference(part, wanted[i], got[i], apart, at + i);
       if (size > scale && size <= DBL_MAX) scale = size;
     }
   }
@@ -84,27 +86,27 @@ static void compare_integers(laci_difference *part, const int64_t *wanted, const
     if (size > part->scale) part->scale = size;
     if (wanted[i] == got[i]) continue;
     double apart = fabs((double)wanted[i] - (double)got[i]);
-    note_difference(part, 0, 1, fmax(apart, 1),
-                    at + i); /* large integers may be equal as doubles and still differ */
+    record_larger_difference(part, 0, 1, fmax(apart, 1),
+                             at + i); /* large integers may be equal as doubles and still differ */
   }
   part->any_finite = part->any_finite || n > 0;
 }
 
-static void compare_run(const comparison *c, laci_difference *part, int64_t from, int64_t to,
-                        int64_t n) {
+static void compare_consecutive(const comparison *c, laci_difference *part, int64_t from,
+                                int64_t to, int64_t n) {
   if (c->wanted->f) compare_floats(part, c->wanted->f + from, c->got->f + to, n, to);
   else compare_integers(part, c->wanted->i + from, c->got->i + to, n, to);
 }
 
 /* Compares elements that are not adjacent in the first network: they are gathered first. */
-static void compare_scattered(const comparison *c, laci_difference *part, const int64_t *sources,
-                              int64_t n, int64_t to) {
+static void compare_gathered(const comparison *c, laci_difference *part, const int64_t *sources,
+                             int64_t n, int64_t to) {
   double near[SOURCES_AT_ONCE];
   for (int64_t i = 0; i < n; i++) near[i] = c->wanted->f[sources[i]];
   compare_floats(part, near, c->got->f + to, n, to);
 }
 
-static void compare_part(comparison *c, int64_t number) {
+static void compare_chunk(comparison *c, int64_t number) {
   int64_t run = c->walk->run, sources[SOURCES_AT_ONCE];
   int64_t chunk = number * c->chunks_a_part, end = chunk + c->chunks_a_part;
   laci_difference *part = &c->parts[number];
@@ -113,23 +115,24 @@ static void compare_part(comparison *c, int64_t number) {
   while (chunk < end) {
     if (c->chunks_a_run > 1) { /* runs longer than a chunk */
       int64_t begin = chunk % c->chunks_a_run * CHUNK, first = chunk / c->chunks_a_run;
-      laci_order_walk_sources(c->walk, first, 1, sources);
-      compare_run(c, part, sources[0] + begin, first * run + begin,
-                  run - begin < CHUNK ? run - begin : CHUNK);
+      laci_order_walk_list_sources(c->walk, first, 1, sources);
+      compare_consecutive(c, part, sources[0] + begin, first * run + begin,
+                          run - begin < CHUNK ? run - begin : CHUNK);
       chunk++;
       continue;
     }
     int64_t n = end - chunk < SOURCES_AT_ONCE ? end - chunk : SOURCES_AT_ONCE;
-    laci_order_walk_sources(c->walk, chunk, n, sources);
-    if (run == 1 && c->wanted->f) compare_scattered(c, part, sources, n, chunk);
+    laci_order_walk_list_sources(c->walk, chunk, n, sources);
+    if (run == 1 && c->wanted->f) compare_gathered(c, part, sources, n, chunk);
     else
-      for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (chunk + i) * run, run);
+      for (int64_t i = 0; i < n; i++)
+        compare_consecutive(c, part, sources[i], (chunk + i) * run, run);
     chunk += n;
   }
 }
 
-static void compare_parts(int64_t begin, int64_t end, void *context) {
-  for (int64_t number = begin; number < end; number++) compare_part(context, number);
+static void compare_chunks(int64_t begin, int64_t end, void *context) {
+  for (int64_t number = begin; number < end; number++) compare_chunk(context, number);
 }
 
 /* Merges the result of `other`, a later part, into *to. */
@@ -142,9 +145,9 @@ static void merge_differences(laci_difference *to, const laci_difference *other)
   if (other->largest > to->largest) to->largest = other->largest;
 }
 
-lac_status laci_compare_values(const laci_buf *wanted, const laci_value_orders *orders,
-                               const laci_buf *got, laci_pool *pool, laci_difference *difference,
-                               lac_error *err) {
+lac_status laci_compare_reordered_values(const laci_buf *wanted, const laci_value_orders *orders,
+                                         const laci_buf *got, laci_pool *pool,
+                                         laci_difference *difference, lac_error *err) {
   laci_order_walk walk;
   *difference = (laci_difference){.at = -1};
   lac_status st = laci_order_walk_init(&walk, &wanted->shape, orders, err);
@@ -156,7 +159,7 @@ lac_status laci_compare_values(const laci_buf *wanted, const laci_value_orders *
   c.chunks_a_part = (c.n_chunks + MAX_PARTS - 1) / MAX_PARTS;
   if (c.chunks_a_part * chunk_size < CHUNK) c.chunks_a_part = CHUNK / chunk_size;
   int64_t n_parts = (c.n_chunks + c.chunks_a_part - 1) / c.chunks_a_part;
-  laci_pool_for(pool, n_parts, 1, compare_parts, &c);
+  laci_pool_for(pool, n_parts, 1, compare_chunks, &c);
   for (int64_t number = 0; number < n_parts; number++)
     merge_differences(difference, &c.parts[number]);
 out:

@@ -39,14 +39,15 @@ static bool is_one_of(const laci_node *node, const char *const *types, size_t n)
   return false;
 }
 
-static const laci_shape *shape_of(const domain_walk *w, const laci_node *node, int port) {
+static const laci_shape *shape_of_input(const domain_walk *w, const laci_node *node, int port) {
   bool there = port < node->n_inputs && node->inputs[port] >= 0;
   return there ? &w->graph->values[node->inputs[port]].type.shape : NULL;
 }
 
 /* Returns the size of an axis of an operand, at least 1; 1 where it is not known. */
-static int64_t size_at(const domain_walk *w, const laci_node *node, int port, int64_t axis) {
-  const laci_shape *shape = shape_of(w, node, port);
+static int64_t size_of_input_axis(const domain_walk *w, const laci_node *node, int port,
+                                  int64_t axis) {
+  const laci_shape *shape = shape_of_input(w, node, port);
   if (!shape || shape->rank < 0) return 1;
   if (axis < 0) axis += shape->rank;
   if (axis < 0 || axis >= shape->rank) return 1;
@@ -55,11 +56,11 @@ static int64_t size_at(const domain_walk *w, const laci_node *node, int port, in
   return size > 0 ? size : 1;
 }
 
-static int64_t least_size(const domain_walk *w, const laci_node *node, int port) {
-  const laci_shape *shape = shape_of(w, node, port);
+static int64_t smallest_size_of_input(const domain_walk *w, const laci_node *node, int port) {
+  const laci_shape *shape = shape_of_input(w, node, port);
   int64_t least = 0;
   for (int axis = 0; shape && axis < shape->rank; axis++) {
-    int64_t size = size_at(w, node, port, axis);
+    int64_t size = size_of_input_axis(w, node, port, axis);
     if (least == 0 || size < least) least = size;
   }
   return least > 0 ? least : 1;
@@ -67,8 +68,8 @@ static int64_t least_size(const domain_walk *w, const laci_node *node, int port)
 
 /* ---- Constants ---- */
 
-static bool stored_span(const laci_graph *graph, const laci_stored *stored, double *low,
-                        double *high) {
+static bool find_stored_value_range(const laci_graph *graph, const laci_stored *stored, double *low,
+                                    double *high) {
   laci_acquired_bytes held;
   laci_buf *buf = NULL;
   laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
@@ -88,12 +89,13 @@ static bool stored_span(const laci_graph *graph, const laci_stored *stored, doub
 
 /* Finds the least and the largest element of a small constant, which a Cast or the like may follow.
  */
-static bool constant_span(const laci_graph *graph, int value, double *low, double *high) {
+static bool find_constant_value_range(const laci_graph *graph, int value, double *low,
+                                      double *high) {
   static const char *const same[] = {"Cast",      "CastLike", "Identity", "Reshape",
                                      "Unsqueeze", "Squeeze",  "Expand"};
   for (int depth = 0; value >= 0 && depth < MAX_WALK; depth++) {
     const laci_value *v = &graph->values[value];
-    if (v->stored >= 0) return stored_span(graph, &graph->stored[v->stored], low, high);
+    if (v->stored >= 0) return find_stored_value_range(graph, &graph->stored[v->stored], low, high);
     const laci_node *node = v->producer >= 0 ? &graph->nodes[v->producer] : NULL;
     if (!node || node->n_inputs < 1 || !is_one_of(node, same, sizeof same / sizeof *same))
       return false;
@@ -167,16 +169,17 @@ static laci_domain index_domain(const domain_walk *w, const laci_node *node, int
     if (lookups[i].port != port || strcmp(node->type, lookups[i].type) != 0) continue;
     int64_t axis = lookups[i].axis;
     if (lookups[i].attribute) axis = laci_node_int(node, lookups[i].attribute, axis);
-    return integer_domain(0, (double)size_at(w, node, lookups[i].data, axis));
+    return integer_domain(0, (double)size_of_input_axis(w, node, lookups[i].data, axis));
   }
   bool of_all = strcmp(node->type, "GatherND") == 0 || strcmp(node->type, "ScatterND") == 0;
-  if (of_all && port == 1) return integer_domain(0, (double)least_size(w, node, 0));
+  if (of_all && port == 1) return integer_domain(0, (double)smallest_size_of_input(w, node, 0));
   return free_domain;
 }
 
 static laci_domain class_label_domain(const domain_walk *w, const laci_node *node) {
   double low, high;
-  bool known = node->n_inputs > 1 && constant_span(w->graph, node->inputs[1], &low, &high);
+  bool known =
+      node->n_inputs > 1 && find_constant_value_range(w->graph, node->inputs[1], &low, &high);
   return integer_domain(0, known ? high : 2);
 }
 
@@ -184,7 +187,8 @@ static laci_domain class_label_domain(const domain_walk *w, const laci_node *nod
  * of the image, would give only zeros. */
 static laci_domain box_domain(const domain_walk *w, const laci_node *node) {
   double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
-  double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));
+  double size =
+      fmin((double)size_of_input_axis(w, node, 0, -1), (double)size_of_input_axis(w, node, 0, -2));
   return (laci_domain){.kind = LACI_DOMAIN_BOXES, .high = size / by};
 }
 
@@ -203,15 +207,18 @@ static laci_domain required_domain(const domain_walk *w, const laci_node *node, 
     return box_domain(w, node);
   if (strcmp(node->type, "OneHot") == 0 && port == 0) return class_label_domain(w, node);
   if (strcmp(node->type, "TopK") == 0 && port == 1)
-    return integer_domain(1, (double)size_at(w, node, 0, laci_node_int(node, "axis", -1)) + 1);
+    return integer_domain(
+        1, (double)size_of_input_axis(w, node, 0, laci_node_int(node, "axis", -1)) + 1);
   if (strcmp(node->type, "ReverseSequence") == 0 && port == 1)
-    return integer_domain(1, (double)size_at(w, node, 0, laci_node_int(node, "time_axis", 0)) + 1);
+    return integer_domain(
+        1, (double)size_of_input_axis(w, node, 0, laci_node_int(node, "time_axis", 0)) + 1);
   if (is_one_of(node, sequences, sizeof sequences / sizeof *sequences) && port == 4)
     return integer_domain(
-        1, (double)size_at(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
+        1, (double)size_of_input_axis(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
   if (strcmp(node->type, "RotaryEmbedding") == 0) {
     bool ours = node->domain[0] != 0; /* in com.microsoft, positions are the second input */
-    if (port == (ours ? 1 : 3)) return integer_domain(0, (double)size_at(w, node, ours ? 2 : 1, 0));
+    if (port == (ours ? 1 : 3))
+      return integer_domain(0, (double)size_of_input_axis(w, node, ours ? 2 : 1, 0));
   }
   return free_domain;
 }
@@ -234,7 +241,7 @@ static const struct {
     {"SpaceToDepth", 0}, {"ReduceMax", 0}, {"ReduceMin", 0},      {"Mod", 0},
 };
 
-static bool passes_elements(const laci_node *node, int port) {
+static bool is_copying_elements_of_port(const laci_node *node, int port) {
   for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
     bool here = passes[i].port == port || passes[i].port == ANY;
     if (here && strcmp(node->type, passes[i].type) == 0) return true;
@@ -261,7 +268,7 @@ static laci_domain domain_before_constant(const laci_node *node, int port, const
 
 /* Returns the domain of each of two operands that are added or multiplied, such that the result is
  * in `out`. */
-static laci_domain operand_domain(const laci_node *node, const laci_domain *out) {
+static laci_domain domain_of_either_operand(const laci_node *node, const laci_domain *out) {
   if (out->low > 0) return *out;
   if (strcmp(node->type, "Add") == 0) return integer_domain(0, floor((out->high + 1) / 2));
   if (strcmp(node->type, "Mul") == 0) return integer_domain(0, floor(sqrt(out->high - 1)) + 1);
@@ -274,20 +281,20 @@ static laci_domain domain_before_arithmetic(const domain_walk *w, const laci_nod
   if (out->kind != LACI_DOMAIN_WHOLE) return free_domain;
   if (strcmp(node->type, "Neg") == 0) return integer_domain(1 - out->high, 1 - out->low);
   if (node->n_inputs != 2) return free_domain;
-  if (constant_span(w->graph, node->inputs[1 - port], &low, &high))
+  if (find_constant_value_range(w->graph, node->inputs[1 - port], &low, &high))
     return domain_before_constant(node, port, out, low, high);
-  return operand_domain(node, out);
+  return domain_of_either_operand(node, out);
 }
 
 /* Returns the domain of operands whose elements are passed on. Parts of a concatenated shape are
  * sizes. */
-static laci_domain domain_before_passing(const laci_node *node, const laci_domain *out) {
+static laci_domain domain_before_copying_operator(const laci_node *node, const laci_domain *out) {
   bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_WHOLE;
   return joins ? integer_domain(1, 2) : *out;
 }
 
 /* Intersects *to with `by`; if they exclude each other, *to stays unchanged. */
-static void intersect(laci_domain *to, const laci_domain *by) {
+static void intersect_domain(laci_domain *to, const laci_domain *by) {
   if (by->kind == LACI_DOMAIN_FREE) return;
   if (to->kind != LACI_DOMAIN_WHOLE || by->kind != LACI_DOMAIN_WHOLE) {
     if (to->kind == LACI_DOMAIN_FREE) *to = *by;
@@ -297,25 +304,26 @@ static void intersect(laci_domain *to, const laci_domain *by) {
   if (low < high) *to = integer_domain(low, high);
 }
 
-static laci_domain domain_of(const domain_walk *w, int value, int depth);
+static laci_domain find_domain_by_readers(const domain_walk *w, int value, int depth);
 
-static laci_domain domain_before(const domain_walk *w, const laci_node *node, int port, int depth) {
+static laci_domain find_domain_of_input(const domain_walk *w, const laci_node *node, int port,
+                                        int depth) {
   laci_domain found = required_domain(w, node, port);
   static const char *const arithmetic[] = {"Add", "Sub", "Mul", "Div", "Neg"};
-  bool passed = passes_elements(node, port);
+  bool passed = is_copying_elements_of_port(node, port);
   bool reckons = is_one_of(node, arithmetic, sizeof arithmetic / sizeof *arithmetic);
   for (int o = 0; depth < MAX_WALK && (passed || reckons) && o < node->n_outputs; o++) {
     if (node->outputs[o] < 0) continue;
-    laci_domain out = domain_of(w, node->outputs[o], depth + 1);
+    laci_domain out = find_domain_by_readers(w, node->outputs[o], depth + 1);
     if (out.kind == LACI_DOMAIN_FREE) continue;
-    out =
-        passed ? domain_before_passing(node, &out) : domain_before_arithmetic(w, node, port, &out);
-    intersect(&found, &out);
+    out = passed ? domain_before_copying_operator(node, &out)
+                 : domain_before_arithmetic(w, node, port, &out);
+    intersect_domain(&found, &out);
   }
   return found;
 }
 
-static laci_domain domain_of(const domain_walk *w, int value, int depth) {
+static laci_domain find_domain_by_readers(const domain_walk *w, int value, int depth) {
   const laci_value *v = &w->graph->values[value];
   laci_domain found = free_domain;
   for (int i = 0; i<v->n_readers && * w->visits> 0; i++) {
@@ -323,39 +331,40 @@ static laci_domain domain_of(const domain_walk *w, int value, int depth) {
     --*w->visits;
     for (int port = 0; port < reader->n_inputs; port++) {
       if (reader->inputs[port] != value) continue;
-      laci_domain asks = domain_before(w, reader, port, depth);
-      intersect(&found, &asks);
+      laci_domain asks = find_domain_of_input(w, reader, port, depth);
+      intersect_domain(&found, &asks);
     }
   }
   return found;
 }
 
-laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *size_of_symbol) {
+laci_domain laci_domain_of_value(const laci_graph *graph, int value,
+                                 const int64_t *size_of_symbol) {
   int visits = MAX_VISITS;
   const domain_walk w = {.graph = graph, .sizes = size_of_symbol, .visits = &visits};
-  return domain_of(&w, value, 0);
+  return find_domain_by_readers(&w, value, 0);
 }
 
 /* ---- Shapes ---- */
 
 /* Returns the number of columns that a product with a stored weight requires of its first operand,
  * `value`; 0: there is no such product. */
-static int64_t columns_wanted(const domain_walk *w, int value) {
+static int64_t columns_required_by_weight(const domain_walk *w, int value) {
   const laci_value *v = &w->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &w->graph->nodes[v->readers[i]];
     bool gemm = strcmp(reader->type, "Gemm") == 0;
     if ((!gemm && strcmp(reader->type, "MatMul") != 0) || reader->inputs[0] != value) continue;
-    const laci_shape *weight = shape_of(w, reader, 1);
+    const laci_shape *weight = shape_of_input(w, reader, 1);
     if (!weight || weight->rank < 2) continue;
     bool transposed = gemm && laci_node_int(reader, "transB", 0);
-    return size_at(w, reader, 1, transposed ? -1 : -2);
+    return size_of_input_axis(w, reader, 1, transposed ? -1 : -2);
   }
   return 0;
 }
 
-static int64_t declared_size(const domain_walk *w, const laci_shape *shape, int64_t axis,
-                             int64_t n) {
+static int64_t known_size_of_axis(const domain_walk *w, const laci_shape *shape, int64_t axis,
+                                  int64_t n) {
   if (shape->rank != n || axis >= n) return 0;
   int64_t size = shape->dims[axis];
   if (size < 0 && w->sizes && -size <= w->graph->n_symbols) size = w->sizes[-size];
@@ -369,15 +378,15 @@ void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
   const domain_walk w = {.graph = graph, .sizes = draw->size_of_symbol};
   const laci_node *node = domain->reader;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
-  const laci_shape *in = shape_of(&w, node, 0);
+  const laci_shape *in = shape_of_input(&w, node, 0);
   const int64_t rank = in && in->rank > 0 ? in->rank : 1, n = buf->count;
   const bool first = draw->kind % 2 == 1; /* in every other draw, the first axis gets the remaining
                                              elements */
-  int64_t columns = first ? 0 : columns_wanted(&w, node->outputs[0]);
+  int64_t columns = first ? 0 : columns_required_by_weight(&w, node->outputs[0]);
   int64_t rest = first || columns > 0 ? 0 : n <= rank ? n - 1 : rank - 1;
-  while (rest > 0 && declared_size(&w, out, rest, n)) rest--;
+  while (rest > 0 && known_size_of_axis(&w, out, rest, n)) rest--;
   for (int64_t e = 0; e < n; e++) {
-    int64_t size = declared_size(&w, out, e, n);
+    int64_t size = known_size_of_axis(&w, out, e, n);
     if (!size && e == n - 1 && columns > 0 && n > 1) size = columns;
     if (!size) size = e == rest ? -1 : e < rest && !laci_node_int(node, "allowzero", 0) ? 0 : 1;
     if (buf->f) buf->f[e] = (double)size;

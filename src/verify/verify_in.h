@@ -34,12 +34,12 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
 /** Infers the types of all values, [n_values], with these sizes; the caller frees *types.
  * LAC_BAD_SHAPE: the network does not accept the sizes; LAC_UNSUPPORTED: an input has an unknown
  * size without a symbol. */
-LAC_MUST_CHECK lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes,
-                                            laci_type **types);
+LAC_MUST_CHECK lac_status laci_verify_infer_types(const laci_graph *graph, const int64_t *sizes,
+                                                  laci_type **types);
 
 /** Replaces the symbols of a shape by their sizes; false where a symbol has no size. */
-bool laci_shape_with_sizes(const laci_graph *graph, const laci_shape *shape,
-                           const int64_t *size_of_symbol, laci_shape *real);
+bool laci_shape_replace_symbols(const laci_graph *graph, const laci_shape *shape,
+                                const int64_t *size_of_symbol, laci_shape *real);
 
 /** Kinds of draws, tried one by one until the outputs are meaningful: a detector may find nothing
  * in usual numbers, a logarithm has no value below 0. */
@@ -77,7 +77,7 @@ typedef struct laci_domain {
   const laci_node *reader;
 } laci_domain;
 
-laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *size_of_symbol);
+laci_domain laci_domain_of_value(const laci_graph *graph, int value, const int64_t *size_of_symbol);
 /** Fills buf with a shape that domain->reader accepts. */
 void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
                              const laci_draw *draw, laci_buf *buf);
@@ -103,9 +103,9 @@ LAC_MUST_CHECK lac_status laci_parameters_create(const laci_graph *graph, uint64
 void laci_parameters_destroy(laci_parameters *parameters);
 /** Loads a stored tensor, as it is or (anew) drawn with the same mean and deviation; reordered if
  * orders is not NULL. The caller frees *buf. */
-LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew,
-                                               const laci_value_orders *orders, laci_buf **buf,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_parameters_load_tensor(laci_parameters *parameters, int stored,
+                                                      bool anew, const laci_value_orders *orders,
+                                                      laci_buf **buf, lac_error *err);
 
 /* ---- Products on the fast engine ---- */
 
@@ -113,7 +113,7 @@ enum { LACI_WHOLE = 7, LACI_WHOLE_SUMMAND = 127 };
 
 /** Returns a pseudorandom integer from -most to most, uniformly distributed, that depends on key
  * and content alone. */
-static inline int laci_drawn_integer(uint64_t key, uint64_t content, int most) {
+static inline int laci_random_integer(uint64_t key, uint64_t content, int most) {
   uint64_t x = (content + 1) * 0x9E3779B97F4A7C15u ^ key;
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
@@ -122,7 +122,7 @@ static inline int laci_drawn_integer(uint64_t key, uint64_t content, int most) {
 
 /** Returns a pseudorandom integer from -LACI_WHOLE to LACI_WHOLE for a place in a tensor. It uses
  * 32-bit arithmetic, as it is computed for every weight. */
-static inline float laci_drawn_integer_at(uint32_t key, int64_t place) {
+static inline float laci_random_integer_at(uint32_t key, int64_t place) {
   uint32_t x = ((uint32_t)place + (uint32_t)(place >> 32) * 0x9E3779B9u) ^ key;
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
@@ -156,15 +156,16 @@ LAC_MUST_CHECK lac_status laci_parameters_read_floats(const laci_products_option
                                                       lac_error *err);
 /** Returns the slab's address in the file if it can be read in place; NULL: it is not float32, not
  * aligned, or reordered. */
-const float *laci_parameters_view(const laci_products_options *options, int stored,
-                                  const laci_slab *slab);
+const float *laci_parameters_view_floats(const laci_products_options *options, int stored,
+                                         const laci_slab *slab);
 
 /** Does the fast engine compute products for a network with these sizes? */
-bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, const int64_t *sizes);
+bool laci_verify_uses_fast_engine(const laci_graph *graph, laci_verify_engine engine,
+                                  const int64_t *sizes);
 
 /** Returns the number of multiplications of the graph's products in one run; products of unknown
  * shape are not counted. */
-int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbol);
+int64_t laci_products_count_multiplications(const laci_graph *graph, const int64_t *size_of_symbol);
 
 /** A copy of a graph, for one run of the plain engine, in which the fast engine evaluates the
  * larger products; those that it declines are evaluated plainly. It borrows all that the options
@@ -192,10 +193,11 @@ typedef struct laci_difference {
 
 /** Compares two values of the same shape and class, without copies. Fails LAC_NO_MEMORY,
  * LAC_INTERNAL (orders do not fit). */
-LAC_MUST_CHECK lac_status laci_compare_values(const laci_buf *wanted,
-                                              const laci_value_orders *orders, const laci_buf *got,
-                                              laci_pool *pool, laci_difference *difference,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_compare_reordered_values(const laci_buf *wanted,
+                                                        const laci_value_orders *orders,
+                                                        const laci_buf *got, laci_pool *pool,
+                                                        laci_difference *difference,
+                                                        lac_error *err);
 
 /** Makes a reordered copy of `in`; the caller frees *out. */
 LAC_MUST_CHECK lac_status laci_buf_reorder(const laci_buf *in, const laci_value_orders *orders,

@@ -41,7 +41,7 @@ enum {
 };
 
 /* Returns the length of the longest one-dimensional window, dilation included; 0: there is none. */
-static int64_t longest_window(const laci_graph *graph) {
+static int64_t find_longest_window(const laci_graph *graph) {
   int64_t longest = 0;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -59,7 +59,7 @@ static int64_t longest_window(const laci_graph *graph) {
 
 /* Returns the product of the strides of all one-dimensional convolutions: how many samples of audio
  * become one, if they are in series. */
-static int64_t product_of_strides(const laci_graph *graph) {
+static int64_t multiply_strides(const laci_graph *graph) {
   int64_t product = 1;
   for (int n = 0; n < graph->n_nodes && product < LONGEST; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -74,15 +74,15 @@ static int64_t product_of_strides(const laci_graph *graph) {
 /* Returns the length of inputs that are no images in attempt `at`. Only audio is longer than 512:
  * in other networks, products of two lengths would be far too large. */
 static int64_t length_at_attempt(const laci_graph *graph, int at) {
-  const int64_t most = 64 * product_of_strides(graph);
+  const int64_t most = 64 * multiply_strides(graph);
   if (at >= FIRST_WINDOW + N_WINDOWS && other_sizes[at] > 512 && other_sizes[at] > most)
     return other_sizes[0];
   if (at < FIRST_WINDOW || at >= FIRST_WINDOW + N_WINDOWS) return other_sizes[at];
-  int64_t window = longest_window(graph);
+  int64_t window = find_longest_window(graph);
   return window > 1 ? window * window_times[at - FIRST_WINDOW] : other_sizes[0];
 }
 
-static bool is_large(const laci_graph *graph) {
+static bool is_large_network(const laci_graph *graph) {
   int64_t total = 0;
   for (int s = 0; s < graph->n_stored && total <= LARGE_NETWORK; s++) {
     int64_t count = laci_shape_count(&graph->stored[s].shape);
@@ -97,7 +97,8 @@ enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
  * kind counts: first axes are batches, later axes others or those of images. Kinds from inputs are
  * not changed. states: the middle one of three axes is a batch, too: [layers, batch, channels].
  * Returns whether there is such an axis. */
-static bool note_symbol_kinds(const laci_graph *graph, int value, bool states, int64_t *kinds) {
+static bool set_symbol_kinds_of_shape(const laci_graph *graph, int value, bool states,
+                                      int64_t *kinds) {
   const laci_shape *shape = &graph->values[value].type.shape;
   bool found = false;
   for (int axis = 0; axis < shape->rank; axis++) {
@@ -120,13 +121,14 @@ static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kin
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
   for (int i = 0; i < graph->n_inputs; i++) {
-    found |= note_symbol_kinds(graph, graph->inputs[i], states, kinds);
+    found |= set_symbol_kinds_of_shape(graph, graph->inputs[i], states, kinds);
   }
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] += kinds[s] == NONE ? 0 : OF_INPUT;
   for (int at = 0; at < graph->n_nodes; at++) {
     const laci_node *node = &graph->nodes[at];
     for (int o = 0; !node->op && o < node->n_outputs; o++) {
-      if (node->outputs[o] >= 0) (void)note_symbol_kinds(graph, node->outputs[o], false, kinds);
+      if (node->outputs[o] >= 0)
+        (void)set_symbol_kinds_of_shape(graph, node->outputs[o], false, kinds);
     }
   }
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] %= OF_INPUT;
@@ -134,7 +136,7 @@ static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kin
 }
 
 bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
-  bool batches = false, others = false, large = is_large(graph);
+  bool batches = false, others = false, large = is_large_network(graph);
   bool has_states = find_symbol_kinds(graph, false, size_of_symbol);
   int n_batches = 1;
   for (int s = 1; s <= graph->n_symbols; s++) {
@@ -160,8 +162,8 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
   return true;
 }
 
-bool laci_shape_with_sizes(const laci_graph *graph, const laci_shape *shape,
-                           const int64_t *size_of_symbol, laci_shape *real) {
+bool laci_shape_replace_symbols(const laci_graph *graph, const laci_shape *shape,
+                                const int64_t *size_of_symbol, laci_shape *real) {
   *real = *shape;
   for (int axis = 0; axis < shape->rank; axis++) {
     int64_t symbol = -shape->dims[axis];
@@ -201,12 +203,12 @@ static void fill_range(int64_t begin, int64_t end, void *context) {
   fill_elements(context, begin, begin, end - begin);
 }
 
-static void fill_runs(int64_t begin, int64_t end, void *context) {
+static void fill_reordered_runs(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   int64_t sources[256], run = f->walk->run;
   while (begin < end) {
     int64_t n = end - begin < 256 ? end - begin : 256;
-    laci_order_walk_sources(f->walk, begin, n, sources);
+    laci_order_walk_list_sources(f->walk, begin, n, sources);
     for (int64_t i = 0; i < n; i++) fill_elements(f, sources[i], (begin + i) * run, run);
     begin += n;
   }
@@ -224,7 +226,7 @@ void laci_draw_uniform(laci_buf *buf, const laci_draw *draw, double low, double 
     laci_pool_for(draw->pool, buf->count, AT_ONCE, fill_range, &f);
   } else {
     laci_pool_for(draw->pool, walk->n_runs, walk->run < AT_ONCE ? AT_ONCE / walk->run : 1,
-                  fill_runs, &f);
+                  fill_reordered_runs, &f);
   }
 }
 
@@ -240,7 +242,7 @@ static const struct {
 };
 
 /* Fills buf with 0, 1, ..: as many axes as there are elements. */
-static void fill_ascending(laci_buf *buf) {
+static void fill_with_axis_numbers(laci_buf *buf) {
   for (int64_t e = 0; e < buf->count; e++) {
     if (buf->f) buf->f[e] = (double)e;
     else buf->i[e] = e;
@@ -294,12 +296,12 @@ lac_status laci_draw_value(const laci_graph *graph, int value, const laci_shape 
   lac_dtype dtype = graph->values[value].type.dtype;
   lac_status st = laci_buf_create(dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : dtype, shape, buf, err);
   if (st) return st;
-  laci_domain domain = laci_domain_of(graph, value, draw->size_of_symbol);
+  laci_domain domain = laci_domain_of_value(graph, value, draw->size_of_symbol);
   bool no_boxes = domain.kind == LACI_DOMAIN_BOXES && !(*buf)->f;
   if (dtype == LAC_DTYPE_BOOL || no_boxes) domain.kind = LACI_DOMAIN_FREE;
   switch (domain.kind) {
     case LACI_DOMAIN_WHOLE: draw_integers(*buf, draw, &domain); break;
-    case LACI_DOMAIN_AXES: fill_ascending(*buf); break;
+    case LACI_DOMAIN_AXES: fill_with_axis_numbers(*buf); break;
     case LACI_DOMAIN_BOXES: draw_boxes(*buf, draw, &domain); break;
     case LACI_DOMAIN_SHAPE: laci_draw_shape_content(graph, &domain, draw, *buf); break;
     default: draw_unconstrained(*buf, draw); break;

@@ -56,7 +56,7 @@ void laci_parameters_destroy(laci_parameters *parameters) {
 }
 
 /* Does a shape depend on the value: a Resize's scales, floats that are cast to integers? */
-static bool decides_shapes(const laci_graph *graph, int value, int depth) {
+static bool is_shape_deciding(const laci_graph *graph, int value, int depth) {
   const laci_value *v = &graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &graph->nodes[v->readers[i]];
@@ -69,13 +69,13 @@ static bool decides_shapes(const laci_graph *graph, int value, int depth) {
       int64_t count = laci_shape_count(&type->shape);
       if (count < 0 || count > SMALL) continue;
       if (laci_dtype_is_integer(type->dtype)) return true;
-      if (depth < MAX_WALK && decides_shapes(graph, out, depth + 1)) return true;
+      if (depth < MAX_WALK && is_shape_deciding(graph, out, depth + 1)) return true;
     }
   }
   return false;
 }
 
-static bool is_quantized(const laci_graph *graph, int value) {
+static bool is_quantized_weight(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &graph->nodes[v->readers[i]];
@@ -85,7 +85,7 @@ static bool is_quantized(const laci_graph *graph, int value) {
   return v->n_readers > 0;
 }
 
-static rule choose_rule_of_floats(const laci_buf *buf) {
+static rule choose_draw_rule_of_floats(const laci_buf *buf) {
   double sum = 0, squares = 0, largest = 0;
   bool positive = true;
   for (int64_t e = 0; e < buf->count; e++) {
@@ -108,7 +108,7 @@ static rule choose_rule_of_floats(const laci_buf *buf) {
   return (rule){.kind = EVENLY, .low = mean - half, .high = mean + half};
 }
 
-static rule choose_rule_of_integers(const laci_buf *buf) {
+static rule choose_draw_rule_of_integers(const laci_buf *buf) {
   int64_t low = buf->i[0], high = buf->i[0];
   for (int64_t e = 1; e < buf->count; e++) {
     if (buf->i[e] < low) low = buf->i[e];
@@ -117,13 +117,14 @@ static rule choose_rule_of_integers(const laci_buf *buf) {
   return (rule){.kind = EVENLY, .low = (double)low, .high = (double)high + 1};
 }
 
-static rule choose_rule(const laci_graph *graph, int stored, const laci_buf *buf) {
+static rule choose_draw_rule(const laci_graph *graph, int stored, const laci_buf *buf) {
   int value = graph->stored[stored].value;
-  if (buf->count < 2 || (buf->count <= SMALL && decides_shapes(graph, value, 0)))
+  if (buf->count < 2 || (buf->count <= SMALL && is_shape_deciding(graph, value, 0)))
     return (rule){.kind = KEEP};
-  if (buf->f) return choose_rule_of_floats(buf);
+  if (buf->f) return choose_draw_rule_of_floats(buf);
   bool bytes = buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
-  return bytes && is_quantized(graph, value) ? choose_rule_of_integers(buf) : (rule){.kind = KEEP};
+  return bytes && is_quantized_weight(graph, value) ? choose_draw_rule_of_integers(buf)
+                                                    : (rule){.kind = KEEP};
 }
 
 static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,
@@ -163,8 +164,9 @@ static lac_status draw_parameter(const laci_parameters *parameters, int stored,
   return st;
 }
 
-lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew,
-                                const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
+lac_status laci_parameters_load_tensor(laci_parameters *parameters, int stored, bool anew,
+                                       const laci_value_orders *orders, laci_buf **buf,
+                                       lac_error *err) {
   const laci_stored *from = &parameters->graph->stored[stored];
   rule *how = &parameters->rules[stored];
   *buf = NULL;
@@ -173,7 +175,7 @@ lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool an
     laci_buf *real = NULL;
     lac_status st = read_stored(parameters->graph, from, NULL, &real, err);
     if (st) return st;
-    *how = choose_rule(parameters->graph, stored, real);
+    *how = choose_draw_rule(parameters->graph, stored, real);
     laci_buf_destroy(real);
   }
   return anew && how->kind == EVENLY ? draw_parameter(parameters, stored, orders, buf, err)
@@ -193,38 +195,39 @@ typedef struct reading {
 
 /* Computes the integers of n places: first, first + 1, ..., or, unless NULL, sources[0],
  * sources[1], ... */
-static inline LACI_WIDE_BODY void draw_integers_body(uint32_t key, int64_t first,
-                                                     const int64_t *sources, int64_t n,
-                                                     float *out) {
+static inline LACI_WIDE_BODY void compute_random_integers_body(uint32_t key, int64_t first,
+                                                               const int64_t *sources, int64_t n,
+                                                               float *out) {
   if (sources) {
-    for (int64_t i = 0; i < n; i++) out[i] = laci_drawn_integer_at(key, sources[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = laci_random_integer_at(key, sources[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) out[i] = laci_drawn_integer_at(key, first + i);
+    for (int64_t i = 0; i < n; i++) out[i] = laci_random_integer_at(key, first + i);
   }
 }
 
-static void draw_integers_any(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
-                              float *out) {
-  draw_integers_body(key, first, sources, n, out);
+static void compute_random_integers_any(uint32_t key, int64_t first, const int64_t *sources,
+                                        int64_t n, float *out) {
+  compute_random_integers_body(key, first, sources, n, out);
 }
 
-LACI_WIDE static void draw_integers_wide(uint32_t key, int64_t first, const int64_t *sources,
-                                         int64_t n, float *out) {
-  draw_integers_body(key, first, sources, n, out);
+LACI_WIDE static void compute_random_integers_avx2(uint32_t key, int64_t first,
+                                                   const int64_t *sources, int64_t n, float *out) {
+  compute_random_integers_body(key, first, sources, n, out);
 }
 
-static void draw_integers(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
-                          float *out) {
-  if (laci_cpu_level_in_force() >= LACI_WIDE_LEVEL) draw_integers_wide(key, first, sources, n, out);
-  else draw_integers_any(key, first, sources, n, out);
+static void compute_random_integers(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
+                                    float *out) {
+  if (laci_cpu_level_in_force() >= LACI_WIDE_LEVEL)
+    compute_random_integers_avx2(key, first, sources, n, out);
+  else compute_random_integers_any(key, first, sources, n, out);
 }
 
 /* Reads n consecutive elements of the file. */
-static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
+static void read_consecutive_elements(const reading *r, int64_t source, int64_t n, float *out) {
   enum { PART = 256 };
   double part[PART];
   if (r->whole) {
-    draw_integers(r->key, source, NULL, n, out);
+    compute_random_integers(r->key, source, NULL, n, out);
     return;
   }
   if (r->from->dtype == LAC_DTYPE_F32) {
@@ -233,21 +236,22 @@ static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
   }
   for (int64_t at = 0; at < n; at += PART) {
     int64_t now = n - at < PART ? n - at : PART;
-    laci_read_f(r->from->dtype, r->slab->bytes, source + at, now, part);
+    laci_read_f64(r->from->dtype, r->slab->bytes, source + at, now, part);
     for (int64_t i = 0; i < now; i++) out[at + i] = (float)part[i];
   }
 }
 
 /* Reads n elements from the places sources[]. */
-static void read_scattered(const reading *r, const int64_t *sources, int64_t n, float *out) {
+static void read_elements_at_places(const reading *r, const int64_t *sources, int64_t n,
+                                    float *out) {
   if (r->whole) {
-    draw_integers(r->key, 0, sources, n, out);
+    compute_random_integers(r->key, 0, sources, n, out);
   } else if (r->from->dtype == LAC_DTYPE_F32) {
     for (int64_t i = 0; i < n; i++) {
       memcpy(&out[i], r->slab->bytes + (size_t)sources[i] * sizeof *out, sizeof *out);
     }
   } else {
-    for (int64_t i = 0; i < n; i++) read_run(r, sources[i], 1, &out[i]);
+    for (int64_t i = 0; i < n; i++) read_consecutive_elements(r, sources[i], 1, &out[i]);
   }
 }
 
@@ -261,15 +265,15 @@ static void read_range(int64_t begin, int64_t end, void *context) {
     int64_t element = r->slab->first + begin, first = element / run, within = element % run;
     int64_t last = (r->slab->first + end - 1) / run, n = last - first + 1;
     if (n > SOURCES) n = SOURCES;
-    laci_order_walk_sources(r->walk, first, n, sources);
+    laci_order_walk_list_sources(r->walk, first, n, sources);
     if (run == 1) {
-      read_scattered(r, sources, n, r->out + begin);
+      read_elements_at_places(r, sources, n, r->out + begin);
       begin += n;
       continue;
     }
     for (int64_t i = 0; i < n; i++) {
       int64_t now = run - within < end - begin ? run - within : end - begin;
-      read_run(r, sources[i] + within, now, r->out + begin);
+      read_consecutive_elements(r, sources[i] + within, now, r->out + begin);
       begin += now;
       within = 0;
     }
@@ -295,8 +299,8 @@ lac_status laci_parameters_read_floats(const laci_products_options *options, int
   return st;
 }
 
-const float *laci_parameters_view(const laci_products_options *options, int stored,
-                                  const laci_slab *slab) {
+const float *laci_parameters_view_floats(const laci_products_options *options, int stored,
+                                         const laci_slab *slab) {
   const laci_stored *from = &options->graph->stored[stored];
   bool aligned = (uintptr_t)slab->bytes % sizeof(float) == 0;
   if (from->dtype != LAC_DTYPE_F32 || !aligned || options->integers) return NULL;

@@ -12,7 +12,8 @@
 #include "verify/verify.h"
 #include "verify/verify_in.h"
 
-lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci_type **types) {
+lac_status laci_verify_infer_types(const laci_graph *graph, const int64_t *sizes,
+                                   laci_type **types) {
   size_t n = (size_t)graph->n_inputs;
   laci_input_shape *inputs = laci_alloc(n, sizeof *inputs);
   lac_status st = inputs ? LAC_OK : LAC_NO_MEMORY;
@@ -20,7 +21,7 @@ lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci
   for (size_t at = 0; at < n && !st; at++) {
     const laci_value *value = &graph->values[graph->inputs[at]];
     inputs[at].name = value->name;
-    if (!laci_shape_with_sizes(graph, &value->type.shape, sizes, &inputs[at].shape))
+    if (!laci_shape_replace_symbols(graph, &value->type.shape, sizes, &inputs[at].shape))
       st = LAC_UNSUPPORTED;
   }
   if (!st) st = laci_graph_infer_types(graph, inputs, (int)n, types, NULL);
@@ -37,13 +38,14 @@ static lac_status find_accepted_types(const laci_graph *graph, int64_t *symbol_s
   *types = NULL;
   for (int attempt = 0;
        st == LAC_BAD_SHAPE && laci_choose_symbol_sizes(graph, attempt, symbol_sizes); attempt++) {
-    st = laci_verify_types(graph, symbol_sizes, types);
+    st = laci_verify_infer_types(graph, symbol_sizes, types);
   }
   if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan of the verification");
   return LAC_OK;
 }
 
-lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes, lac_error *err) {
+lac_status laci_verify_find_input_shapes(const laci_graph *graph, laci_shape *shapes,
+                                         lac_error *err) {
   laci_type *types = NULL;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   lac_status st = sizes ? find_accepted_types(graph, sizes, &types, err)
@@ -57,8 +59,8 @@ lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes, lac_e
 
 /* Returns the bytes of the largest product's operands as float32: in the verification's buffers,
  * and again in the layouts of the single-node network that computes it. */
-static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
-                              const laci_products *products) {
+static uint64_t find_largest_product_bytes(const laci_graph *graph, const laci_type *types,
+                                           const laci_products *products) {
   uint64_t most = 0;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -71,7 +73,7 @@ static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
       int stored = graph->values[node->inputs[1]].stored;
       bool slabs = at == 1 && stored >= 0 && laci_products_is_streamed(products, stored);
       if (slabs && count > LACI_SLAB) count = LACI_SLAB;
-      bytes += laci_bytes_of(count, 2 * sizeof(float));
+      bytes += laci_count_bytes_saturated(count, 2 * sizeof(float));
     }
     if (bytes > most) most = bytes;
   }
@@ -86,7 +88,7 @@ static lac_status add_memory_of_runs(const laci_graph *graph, const laci_verify_
   lac_status st = skipped ? LAC_OK : laci_fail_memory(err, "the plan of the verification");
   laci_products_options how = {
       .graph = graph, .size_of_symbol = sizes, .all = options->engine == LACI_VERIFY_CPU};
-  bool fast = laci_verify_is_fast(graph, options->engine, sizes);
+  bool fast = laci_verify_uses_fast_engine(graph, options->engine, sizes);
   if (!st && fast) st = laci_products_create(graph, &how, &products, err);
   for (int s = 0; products && s < graph->n_stored; s++) {
     skipped[s] = laci_products_is_streamed(products, s);
@@ -97,7 +99,8 @@ static lac_status add_memory_of_runs(const laci_graph *graph, const laci_verify_
     laci_budget_add(budget, one.largest, "%s", one.name);
     laci_budget_add_unnamed(budget, one.needed - one.largest);
     laci_budget_add_unnamed(budget, one.needed); /* the other run */
-    if (products) laci_budget_add_unnamed(budget, product_bytes(graph, types, products));
+    if (products)
+      laci_budget_add_unnamed(budget, find_largest_product_bytes(graph, types, products));
   }
   laci_products_destroy(products);
   laci_free(skipped);

@@ -52,50 +52,53 @@ struct laci_products {
 
 /* ---- Choosing the nodes ---- */
 
-static bool is_type(const laci_node *node, const char *type) {
+static bool has_operator_type(const laci_node *node, const char *type) {
   return strcmp(node->type, type) == 0;
 }
 
 /* Returns the number of terms of one sum; 0 where the shape is not known. */
-static int64_t terms_of(const laci_node *node, const laci_shape *a, const laci_shape *b) {
+static int64_t count_terms_of_sum(const laci_node *node, const laci_shape *a, const laci_shape *b) {
   if (a->rank < 1 || b->rank < 1) return 0;
-  if (is_type(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
-  if (is_type(node, "Gemm"))
+  if (has_operator_type(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
+  if (has_operator_type(node, "Gemm"))
     return a->rank == 2 ? a->dims[laci_node_int(node, "transA", 0) == 0] : 0;
   return a->dims[a->rank - 1];
 }
 
-static bool is_product(const laci_node *node) {
-  bool kind = is_type(node, "Conv") || is_type(node, "Gemm") || is_type(node, "MatMul");
+static bool is_supported_product(const laci_node *node) {
+  bool kind = has_operator_type(node, "Conv") || has_operator_type(node, "Gemm") ||
+              has_operator_type(node, "MatMul");
   if (!kind || !node->op || node->op->domain || !node->op->eval) return false;
   if (node->n_inputs < 2 || node->n_outputs != 1 || node->outputs[0] < 0) return false;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
   bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
-  return !(is_type(node, "Gemm") &&
+  return !(has_operator_type(node, "Gemm") &&
            scaled); /* the addition of the bias after the product is computed in this file */
 }
 
 /* Returns the multiplications of a node; 0: the fast engine cannot compute it, or sizes are
  * unknown. */
-static int64_t cost_of(const laci_graph *graph, const laci_node *node, const int64_t *sizes) {
-  if (!is_product(node)) return 0;
+static int64_t count_multiplications(const laci_graph *graph, const laci_node *node,
+                                     const int64_t *sizes) {
+  if (!is_supported_product(node)) return 0;
   laci_shape a, b, y;
   const laci_value *values = graph->values;
-  if (!laci_shape_with_sizes(graph, &values[node->inputs[0]].type.shape, sizes, &a) ||
-      !laci_shape_with_sizes(graph, &values[node->inputs[1]].type.shape, sizes, &b) ||
-      !laci_shape_with_sizes(graph, &values[node->outputs[0]].type.shape, sizes, &y)) {
+  if (!laci_shape_replace_symbols(graph, &values[node->inputs[0]].type.shape, sizes, &a) ||
+      !laci_shape_replace_symbols(graph, &values[node->inputs[1]].type.shape, sizes, &b) ||
+      !laci_shape_replace_symbols(graph, &values[node->outputs[0]].type.shape, sizes, &y)) {
     return 0;
   }
-  if (is_type(node, "MatMul") && (a.rank < 2 || b.rank < 2)) return 0;
-  int64_t terms = terms_of(node, &a, &b), cost = laci_shape_count(&y);
+  if (has_operator_type(node, "MatMul") && (a.rank < 2 || b.rank < 2)) return 0;
+  int64_t terms = count_terms_of_sum(node, &a, &b), cost = laci_shape_count(&y);
   if (terms <= 0 || terms > LONGEST || cost <= 0) return 0;
   return __builtin_mul_overflow(cost, terms, &cost) ? INT64_MAX : cost;
 }
 
-int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbol) {
+int64_t laci_products_count_multiplications(const laci_graph *graph,
+                                            const int64_t *size_of_symbol) {
   int64_t total = 0;
   for (int n = 0; n < graph->n_nodes; n++) {
-    int64_t cost = cost_of(graph, &graph->nodes[n], size_of_symbol);
+    int64_t cost = count_multiplications(graph, &graph->nodes[n], size_of_symbol);
     if (__builtin_add_overflow(total, cost, &total)) return INT64_MAX;
   }
   return total;
@@ -104,13 +107,14 @@ int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbo
 /* Multiplications that the plain engine computes in well under a second. */
 static const int64_t quick = 1500 * 1000 * 1000;
 
-bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, const int64_t *sizes) {
+bool laci_verify_uses_fast_engine(const laci_graph *graph, laci_verify_engine engine,
+                                  const int64_t *sizes) {
   if (engine != LACI_VERIFY_AUTO) return engine == LACI_VERIFY_CPU;
-  return laci_products_cost(graph, sizes) > quick;
+  return laci_products_count_multiplications(graph, sizes) > quick;
 }
 
 /* Is the tensor read only as the right operand of products of the fast engine? */
-static bool is_streamed(const laci_products *p, int stored) {
+static bool is_read_only_by_products(const laci_products *p, int stored) {
   const laci_stored *s = &p->original->stored[stored];
   const laci_value *v = s->value >= 0 ? &p->original->values[s->value] : NULL;
   bool narrow =
@@ -122,7 +126,7 @@ static bool is_streamed(const laci_products *p, int stored) {
     for (int at = 0; at < node->n_inputs; at++) {
       if ((node->inputs[at] == s->value) != (at == 1)) return false;
     }
-    if (is_type(node, "MatMul") && s->shape.rank != 2) return false;
+    if (has_operator_type(node, "MatMul") && s->shape.rank != 2) return false;
   }
   return v->n_readers > 0;
 }
@@ -143,7 +147,7 @@ typedef struct operands {
 
 /* Returns uninitialized memory for n numbers; NULL: no memory. It belongs to `p`, and is valid
  * until the next call for the same buffer. */
-static float *take_buffer(laci_products *p, enum buffer which, int64_t n) {
+static float *reserve_buffer(laci_products *p, enum buffer which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
   if (p->buffer_sizes[which] >= wanted) return p->buffers[which];
   laci_budget *budget = p->how.budget;
@@ -155,7 +159,7 @@ static float *take_buffer(laci_products *p, enum buffer which, int64_t n) {
   return p->buffers[which];
 }
 
-static uint64_t key_of(const product *p, int port) {
+static uint64_t random_key_of_operand(const product *p, int port) {
   return p->owner->how.seed * 0x9E3779B97F4A7C15u + (uint64_t)p->node * 4 + (uint64_t)port;
 }
 
@@ -166,28 +170,30 @@ typedef struct conversion {
   bool whole;
 } conversion;
 
-static float to_integer(uint64_t key, double x) {
+static float random_integer_for_value(uint64_t key, double x) {
   uint64_t bits;
   if (!isfinite(x)) return (float)x; /* NaN and infinities must stay in place */
   if (x == 0) x = 0;                 /* -0 and 0 get the same integer */
   memcpy(&bits, &x, sizeof bits);
-  return (float)laci_drawn_integer(key, bits, LACI_WHOLE);
+  return (float)laci_random_integer(key, bits, LACI_WHOLE);
 }
 
 static void convert_to_integers(int64_t begin, int64_t end, void *context) {
   const conversion *c = context;
   for (int64_t i = begin; i < end; i++) {
-    c->to[i] = c->whole ? to_integer(c->key, c->from[i]) : (float)c->from[i];
+    c->to[i] = c->whole ? random_integer_for_value(c->key, c->from[i]) : (float)c->from[i];
   }
 }
 
 static lac_status read_operand(const product *p, int port, const laci_buf *buf, const float **to,
                                lac_error *err) {
-  float *numbers = take_buffer(p->owner, port == 0 ? BUFFER_LEFT : BUFFER_RIGHT, buf->count);
+  float *numbers = reserve_buffer(p->owner, port == 0 ? BUFFER_LEFT : BUFFER_RIGHT, buf->count);
   *to = numbers;
   if (!numbers) return laci_fail_memory(err, "an operand of the verification");
-  conversion c = {
-      .from = buf->f, .to = numbers, .key = key_of(p, port), .whole = p->owner->how.integers};
+  conversion c = {.from = buf->f,
+                  .to = numbers,
+                  .key = random_key_of_operand(p, port),
+                  .whole = p->owner->how.integers};
   laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert_to_integers, &c);
   return LAC_OK;
 }
@@ -222,7 +228,7 @@ static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_e
   return st ? st : laci_graph_add_node(graph, &node, &id, err);
 }
 
-static lac_status add_same_product(const operands *o, laci_graph *graph, lac_error *err) {
+static lac_status add_copy_of_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
   int inputs[] = {laci_graph_intern_value(graph, "a"), laci_graph_intern_value(graph, "b")};
   int output = laci_graph_intern_value(graph, "y"), id;
@@ -241,8 +247,8 @@ static lac_status add_same_product(const operands *o, laci_graph *graph, lac_err
 }
 
 /* Makes a graph of the node alone; the weights are a stored tensor of it, or an input. */
-static lac_status single_node_graph(const operands *o, const laci_shape *b_shape, const float *b,
-                                    laci_graph **graph, lac_error *err) {
+static lac_status make_single_node_graph(const operands *o, const laci_shape *b_shape,
+                                         const float *b, laci_graph **graph, lac_error *err) {
   laci_type a_type = {LAC_DTYPE_F32, o->a_shape}, b_type = {LAC_DTYPE_F32, *b_shape};
   laci_stored stored = {.name = "b",
                         .dtype = LAC_DTYPE_F32,
@@ -255,15 +261,16 @@ static lac_status single_node_graph(const operands *o, const laci_shape *b_shape
   if (!st && o->b_stays) st = laci_graph_add_stored(*graph, &stored, &id, err);
   if (!st && !o->b_stays) st = laci_graph_add_input(*graph, "b", &b_type, err);
   if (!st)
-    st = o->is_matrix ? add_matrix_product(o, *graph, err) : add_same_product(o, *graph, err);
+    st = o->is_matrix ? add_matrix_product(o, *graph, err) : add_copy_of_product(o, *graph, err);
   if (!st) st = laci_graph_add_output(*graph, "y", err);
   return st ? st : laci_graph_finish(*graph, err);
 }
 
 /* Computes a product that the fast engine declines by the operator's plain evaluation, on the same
  * operands. */
-static lac_status multiply_plainly(const operands *o, const laci_shape *b_shape, const float *b,
-                                   const laci_shape *y_shape, float *y, lac_error *err) {
+static lac_status multiply_by_plain_evaluation(const operands *o, const laci_shape *b_shape,
+                                               const float *b, const laci_shape *y_shape, float *y,
+                                               lac_error *err) {
   laci_buf *in[2] = {NULL, NULL}, *out = NULL;
   const laci_eval *eval = o->eval;
   lac_status st = laci_buf_create(LAC_DTYPE_F32, &eval->in[0]->shape, &in[0], err);
@@ -284,8 +291,9 @@ static lac_status multiply_plainly(const operands *o, const laci_shape *b_shape,
   return st;
 }
 
-static lac_status multiply(const operands *o, const laci_shape *b_shape, const float *b,
-                           const laci_shape *y_shape, float *y, lac_error *err) {
+static lac_status multiply_on_fast_engine(const operands *o, const laci_shape *b_shape,
+                                          const float *b, const laci_shape *y_shape, float *y,
+                                          lac_error *err) {
   laci_graph *graph = NULL;
   laci_engine *engine = NULL;
   lac_error why = {0};
@@ -294,7 +302,7 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
                                  .bf16 = o->product->owner->how.integers,
                                  .budget = &budget};
   if (o->product->owner->how.budget) budget = *o->product->owner->how.budget;
-  lac_status st = single_node_graph(o, b_shape, b, &graph, err);
+  lac_status st = make_single_node_graph(o, b_shape, b, &graph, err);
   if (!st) st = laci_engine_create(graph, &options, &engine, &why);
   if (st == LAC_UNSUPPORTED && options.bf16) {
     options.bf16 = false;
@@ -305,7 +313,7 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   } else if (why.status == LAC_UNSUPPORTED) {
     laci_log(LAC_LOG_DEBUG, "verification: %s by the plain engine: %s", o->eval->node->name,
              why.text);
-    st = multiply_plainly(o, b_shape, b, y_shape, y, err);
+    st = multiply_by_plain_evaluation(o, b_shape, b, y_shape, y, err);
   } else if (why.status && err) {
     *err = why;
   }
@@ -332,45 +340,45 @@ typedef struct store_job {
 
 /* Copies n results. They are rounded, in case a kernel computed with fractions; adding 0 makes 0 of
  * -0. */
-static void store_run(const result *r, const float *from, double *to, int64_t n) {
+static void store_result_run(const result *r, const float *from, double *to, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = r->whole ? rint((double)from[i]) * r->unit + 0.0 : (double)from[i];
   }
 }
 
-static void store_rows(int64_t begin, int64_t end, void *context) {
+static void store_result_rows(int64_t begin, int64_t end, void *context) {
   const store_job *l = context;
   const result *r = l->r;
   for (int64_t row = begin; row < end; row++) { /* rows of [outer, n], each of `inner` results */
     int64_t place = row / l->n * r->channels + l->first + row % l->n;
-    store_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
+    store_result_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
   }
 }
 
-static void store_all(int64_t begin, int64_t end, void *context) {
+static void store_result_range(int64_t begin, int64_t end, void *context) {
   const store_job *l = context;
-  store_run(l->r, l->slab + begin, l->r->y->f + begin, end - begin);
+  store_result_run(l->r, l->slab + begin, l->r->y->f + begin, end - begin);
 }
 
-static void store_slab(const operands *o, const result *r, const float *slab, int64_t first,
-                       int64_t n) {
+static void store_slab_of_result(const operands *o, const result *r, const float *slab,
+                                 int64_t first, int64_t n) {
   laci_pool *pool = o->product->owner->how.pool;
   store_job l = {.r = r, .slab = slab, .first = first, .n = n};
-  if (n == r->channels) laci_pool_for(pool, r->y->count, AT_ONCE, store_all, &l);
-  else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), store_rows, &l);
+  if (n == r->channels) laci_pool_for(pool, r->y->count, AT_ONCE, store_result_range, &l);
+  else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), store_result_rows, &l);
 }
 
 /* Are output channels the first axis of the weights, so that these can be read in slabs? */
-static bool is_read_in_slabs(const laci_node *node) {
-  if (is_type(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
-  return is_type(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
+static bool can_read_weight_in_slabs(const laci_node *node) {
+  if (has_operator_type(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
+  return has_operator_type(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
 }
 
-static result result_layout(const operands *o) {
+static result make_result_layout(const operands *o) {
   const laci_node *node = o->eval->node;
   laci_buf *y = o->eval->out[0];
-  int axis = is_type(node, "Conv") ? 1 : y->shape.rank - 1;
-  int64_t terms = terms_of(node, &o->eval->in[0]->shape, &o->eval->in[1]->shape);
+  int axis = has_operator_type(node, "Conv") ? 1 : y->shape.rank - 1;
+  int64_t terms = count_terms_of_sum(node, &o->eval->in[0]->shape, &o->eval->in[1]->shape);
   double size = sqrt(product_variance * (double)terms);
   return (result){.y = y,
                   .outer = laci_shape_count_range(&y->shape, 0, axis > 0 ? axis : 0),
@@ -381,34 +389,34 @@ static result result_layout(const operands *o) {
 }
 
 /* Computes a product for one slab of the weights: channels first .. first + n - 1. */
-static lac_status run_slab(const operands *o, const result *r, int64_t first, int64_t n,
-                           lac_error *err) {
+static lac_status compute_slab(const operands *o, const result *r, int64_t first, int64_t n,
+                               lac_error *err) {
   const laci_products_options *how = &o->product->owner->how;
   laci_shape b_shape = o->eval->in[1]->shape, y_shape = r->y->shape;
   int64_t a_row = laci_shape_count(&b_shape) / (b_shape.rank > 0 ? b_shape.dims[0] : 1);
   bool part = n < r->channels;
   lac_status st = LAC_OK;
   if (part) b_shape.dims[0] = n;
-  if (part) y_shape.dims[is_type(o->eval->node, "Conv") ? 1 : y_shape.rank - 1] = n;
+  if (part) y_shape.dims[has_operator_type(o->eval->node, "Conv") ? 1 : y_shape.rank - 1] = n;
   const float *weights = o->b;
   laci_products *owner = o->product->owner;
   if (!weights) {
     int stored = owner->original->values[o->eval->node->inputs[1]].stored;
     laci_slab slab = {
         .bytes = o->held.bytes, .first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
-    weights = how->integers ? NULL : laci_parameters_view(how, stored, &slab);
+    weights = how->integers ? NULL : laci_parameters_view_floats(how, stored, &slab);
     if (!weights) {
-      float *b = take_buffer(owner, BUFFER_RIGHT, slab.n);
+      float *b = reserve_buffer(owner, BUFFER_RIGHT, slab.n);
       st = b ? laci_parameters_read_floats(how, stored, &slab, b, err)
              : laci_fail_memory(err, "weights of the verification");
       weights = b;
     }
   }
   if (st) return st;
-  float *y = take_buffer(owner, BUFFER_RESULT, laci_shape_count(&y_shape));
-  st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
+  float *y = reserve_buffer(owner, BUFFER_RESULT, laci_shape_count(&y_shape));
+  st = y ? multiply_on_fast_engine(o, &b_shape, weights, &y_shape, y, err)
          : laci_fail_memory(err, "a result of the verification");
-  if (!st) store_slab(o, r, y, first, n);
+  if (!st) store_slab_of_result(o, r, y, first, n);
   return st;
 }
 
@@ -420,7 +428,7 @@ typedef struct summand {
   bool conv;
 } summand;
 
-static double summand_at(const summand *s, int64_t at) {
+static double read_summand_at(const summand *s, int64_t at) {
   const result *r = s->r;
   int rank = s->c->shape.rank;
   int64_t columns = s->conv ? s->c->count : rank > 0 ? s->c->shape.dims[rank - 1] : 1;
@@ -430,13 +438,13 @@ static double summand_at(const summand *s, int64_t at) {
   uint64_t bits;
   if (x == 0) x = 0;
   memcpy(&bits, &x, sizeof bits);
-  return laci_drawn_integer(s->key, bits, LACI_WHOLE_SUMMAND) * r->unit;
+  return laci_random_integer(s->key, bits, LACI_WHOLE_SUMMAND) * r->unit;
 }
 
-static void add_range(int64_t begin, int64_t end, void *context) {
+static void add_summand_range(int64_t begin, int64_t end, void *context) {
   const summand *s = context;
   for (int64_t at = begin; at < end; at++) {
-    double x = summand_at(s, at), *to = s->r->y->f + at * s->r->inner;
+    double x = read_summand_at(s, at), *to = s->r->y->f + at * s->r->inner;
     for (int64_t i = 0; i < s->r->inner; i++) to[i] += x;
   }
 }
@@ -445,18 +453,21 @@ static void add_bias(const operands *o, const result *r) {
   const laci_eval *eval = o->eval;
   const laci_buf *c = eval->n_in > 2 ? eval->in[2] : NULL;
   if (!c || !c->f || c->count == 0) return;
-  summand s = {.r = r, .c = c, .key = key_of(o->product, 2), .conv = is_type(eval->node, "Conv")};
+  summand s = {.r = r,
+               .c = c,
+               .key = random_key_of_operand(o->product, 2),
+               .conv = has_operator_type(eval->node, "Conv")};
   laci_pool_for(o->product->owner->how.pool, r->outer * r->channels, 1 + AT_ONCE / (r->inner + 1),
-                add_range, &s);
+                add_summand_range, &s);
 }
 
-static void find_matrices(operands *o) {
+static void detect_matrix_operands(operands *o) {
   const laci_node *node = o->eval->node;
   const laci_shape *a = &o->eval->in[0]->shape, *b = &o->eval->in[1]->shape;
-  bool gemm = is_type(node, "Gemm");
+  bool gemm = has_operator_type(node, "Gemm");
   o->a_shape = *a;
   o->is_matrix = b->rank == 2 && (gemm ? laci_node_int(node, "transA", 0) == 0
-                                       : is_type(node, "MatMul") && a->rank >= 2);
+                                       : has_operator_type(node, "MatMul") && a->rank >= 2);
   o->b_transposed = gemm && laci_node_int(node, "transB", 0) != 0;
   if (!o->is_matrix) return;
   int64_t rows = laci_shape_count_range(a, 0, a->rank - 1);
@@ -470,22 +481,22 @@ static lac_status evaluate_product(laci_eval *eval) {
   int stored = p->owner->original->values[node->inputs[1]].stored;
   bool streamed = stored >= 0 && p->owner->streamed[stored];
   if (!eval->in[0]->f || (!streamed && !eval->in[1]->f)) return p->plain->eval(eval);
-  find_matrices(&o);
-  o.b_stays = !o.is_matrix && (streamed || !is_type(node, "MatMul"));
+  detect_matrix_operands(&o);
+  o.b_stays = !o.is_matrix && (streamed || !has_operator_type(node, "MatMul"));
   lac_status st = read_operand(p, 0, eval->in[0], &o.a, eval->err);
   if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
   if (!st && streamed && !p->owner->how.integers) {
     const laci_graph *graph = p->owner->original;
     st = laci_stored_acquire(graph, &graph->stored[stored], &o.held, eval->err);
   }
-  result r = result_layout(&o);
+  result r = make_result_layout(&o);
   int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
-  if (streamed && count > LACI_SLAB && is_read_in_slabs(node)) {
+  if (streamed && count > LACI_SLAB && can_read_weight_in_slabs(node)) {
     n = LACI_SLAB / (count / r.channels);
     n = n < 1 ? 1 : n > r.channels ? r.channels : n;
   }
   for (int64_t first = 0; first < r.channels && !st; first += n) {
-    st = run_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
+    st = compute_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
   }
   if (!st) add_bias(&o, &r);
   laci_bytes_release(&o.held);
@@ -511,13 +522,13 @@ lac_status laci_products_create(const laci_graph *graph, const laci_products_opt
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     p->graph.nodes[n] = *node;
-    int64_t cost = cost_of(graph, node, options->size_of_symbol);
+    int64_t cost = count_multiplications(graph, node, options->size_of_symbol);
     if (cost < (options->all ? 1 : LEAST_PRODUCT)) continue;
     p->products[n] = (product){.op = *node->op, .plain = node->op, .owner = p, .node = n};
     p->products[n].op.eval = evaluate_product;
     p->graph.nodes[n].op = &p->products[n].op;
   }
-  for (int s = 0; s < graph->n_stored; s++) p->streamed[s] = is_streamed(p, s);
+  for (int s = 0; s < graph->n_stored; s++) p->streamed[s] = is_read_only_by_products(p, s);
   *products = p;
   return LAC_OK;
 }

@@ -52,14 +52,14 @@ typedef struct tries {
 
 /* Adds the sizes of an attempt to the text of tried sizes, as the shape of the first input with
  * dynamic sizes: " [2, 3, 32, 32]". */
-static void add_sizes_to_text(tries *t) {
+static void append_sizes_to_text(tries *t) {
   char text[128];
   const laci_graph *graph = t->r->graph;
   size_t used = strlen(t->tried);
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
     laci_shape real;
-    if (laci_shape_is_known(shape) || !laci_shape_with_sizes(graph, shape, t->sizes, &real))
+    if (laci_shape_is_known(shape) || !laci_shape_replace_symbols(graph, shape, t->sizes, &real))
       continue;
     (void)snprintf(t->tried + used, sizeof t->tried - used, " %s",
                    laci_shape_text(&real, text, sizeof text));
@@ -69,27 +69,27 @@ static void add_sizes_to_text(tries *t) {
 
 /* Are the values of this try too large? Memory was planned for the first sizes only; with the
  * longest audio, attention maps would take gigabytes. */
-static bool is_too_large(const tries *t) {
+static bool is_try_too_large(const tries *t) {
   const laci_graph *graph = t->r->graph;
   laci_type *types = NULL;
   uint64_t bytes = 0;
-  if (laci_verify_types(graph, t->sizes, &types)) types = NULL;
+  if (laci_verify_infer_types(graph, t->sizes, &types)) types = NULL;
   for (int v = 0; v < graph->n_values && bytes <= MOST_LATER; v++) {
     const laci_value *value = &graph->values[v];
     laci_shape real;
     int64_t count = types ? laci_shape_count(&types[v].shape) : -1;
     if (value->stored >= 0) continue;
-    if (count < 0 && laci_shape_with_sizes(graph, &value->type.shape, t->sizes, &real))
+    if (count < 0 && laci_shape_replace_symbols(graph, &value->type.shape, t->sizes, &real))
       count = laci_shape_count(&real);
-    bytes += laci_bytes_of(count, sizeof(double));
+    bytes += laci_count_bytes_saturated(count, sizeof(double));
   }
   laci_free(types);
   return bytes > MOST_LATER;
 }
 
 /* Would the failure be the same with other numbers? */
-static bool is_final_status(lac_status st) {
-  return laci_status_ends_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
+static bool is_status_independent_of_draws(lac_status st) {
+  return laci_status_is_not_about_data(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
          st == LAC_UNSUPPORTED;
 }
 
@@ -105,7 +105,7 @@ static int count_meaningful_outputs(const laci_round *r) {
 }
 
 /* Was the output compared in any run? Integers that are 0 count if some other output is not 0. */
-static bool is_meaningful(const tries *t, int output) {
+static bool is_meaningful_output(const tries *t, int output) {
   const laci_graph *graph = t->r->graph;
   uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];
   for (int i = 0; i < graph->n_outputs; i++)
@@ -118,11 +118,12 @@ static int count_blank_outputs(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;
   for (int i = 0; i < graph->n_outputs; i++)
-    n += t->r->seen[graph->outputs[i]] > LACI_SEEN_NOTHING && !is_meaningful(t, graph->outputs[i]);
+    n += t->r->seen[graph->outputs[i]] > LACI_SEEN_NOTHING &&
+         !is_meaningful_output(t, graph->outputs[i]);
   return n;
 }
 
-static void keep_if_best(tries *t, try how) {
+static void keep_try_if_best(tries *t, try how) {
   const laci_round *r = t->r;
   const laci_verification *found = r->found;
   int told = count_meaningful_outputs(r);
@@ -143,24 +144,24 @@ static void keep_if_best(tries *t, try how) {
 }
 
 /* Runs the network with the try's parameters, and notes how far it ran. */
-static lac_status run_once(tries *t, try how, lac_error *err) {
+static lac_status run_try(tries *t, try how, lac_error *err) {
   laci_round *r = t->r;
   lac_error why = {0};
   *r->found = t->before;
   r->draw = how.draw;
   r->tolerant = how.tolerant;
-  lac_status st = laci_round_run(r, &why);
+  lac_status st = laci_round_run_and_compare(r, &why);
   double share = st ? (double)(r->at + 1) / (double)r->graph->n_nodes : 1;
-  t->spent += share * (double)laci_products_cost(r->graph, t->sizes);
+  t->spent += share * (double)laci_products_count_multiplications(r->graph, t->sizes);
   t->n_runs++;
   if (!st) {
-    keep_if_best(t, how);
+    keep_try_if_best(t, how);
     return st;
   }
   if (err) *err = why;
-  if (is_final_status(st)) return st;
+  if (is_status_independent_of_draws(st)) return st;
   if (!t->why.status) t->why = why;
-  if (how.draw == LACI_DRAW_USUAL) add_sizes_to_text(t);
+  if (how.draw == LACI_DRAW_USUAL) append_sizes_to_text(t);
   if (r->at > t->furthest) {
     t->furthest = r->at;
     t->failed = how;
@@ -169,36 +170,36 @@ static lac_status run_once(tries *t, try how, lac_error *err) {
 }
 
 /* Runs the network, with the next sizes as long as it does not accept them. */
-static lac_status try_sizes(tries *t, try how, lac_error *err) {
+static lac_status run_try_with_accepted_sizes(tries *t, try how, lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
   for (; laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
-    if (t->n_runs > 0 && is_too_large(t)) continue;
-    st = run_once(t, how, err);
-    if (!st || is_final_status(st)) break;
+    if (t->n_runs > 0 && is_try_too_large(t)) continue;
+    st = run_try(t, how, err);
+    if (!st || is_status_independent_of_draws(st)) break;
   }
-  return st && is_final_status(st) ? st : LAC_OK;
+  return st && is_status_independent_of_draws(st) ? st : LAC_OK;
 }
 
 /* Is no other draw needed? The second round only has to run to its end. */
-static bool is_enough(const tries *t) {
+static bool has_enough_outputs(const tries *t) {
   return t->any && (t->r->number > 0 || count_blank_outputs(t) == 0);
 }
 
 /* Tries other kinds of draws, with the sizes of the best run. */
-static lac_status try_draws(tries *t, try how, lac_error *err) {
+static lac_status run_tries_with_other_draws(tries *t, try how, lac_error *err) {
   const laci_graph *graph = t->r->graph;
   t->spent = 0;
-  for (int draw = 0; draw < LACI_N_DRAWS && !is_enough(t); draw++) {
+  for (int draw = 0; draw < LACI_N_DRAWS && !has_enough_outputs(t); draw++) {
     /* this kind of draw was used already when sizes were tried */
     if (draw == (int)how.draw) continue;
     try now = {.attempt = t->any ? t->chosen.attempt : t->failed.attempt,
                .draw = (laci_draw_kind)draw};
     if (!laci_choose_symbol_sizes(graph, now.attempt, t->sizes)) break;
-    double cost = (double)laci_products_cost(graph, t->sizes);
+    double cost = (double)laci_products_count_multiplications(graph, t->sizes);
     if (t->spent + cost > fmax(least_spent, times_spent * cost)) break;
-    lac_status st = run_once(t, now, err);
+    lac_status st = run_try(t, now, err);
     if (st == LAC_MEMORY_LIMIT && t->any) break; /* earlier comparisons still count */
-    if (st && is_final_status(st)) return st;
+    if (st && is_status_independent_of_draws(st)) return st;
   }
   return LAC_OK;
 }
@@ -209,30 +210,30 @@ static lac_status retry_skipping_failed_nodes(tries *t, lac_error *err) {
   how.tolerant = true;
   if (!laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes))
     return laci_fail(err, LAC_INTERNAL, "the verification has no sizes");
-  return run_once(t, how, err);
+  return run_try(t, how, err);
 }
 
-static void write_tried_text(const tries *t, laci_verification *found) {
+static void append_tried_sizes_to_reason(const tries *t, laci_verification *found) {
   size_t used = strlen(found->reason);
   if (t->any && t->chosen.tolerant && t->tried[0] && t->r->number == 0)
     (void)snprintf(found->reason + used, sizeof found->reason - used, "; tried%.200s", t->tried);
 }
 
 /* Returns the first output that is 0, if no other is empty or not finite; else NULL. */
-static const laci_value *first_zero_output_if_none_is_blank(const tries *t) {
+static const laci_value *find_zero_output_if_none_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = NULL;
   for (int i = 0; i < graph->n_outputs; i++) {
     int output = graph->outputs[i];
     if (t->seen[output] == LACI_SEEN_BLANK) return NULL;
-    bool is_zero = t->seen[output] >= LACI_SEEN_ZERO && !is_meaningful(t, output);
+    bool is_zero = t->seen[output] >= LACI_SEEN_ZERO && !is_meaningful_output(t, output);
     if (is_zero && !zero) zero = &graph->values[output];
   }
   return zero;
 }
 
 /* Sets the reason where the network has no output that a node computes. */
-static void write_uncomputed_text(const laci_graph *graph, laci_verification *found) {
+static void write_reason_of_uncomputed_outputs(const laci_graph *graph, laci_verification *found) {
   bool all_stored = true;
   for (int i = 0; i < graph->n_outputs; i++)
     all_stored &= graph->values[graph->outputs[i]].stored >= 0;
@@ -242,13 +243,13 @@ static void write_uncomputed_text(const laci_graph *graph, laci_verification *fo
 }
 
 /* Sets the reason where outputs are blank although every node ran. */
-static void write_blank_text(const tries *t, laci_verification *found) {
+static void write_reason_of_blank_outputs(const tries *t, laci_verification *found) {
   const laci_graph *graph = t->r->graph;
-  const laci_value *zero = first_zero_output_if_none_is_blank(t);
+  const laci_value *zero = find_zero_output_if_none_blank(t);
   const laci_value *value = zero || t->best_blank < 0 ? zero : &graph->values[t->best_blank];
   if (found->first_skipped) return;
   if (found->n_outputs == 0) {
-    write_uncomputed_text(graph, found);
+    write_reason_of_uncomputed_outputs(graph, found);
     return;
   }
   if (!value) return;
@@ -264,7 +265,7 @@ static void write_blank_text(const tries *t, laci_verification *found) {
                    "the output %.200s is 0 for every input tried", value->name);
 }
 
-static void finish_round(tries *t) {
+static void write_findings_of_round(tries *t) {
   laci_round *r = t->r;
   laci_verification *found = r->found;
   *found = t->best;
@@ -273,13 +274,13 @@ static void finish_round(tries *t) {
   found->max_abs_output = t->max_abs_output;
   found->n_outputs_compared = 0;
   for (int i = 0; i < r->graph->n_outputs; i++)
-    found->n_outputs_compared += is_meaningful(t, r->graph->outputs[i]);
+    found->n_outputs_compared += is_meaningful_output(t, r->graph->outputs[i]);
   bool all = found->n_outputs > 0 && found->n_outputs_compared == found->n_outputs;
   found->state = all                  ? LACI_VERIFY_ALL
                  : t->best_finite > 0 ? LACI_VERIFY_PART
                                       : LACI_VERIFY_NOTHING;
-  write_tried_text(t, found);
-  if (!all) write_blank_text(t, found);
+  append_tried_sizes_to_reason(t, found);
+  if (!all) write_reason_of_blank_outputs(t, found);
 }
 
 /* Runs one round. *from is the try to begin with, and is set to the best one. */
@@ -289,10 +290,11 @@ static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error 
   if (!t.seen) return laci_fail_memory(err, "the verification");
   lac_status st = LAC_OK;
   if (from->tolerant) t.failed = *from;
-  else st = try_sizes(&t, *from, err);
-  if (!st && !from->tolerant && !is_enough(&t)) st = try_draws(&t, *from, err);
+  else st = run_try_with_accepted_sizes(&t, *from, err);
+  if (!st && !from->tolerant && !has_enough_outputs(&t))
+    st = run_tries_with_other_draws(&t, *from, err);
   if (!st && !t.any) st = retry_skipping_failed_nodes(&t, err);
-  if (!st) finish_round(&t);
+  if (!st) write_findings_of_round(&t);
   if (!st) *from = t.chosen;
   laci_free(t.seen);
   return st;
@@ -304,7 +306,7 @@ static int count_computed_outputs(const laci_graph *graph) {
   return n;
 }
 
-lac_status laci_rounds_run_both(laci_round *r, int64_t *sizes, lac_error *err) {
+lac_status laci_rounds_run_with_tries(laci_round *r, int64_t *sizes, lac_error *err) {
   try from = {0}; /* the second round begins with the try that was best in the first round */
   lac_status st = LAC_OK;
   *r->found = (laci_verification){.engine = laci_verify_engine_name(false),

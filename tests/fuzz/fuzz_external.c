@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
   data_file data = {bytes + 2 + n, rest - n};
   require(laci_reader_open_memory("x.onnx", bytes + 2, n, &model, &err) == LAC_OK);
   const laci_onnx_outside outside = {.open = open_data, .context = &data};
-  lac_status st = laci_onnx_load_from(model, &outside, &file, &graph, &err);
+  lac_status st = laci_onnx_load_readers(model, &outside, &file, &graph, &err);
   require_one_line(st, &err);
   require((st == LAC_OK) == (graph != NULL));
   for (int at = 0; graph && at < graph->n_stored; at++) {

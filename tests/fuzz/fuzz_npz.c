@@ -10,7 +10,8 @@
 
 static void read_rows(const laci_rows *rows) {
   const laci_type *type = laci_rows_type(rows);
-  int64_t n = type->shape.rank > 0 ? type->shape.dims[0] : 1, width = laci_rows_width(rows);
+  int64_t n = type->shape.rank > 0 ? type->shape.dims[0] : 1,
+          width = laci_rows_elements_per_row(rows);
   if (width > 1 << 20 || n == 0) return;
   float *floats = laci_alloc((size_t)width, sizeof *floats);
   int64_t *integers = laci_alloc((size_t)width, sizeof *integers);

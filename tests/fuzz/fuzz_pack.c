@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
   require_one_line(st, &err);
   require((st == LAC_OK) == (pack != NULL));
   for (size_t file = 0; pack && file < laci_packfile_n_files(pack); file++) {
-    st = laci_packfile_restore(pack, file, sum_up, &sum, &err);
+    st = laci_packfile_restore_file(pack, file, sum_up, &sum, &err);
     require(st == LAC_OK || st == LAC_BAD_FILE);
   }
   laci_packfile_close(pack);

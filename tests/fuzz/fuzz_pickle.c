@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
   lac_status st = laci_pickle_parse(&arena, "batch", bytes, size_bytes, &value, &err);
   require_one_line(st, &err);
   require((st == LAC_OK) == (value != NULL));
-  (void)laci_pickle_get(value, "data");
+  (void)laci_pickle_find_in_dict(value, "data");
   laci_arena_clear(&arena);
   return 0;
 }

@@ -66,7 +66,7 @@ static const char *check_agreement(laci_comm *comm) {
   char wanted[64];
   uint32_t any = rank == last ? 4 : 1;
   if (laci_comm_agree_on_status(comm, LAC_OK, &err) || err.text[0]) return "all agree";
-  if (laci_comm_has_agreed(comm) != (comm == NULL)) return "agreed without a failure";
+  if (laci_comm_is_failure_known_to_all(comm) != (comm == NULL)) return "agreed without a failure";
   lac_status mine = LAC_OK;
   if (rank == last) {
     mine = laci_hint(&err, LAC_HINT_BATCH, laci_fail(&err, LAC_IO, "the disk of %d is full", rank));
@@ -75,12 +75,12 @@ static const char *check_agreement(laci_comm *comm) {
   (void)snprintf(wanted, sizeof wanted, "process %d: the disk of %d is full", last, last);
   if (size > 1 && strcmp(err.text, wanted) != 0) return "the text of the last";
   if (err.hint != LAC_HINT_BATCH) return "the hint";
-  if (!laci_comm_has_agreed(comm)) return "nobody knows of it";
+  if (!laci_comm_is_failure_known_to_all(comm)) return "nobody knows of it";
   if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_vote_end(comm, &any, NULL)) return "vote";
   if (any != (size > 1 ? 5U : 4U)) return "bits of a vote";
-  if (comm && laci_comm_has_agreed(comm)) return "agreed on what comes after";
+  if (comm && laci_comm_is_failure_known_to_all(comm)) return "agreed on what comes after";
   any = rank == last ? 4 : 1;
-  if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_await_vote(comm, 2, NULL))
+  if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_vote_wait(comm, 2, NULL))
     return "awaiting";
   if (laci_comm_vote_end(comm, &any, NULL)) return "the end of an awaited vote";
   return any == (size > 1 ? 5U : 4U) ? NULL : "bits of an awaited vote";
@@ -100,7 +100,8 @@ static const char *check_sums(laci_comm *comm, laci_wire wire, unsigned seed) {
     for (int64_t i = 0; i < counts[s]; i++) x[s][i] = checked_number(rank, i);
     x[s][counts[s]] = 123; /* a guard after the numbers */
     laci_comm_sum_begin(sums[s], x[s], counts[s]);
-    for (unsigned k = 0; k < (seed * 7 + (unsigned)(rank + s)) % 11; k++) laci_comm_poll(comm);
+    for (unsigned k = 0; k < (seed * 7 + (unsigned)(rank + s)) % 11; k++)
+      laci_comm_advance_sums(comm);
   }
   for (int s = 0; s < CHECKED_SUMS; s++) {
     if (laci_comm_sum_end(sums[s], NULL)) wrong = "the end of a sum";

@@ -72,9 +72,9 @@ static inline void run_twice(const char *text, laci_engine *engine, expectation 
   int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
   n_steps -= count_text(plan, "  look  "); /* these look for numbers that are not finite and are no
                                               nodes of the network */
-  if (e.plain == 0) laci_memory_fail_at(1);
+  if (e.plain == 0) laci_memory_fail_from(1);
   lac_status st = laci_engine_run(engine, read, written, &err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   if (st) fail_msg("run takes memory: %s\n%s", err.text, text);
   if (e.plain >= 0 && n_plain != e.plain) fail_msg("%d plain steps:\n%s%s", n_plain, plan, text);
   if (e.steps && n_steps != e.steps) fail_msg("%d steps:\n%s%s", n_steps, plan, text);

@@ -49,7 +49,7 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static inline double noise(uint64_t seed, uint64_t at) {
   double sum = 0;
-  for (uint64_t i = 0; i < 6; i++) sum += laci_rng_unit(seed, 11, 6 * at + i) - 0.5;
+  for (uint64_t i = 0; i < 6; i++) sum += laci_rng_unit_interval(seed, 11, 6 * at + i) - 0.5;
   return sum;
 }
 

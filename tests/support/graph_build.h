@@ -55,7 +55,7 @@ static inline uint64_t *net_salt(void) {
 static inline double net_number(const char *name, int64_t at) {
   uint64_t stream = 1469598103934665603u + *net_salt();
   for (const char *c = name; *c; c++) stream = (stream ^ (uint8_t)*c) * 1099511628211u;
-  double u = laci_rng_unit(20, stream, (uint64_t)at);
+  double u = laci_rng_unit_interval(20, stream, (uint64_t)at);
   return u < 0.5 ? -0.25 - 2 * u : 0.25 + 2 * (u - 0.5);
 }
 
@@ -108,7 +108,7 @@ static inline bool net_is_kept(const laci_shape *shape, int64_t at) {
   for (int axis = 2; axis < shape->rank; axis++) taps *= shape->dims[axis];
   const int64_t channel = at / taps % shape->dims[1];
   const uint64_t block = (uint64_t)((at / taps - channel % 4) * taps + at % taps);
-  return two[laci_rng_below(21, (uint64_t)taps, block, 6)] >> channel % 4 & 1;
+  return two[laci_rng_integer_below(21, (uint64_t)taps, block, 6)] >> channel % 4 & 1;
 }
 
 /** Reads `stored NAME SHAPE [TYPE] [positive] [pruned] [listed] [= numbers]`. */
@@ -239,14 +239,14 @@ static inline lac_status net_enter(laci_graph *graph, net_state *s, laci_body bo
   if (id < 0) return LAC_NO_MEMORY;
   s->open[s->n_open - 1][second] = id;
   if (!second) s->open[s->n_open - 1][1] = 0;
-  laci_graph_enter_body(graph, id);
+  laci_graph_set_current_body(graph, id);
   return LAC_OK;
 }
 
 static inline void net_leave(laci_graph *graph, net_state *s) {
   s->n_open--;
   memcpy(s->ended, s->open[s->n_open], sizeof s->ended);
-  laci_graph_enter_body(graph, net_body(s));
+  laci_graph_set_current_body(graph, net_body(s));
 }
 
 /** Puts the node into its body; it may begin a body, or end one or two. */

@@ -20,7 +20,7 @@ static inline int own_costs_begin(void **state) {
   const laci_cost_processor here = laci_costs_this_processor();
   laci_costs costs;
   (void)state;
-  laci_costs_choose(&here, &costs);
+  laci_costs_choose_tables(&here, &costs);
   if (costs.own || getenv("LAC_COSTS")) return 0;
   laci_cost_table table = *costs.tables[LACI_COSTS_f32];
   (void)snprintf(table.of.vendor, sizeof table.of.vendor, "%s", here.vendor);

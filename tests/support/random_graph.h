@@ -20,7 +20,7 @@ typedef struct builder {
 } builder;
 
 static inline int64_t draw(builder *m, int64_t n) {
-  return (int64_t)laci_rng_below(m->seed, 77, m->drawn++, (uint64_t)n);
+  return (int64_t)laci_rng_integer_below(m->seed, 77, m->drawn++, (uint64_t)n);
 }
 static inline bool chance(builder *m, int percent) { return draw(m, 100) < percent; }
 

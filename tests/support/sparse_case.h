@@ -178,7 +178,8 @@ static inline void sparse_keep(const sparse_case *c, uint8_t *kept) {
         const int64_t pattern = row % 2 ? block / 6 + row / 2 : block + row / 12;
         uint8_t keep = two[pattern % 6];
         if (c->keep < 5 && c->keep != 2) keep = (uint8_t)((1 << c->keep) - 1);
-        if (c->keep == 5) keep = (uint8_t)laci_rng_below(4, (uint64_t)row, (uint64_t)block, 16);
+        if (c->keep == 5)
+          keep = (uint8_t)laci_rng_integer_below(4, (uint64_t)row, (uint64_t)block, 16);
         kept[(row * channels + channel) * taps + tap] = keep >> channel % 4 & 1;
       }
     }
@@ -206,7 +207,7 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
       for (int lane = 0; lane < lanes; lane++) {
         const uint64_t counter = (uint64_t)(image * lanes + lane);
         sparse_put(to + image * l->n_floats + lane, place,
-                   (float)laci_rng_unit(stream, counter, (uint64_t)pixel) - 0.5F);
+                   (float)laci_rng_unit_interval(stream, counter, (uint64_t)pixel) - 0.5F);
       }
     }
   }
@@ -216,7 +217,7 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
  * results exceed 32-bit integers, infinite, or NaN. */
 static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
   for (int64_t at = 0; at < n_dense; at++) {
-    o->dense[at] = (float)laci_rng_below(5, 1, (uint64_t)at, 255) - 127;
+    o->dense[at] = (float)laci_rng_integer_below(5, 1, (uint64_t)at, 255) - 127;
   }
   for (int64_t row = 0; row < n_rows; row++) {
     o->whole_bias[row] = row % 11 == 10 ? INT32_MAX - 1000 : (int32_t)(row % 5 * 1000 - 2000);
@@ -249,7 +250,7 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
   assert_true(o->kept && o->dense && o->bias && o->whole_bias && o->scale);
   sparse_keep(c, o->kept);
   for (int64_t at = 0; at < n_dense; at++) {
-    o->dense[at] = (float)laci_rng_unit(5, 0, (uint64_t)at) - 0.5F;
+    o->dense[at] = (float)laci_rng_unit_interval(5, 0, (uint64_t)at) - 0.5F;
   }
   for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
   if (g->values == LACI_SPARSE_S8) sparse_quantize(g->channels_out, n_dense, o);
@@ -272,7 +273,7 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   /* PC16P is converted from or to a CHW layout and has its rows. */
   const laci_sparse_layout in =
       c->format == LACI_FORMAT_PC16P
-          ? laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->h, g->w, one)
+          ? laci_sparse_padded_layout(LACI_FORMAT_PC16P, channels, g->h, g->w, one)
           : laci_sparse_input_layout(c->format, g);
   const laci_sparse_layout out = laci_sparse_output_layout(c->format_out, g, &in, one);
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
@@ -282,10 +283,10 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
 static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift,
                                                  sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
-  laci_sparse_border border = laci_sparse_border_of(g);
+  laci_sparse_border border = laci_sparse_needed_border(g);
   border.left = border.right = 0;
   const laci_sparse_layout in =
-      laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
+      laci_sparse_padded_layout(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
   const laci_sparse_layout out = laci_sparse_output_layout(
       c->format_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
   assert_true(laci_sparse_may_be_unpadded(g));

@@ -24,7 +24,7 @@ static lac_status be_late(laci_comm *comm, int seconds, int rank, int saving, la
 static int be_silent(int seconds) {
   const lac_transport *transport;
   lac_error err = {0};
-  lac_status st = laci_comm_find_launched(&transport, &err);
+  lac_status st = laci_comm_find_launched_transport(&transport, &err);
   if (st) fprintf(stderr, "comm_main: %s\n", err.text);
   sleep((unsigned)seconds);
   return 1;
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     printf("saved\n");
     fflush(stdout);
   }
-  if (st == LAC_PEER) laci_comm_wait_for_first(comm);
+  if (st == LAC_PEER) laci_comm_wait_for_process_0(comm);
   if (st) fprintf(stderr, "comm_main: %s\n", err.text);
   if (wrong) st = LAC_INTERNAL;
   laci_comm_close(comm, st);

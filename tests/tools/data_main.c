@@ -199,7 +199,7 @@ static lac_status list_set(char **args, lac_error *err) {
   lac_status st = open_set(args[0], args[1], args[2], &set, err);
   if (st) return st;
   (void)printf("%" PRId64 " images, %d classes\n", laci_dataset_count(set),
-               laci_dataset_classes(set));
+               laci_dataset_count_classes(set));
   for (int64_t at = 0; at < laci_dataset_count(set); at++) {
     int label = laci_dataset_label(set, at);
     const char *name = laci_dataset_class_name(set, label);

@@ -226,7 +226,7 @@ int main(int argc, char **argv) {
   uint64_t seed = number_of(argv[1]), first = number_of(argv[2]), n = number_of(argv[3]);
   folder = argv[4];
   for (uint64_t number = first; number < first + n; number++) {
-    const char *path = argv[5 + laci_rng_below(seed, 0, number, (uint64_t)argc - 5)];
+    const char *path = argv[5 + laci_rng_integer_below(seed, 0, number, (uint64_t)argc - 5)];
     laci_file_bytes file;
     lac_error err = {0};
     if (laci_file_bytes_read(path, &file, &err)) {

@@ -28,7 +28,7 @@ typedef struct draws {
 } draws;
 
 static uint64_t draw(draws *d, uint64_t n) {
-  return laci_rng_below(d->seed, d->stream, d->drawn++, n);
+  return laci_rng_integer_below(d->seed, d->stream, d->drawn++, n);
 }
 
 #define PICK(d, list) ((list)[draw(d, sizeof(list) / sizeof((list)[0]))])

@@ -22,7 +22,7 @@ typedef struct generator {
 } generator;
 
 static int64_t pull(generator *m, int64_t n) {
-  return (int64_t)laci_rng_below(m->seed, 78, m->drawn++, (uint64_t)n);
+  return (int64_t)laci_rng_integer_below(m->seed, 78, m->drawn++, (uint64_t)n);
 }
 static bool often(generator *m, int percent) { return pull(m, 100) < percent; }
 static bool changes(generator *m) { return often(m, m->rate); }

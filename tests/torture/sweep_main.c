@@ -229,7 +229,8 @@ static void run_network(uint64_t seed, uint64_t k) {
     return;
   shared->stage = STAGE_typing;
   if (shows) show(graph);
-  bool goes_on = ended(STAGE_typing, laci_graph_check_typing(graph, k % 2, &err), &err);
+  bool goes_on =
+      ended(STAGE_typing, laci_graph_check_attr_and_weight_types(graph, k % 2, &err), &err);
   shared->stage = STAGE_inference;
   goes_on = goes_on && ended(STAGE_inference, laci_graph_infer(graph, NULL, 0, &err), &err);
   if (goes_on) {

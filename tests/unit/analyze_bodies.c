@@ -23,7 +23,7 @@ static void verify_network(analysed *n) {
     int channels = n->a->groups[g].frozen ? 0 : n->a->groups[g].n_channels;
     for (int c = 0; c < channels; c++) plan->found[g].order[c] = channels - 1 - c;
   }
-  lac_status st = laci_plan_complete(plan, &err);
+  lac_status st = laci_plan_make_value_orders(plan, &err);
   for (int g = 0; g < n->a->n_groups && !st; g++) {
     if (!n->a->groups[g].frozen && !laci_plan_moves_channels(plan, g))
       fail_msg("group %d was set back", g);
@@ -249,7 +249,7 @@ typedef struct random_body {
 } random_body;
 
 static uint64_t draws;
-static int draw(int n) { return (int)(laci_rng_unit(77, 5, draws++) * n); }
+static int draw(int n) { return (int)(laci_rng_unit_interval(77, 5, draws++) * n); }
 
 static random_body draw_body(void) {
   random_body b = {.n_steps = 1 + draw(MOST_STEPS), .n_states = 1 + draw(2)};

@@ -24,7 +24,7 @@ static void verify_and_clear(analysed *n) {
     int channels = n->a->groups[g].frozen ? 0 : n->a->groups[g].n_channels;
     for (int c = 0; c < channels; c++) plan->found[g].order[c] = channels - 1 - c;
   }
-  lac_status st = laci_plan_complete(plan, &err);
+  lac_status st = laci_plan_make_value_orders(plan, &err);
   for (int g = 0; g < n->a->n_groups && !st; g++) {
     if (!n->a->groups[g].frozen && !laci_plan_moves_channels(plan, g))
       fail_msg("group %d was set back", g);
@@ -546,9 +546,9 @@ static void fails_cleanly_without_memory(void **state) {
     lac_status st = LAC_NO_MEMORY;
     for (long at = 1; st; at++) {
       laci_analysis *a;
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       st = laci_analyze(graph, &rules, &a, NULL);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       if (st) assert_int_equal(st, LAC_NO_MEMORY);
       if (st) assert_null(a);
       laci_analysis_destroy(a);

@@ -20,7 +20,7 @@ static void verify_and_clear(analysed *n) {
     int channels = n->a->groups[g].frozen ? 0 : n->a->groups[g].n_channels;
     for (int c = 0; c < channels; c++) plan->found[g].order[c] = channels - 1 - c;
   }
-  lac_status st = laci_plan_complete(plan, &err);
+  lac_status st = laci_plan_make_value_orders(plan, &err);
   if (!st) st = laci_verify(n->graph, &plan->orders, &options, NULL, &found, &err);
   if (st) fail_msg("%s", err.text);
   laci_plan_destroy(plan);
@@ -133,11 +133,11 @@ static void what_matters_is_found_without_memory_too(void **state) {
   analysed n = with_reader("v = Shape(w2)\n");
   uint8_t *matters = NULL;
   lac_error err = {0};
-  laci_memory_fail_at(1);
-  assert_int_equal(laci_find_values_that_matter(n.graph, &matters, &err), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(1);
+  assert_int_equal(laci_find_values_affecting_outputs(n.graph, &matters, &err), LAC_NO_MEMORY);
+  laci_memory_fail_from(0);
   assert_null(matters);
-  assert_int_equal(laci_find_values_that_matter(n.graph, &matters, &err), LAC_OK);
+  assert_int_equal(laci_find_values_affecting_outputs(n.graph, &matters, &err), LAC_OK);
   assert_false(laci_node_reads_content(n.graph, matters, 2, laci_graph_find_value(n.graph, "w2")));
   assert_int_equal(
       laci_count_content_readers(n.graph, matters, laci_graph_find_value(n.graph, "w2")), 1);

@@ -57,7 +57,8 @@ typedef struct sound {
 static void shuffle(sound *s, int32_t *order, int n, bool one_swap) {
   for (int i = 0; i < n; i++) order[i] = i;
   for (int i = n - 1; i > 0; i--) {
-    int j = (int)laci_rng_below(s->seed, 5, s->drawn++, one_swap ? (uint64_t)i : (uint64_t)i + 1);
+    int j = (int)laci_rng_integer_below(s->seed, 5, s->drawn++,
+                                        one_swap ? (uint64_t)i : (uint64_t)i + 1);
     int32_t kept = order[i];
     order[i] = order[j];
     order[j] = kept;
@@ -73,7 +74,7 @@ static void move_class(sound *s, int class, bool one_swap) {
   shuffle(s, chosen, c->n_channels, one_swap);
   for (int slot = 0; slot < c->n_slots; slot++) {
     int32_t **order = &s->order[c->track[slot]];
-    int64_t n = laci_track_size(s->a, c->track[slot]);
+    int64_t n = laci_track_count_positions(s->a, c->track[slot]);
     const int32_t *position = c->position + (int64_t)slot * c->n_channels;
     if (!*order) {
       *order = laci_alloc((size_t)n, sizeof **order);
@@ -94,7 +95,7 @@ static laci_buf *reordered(const sound *s, int value) {
     if (!s->order[axes[i].track]) continue;
     laci_axis_order *item = &items[orders.n++];
     *item = (laci_axis_order){.n_axes = axes[i].n_axes,
-                              .count = laci_track_size(s->a, axes[i].track),
+                              .count = laci_track_count_positions(s->a, axes[i].track),
                               .order = s->order[axes[i].track],
                               .n_groups = axes[i].n_groups,
                               .row_axis = axes[i].row_axis};
@@ -196,7 +197,7 @@ static bool plan_is_sound(sound *s) {
       shuffle(s, plan->found[g].order, s->a->groups[g].n_channels, false);
   }
   int errors = log_errors;
-  lac_status st = laci_plan_complete(plan, &err);
+  lac_status st = laci_plan_make_value_orders(plan, &err);
   bool open = !laci_shape_is_known(input_shape(s->graph));
   if (!st && (!open || s->seed % 4 == 0)) { /* large sizes, too, where it may choose */
     st = laci_verify(s->graph, &plan->orders, &options, NULL, &found, &err);
@@ -212,11 +213,13 @@ static bool plan_is_sound(sound *s) {
 /* An operand of some node, as if an operator without a shape rule had made it, and a quarter of all
  * values. */
 static void hide_shapes(laci_graph *graph, uint64_t seed) {
-  const laci_node *node = &graph->nodes[laci_rng_below(seed, 11, 0, (uint64_t)graph->n_nodes)];
-  int operand =
-      node->n_inputs > 0 ? node->inputs[laci_rng_below(seed, 11, 1, (uint64_t)node->n_inputs)] : -1;
+  const laci_node *node =
+      &graph->nodes[laci_rng_integer_below(seed, 11, 0, (uint64_t)graph->n_nodes)];
+  int operand = node->n_inputs > 0
+                    ? node->inputs[laci_rng_integer_below(seed, 11, 1, (uint64_t)node->n_inputs)]
+                    : -1;
   for (int v = 0; v < graph->n_values; v++) {
-    bool drawn = seed % 2 && laci_rng_below(seed, 12, (uint64_t)v, 4) == 0;
+    bool drawn = seed % 2 && laci_rng_integer_below(seed, 12, (uint64_t)v, 4) == 0;
     if (v == operand || drawn) graph->values[v].type.shape = laci_shape_unknown();
   }
 }
@@ -632,16 +635,16 @@ static bool misses_exchange(complete *k) {
   int left[2] = {FROZEN_TRIED, FREE_TRIED};
   for (int round = 0; round < 60 && (left[0] || left[1]) && !missed; round++) {
     uint64_t at = (uint64_t)round * 4;
-    int stored = (int)laci_rng_below(k->seed, 9, at, (uint64_t)k->graph->n_stored);
+    int stored = (int)laci_rng_integer_below(k->seed, 9, at, (uint64_t)k->graph->n_stored);
     const laci_buf *buf = k->old[k->graph->stored[stored].value];
     int value = k->graph->stored[stored].value;
     if (!brute_may_move(k->graph, value) || !buf->shape.rank || !k->graph->values[value].n_readers)
       continue;
-    int axis = (int)laci_rng_below(k->seed, 9, at + 1, (uint64_t)buf->shape.rank);
+    int axis = (int)laci_rng_integer_below(k->seed, 9, at + 1, (uint64_t)buf->shape.rank);
     int64_t n = buf->shape.dims[axis];
     if (n < 2 || n > 8) continue;
-    int64_t q = 1 + (int64_t)laci_rng_below(k->seed, 9, at + 2, (uint64_t)n - 1);
-    int64_t p = (int64_t)laci_rng_below(k->seed, 9, at + 3, (uint64_t)q);
+    int64_t q = 1 + (int64_t)laci_rng_integer_below(k->seed, 9, at + 2, (uint64_t)n - 1);
+    int64_t p = (int64_t)laci_rng_integer_below(k->seed, 9, at + 3, (uint64_t)q);
     bool is_free = relation_of(k, stored, axis, p, q).exchangeable;
     if (!left[is_free]) continue;
     left[is_free]--;

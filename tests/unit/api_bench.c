@@ -139,7 +139,7 @@ static void dense_steps_are_matched_by_their_node(void **state) {
                                           {.name = "d (reorder)", .seconds = 16, .kernel = "own"},
                                           {.name = "d", .seconds = 32, .kernel = "jit"}};
   lac_bench_result r = {.layers = rows, .n_layers = 5, .dense_layers = dense, .n_dense_layers = 6};
-  laci_bench_match_dense(&r, rows);
+  laci_bench_add_dense_times(&r, rows);
   static const double wanted[] = {1, 2, 0, 0, 12};
   static const char *const kernels[] = {"gemm", "jit", NULL, NULL, "first"};
   for (int at = 0; at < r.n_layers; at++) {
@@ -228,12 +228,12 @@ static void a_fixed_batch_is_changed_and_put_back(void **state) {
   const laci_engine_port *ports;
   lac_error err = {0};
   const uint8_t *before = graph->stored[0].bytes;
-  assert_true(laci_rebatch_is_wanted(graph, &options));
+  assert_true(laci_rebatch_is_needed(graph, &options));
   if (laci_rebatch_begin(graph, &options, &batch, &err)) fail_msg("%s", err.text);
   assert_int_equal(batch.from, 1);
   laci_engine_options o = {.threads = 1, .shapes = batch.shapes, .n_shapes = batch.n_shapes};
   if (laci_engine_create(graph, &o, &engine, &err)) fail_msg("%s", err.text);
-  if (laci_rebatch_check(&batch, engine, &err)) fail_msg("%s", err.text);
+  if (laci_rebatch_check_outputs(&batch, engine, &err)) fail_msg("%s", err.text);
   assert_int_equal(laci_engine_outputs(engine, &ports), 1);
   assert_int_equal(ports[0].type.shape.dims[0], 6);
   assert_int_equal(ports[0].type.shape.dims[1], 5);
@@ -251,7 +251,7 @@ static void the_files_own_batch_changes_nothing(void **state) {
     lac_bench_options options = {.batch = wanted};
     laci_rebatch batch;
     lac_error err = {0};
-    assert_false(laci_rebatch_is_wanted(graph, &options));
+    assert_false(laci_rebatch_is_needed(graph, &options));
     assert_int_equal(laci_rebatch_begin(graph, &options, &batch, &err), LAC_OK);
     assert_int_equal(batch.from, 0);
     laci_rebatch_undo(&batch);
@@ -287,7 +287,7 @@ static void an_output_that_keeps_the_old_batch_is_refused(void **state) {
   assert_int_equal(laci_rebatch_begin(graph, &options, &batch, &err), LAC_OK);
   laci_engine_options o = {.threads = 1, .shapes = batch.shapes, .n_shapes = batch.n_shapes};
   if (laci_engine_create(graph, &o, &engine, &err)) fail_msg("%s", err.text);
-  assert_int_equal(laci_rebatch_check(&batch, engine, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_rebatch_check_outputs(&batch, engine, &err), LAC_BAD_SHAPE);
   assert_non_null(strstr(err.text, "'s'"));
   laci_engine_destroy(engine);
   laci_rebatch_undo(&batch);
@@ -374,9 +374,9 @@ static void every_failed_allocation_is_told(void **state) {
   for (long at = 1; st; at += 1 + at / 16) {
     lac_bench_result *r = NULL;
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     st = lac_bench(model, &options, &r, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", at, err.text);
     lac_bench_result_destroy(r);
     assert_true(at < 1000000);

@@ -140,7 +140,7 @@ static void matches_by_name_and_then_by_structure(void **state) {
                             "s = Abs(q) name=\"two\"\nt = Neg(s) name=\"last\"\noutput t\n",
                             &b, &err),
                    LAC_OK);
-  assert_int_equal(laci_compare_match(a, b, &pairs, &n, &err), LAC_OK);
+  assert_int_equal(laci_compare_pair_nodes(a, b, &pairs, &n, &err), LAC_OK);
   const laci_node_pair wanted[] = {{0, 0, false}, {1, 2, true}, {2, 3, false}};
   assert_int_equal(n, 3);
   for (int at = 0; at < n; at++) {

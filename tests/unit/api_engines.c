@@ -142,9 +142,9 @@ static void an_engine_that_would_run_nothing_is_refused(void **state) {
 
 static void a_verification_is_by_engines_of_the_library(void **state) {
   (void)state;
-  assert_int_equal(laci_verify_engine_of("plain"), LACI_VERIFY_PLAIN);
-  assert_int_equal(laci_verify_engine_of("cpu"), LACI_VERIFY_AUTO);
-  assert_int_equal(laci_verify_engine_of("counting"), LACI_VERIFY_AUTO);
+  assert_int_equal(laci_verify_engine_by_name("plain"), LACI_VERIFY_PLAIN);
+  assert_int_equal(laci_verify_engine_by_name("cpu"), LACI_VERIFY_AUTO);
+  assert_int_equal(laci_verify_engine_by_name("counting"), LACI_VERIFY_AUTO);
   lac_calibration calibration;
   lac_options options = pruning(&calibration, "counting");
   lac_report *report = NULL;

@@ -253,7 +253,7 @@ static void expect_parts(const lac_model *model, const char *data, const lac_eva
     laci_free(scores.scores);
   }
   assert_int_equal(end, whole.images);
-  laci_eval_scores_result(&all, &merged);
+  laci_eval_result_from_scores(&all, &merged);
   assert_int_equal(merged.images, whole.images);
   assert_true(merged.top1 == whole.top1 && merged.top5 == whole.top5);
   assert_true(merged.loss == whole.loss);
@@ -332,9 +332,9 @@ static void a_part_without_memory_leaves_nothing(void **state) {
     const laci_eval_part part = {.part = 1, .n_parts = 2, .quiet = true};
     laci_eval_scores scores;
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = laci_model_evaluate_part(model, f.path, &options, &part, &scores, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true((st == LAC_OK) == (scores.scores != NULL));
     laci_free(scores.scores);
     if (!st) break;
@@ -591,9 +591,9 @@ static void a_failure_leaves_no_predictions(void **state) {
   lac_eval_result result = LAC_SIZED(lac_eval_result);
   options.predictions = path;
   for (long at = 1; at < 2000; at += 1 + at / 16) {
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = lac_eval(model, f.path, &options, &result, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     assert_int_not_equal(access(path, F_OK), 0);
   }
@@ -740,9 +740,9 @@ static void memory_that_fails_leaves_no_output(void **state) {
     options.force = true;
     if (plain) options.run.engine = "plain";
     for (at = 1; at < 2000; at++) {
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       lac_status st = infer(model, &f, &options, NULL);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       if (!st) break;
       if (!plain) assert_int_not_equal(access(path, F_OK), 0);
     }

@@ -262,9 +262,9 @@ static void every_failed_allocation_is_told(void **state) {
     lac_model *model = load(DIGITS "/digits.onnx");
     lac_finetune_result result = LAC_SIZED(lac_finetune_result);
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     st = lac_finetune(model, DIGITS, &o, &result, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
     lac_finetune_result_clear(&result);
     lac_model_destroy(model);

@@ -24,7 +24,7 @@ static void add_tensor(build *b, const char *name, int dtype, int seed) {
   double values[N];
   uint8_t *bytes = build_alloc(b, N, sizeof *values);
   for (int at = 0; at < N; at++) values[at] = number(seed, at);
-  laci_write_f((lac_dtype)dtype, values, N, bytes);
+  laci_write_f64((lac_dtype)dtype, values, N, bytes);
   PUSH(b, b->graph, initializer,
        build_raw(b, name, dtype, N, bytes, N * lac_dtype_size((lac_dtype)dtype)));
   Onnx__TensorProto *tensor = b->graph->initializer[b->graph->n_initializer - 1];
@@ -140,12 +140,12 @@ static void a_sum_is_stored_under_its_name_and_rounded_once(void **state) {
     for (int at = 0; at < N; at++) {
       uint8_t parts[2][8], want[8];
       double a = number(1, at), b = number(2, at);
-      laci_write_f(types[t], &a, 1, parts[0]);
-      laci_write_f(types[t], &b, 1, parts[1]);
-      laci_read_f(types[t], parts[0], 0, 1, &a);
-      laci_read_f(types[t], parts[1], 0, 1, &b);
+      laci_write_f64(types[t], &a, 1, parts[0]);
+      laci_write_f64(types[t], &b, 1, parts[1]);
+      laci_read_f64(types[t], parts[0], 0, 1, &a);
+      laci_read_f64(types[t], parts[1], 0, 1, &b);
       a += b;
-      laci_write_f(types[t], &a, 1, want);
+      laci_write_f64(types[t], &a, 1, want);
       const size_t size = lac_dtype_size(types[t]);
       assert_memory_equal((const uint8_t *)sum.bytes + (size_t)at * size, want, size);
     }
@@ -226,9 +226,9 @@ static void every_allocation_fails_in_turn(void **state) {
       lac_error err = {0};
       lac_model *model = load_ir(versions[k], LAC_DTYPE_F32, &err);
       assert_non_null(model);
-      laci_memory_fail_at(n);
+      laci_memory_fail_from(n);
       done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, NULL, &err) == LAC_OK;
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       if (!done && err.status != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
       assert_true(has(model, "v") && has(model, "w") == !done && has(model, "sum") == done);
       assert_int_equal(model->graph->n_nodes, done ? 4 : 5);
@@ -246,9 +246,9 @@ static void a_function_is_changed_as_a_whole_or_not_at_all(void **state) {
     lac_error err = {0};
     lac_model *model = load_function(&err);
     if (!model) fail_msg("%s", err.text);
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, NULL, &err) == LAC_OK;
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!done && err.status != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
     assert_int_equal(model->graph->n_nodes, done ? 2 : 4);
     const char *const before[] = {"w", "s", "v"}, *const after[] = {"first/k", "second/k"};

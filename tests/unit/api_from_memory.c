@@ -372,9 +372,9 @@ static void no_allocation_that_fails_leaks(void **state) {
   for (long n = 1;; n += 1 + n / 32) {
     lac_eval_result scored = LAC_SIZED(lac_eval_result);
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     const lac_status st = lac_eval(loaded, NULL, &eval, &scored, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     if (st != LAC_NO_MEMORY || n > 1000000) fail_msg("allocation %ld: %s", n, err.text);
   }

@@ -220,9 +220,9 @@ static void a_failing_allocation_leaves_the_model_as_it_was(void **state) {
     lac_report *report = NULL;
     prune_some(before, "layer3.*conv2");
     prune_some(model, "layer3.*conv2");
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = lac_prune(model, &o, &report, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     for (int i = 0; st && i < lac_model_tensor_count(model); i++) {
       lac_tensor a = LAC_SIZED(lac_tensor), b = LAC_SIZED(lac_tensor);
       assert_int_equal(lac_model_tensor(before, i, &a, NULL), LAC_OK);

@@ -163,9 +163,9 @@ static void misuse_is_refused(void **state) {
   assert_int_equal(lac_mask_add_zeros(mask, &w, NULL), LAC_BAD_ARGUMENT);
   assert_int_equal(lac_mask_count(mask), 1);
   for (long n = 1; n < 8; n++) {
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = lac_mask_add(mask, &good, 1, 2, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
     if (!st) break;
   }

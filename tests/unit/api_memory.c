@@ -35,9 +35,9 @@ static uint64_t checksum(const lac_model *model) {
 /* One attempt under a failing allocation; true when all went well. */
 static bool attempt(long n, bool (*body)(lac_error *err)) {
   lac_error err = {0};
-  laci_memory_fail_at(n);
+  laci_memory_fail_from(n);
   bool done = body(&err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   if (!done && err.status != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
   return done;
 }
@@ -173,7 +173,7 @@ static void one_failure_in_turn(lac_status (*body)(uint64_t *sum, lac_error *err
     laci_memory_fail_once(n);
     lac_status st = body(&sum, &err);
     pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     failed += st != LAC_OK;
     if (st && writes && access(ORDER, F_OK) == 0) fail_msg("%ld: \"%s\" and a file", n, err.text);
     if (st) continue;

@@ -162,9 +162,9 @@ static void a_run_takes_no_memory(void **state) {
   lac_error err = {0};
   float in[64] = {1}, out[64];
   assert_int_equal(create(model, &engine, &err), LAC_OK);
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   lac_status st = lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_int_equal(st, LAC_OK);
   lac_engine_destroy(engine);
   lac_model_destroy(model);

@@ -366,9 +366,9 @@ static void every_failed_allocation_is_survived(void **state) {
   long n_failed = 0;
   for (long at = 1;; at += 1 + at / 64) {
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     bool done = there_and_back(&err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (done) break;
     assert_int_equal(err.status, LAC_NO_MEMORY);
     n_failed++;

@@ -97,7 +97,7 @@ static int n_other(const lac_model *wanted, const lac_model *found, lac_dtype dt
       memcpy(&x, (const char *)a.bytes + at, 4);
       memcpy(&y, (const char *)b.bytes + at, 4);
       laci_write_f32(dtype, &x, 1, rounded);
-      laci_read_f(dtype, rounded, 0, 1, &value);
+      laci_read_f64(dtype, rounded, 0, 1, &value);
       n += !((float)value == y);
     }
   }

@@ -187,10 +187,10 @@ static void every_allocation_may_fail(void **state) {
   int n_failed = 0;
   for (long at = 1;; at += 1 + at / 16) { /* the first ones all, then ever fewer */
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = lac_prune(model, &w.options, &report, &err);
     bool pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (pending) {
       assert_int_equal(st, LAC_OK);
       lac_report_destroy(report);

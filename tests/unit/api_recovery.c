@@ -83,9 +83,9 @@ static void what_is_no_picture_is_refused(void **state) {
   assert_int_equal(plot(&usual, in_folder(&f, "a.png"), false, "a.png: curves end in .svg"),
                    LAC_BAD_ARGUMENT);
   for (long n = 1; n < 4; n++) {
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = plot(&usual, in_folder(&f, "a.svg"), false, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_int_equal(st, LAC_NO_MEMORY);
   }
   assert_int_equal(rmdir(f.path), 0); /* nothing is in it */

@@ -42,7 +42,7 @@ static lac_model *load(void) {
 static lac_model *read_model(const char *text) {
   lac_model *model = NULL;
   lac_error err = {0};
-  assert_int_equal(laci_model_new("(test)", &model, NULL), LAC_OK);
+  assert_int_equal(laci_model_create_empty("(test)", &model, NULL), LAC_OK);
   if (net_read(text, &model->graph, &err)) fail_msg("%s", err.text);
   return model;
 }
@@ -893,9 +893,9 @@ static void every_allocation_may_fail(void **state) {
   long n = 1;
   for (;; n += 1 + n / 64) {
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = create_and_run(model, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     if (st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
   }
@@ -915,7 +915,7 @@ static void a_session_works_after_a_failed_allocation(void **state) {
     laci_memory_fail_once(n);
     lac_status st = lac_session_run(session, &in, 1, &out, 1, &err);
     pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
     if (!st) assert_memory_equal(out.data, wanted[3], 3 * CLASSES * sizeof(float));
     lac_session_release(&out, 1);

@@ -113,9 +113,9 @@ static void wrong_values_change_nothing(void **state) {
   values = floats("shape", 1, b);
   expect_refused(model, &values, LAC_UNSUPPORTED, "shape: elements of type i64, wanted a tensor");
   values = floats("b", 4, b);
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   expect_refused(model, &values, LAC_NO_MEMORY, "");
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_int_equal(lac_model_find_tensor(model, "b", &tensor, NULL), LAC_OK);
   assert_memory_equal(tensor.bytes, four, sizeof four);
   lac_model_destroy(model);

@@ -314,9 +314,9 @@ static void no_allocation_that_fails_leaks(void **state) {
     store s = outside_store();
     lac_model *model = NULL;
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     const lac_status st = load_store(&s, &model, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     lac_model_destroy(model);
     if (!st) break;
     if (st != LAC_NO_MEMORY || n > 100000) fail_msg("allocation %ld: %s", n, err.text);

@@ -34,7 +34,7 @@ static void a_newer_library_serves_an_older_caller(void **state) {
   (void)state;
   const older given = {.size = sizeof given, .threads = 3, .runs = 7};
   newer own = {.size = sizeof own, .threads = 1, .runs = 1, .seconds = 5, .engine = "cpu"};
-  assert_int_equal(laci_struct_take(&of_newer, &given, &own, NULL), LAC_OK);
+  assert_int_equal(laci_struct_copy_from_caller(&of_newer, &given, &own, NULL), LAC_OK);
   assert_true(own.threads == 3 && own.runs == 7);
   assert_true(own.seconds == 5 && own.engine[0] == 'c' && own.size == sizeof own);
 }
@@ -44,10 +44,10 @@ static void an_older_library_refuses_what_it_does_not_know(void **state) {
   newer given = {.size = sizeof given, .threads = 3, .runs = 7};
   older own = {.size = sizeof own, .threads = 1};
   lac_error err = {0};
-  assert_int_equal(laci_struct_take(&of_older, &given, &own, &err), LAC_OK);
+  assert_int_equal(laci_struct_copy_from_caller(&of_older, &given, &own, &err), LAC_OK);
   assert_true(own.threads == 3 && own.runs == 7 && own.size == sizeof own);
   given.engine = "gpu";
-  assert_int_equal(laci_struct_take(&of_older, &given, &own, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_struct_copy_from_caller(&of_older, &given, &own, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "lac_shape: the field at byte 2"));
   assert_non_null(strstr(err.text, "a newer library is needed"));
 }
@@ -59,12 +59,12 @@ static void a_result_has_the_callers_size(void **state) {
     older result;
     uint64_t after;
   } small = {{.size = sizeof(older)}, 0x5a5a5a5a5a5a5a5a};
-  laci_struct_give(&of_newer, &own, &small.result);
+  laci_struct_copy_to_caller(&of_newer, &own, &small.result);
   assert_true(small.result.threads == 2 && small.result.runs == 9);
   assert_true(small.result.size == sizeof(older) && small.after == 0x5a5a5a5a5a5a5a5a);
   const older less = {.size = sizeof less, .runs = 4};
   newer large = {.size = sizeof large, .seconds = 8, .engine = "old"};
-  laci_struct_give(&of_older, &less, &large);
+  laci_struct_copy_to_caller(&of_older, &less, &large);
   assert_true(large.runs == 4 && large.seconds == 0 && !large.engine);
   assert_int_equal(large.size, sizeof large);
 }

@@ -31,7 +31,7 @@
 static lac_model *read_model(const char *text) {
   lac_model *model = NULL;
   lac_error err = {0};
-  assert_int_equal(laci_model_new("(test)", &model, NULL), LAC_OK);
+  assert_int_equal(laci_model_create_empty("(test)", &model, NULL), LAC_OK);
   if (net_read(text, &model->graph, &err)) fail_msg("%s", err.text);
   return model;
 }
@@ -230,9 +230,9 @@ static void every_failing_allocation_is_an_error(void **state) {
   for (;; n += tests_stride(1 + (int)n / 8)) {
     lac_array images = {.rank = 0};
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     const lac_status st = lac_synthetic_images(model, &o, &images, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     lac_session_release(&images, 1);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);
@@ -341,9 +341,10 @@ static void larger_networks_get_fewer_images(void **state) {
       read_model("input x 1x64x112x112\nstored w 512x64x3x3\ny = Conv(x, w)\noutput y\n");
   lac_model *huge =
       read_model("input x 1x64x512x512\nstored w 1024x64x3x3\ny = Conv(x, w)\noutput y\n");
-  assert_int_equal(laci_synthetic_enough(small->graph), 512);
-  assert_int_equal(laci_synthetic_enough(large->graph), 112); /* 4e11 / (110 * 110 * 512 * 576) */
-  assert_int_equal(laci_synthetic_enough(huge->graph), 32);
+  assert_int_equal(laci_synthetic_enough_images(small->graph), 512);
+  assert_int_equal(laci_synthetic_enough_images(large->graph),
+                   112); /* 4e11 / (110 * 110 * 512 * 576) */
+  assert_int_equal(laci_synthetic_enough_images(huge->graph), 32);
   lac_model_destroy(small);
   lac_model_destroy(large);
   lac_model_destroy(huge);
@@ -475,7 +476,7 @@ static void inputs_next_to_token_ids_are_told_apart(void **state) {
   lac_error err = {0};
   laci_drawn_input inputs[4];
   assert_true(laci_synthetic_takes_ids(model->graph));
-  if (laci_synthetic_find_ids(model->graph, inputs, &err)) fail_msg("%s", err.text);
+  if (laci_synthetic_describe_id_inputs(model->graph, inputs, &err)) fail_msg("%s", err.text);
   const laci_drawn_kind kinds[] = {LACI_DRAWN_IDS, LACI_DRAWN_SAME, LACI_DRAWN_SAME,
                                    LACI_DRAWN_POSITIONS};
   for (int k = 0; k < 4; k++) {
@@ -497,7 +498,7 @@ static void one_of_n_values_is_a_table_too(void **state) {
       "c = Cast(q) to=1\noutput c\n");
   laci_drawn_input input;
   assert_true(laci_synthetic_takes_ids(model->graph));
-  assert_int_equal(laci_synthetic_find_ids(model->graph, &input, NULL), LAC_OK);
+  assert_int_equal(laci_synthetic_describe_id_inputs(model->graph, &input, NULL), LAC_OK);
   assert_int_equal(input.below, 9);
   assert_int_equal(input.shape.dims[1], 7);
   lac_model_destroy(model);

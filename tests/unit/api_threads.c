@@ -153,7 +153,7 @@ static void *run_job(void *user) {
   if (j->status) return NULL;
   if (j->trains) train_and_log(j, model);
   else prune_and_log(j, model);
-  j->left = laci_context_entered() == NULL;
+  j->left = laci_context_entered_by_thread() == NULL;
   if (!lac_model_find_tensor(model, "layer2.0.conv1.weight", &tensor, NULL)) {
     j->tensor = malloc(tensor.size_bytes);
     j->n_bytes = tensor.size_bytes;

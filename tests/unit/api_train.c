@@ -739,9 +739,9 @@ static void a_summary_becomes_json(void **state) {
     lac_text_free(text);
   }
   for (long n = 1;; n++) { /* a part that is missing is an error, not a shorter text */
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = lac_train_json(&about, &r, &text, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);
     assert_null(text);
@@ -790,9 +790,9 @@ static bool train_with_failing(long n) {
   o.eval_steps = 1;
   o.keep_best = true;
   o.mixup = 0.2;
-  laci_memory_fail_at(n);
+  laci_memory_fail_from(n);
   lac_status st = lac_train(model, DIGITS, mask, &o, &result, &err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
   lac_mask_destroy(mask);
   lac_model_destroy(model);

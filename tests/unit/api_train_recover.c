@@ -175,7 +175,7 @@ static int train_apart(const recipe *r, const char *dir, plan p) {
 static plan draw_plan(uint64_t seed, uint64_t k) {
   static const int64_t most[N_ENDINGS] = {0, 5, 1, 5, 60000, 700000};
   plan p = {.how = (ending)(1 + k % (N_ENDINGS - 1))};
-  double share = laci_rng_unit(seed, 1, k);
+  double share = laci_rng_unit_interval(seed, 1, k);
   if (p.how == TIMED) share *= share; /* early more often: machines differ */
   p.at = 1 + (int64_t)(share * (double)most[p.how]);
   return p;

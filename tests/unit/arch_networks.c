@@ -251,10 +251,10 @@ static void without_memory_it_fails_cleanly(void **state) {
   int n_failed = 0;
   for (long n = 1; n < 400; n += 7) {
     laci_graph *graph = NULL;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_arch_build(&(laci_arch_options){.name = "digits"}, &graph, NULL);
     if (!st) st = laci_onnx_write(graph, "memory.onnx", true, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
     n_failed += st != LAC_OK;
     laci_graph_destroy(graph);

@@ -32,8 +32,8 @@ static void bounds_have_the_probability_that_they_promise(void **state) {
   for (int n = 1; n <= 40; n += 3) {
     for (int k = 0; k <= n; k++) {
       for (int d = 0; d < 4; d++) {
-        double upper = laci_binomial_upper(k, n, doubts[d]);
-        double lower = laci_binomial_lower(k, n, doubts[d]);
+        double upper = laci_binomial_upper_bound(k, n, doubts[d]);
+        double lower = laci_binomial_lower_bound(k, n, doubts[d]);
         if (k < n) assert_true(near(tail(k, n, upper), doubts[d], 1e-9));
         else assert_true(upper == 1);
         if (k > 0) assert_true(near(1 - tail(k - 1, n, lower), doubts[d], 1e-9));
@@ -46,10 +46,10 @@ static void bounds_have_the_probability_that_they_promise(void **state) {
 static void published_intervals_are_met(void **state) {
   (void)state;
   /* n, k, 95 % interval of Clopper and Pearson: tables of R's binom.test */
-  assert_true(near(laci_binomial_lower(8, 8, 0.025), 0.6305834, 1e-6));
-  assert_true(near(laci_binomial_lower(9, 10, 0.025), 0.5549839, 1e-6));
-  assert_true(near(laci_binomial_upper(9, 10, 0.025), 0.9974714, 1e-6));
-  assert_true(near(laci_binomial_upper(0, 100, 0.05), 1 - pow(0.05, 0.01), 1e-12));
+  assert_true(near(laci_binomial_lower_bound(8, 8, 0.025), 0.6305834, 1e-6));
+  assert_true(near(laci_binomial_lower_bound(9, 10, 0.025), 0.5549839, 1e-6));
+  assert_true(near(laci_binomial_upper_bound(9, 10, 0.025), 0.9974714, 1e-6));
+  assert_true(near(laci_binomial_upper_bound(0, 100, 0.05), 1 - pow(0.05, 0.01), 1e-12));
 }
 
 static void large_counts_are_as_the_normal_law_says(void **state) {
@@ -58,8 +58,8 @@ static void large_counts_are_as_the_normal_law_says(void **state) {
   for (int64_t n = 10000; n <= 1000000; n *= 10) {
     double rate = 0.3, error = sqrt(rate * (1 - rate) / (double)n);
     int64_t k = n * 3 / 10;
-    assert_true(near(laci_binomial_upper(k, n, 0.025), rate + z * error, 0.05 * error));
-    assert_true(near(laci_binomial_lower(k, n, 0.025), rate - z * error, 0.05 * error));
+    assert_true(near(laci_binomial_upper_bound(k, n, 0.025), rate + z * error, 0.05 * error));
+    assert_true(near(laci_binomial_lower_bound(k, n, 0.025), rate - z * error, 0.05 * error));
   }
 }
 
@@ -67,20 +67,20 @@ static void the_least_number_is_the_first_that_shows_it(void **state) {
   (void)state;
   const double rates[] = {0.001, 0.01, 0.05, 0.5};
   for (int r = 0; r < 4; r++) {
-    int64_t n = laci_binomial_least_trials(rates[r], 0.05);
-    assert_true(laci_binomial_upper(0, n, 0.05) <= rates[r]);
-    assert_true(laci_binomial_upper(0, n - 1, 0.05) > rates[r]);
+    int64_t n = laci_binomial_find_least_trials(rates[r], 0.05);
+    assert_true(laci_binomial_upper_bound(0, n, 0.05) <= rates[r]);
+    assert_true(laci_binomial_upper_bound(0, n - 1, 0.05) > rates[r]);
   }
-  assert_int_equal(laci_binomial_least_trials(0.01, 0.05), 299);
-  assert_int_equal(laci_binomial_least_trials(1, 0.05), 1);
-  assert_true(laci_binomial_least_trials(0, 0.05) == INT64_MAX);
-  assert_true(laci_binomial_least_trials(NAN, 0.05) == INT64_MAX);
+  assert_int_equal(laci_binomial_find_least_trials(0.01, 0.05), 299);
+  assert_int_equal(laci_binomial_find_least_trials(1, 0.05), 1);
+  assert_true(laci_binomial_find_least_trials(0, 0.05) == INT64_MAX);
+  assert_true(laci_binomial_find_least_trials(NAN, 0.05) == INT64_MAX);
 }
 
 static void nothing_tried_says_nothing(void **state) {
   (void)state;
-  assert_true(laci_binomial_upper(0, 0, 0.05) == 1);
-  assert_true(laci_binomial_lower(0, 0, 0.05) == 0);
+  assert_true(laci_binomial_upper_bound(0, 0, 0.05) == 1);
+  assert_true(laci_binomial_lower_bound(0, 0, 0.05) == 0);
 }
 
 int main(void) {

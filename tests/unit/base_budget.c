@@ -115,7 +115,7 @@ static int remove_root(void **state) {
 
 static void takes_four_fifths_of_the_machine(void **state) {
   (void)state;
-  assert_int_equal(laci_memory_allowed(root), (uint64_t)1048576000 * 1024 / 100 * 80);
+  assert_int_equal(laci_memory_default_limit(root), (uint64_t)1048576000 * 1024 / 100 * 80);
 }
 
 static void knows_groups_of_version_2(void **state) {
@@ -123,9 +123,9 @@ static void knows_groups_of_version_2(void **state) {
   put("/proc/self/cgroup", "0::/app/worker\n");
   put("/sys/fs/cgroup/app/worker/memory.max", "max\n");
   put("/sys/fs/cgroup/app/memory.max", "1000000000\n");
-  assert_int_equal(laci_memory_allowed(root), 800000000);
+  assert_int_equal(laci_memory_default_limit(root), 800000000);
   put("/sys/fs/cgroup/app/worker/memory.max", "500000000\n");
-  assert_int_equal(laci_memory_allowed(root), 400000000);
+  assert_int_equal(laci_memory_default_limit(root), 400000000);
 }
 
 static void knows_groups_of_version_1(void **state) {
@@ -133,19 +133,19 @@ static void knows_groups_of_version_1(void **state) {
   put("/proc/self/cgroup", "11:cpu,cpuacct:/x\n4:hugetlb,memory:/app\n0::/\n");
   put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   put("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "2000000000\n");
-  assert_int_equal(laci_memory_allowed(root), 1600000000);
+  assert_int_equal(laci_memory_default_limit(root), 1600000000);
 }
 
 static void looks_at_the_top_inside_a_container(void **state) {
   (void)state; /* which sees the group's name, but not its folder */
   put("/proc/self/cgroup", "0::/docker/0123\n");
   put("/sys/fs/cgroup/memory.max", "3000000000\n");
-  assert_int_equal(laci_memory_allowed(root), 2400000000);
+  assert_int_equal(laci_memory_default_limit(root), 2400000000);
 }
 
 static void has_no_limit_where_nothing_is_known(void **state) {
   (void)state;
-  assert_int_equal(laci_memory_allowed("/nowhere"), UINT64_MAX);
+  assert_int_equal(laci_memory_default_limit("/nowhere"), UINT64_MAX);
 }
 
 /* In a child: a limit stays with its process. */
@@ -157,7 +157,7 @@ static void knows_the_limit_of_address_space(void **state) {
   if (child == 0) {
     struct rlimit limit = {(rlim_t)1 << 40, (rlim_t)1 << 40};
     if (setrlimit(RLIMIT_AS, &limit)) _exit(2);
-    uint64_t left = laci_memory_allowed("/nowhere"), all = (uint64_t)1 << 40;
+    uint64_t left = laci_memory_default_limit("/nowhere"), all = (uint64_t)1 << 40;
     _exit(left > all / 2 && left < all ? 0 : 1);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
@@ -185,8 +185,8 @@ static void names_the_largest_part(void **state) {
 static void never_wraps_around(void **state) {
   (void)state;
   laci_budget budget = laci_budget_with_limit(UINT64_MAX - 1);
-  assert_int_equal(laci_bytes_of(INT64_MAX, 8), UINT64_MAX);
-  assert_int_equal(laci_bytes_of(-1, 8), 0);
+  assert_int_equal(laci_count_bytes_saturated(INT64_MAX, 8), UINT64_MAX);
+  assert_int_equal(laci_count_bytes_saturated(-1, 8), 0);
   laci_budget_add(&budget, UINT64_MAX - 5, "a");
   laci_budget_add(&budget, 100, "b");
   assert_int_equal(budget.needed, UINT64_MAX);

@@ -202,9 +202,9 @@ static void without_memory_or_descriptors_it_fails(void **state) {
   (void)state;
   laci_child_result result;
   lac_error err = {0};
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   lac_status st = run_shell("cat", "abc", 3, 600, &result, &err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_int_equal(st, LAC_NO_MEMORY);
   struct rlimit old, few;
   int failures = 0;

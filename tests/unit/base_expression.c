@@ -13,7 +13,7 @@ static bool finds(const char *text, const char *name) {
   laci_expression *e;
   bool found;
   assert_int_equal(laci_expression_open("include", text, &e, NULL), LAC_OK);
-  assert_int_equal(laci_expression_find(e, name, &found, NULL), LAC_OK);
+  assert_int_equal(laci_expression_match(e, name, &found, NULL), LAC_OK);
   laci_expression_close(e);
   return found;
 }
@@ -52,7 +52,7 @@ static void refuses_to_try_every_match_of_a_name(void **state) {
   bool found;
   assert_int_equal(laci_expression_open("exclude", "^(a|aa)+b?(a|aa)+c[^c]$", &e, NULL), LAC_OK);
   const char *name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaacc";
-  assert_int_equal(laci_expression_find(e, name, &found, &err), LAC_BAD_ARGUMENT);
+  assert_int_equal(laci_expression_match(e, name, &found, &err), LAC_BAD_ARGUMENT);
   assert_false(found);
   assert_non_null(strstr(err.text, "match limit exceeded"));
   laci_expression_close(e);

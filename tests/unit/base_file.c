@@ -138,7 +138,7 @@ static void the_end_of_the_process_leaves_nothing_half_written(void **state) {
     snprintf(name, sizeof name, "made/w%d", at);
     assert_int_equal(laci_writer_open(in_folder(&dir, name), &options, &writers[at], NULL), LAC_OK);
   }
-  laci_temporaries_remove();
+  laci_temporary_remove_registered();
   assert_int_equal(stat(in_folder(&dir, "made"), &info), -1); /* empty, so it went too */
   laci_temporary_unregister(made);
   for (int at = 0; at < NOTED; at++) laci_writer_destroy(writers[at]);
@@ -149,7 +149,7 @@ static void the_end_of_the_process_leaves_nothing_half_written(void **state) {
     assert_int_equal(laci_writer_finish(writers[at], NULL), LAC_OK);
     assert_int_equal(laci_writer_commit(writers[at], NULL), LAC_OK);
   }
-  laci_temporaries_remove();
+  laci_temporary_remove_registered();
   for (int at = 0; at < WRITERS; at++) {
     snprintf(name, sizeof name, "w%d", at);
     expect_content(name, "whole");
@@ -251,10 +251,10 @@ static void a_write_that_fails_leaves_nothing(void **state) {
 
 static void folder_part_of_a_path(void **state) {
   (void)state;
-  assert_int_equal(laci_path_folder("name"), 0);
-  assert_int_equal(laci_path_folder("/name"), 1);
-  assert_int_equal(laci_path_folder("a/name"), 1);
-  assert_int_equal(laci_path_folder("/a/b/name"), 4);
+  assert_int_equal(laci_path_folder_length("name"), 0);
+  assert_int_equal(laci_path_folder_length("/name"), 1);
+  assert_int_equal(laci_path_folder_length("a/name"), 1);
+  assert_int_equal(laci_path_folder_length("/a/b/name"), 4);
 }
 
 static void hashes_depend_on_bytes_and_seed_only(void **state) {

@@ -117,8 +117,8 @@ static void a_link_that_is_replaced_comes_back_as_a_link(void **state) {
   laci_file_set_begin(&set);
   assert_int_equal(write_file("link", "new"), LAC_OK);
   put("from", "whole");
-  assert_int_equal(laci_file_set_move(in_folder(&dir, "from"), in_folder(&dir, "z"), true, NULL),
-                   LAC_OK);
+  assert_int_equal(
+      laci_file_set_add_move(in_folder(&dir, "from"), in_folder(&dir, "z"), true, NULL), LAC_OK);
   assert_int_equal(laci_file_set_end(&set, LAC_OK, NULL), LAC_IO);
   assert_int_equal(readlink(in_folder(&dir, "link"), target, sizeof target - 1), 6);
   assert_string_equal(target, "target");
@@ -144,13 +144,13 @@ static void no_memory_for_the_set_leaves_nothing(void **state) {
   put("b", "old b");
   for (int at = 1; st == LAC_NO_MEMORY; at++) {
     laci_file_set set;
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     laci_file_set_begin(&set);
     st = write_file("a", "new a");
-    if (!st) st = laci_file_set_hide(in_folder(&dir, "b"), NULL);
+    if (!st) st = laci_file_set_hide_old_file(in_folder(&dir, "b"), NULL);
     if (!st) st = write_file("b", "new b");
     st = laci_file_set_end(&set, st, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     expect_content("b", "old b");
     assert_int_equal(count_files(&dir), 1);
@@ -211,24 +211,24 @@ static void the_next_writer_removes_what_the_dead_left_and_nothing_else(void **s
 static void folders_of_the_dead_go_with_what_is_in_them(void **state) {
   (void)state;
   char path[256], second[300];
-  int lock = laci_temporary_folder(dir.path, path, sizeof path);
+  int lock = laci_temporary_create_folder(dir.path, path, sizeof path);
   assert_true(lock >= 0);
   (void)snprintf(second, sizeof second, "%s/inner", path);
   assert_int_equal(mkdir(second, 0777), 0);
   (void)snprintf(second, sizeof second, "%s/inner/file", path);
   write_bytes(second, "x", 1);
-  int mine = laci_temporary_folder(dir.path, second, sizeof second);
+  int mine = laci_temporary_create_folder(dir.path, second, sizeof second);
   assert_true(mine >= 0);
   assert_int_equal(count_files(&dir), 2); /* the first one lives */
-  laci_temporary_folder_remove(second, mine);
+  laci_temporary_remove_folder(second, mine);
   (void)close(lock); /* as the end of its process would */
   put(".lacuna-0123456789abcdef.tmp", "dead");
   put(".lacuna-notes", "somebody's");
-  mine = laci_temporary_folder(dir.path, second, sizeof second);
+  mine = laci_temporary_create_folder(dir.path, second, sizeof second);
   assert_int_equal(count_files(&dir), 2);
-  laci_temporary_folder_remove(second, mine);
+  laci_temporary_remove_folder(second, mine);
   assert_int_equal(count_files(&dir), 1);
-  assert_int_equal(laci_temporary_folder("no/such", path, sizeof path), -1);
+  assert_int_equal(laci_temporary_create_folder("no/such", path, sizeof path), -1);
 }
 
 /* Neither is a link followed, nor is what somebody else puts at a temporary name removed. */
@@ -236,13 +236,13 @@ static void links_at_temporary_names_are_left_alone(void **state) {
   (void)state;
   char temporary[LACI_TEMPORARY_NAME], again[LACI_TEMPORARY_NAME];
   int at = open(dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int fd = laci_temporary_create(at, "", "name", temporary);
+  int fd = laci_temporary_create_file(at, "", "name", temporary);
   assert_true(fd >= 0);
   (void)close(fd);
   assert_int_equal(unlinkat(at, temporary, 0), 0);
   put("target", "text");
   assert_int_equal(symlinkat("target", at, temporary), 0);
-  fd = laci_temporary_create(at, "", "name", again);
+  fd = laci_temporary_create_file(at, "", "name", again);
   assert_true(fd >= 0);
   assert_string_not_equal(temporary, again);
   assert_int_equal(write(fd, "x", 1), 1);
@@ -285,7 +285,7 @@ static void second_names_of_the_dead_go_last(void **state) {
   laci_writer *writer = NULL;
   char *name = NULL, old[LACI_TEMPORARY_NAME];
   const laci_write_options options = {.force = true};
-  laci_make_second_name("d", 0, old);
+  laci_format_second_name("d", 0, old);
   put(old, "in use");
   laci_file_set_begin(&set);
   assert_int_equal(laci_writer_open(in_folder(&dir, "d"), &options, &writer, NULL), LAC_OK);

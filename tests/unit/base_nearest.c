@@ -15,8 +15,9 @@ static const char *const networks[] = {"resnet18",       "resnet50",       "resn
 static const char *const options[] = {"--output",    "--no-permute", "--effort",
                                       "--no-verify", "--verify",     "--time"};
 
-#define NEAREST(text, of) laci_nearest_text(text, 0, of, sizeof of / sizeof of[0])
-#define NEAREST_AFTER(mark, text, of) laci_nearest_text(text, mark, of, sizeof of / sizeof of[0])
+#define NEAREST(text, of) laci_find_nearest_text(text, 0, of, sizeof of / sizeof of[0])
+#define NEAREST_AFTER(mark, text, of) \
+  laci_find_nearest_text(text, mark, of, sizeof of / sizeof of[0])
 
 typedef struct guess {
   const char *typed, *meant; /* NULL: nothing is near enough */

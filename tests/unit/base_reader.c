@@ -76,10 +76,10 @@ static void parts_are_parts_of_the_whole(void **state) {
     if (reader_kind == 1) assert_int_equal(laci_reader_watch_for_changes(reader, NULL), LAC_OK);
     for (size_t k = 0; k < sizeof begins / sizeof *begins; k++) {
       size_t from = begins[k], n = LONG - from < 70000 ? LONG - from : 70000;
-      if (reader_kind == 2) assert_int_equal(laci_reader_load(reader, from, n, NULL), LAC_OK);
+      if (reader_kind == 2) assert_int_equal(laci_reader_load_range(reader, from, n, NULL), LAC_OK);
       if (reader_kind == 3)
-        assert_int_equal(laci_reader_materialise(reader, from, n, NULL), LAC_OK);
-      assert_int_equal(laci_reader_fetch(reader, from, n, part, NULL), LAC_OK);
+        assert_int_equal(laci_reader_materialise_range(reader, from, n, NULL), LAC_OK);
+      assert_int_equal(laci_reader_copy_range(reader, from, n, part, NULL), LAC_OK);
       assert_memory_equal(part, content + from, n);
       if (reader_kind >= 2)
         assert_memory_equal(laci_reader_bytes(reader) + from, content + from, n);
@@ -93,15 +93,16 @@ static void a_file_that_is_cut_is_an_error_with_its_sizes(void **state) {
   lac_error err = {0};
   char part[8] = {0};
   laci_reader *reader = open_file("f", 7);
-  assert_int_equal(laci_reader_fetch(reader, 3, 4, part, &err), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 3, 4, part, &err), LAC_OK);
   assert_memory_equal(part, content + 3, 4);
-  assert_int_equal(laci_reader_fetch(reader, 7, 0, part, &err), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 7, 0, part, &err), LAC_OK);
   assert_int_equal(truncate(in_folder(&dir, "f"), 5), 0);
-  assert_int_equal(laci_reader_fetch(reader, 3, 4, part, &err), LAC_IO);
+  assert_int_equal(laci_reader_copy_range(reader, 3, 4, part, &err), LAC_IO);
   expect_text(&err, "f", "was 7 bytes long, and was cut to 5 meanwhile");
-  assert_int_equal(laci_reader_fetch(reader, 0, 1, part, &err), LAC_IO); /* what is left, too */
-  assert_int_equal(laci_reader_load(reader, 0, 1, &err), LAC_IO);
-  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_IO);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 1, part, &err),
+                   LAC_IO); /* what is left, too */
+  assert_int_equal(laci_reader_load_range(reader, 0, 1, &err), LAC_IO);
+  assert_int_equal(laci_reader_materialise_range(reader, 0, 7, &err), LAC_IO);
   expect_text(&err, "f", "was 7 bytes long, and was cut to 5 meanwhile");
   laci_reader_close(reader);
 }
@@ -112,7 +113,7 @@ static void a_file_that_is_written_again_is_an_error(void **state) {
   char part[8];
   laci_reader *reader = open_file("f", 7);
   write_bytes(in_folder(&dir, "f"), content, 9); /* in place: cut, and longer again */
-  assert_int_equal(laci_reader_fetch(reader, 0, 7, part, &err), LAC_IO);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 7, part, &err), LAC_IO);
   expect_text(&err, "f", "was changed meanwhile");
   laci_reader_close(reader);
 }
@@ -123,7 +124,7 @@ static void a_file_that_another_replaces_is_read_to_its_end(void **state) {
   laci_reader *reader = open_file("f", 7);
   write_bytes(in_folder(&dir, "other"), "another", 7);
   assert_int_equal(rename(in_folder(&dir, "other"), in_folder(&dir, "f")), 0);
-  assert_int_equal(laci_reader_fetch(reader, 0, 7, part, NULL), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 7, part, NULL), LAC_OK);
   assert_memory_equal(part, content, 7);
   laci_reader_close(reader);
 }
@@ -134,14 +135,14 @@ static void a_parked_one_has_to_be_the_same_file(void **state) {
   char part[8];
   laci_reader *reader = open_file("f", 7);
   laci_reader_close_descriptor(reader);
-  assert_int_equal(laci_reader_fetch(reader, 0, 7, part, &err), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 7, part, &err), LAC_OK);
   assert_memory_equal(part, content, 7);
   write_bytes(in_folder(&dir, "other"), content, 7);
   assert_int_equal(rename(in_folder(&dir, "other"), in_folder(&dir, "f")), 0);
-  assert_int_equal(laci_reader_fetch(reader, 0, 7, part, &err), LAC_IO);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 7, part, &err), LAC_IO);
   expect_text(&err, "f", "was replaced by another file meanwhile");
   assert_int_equal(unlink(in_folder(&dir, "f")), 0);
-  assert_int_equal(laci_reader_fetch(reader, 0, 7, part, &err), LAC_NOT_FOUND);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 7, part, &err), LAC_NOT_FOUND);
   laci_reader_close(reader);
 }
 
@@ -151,16 +152,16 @@ static void what_is_materialised_stays(void **state) {
   char part[8] = {0};
   laci_reader *reader = open_file("f", 7);
   const uint8_t *bytes = laci_reader_bytes(reader);
-  laci_memory_fail_at(1);
-  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
-  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_OK);
+  laci_memory_fail_from(1);
+  assert_int_equal(laci_reader_materialise_range(reader, 0, 7, &err), LAC_NO_MEMORY);
+  laci_memory_fail_from(0);
+  assert_int_equal(laci_reader_materialise_range(reader, 0, 7, &err), LAC_OK);
   assert_int_equal(truncate(in_folder(&dir, "f"), 0), 0);
-  laci_reader_release(reader); /* is none: nothing could bring the bytes back */
+  laci_reader_release_loaded(reader); /* is none: nothing could bring the bytes back */
   assert_memory_equal(bytes, content, 7);
-  assert_int_equal(laci_reader_fetch(reader, 3, 4, part, &err), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 3, 4, part, &err), LAC_OK);
   assert_memory_equal(part, content + 3, 4);
-  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_OK);
+  assert_int_equal(laci_reader_materialise_range(reader, 0, 7, &err), LAC_OK);
   laci_reader_close(reader);
 }
 
@@ -169,11 +170,11 @@ static void a_materialised_part_stays_and_the_rest_may_not(void **state) {
   lac_error err = {0};
   uint8_t part[8];
   laci_reader *reader = open_file("long", LONG);
-  assert_int_equal(laci_reader_materialise(reader, 100000, 8, &err), LAC_OK);
+  assert_int_equal(laci_reader_materialise_range(reader, 100000, 8, &err), LAC_OK);
   assert_int_equal(truncate(in_folder(&dir, "long"), 10), 0);
-  assert_int_equal(laci_reader_fetch(reader, 100000, 8, part, &err), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 100000, 8, part, &err), LAC_OK);
   assert_memory_equal(part, content + 100000, 8);
-  assert_int_equal(laci_reader_fetch(reader, 200000, 8, part, &err), LAC_IO);
+  assert_int_equal(laci_reader_copy_range(reader, 200000, 8, part, &err), LAC_IO);
   expect_text(&err, "long", "was 300000 bytes long, and was cut to 10 meanwhile");
   laci_reader_close(reader);
 }
@@ -195,11 +196,11 @@ static void what_was_not_brought_cannot_be_read_by_mistake(void **state) {
   laci_reader *reader = open_file("long", LONG);
   const uint8_t *bytes = laci_reader_bytes(reader);
   assert_true(is_out_of_reach(bytes));
-  assert_int_equal(laci_reader_load(reader, 0, 100, NULL), LAC_OK);
+  assert_int_equal(laci_reader_load_range(reader, 0, 100, NULL), LAC_OK);
   assert_false(is_out_of_reach(bytes));
-  laci_reader_release(reader);
+  laci_reader_release_loaded(reader);
   assert_true(is_out_of_reach(bytes));
-  assert_int_equal(laci_reader_load(reader, 0, 100, NULL), LAC_OK);
+  assert_int_equal(laci_reader_load_range(reader, 0, 100, NULL), LAC_OK);
   assert_memory_equal(bytes, content, 100);
   laci_reader_close(reader);
 }
@@ -212,14 +213,14 @@ static void a_watched_file_has_to_stay_what_it_was(void **state) {
   struct stat before;
   laci_reader *reader = open_file("long", LONG);
   assert_int_equal(laci_reader_watch_for_changes(reader, &err), LAC_OK);
-  assert_int_equal(laci_reader_fetch(reader, 70000, 16, part, &err), LAC_OK);
+  assert_int_equal(laci_reader_copy_range(reader, 70000, 16, part, &err), LAC_OK);
   int fd = open(in_folder(&dir, "long"), O_WRONLY);
   assert_int_equal(fstat(fd, &before), 0);
   assert_int_equal(pwrite(fd, "!", 1, 70002), 1);
   assert_int_equal(futimens(fd, (struct timespec[]){before.st_atim, before.st_mtim}), 0);
   assert_int_equal(close(fd), 0);
-  assert_int_equal(laci_reader_fetch(reader, 0, 16, part, &err), LAC_OK); /* another block */
-  assert_int_equal(laci_reader_fetch(reader, 70008, 8, part, &err), LAC_IO);
+  assert_int_equal(laci_reader_copy_range(reader, 0, 16, part, &err), LAC_OK); /* another block */
+  assert_int_equal(laci_reader_copy_range(reader, 70008, 8, part, &err), LAC_IO);
   expect_text(&err, "long", "was changed meanwhile");
   laci_reader_close(reader);
 }

@@ -42,15 +42,15 @@ static void bounded_numbers_reach_every_value_and_no_other(void **state) {
   (void)state;
   int seen[7] = {0};
   for (uint64_t i = 0; i < 7000; i++) {
-    uint64_t x = laci_rng_below(5, 0, i, 7);
+    uint64_t x = laci_rng_integer_below(5, 0, i, 7);
     assert_true(x < 7);
     seen[x]++;
   }
   for (int i = 0; i < 7; i++) assert_in_range(seen[i], 850, 1150);
   for (uint64_t i = 0; i < 100; i++) {
     uint64_t n = UINT64_C(0x8000000000000001);
-    assert_true(laci_rng_below(5, 1, i, n) < n);
-    assert_int_equal(laci_rng_below(5, 1, i, 1), 0);
+    assert_true(laci_rng_integer_below(5, 1, i, n) < n);
+    assert_int_equal(laci_rng_integer_below(5, 1, i, 1), 0);
   }
 }
 
@@ -58,7 +58,7 @@ static void unit_numbers_have_the_mean_of_a_uniform_one(void **state) {
   (void)state;
   double sum = 0;
   for (uint64_t i = 0; i < 10000; i++) {
-    double x = laci_rng_unit(9, 0, i);
+    double x = laci_rng_unit_interval(9, 0, i);
     assert_true(x >= 0 && x < 1);
     sum += x;
   }

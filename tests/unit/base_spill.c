@@ -76,10 +76,10 @@ static void holds_a_copy_of_what_is_elsewhere(void **state) {
   from.fails = true;
   assert_int_equal(laci_bytes_acquire(&source, places, 50, "w", &held, NULL), LAC_IO);
   assert_null(held.copy);
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   lac_error err = {0};
   assert_int_equal(laci_bytes_acquire(&source, places, 50, "w", &held, &err), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_non_null(strstr(err.text, "w"));
 }
 
@@ -112,16 +112,16 @@ static void gives_back_what_was_put(void **state) {
   sparse[5000] = 7;
   sparse[LONG - 1] = 9;
   assert_int_equal(laci_spill_create(dir.path, &spill, NULL), LAC_OK);
-  assert_int_equal(laci_spill_write(spill, "a", content, LONG, &first, NULL), LAC_OK);
-  assert_int_equal(laci_spill_write(spill, "b", NULL, 0, &empty, NULL), LAC_OK);
-  assert_int_equal(laci_spill_write(spill, "c", sparse, LONG, &second, NULL), LAC_OK);
+  assert_int_equal(laci_spill_append(spill, "a", content, LONG, &first, NULL), LAC_OK);
+  assert_int_equal(laci_spill_append(spill, "b", NULL, 0, &empty, NULL), LAC_OK);
+  assert_int_equal(laci_spill_append(spill, "c", sparse, LONG, &second, NULL), LAC_OK);
   assert_memory_equal(first, content, LONG);
   assert_memory_equal(second, sparse, LONG);
   memset(sparse, 0, LONG);
   const uint8_t *zeros;
-  assert_int_equal(laci_spill_write(spill, "d", sparse, LONG, &zeros, NULL), LAC_OK);
+  assert_int_equal(laci_spill_append(spill, "d", sparse, LONG, &zeros, NULL), LAC_OK);
   assert_memory_equal(zeros, sparse, LONG);
-  assert_true(laci_spill_bytes(spill) >= 3 * (uint64_t)LONG);
+  assert_true(laci_spill_size_bytes(spill) >= 3 * (uint64_t)LONG);
   assert_int_equal(n_files(dir.path), 0); /* it has no name */
   laci_spill *all = NULL, *other;
   assert_int_equal(laci_spill_create(dir.path, &other, NULL), LAC_OK);
@@ -146,14 +146,14 @@ static void a_full_disk_is_an_error(void **state) {
   void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
   assert_int_equal(laci_spill_create(dir.path, &spill, NULL), LAC_OK);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-  assert_int_equal(laci_spill_write(spill, "w1", content, LONG, &view, &err), LAC_IO);
+  assert_int_equal(laci_spill_append(spill, "w1", content, LONG, &view, &err), LAC_IO);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
   (void)signal(SIGXFSZ, handler);
   assert_memory_equal(err.text, "w1: ", 4);
   assert_non_null(strstr(err.text, dir.path));
   /* What failed left nothing: the next part is where this one would have been. */
   static const uint8_t zeros[LONG];
-  assert_int_equal(laci_spill_write(spill, "w2", zeros, LONG, &view, &err), LAC_OK);
+  assert_int_equal(laci_spill_append(spill, "w2", zeros, LONG, &view, &err), LAC_OK);
   assert_memory_equal(view, zeros, LONG);
   laci_spill_destroy(spill);
 }
@@ -167,11 +167,11 @@ static void fails_where_there_is_no_folder(void **state) {
   assert_non_null(strstr(err.text, "none"));
   for (long n = 1;; n++) { /* each allocation fails once */
     const uint8_t *view;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_spill_create(dir.path, &spill, &err);
-    if (!st) st = laci_spill_write(spill, "w", content, LONG, &view, &err);
+    if (!st) st = laci_spill_append(spill, "w", content, LONG, &view, &err);
     const bool pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_spill_destroy(spill);
     if (pending) break;
     assert_int_equal(st, LAC_NO_MEMORY);

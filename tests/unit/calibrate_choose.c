@@ -27,8 +27,9 @@ static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to
     const bool like = is_like_training(first + k);
     for (int e = 0; e < SAMPLE; e++) {
       const uint64_t counter = (uint64_t)((first + k) * SAMPLE + e);
-      const double u = laci_rng_unit(7, 1, counter) + laci_rng_unit(7, 2, counter) +
-                       laci_rng_unit(7, 3, counter) - 1.5; /* of deviation 1/2 */
+      const double u = laci_rng_unit_interval(7, 1, counter) +
+                       laci_rng_unit_interval(7, 2, counter) +
+                       laci_rng_unit_interval(7, 3, counter) - 1.5; /* of deviation 1/2 */
       x[k * SAMPLE + e] = (float)(like ? 3 + 4 * u : (first + k) % 3 ? 9 + u : -20 + 30 * u);
     }
   }
@@ -115,9 +116,9 @@ static void every_failing_allocation_is_an_error(void **state) {
   long n = 1;
   for (;; n++) {
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     const lac_status st = laci_choose_samples(graph, &options, places, &choice, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);
   }

@@ -393,12 +393,12 @@ static void says_when_there_is_no_memory(void **state) {
     lac_error err = {0};
     for (long n = 1;; n++) {
       double error;
-      laci_memory_fail_at(n);
+      laci_memory_fail_from(n);
       lac_status st = laci_fit_choose_mask(&l.fit, laci_score_at(at), NULL, mask, weight, &err);
       if (!st) st = laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err);
       if (!st) st = laci_fit_compute_error(&l.fit, solved, 1e9, NULL, &error, &err);
       const bool pending = laci_memory_is_failure_pending();
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       if (pending) {
         assert_int_equal(st, LAC_OK);
         break;
@@ -433,7 +433,7 @@ static void tells_its_memory(void **state) {
   (void)state;
   layer_create(&l, &shapes[9], 17);
   for (int at = 0; laci_score_at(at); at++) {
-    const uint64_t told = laci_fit_memory(&l.fit, laci_score_at(at), 1);
+    const uint64_t told = laci_fit_memory_bytes(&l.fit, laci_score_at(at), 1);
     const size_t before = laci_memory_total_allocated();
     choose(&l, laci_score_name(laci_score_at(at)), mask, weight);
     const size_t chosen = laci_memory_total_allocated() - before;

@@ -40,7 +40,8 @@ static laci_graph *read_network(const char *text) {
 }
 
 static void draw(float *images) {
-  for (int k = 0; k < IMAGES * PIXELS; k++) images[k] = (float)laci_rng_unit(7, 1, (uint64_t)k);
+  for (int k = 0; k < IMAGES * PIXELS; k++)
+    images[k] = (float)laci_rng_unit_interval(7, 1, (uint64_t)k);
 }
 
 static laci_fitted_images fit(const laci_graph *graph, int threads, float *images) {

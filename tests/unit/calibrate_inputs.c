@@ -58,7 +58,8 @@ static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to
         for (int64_t j = 0; j < inner; j++) {
           const uint64_t stream = (uint64_t)(i * 1000 + first + k), at = (uint64_t)(o * inner + j);
           ((float *)to[i])[(o * n + k) * inner + j] =
-              (float)(laci_rng_unit(5, stream, at / 8) + laci_rng_unit(6, stream, at) - 1);
+              (float)(laci_rng_unit_interval(5, stream, at / 8) +
+                      laci_rng_unit_interval(6, stream, at) - 1);
         }
       }
     }
@@ -129,7 +130,7 @@ static void samples_are_along_any_axis(void **state) {
       "input x 1x8\ninput h 2x1x8\nstored w 8x12\nstored v 12x5\n"
       "m = ReduceMean(h) axes=0, keepdims=0\ns = Add(x, m)\na = MatMul(s, w)\nr = Relu(a)\n"
       "y = MatMul(r, v)\noutput y\nopset 13\n");
-  const int64_t batch = laci_graph_new_symbol(graph);
+  const int64_t batch = laci_graph_add_symbol(graph);
   set_open(graph, 0, 0, batch);
   set_open(graph, 1, 1, batch);
   assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
@@ -166,7 +167,7 @@ static const char branches[] =
 
 static laci_graph *read_branches(source *s, const int64_t *rate) {
   laci_graph *graph = read_network(branches);
-  set_open(graph, 0, 0, laci_graph_new_symbol(graph));
+  set_open(graph, 0, 0, laci_graph_add_symbol(graph));
   assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
   source_init(s, graph);
   s->shapes[0].dims[0] = 1;
@@ -241,8 +242,8 @@ static const char sequence[] =
 
 static laci_graph *read_sequence(source *s, int64_t first_length, int64_t second_length) {
   laci_graph *graph = read_network(sequence);
-  set_open(graph, 0, 0, laci_graph_new_symbol(graph));
-  set_open(graph, 0, 2, laci_graph_new_symbol(graph));
+  set_open(graph, 0, 0, laci_graph_add_symbol(graph));
+  set_open(graph, 0, 2, laci_graph_add_symbol(graph));
   assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
   source_init(s, graph);
   s->forms[0][0] = (laci_shape){3, {1, 8, first_length}};
@@ -324,7 +325,7 @@ static void a_layer_too_large_for_memory_is_left_to_magnitude(void **state) {
       "input x 1x8\nstored a 8x640\nstored b 640x8\nstored c 8x4\n"
       "u = MatMul(x, a)\nv = Relu(u)\nw = MatMul(v, b) name=\"wide\"\nr = Relu(w)\n"
       "y = MatMul(r, c)\noutput y\n");
-  set_open(graph, 0, 0, laci_graph_new_symbol(graph));
+  set_open(graph, 0, 0, laci_graph_add_symbol(graph));
   assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
   laci_analysis *analysis = analyze(graph);
   source s;
@@ -366,7 +367,7 @@ static void running_out_of_memory_is_a_failure_at_every_allocation(void **state)
       laci_memory_fail_once(at);
       lac_status st = laci_calibrate(analysis, &s.samples, &o, &c, NULL);
       const bool reached = !laci_memory_is_failure_pending();
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       laci_calibrated_destroy(c);
       if (!reached) break;
       assert_true(st == LAC_NO_MEMORY || st == LAC_OK);

@@ -20,7 +20,7 @@ static laci_shape make_boxes(int fields, float *x) {
   const int64_t dims[] = {BATCH, fields == 1 ? FIELDS : BOXES, fields == 1 ? BOXES : FIELDS};
   for (int j = 0; j < COUNT; j++) {
     const int field = fields == 1 ? j / BOXES % FIELDS : j % FIELDS;
-    x[j] = (float)(laci_rng_unit(1, 0, (uint64_t)j) * (field < 4 ? 300 : 0.5));
+    x[j] = (float)(laci_rng_unit_interval(1, 0, (uint64_t)j) * (field < 4 ? 300 : 0.5));
   }
   return laci_shape_of(3, dims);
 }
@@ -39,7 +39,7 @@ static void boxes_and_scores_are_two_parts(void **state) {
     for (int j = 0; j < COUNT; j++) y[j] = cut.is_small[j / cut.inner % cut.n_slices] ? 0 : x[j];
     double e[2] = {0}, s[2] = {0};
     const float *const both[2] = {x, y};
-    laci_output_cut_add(&cut, both, 0, COUNT, e, s);
+    laci_output_cut_add_errors(&cut, both, 0, COUNT, e, s);
     assert_true(e[0] == 0 && s[0] > 0);
     assert_true(e[1] == s[1] && s[1] > 0);
     assert_true(e[1] / (s[0] + s[1]) < 1e-5); /* which their sum hides */
@@ -52,7 +52,7 @@ static void numbers_of_one_scale_are_one_part(void **state) {
   float x[COUNT];
   const laci_shape shape = make_boxes(1, x);
   laci_output_cut cut = {0};
-  for (int j = 0; j < COUNT; j++) x[j] = (float)(laci_rng_unit(2, 0, (uint64_t)j) - 0.5);
+  for (int j = 0; j < COUNT; j++) x[j] = (float)(laci_rng_unit_interval(2, 0, (uint64_t)j) - 0.5);
   laci_output_cut_decide(&shape, x, &cut);
   assert_int_equal(cut.n_parts, 1);
   assert_false(cut.answers || cut.unit_rows);
@@ -65,7 +65,7 @@ static void make_rows(int kind, int64_t n, float *x) {
   for (int64_t r = 0; r < COUNT / n; r++) {
     double sum = 0;
     for (int64_t j = 0; j < n; j++) {
-      const double v = exp(3 * laci_rng_unit(4, (uint64_t)r, (uint64_t)j));
+      const double v = exp(3 * laci_rng_unit_interval(4, (uint64_t)r, (uint64_t)j));
       x[r * n + j] = (float)v;
       sum += kind == 2 ? v * v : v;
     }
@@ -93,7 +93,7 @@ static void rows_of_probabilities_are_answers(void **state) {
       for (int j = 0; j < FIELDS; j++) y[r * FIELDS + j] = x[r * FIELDS + (j + 1) % FIELDS];
     double e[2] = {0}, s[2] = {0};
     const float *const both[2] = {x, y};
-    laci_output_cut_add(&cut, both, 0, COUNT, e, s);
+    laci_output_cut_add_errors(&cut, both, 0, COUNT, e, s);
     if (kind < 2) assert_true(e[0] == 3 && s[0] == BATCH * BOXES);
     laci_output_cut_clear(&cut);
   }
@@ -104,7 +104,7 @@ static void rows_of_probabilities_are_answers(void **state) {
 static laci_error_sums sums_with(double ratio, int64_t n) {
   laci_error_sums s = {0};
   for (int64_t k = 0; k < n; k++) {
-    const double of = 1 + laci_rng_unit(5, 0, (uint64_t)k), e = of * ratio;
+    const double of = 1 + laci_rng_unit_interval(5, 0, (uint64_t)k), e = of * ratio;
     s.n++;
     s.e += e;
     s.s += of;
@@ -125,18 +125,18 @@ static void the_worst_part_is_the_loss(void **state) {
                                       .kind = p == 2 ? LACI_PART_ANSWERS : LACI_PART_NUMBERS,
                                       .sums = sums_with(p == worst ? 0.3 : 0.01, 100)};
     laci_judged_drop drop = {.most = 0};
-    laci_drop_compute_loss_and_bound(&d, &drop);
+    laci_drop_compute_bound(&d, &drop);
     assert_int_equal(drop.measure, worst == 2 ? LACI_DROP_POSITIONS : LACI_DROP_OUTPUTS);
     assert_true(fabs(drop.found - 30) < 1e-9 && drop.most >= drop.found - 1e-9);
-    assert_true(fabs(laci_worst_part(&d) - 0.3) < 1e-9);
+    assert_true(fabs(laci_worst_part_error(&d) - 0.3) < 1e-9);
   }
   /* answers of the first output are right, another output is lost */
   d.n_answers = d.n_agree = 100;
   laci_judged_drop drop = {.most = 0};
-  laci_drop_compute_loss_and_bound(&d, &drop);
+  laci_drop_compute_bound(&d, &drop);
   assert_int_equal(drop.measure, LACI_DROP_POSITIONS);
   d.n_parts = 1;
-  laci_drop_compute_loss_and_bound(&d, &drop);
+  laci_drop_compute_bound(&d, &drop);
   assert_int_equal(drop.measure, LACI_DROP_ANSWERS);
 }
 

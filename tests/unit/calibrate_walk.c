@@ -39,7 +39,7 @@ static laci_graph *read_open(const char *text) {
     st = net_line(graph, line, &state, &err);
   }
   graph->ir_version = 8;
-  int64_t batch = laci_graph_new_symbol(graph);
+  int64_t batch = laci_graph_add_symbol(graph);
   for (int i = 0; i < graph->n_inputs && !st; i++)
     graph->values[graph->inputs[i]].type.shape.dims[0] = batch;
   if (!st) st = laci_graph_finish(graph, &err);
@@ -75,8 +75,8 @@ static bool all_alike;
 static float sample_number(int input, int64_t sample, int64_t at) {
   if (all_alike) sample = 0;
   uint64_t stream = (uint64_t)(input * 100000 + sample);
-  double slow = laci_rng_unit(5, stream, (uint64_t)(at / 8)) - 0.5;
-  return (float)(slow * 2 + laci_rng_unit(6, stream, (uint64_t)at) - 0.5);
+  double slow = laci_rng_unit_interval(5, stream, (uint64_t)(at / 8)) - 0.5;
+  return (float)(slow * 2 + laci_rng_unit_interval(6, stream, (uint64_t)at) - 0.5);
 }
 
 static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
@@ -938,7 +938,7 @@ static void running_out_of_memory_is_a_failure_at_every_allocation(void **state)
     laci_memory_fail_once(at);
     lac_status st = laci_calibrate(analysis, &s.samples, &o, &c, NULL);
     bool reached = !laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_calibrated_destroy(c);
     if (!reached) {
       assert_int_equal(st, LAC_OK);

@@ -53,9 +53,9 @@ static void write_table(const laci_cost_table *table) {
 static void assert_same_figures(const laci_cost_table *a, const laci_cost_table *b) {
   const laci_figure *figure;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    if (laci_figure_get(a, figure) == laci_figure_get(b, figure)) continue;
+    if (laci_figure_get_value(a, figure) == laci_figure_get_value(b, figure)) continue;
     fail_msg("%s: %s.%s is %.17g and %.17g", a->name, figure->section_name, figure->name,
-             laci_figure_get(a, figure), laci_figure_get(b, figure));
+             laci_figure_get_value(a, figure), laci_figure_get_value(b, figure));
   }
 }
 
@@ -66,11 +66,11 @@ static void every_figure_is_a_number_of_its_kind(void **state) {
   (void)state;
   for (int at = 0; (table = laci_cost_table_at(at)); at++) {
     const laci_figure *figure;
-    assert_true(laci_cost_table_has(table, LACI_COSTS_f32) && table->margin >= 1);
+    assert_true(laci_cost_table_has_section(table, LACI_COSTS_f32) && table->margin >= 1);
     assert_int_equal(strlen(table->of.date), strlen("2026-11-28"));
     for (int f = 0; (figure = laci_figure_at(f)); f++) {
-      const double value = laci_figure_get(table, figure);
-      const bool has = laci_cost_table_has(table, figure->section);
+      const double value = laci_figure_get_value(table, figure);
+      const bool has = laci_cost_table_has_section(table, figure->section);
       const bool fits = !has                                ? value == 0
                         : figure->kind == LACI_FIGURE_SHARE ? value > 0
                                                             : value >= 0;
@@ -103,7 +103,7 @@ static laci_costs chosen(const char *vendor, int family, const char *instruction
   laci_costs costs;
   (void)snprintf(of.vendor, sizeof of.vendor, "%s", vendor);
   (void)snprintf(of.instructions, sizeof of.instructions, "%s", instructions);
-  laci_costs_choose(&of, &costs);
+  laci_costs_choose_tables(&of, &costs);
   return costs;
 }
 
@@ -137,7 +137,7 @@ static void a_section_that_a_table_lacks_is_anothers(void **state) {
   const laci_costs costs = chosen("AuthenticAMD", 25, "avx2");
   (void)state;
   for (int section = 0; section < LACI_N_COST_SECTIONS; section++) {
-    assert_true(laci_cost_table_has(costs.tables[section], section));
+    assert_true(laci_cost_table_has_section(costs.tables[section], section));
   }
   assert_string_equal(costs.tables[LACI_COSTS_int8]->name, "zen4");
 }
@@ -150,7 +150,7 @@ static void a_written_file_is_the_same_table(void **state) {
   lac_error err = {0};
   (void)state;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    laci_figure_set(&table, figure, (at + 1) * 0.1 * pow(10, at % 9 - 2));
+    laci_figure_set_value(&table, figure, (at + 1) * 0.1 * pow(10, at % 9 - 2));
   }
   write_table(&table);
   if (laci_cost_table_read(path, &read, &err)) fail_msg("%s", err.text);
@@ -254,10 +254,10 @@ static laci_cost_table made_up(double share_of_dense) {
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     const bool code = strncmp(figure->name, "generated", strlen("generated")) == 0;
     if (figure->section != LACI_COSTS_f32) continue;
-    if (code) laci_figure_set(&table, figure, 0.5 / share_of_dense);
+    if (code) laci_figure_set_value(&table, figure, 0.5 / share_of_dense);
     for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
       if (strcmp(figure->name, figures[f].name) == 0)
-        laci_figure_set(&table, figure, figures[f].value);
+        laci_figure_set_value(&table, figure, figures[f].value);
     }
   }
   return table;

@@ -50,7 +50,7 @@ static int begin(void **state) {
   (void)state;
   (void)laci_cpu_limit_level(LACI_CPU_AVX2);
   const laci_cost_processor here = laci_costs_this_processor();
-  laci_costs_choose(&here, &all.costs);
+  laci_costs_choose_tables(&here, &all.costs);
   all.first = all.costs.tables[LACI_COSTS_f32];
   if (laci_jit_isa_allowed() == LACI_JIT_NONE) return 0;
   for (int at = 0; at < laci_measured_n_networks(); at++) {
@@ -75,15 +75,15 @@ static void take_times(const char *unit) {
   const laci_figure *figure;
   truth = *all.first;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    const double factor = pow(1.6, 2 * laci_rng_unit(7, 0, (uint64_t)at) - 1);
+    const double factor = pow(1.6, 2 * laci_rng_unit_interval(7, 0, (uint64_t)at) - 1);
     if (figure->section != LACI_COSTS_f32 || strncmp(figure->text, unit, strlen(unit)) != 0)
       continue;
-    laci_figure_set(&truth, figure, factor * laci_figure_get(all.first, figure));
+    laci_figure_set_value(&truth, figure, factor * laci_figure_get_value(all.first, figure));
   }
   all.costs.tables[LACI_COSTS_f32] = &truth;
   for (size_t at = 0; at < all.measured.n; at++) {
     laci_observation *o = &all.measured.observations[at];
-    o->seconds = 1e-9 * laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
+    o->seconds = 1e-9 * laci_algorithm_by_id(o->algorithm)->cost(o->net, o->layer);
   }
   laci_measured_drop_untimed(&all.measured);
 }
@@ -96,10 +96,11 @@ static void figures_are_found_that_times_were_made_of(void **state) {
     laci_cost_table table = *all.first;
     int n = 0, n_all = 0;
     take_times(units[at]);
-    laci_costs_fit(&all.measured, &table);
+    laci_costs_fit_figures(&all.measured, &table);
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-      const double off = laci_costs_error(&all.measured, &table, id, &n);
-      if (off > 0.04) fail_msg("%s %s is off by %g", units[at], laci_algorithm_of(id)->name, off);
+      const double off = laci_costs_median_error(&all.measured, &table, id, &n);
+      if (off > 0.04)
+        fail_msg("%s %s is off by %g", units[at], laci_algorithm_by_id(id)->name, off);
       n_all += n;
     }
     assert_true(n_all > 100);
@@ -112,7 +113,7 @@ static void what_no_time_depends_on_stays(void **state) {
   if (all.n == 0) skip();
   laci_cost_table table = *all.first;
   take_times("share:");
-  laci_costs_fit(&all.measured, &table);
+  laci_costs_fit_figures(&all.measured, &table);
   const laci_cost_figures *a = &all.first->figures[LACI_COSTS_f32],
                           *b = &table.figures[LACI_COSTS_f32];
   assert_true(a->least_gain == b->least_gain && a->step == b->step &&
@@ -130,7 +131,7 @@ static void what_is_written_is_this_processors_table(void **state) {
   if (all.n == 0) skip();
   take_times("share:");
   all.costs.tables[LACI_COSTS_f32] = all.first;
-  assert_int_equal(laci_measured_text(&all.measured, 1, &text, &err), LAC_OK);
+  assert_int_equal(laci_measured_write_table(&all.measured, 1, &text, &err), LAC_OK);
   const int file = mkstemp(path);
   assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
   assert_int_equal(close(file), 0);

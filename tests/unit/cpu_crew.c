@@ -40,7 +40,7 @@ static void lead(laci_crew *crew, void *context) {
 
 static void check_crew(laci_pool *pool, int n) {
   series s = {0};
-  laci_crew_run(pool, lead, &s);
+  laci_crew_run_leader(pool, lead, &s);
   assert_int_equal(s.n_wrong, 0);
   assert_int_equal(s.loop, LOOPS);
   assert_int_equal(s.n, n);
@@ -77,7 +77,7 @@ static void a_leader_needs_nobody(void **state) {
 static void check_inside(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) {
     series s = {0};
-    laci_crew_run(context, lead, &s);
+    laci_crew_run_leader(context, lead, &s);
     assert_int_equal(s.n_wrong, 0);
   }
 }

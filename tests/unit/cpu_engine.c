@@ -409,7 +409,7 @@ static void takes_constants_outputs_and_scalars_as_they_come(void **state) {
 /* ---- Random ---- */
 
 static uint64_t draw(uint64_t seed, uint64_t *at, uint64_t n) {
-  return (uint64_t)(laci_rng_unit(77, seed, (*at)++) * (double)n);
+  return (uint64_t)(laci_rng_unit_interval(77, seed, (*at)++) * (double)n);
 }
 
 static void random_conv(uint64_t seed, char *text, size_t size) {

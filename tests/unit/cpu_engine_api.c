@@ -217,9 +217,9 @@ static void every_allocation_may_fail(void **state) {
   for (;; n += 1 + n / 64) {
     lac_engine *engine;
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = lac_engine_create(model, &options, &engine, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     lac_engine_destroy(engine);
     if (!st) break;
     if (st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
@@ -249,7 +249,7 @@ static void one_failed_allocation_changes_no_result(void **state) {
     laci_memory_fail_once(n);
     lac_status st = lac_engine_create(model, &options, &engine, &err);
     pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
     if (st) continue;
     assert_int_equal(lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err), LAC_OK);

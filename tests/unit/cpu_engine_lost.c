@@ -198,7 +198,7 @@ static const plan plans[] = {
 static int n_plans(void) {
   const int n = sizeof plans / sizeof *plans;
   static bool said;
-  const bool bf16 = laci_engine_computes_in(NULL, LAC_DTYPE_BF16) == LACI_DTYPE_HERE;
+  const bool bf16 = laci_engine_find_dtype_support(NULL, LAC_DTYPE_BF16) == LACI_DTYPE_HERE;
   if (!bf16 && !said) print_message("no plan in bf16: this processor has no such instructions\n");
   said = true;
   return bf16 ? n : n - 1;
@@ -465,8 +465,8 @@ static void try_random(const char *text, uint64_t seed) {
   try_open(&t);
   const int n = places_of(t.graph, places);
   if (t.engine && n > 0) {
-    const int place = (int)laci_rng_below(seed, 1, 0, (uint64_t)n);
-    const int k = (int)laci_rng_below(seed, 1, 1, N_POISONS);
+    const int place = (int)laci_rng_integer_below(seed, 1, 0, (uint64_t)n);
+    const int k = (int)laci_rng_integer_below(seed, 1, 1, N_POISONS);
     const poison one = poison_of(t.graph, places[place], k);
     try_poison(&t, &one);
   }

@@ -107,7 +107,7 @@ static void values_and_names_stay(void **state) {
       assert_ptr_equal(form->values[v].name, graph->values[v].name);
     int from = 0, before = 0;
     for (int n = 0; n < form->n_nodes; n++) {
-      const int origin = laci_float_form_find_origin(graph, &form->nodes[n], &from);
+      const int origin = laci_float_form_find_original_node(graph, &form->nodes[n], &from);
       assert_true(origin >= before);
       before = origin;
       for (int i = 0; i < form->nodes[n].n_inputs; i++) {
@@ -130,9 +130,9 @@ static void no_memory_is_said(void **state) {
       laci_arena arena = {0};
       const laci_graph *form;
       lac_error err = {0};
-      laci_memory_fail_at(n);
+      laci_memory_fail_from(n);
       const lac_status st = laci_graph_make_float_form(&arena, graph, &form, &err);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       failed = st != LAC_OK;
       if (failed) assert_int_equal(st, LAC_NO_MEMORY);
       laci_arena_clear(&arena);

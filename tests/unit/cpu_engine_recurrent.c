@@ -28,7 +28,7 @@ typedef struct draws {
 } draws;
 
 static int64_t draw(draws *d, int64_t n) {
-  return (int64_t)(laci_rng_unit(77, d->seed, d->n++) * (double)n);
+  return (int64_t)(laci_rng_unit_interval(77, d->seed, d->n++) * (double)n);
 }
 static int64_t one_of(draws *d, const int64_t *list, int64_t n) { return list[draw(d, n)]; }
 

@@ -17,7 +17,7 @@
 enum { TEXT = 2048, N_DRAWN = 90, MOST = 1024 };
 
 static int drawn(uint64_t *state, int least, int most) {
-  return least + (int)laci_rng_below(5, 6, (*state)++, (uint64_t)(most - least + 1));
+  return least + (int)laci_rng_integer_below(5, 6, (*state)++, (uint64_t)(most - least + 1));
 }
 
 static const char *drawn_name(uint64_t *state, const char *const *names, int n) {
@@ -103,8 +103,8 @@ static void every_variant_gives_the_same_bits(void **state) {
   uint64_t at = 0;
   (void)state;
   for (int n = 0; n < MOST; n++) {
-    x[n] = (float)laci_rng_unit(7, 1, (uint64_t)n) - 0.5f;
-    weight[n] = (float)laci_rng_unit(7, 2, (uint64_t)n) - 0.3f;
+    x[n] = (float)laci_rng_unit_interval(7, 1, (uint64_t)n) - 0.5f;
+    weight[n] = (float)laci_rng_unit_interval(7, 2, (uint64_t)n) - 0.3f;
   }
   for (int n = 0; n < 200; n++) {
     laci_resample_pass p = {.in = drawn(&at, 1, 9),

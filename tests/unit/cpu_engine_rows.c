@@ -16,7 +16,7 @@
 enum { TEXT = 1024 };
 
 static int drawn(uint64_t *state, int least, int most) {
-  return least + (int)laci_rng_below(9, 8, (*state)++, (uint64_t)(most - least + 1));
+  return least + (int)laci_rng_integer_below(9, 8, (*state)++, (uint64_t)(most - least + 1));
 }
 
 static void check(const char *text) {

@@ -115,7 +115,7 @@ static void one_failed_allocation_changes_no_result(void **state) {
       lac_status st =
           laci_engine_create(p.graph, &(laci_engine_options){.threads = 1}, &engine, &err);
       pending = laci_memory_is_failure_pending();
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
       if (st) continue;
       float *got = planned_result(engine, &bytes);

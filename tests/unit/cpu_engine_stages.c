@@ -215,7 +215,7 @@ typedef struct chain {
 } chain;
 
 static int draw(chain *c, int n) {
-  return (int)laci_rng_below(c->seed, 5, c->draws++, (uint64_t)n);
+  return (int)laci_rng_integer_below(c->seed, 5, c->draws++, (uint64_t)n);
 }
 
 static void add(chain *c, const char *format, ...) LAC_PRINTF(2, 3);

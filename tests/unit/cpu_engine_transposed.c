@@ -17,7 +17,7 @@
 enum { TEXT = 2048, N_DRAWN = 40 };
 
 static int drawn(uint64_t *state, int least, int most) {
-  return least + (int)laci_rng_below(3, 4, (*state)++, (uint64_t)(most - least + 1));
+  return least + (int)laci_rng_integer_below(3, 4, (*state)++, (uint64_t)(most - least + 1));
 }
 
 static void check(const char *text, int plain) {

@@ -18,7 +18,7 @@ enum { TEXT = 2048, N_DRAWN = 30 };
 
 /** A number from `least` to `most`, another one for every call. */
 static int drawn(uint64_t *state, int least, int most) {
-  return least + (int)laci_rng_below(1, 2, (*state)++, (uint64_t)(most - least + 1));
+  return least + (int)laci_rng_integer_below(1, 2, (*state)++, (uint64_t)(most - least + 1));
 }
 
 static void check(const char *text) {

@@ -127,7 +127,7 @@ static void the_rule_takes_it_for_first_layers(void **state) {
   (void)state;
   laci_costs costs;
   const laci_cost_processor here = laci_costs_this_processor();
-  laci_costs_choose(&here, &costs);
+  laci_costs_choose_tables(&here, &costs);
   if (!costs.own) skip(); /* there it must be clearly faster */
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const bool chooses =

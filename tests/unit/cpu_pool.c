@@ -120,9 +120,9 @@ static void a_pool_without_memory_is_an_error(void **state) {
   (void)state;
   laci_pool *pool = NULL;
   lac_error err = {0};
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   assert_int_equal(laci_pool_create(2, &pool, &err), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_null(pool);
   assert_string_equal(err.text, "not enough memory for the worker pool");
 }
@@ -135,7 +135,7 @@ static void levels_can_be_lowered_but_not_raised(void **state) {
   assert_int_equal(laci_cpu_level_in_force(), LACI_CPU_ANY);
   assert_true(laci_cpu_limit_level(LACI_CPU_AVX2) <= most);
   assert_true(start <= most);
-  assert_string_equal(laci_cpu_name(LACI_CPU_ANY), "scalar");
+  assert_string_equal(laci_cpu_level_name(LACI_CPU_ANY), "scalar");
   const char *cap = getenv("LAC_CPU");
   if (cap && !strcmp(cap, "scalar")) assert_int_equal(start, LACI_CPU_ANY);
   laci_cpu_limit_level(start);

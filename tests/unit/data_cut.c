@@ -24,7 +24,8 @@ static void expect_erase(const char *line) {
   assert_int_equal(sscanf(line, "erase %d %d %lf %lf: %d %d", &height, &width, &area, &aspect,
                           &want_height, &want_width),
                    6);
-  const bool fits = laci_erase_size(area, aspect, (laci_plane_sizes){3, height, width}, &h, &w);
+  const bool fits =
+      laci_erase_rectangle_size(area, aspect, (laci_plane_sizes){3, height, width}, &h, &w);
   assert_int_equal(fits, want_height > 0);
   if (fits && (h != want_height || w != want_width)) fail_msg("%d %d for %s", h, w, line);
 }
@@ -36,7 +37,7 @@ static void expect_cut(const char *line) {
   assert_int_equal(sscanf(line, "cut %d %d %lf %d %d: %d %d %d %d %lf", &height, &width, &share, &y,
                           &x, &want.top, &want.left, &want.bottom, &want.right, &want.share),
                    10);
-  const laci_rectangle cut = laci_cut_around(share, y, x, height, width);
+  const laci_rectangle cut = laci_cut_rectangle_around(share, y, x, height, width);
   const bool same = cut.top == want.top && cut.left == want.left && cut.bottom == want.bottom &&
                     cut.right == want.right && fabs(cut.share - want.share) < 1e-6;
   if (!same)
@@ -88,8 +89,8 @@ static void erased_parts_are_rectangles_of_zeros(void **state) {
   for (uint64_t sample = 0; sample < 2000; sample++) {
     float image[PIXELS], again[PIXELS];
     for (int k = 0; k < PIXELS; k++) image[k] = again[k] = 1;
-    laci_erase_part(7, sample, 0.25, square, image);
-    laci_erase_part(7, sample, 0.25, square, again);
+    laci_erase_random_rectangle(7, sample, 0.25, square, image);
+    laci_erase_random_rectangle(7, sample, 0.25, square, again);
     assert_memory_equal(image, again, sizeof image);
     int top = SIDE, bottom = -1, left = SIDE, right = -1, zeros = 0;
     for (int k = 0; k < PIXELS; k++) {
@@ -116,7 +117,7 @@ static void rectangles_are_exchanged_with_mirror_images(void **state) {
   static float images[3 * PIXELS];
   for (int k = 0; k < 3 * PIXELS; k++) images[k] = (float)k;
   const laci_rectangle cut = {.top = 2, .left = 3, .bottom = 5, .right = 16, .share = 0};
-  laci_cutmix_items(&cut, square, images, 3);
+  laci_cutmix_swap_rectangles(&cut, square, images, 3);
   for (int k = 0; k < 3 * PIXELS; k++) {
     const int item = k / PIXELS, row = k / SIDE % SIDE, column = k % SIDE;
     const bool inside = row >= 2 && row < 5 && column >= 3;
@@ -130,10 +131,10 @@ static void half_of_the_steps_mix_where_both_are_wanted(void **state) {
   int n = 0;
   double share = 0;
   for (uint64_t step = 0; step < 4000; step++) {
-    assert_false(laci_cutmix_is_drawn(1, step, 0.2, 0));
-    assert_true(laci_cutmix_is_drawn(1, step, 0, 1));
-    n += laci_cutmix_is_drawn(1, step, 0.2, 1);
-    const laci_rectangle cut = laci_cutmix_cut(1, step, 1, 20, 30);
+    assert_false(laci_cutmix_is_chosen(1, step, 0.2, 0));
+    assert_true(laci_cutmix_is_chosen(1, step, 0, 1));
+    n += laci_cutmix_is_chosen(1, step, 0.2, 1);
+    const laci_rectangle cut = laci_cutmix_draw_rectangle(1, step, 1, 20, 30);
     assert_true(cut.top >= 0 && cut.top <= cut.bottom && cut.bottom <= 20);
     assert_true(cut.left >= 0 && cut.left <= cut.right && cut.right <= 30);
     share += cut.share;

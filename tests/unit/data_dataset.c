@@ -48,7 +48,7 @@ static void cifar10_is_its_files_one_after_the_other(void **state) {
   laci_dataset *train = open_set(&f, LACI_PART_TRAIN, NULL);
   assert_int_equal(laci_dataset_count(test), 2);
   assert_int_equal(laci_dataset_count(train), 17);
-  assert_int_equal(laci_dataset_classes(train), 10);
+  assert_int_equal(laci_dataset_count_classes(train), 10);
   assert_null(laci_dataset_class_name(train, 3));
   laci_image image = {0};
   for (int k = 0; k < 17; k++) {
@@ -93,7 +93,7 @@ static void cifar100_counts_by_its_fine_label(void **state) {
   add_text(&f, "fine_label_names.txt", names);
   laci_dataset *set = open_set(&f, LACI_PART_TEST, NULL);
   assert_int_equal(laci_dataset_count(set), 101);
-  assert_int_equal(laci_dataset_classes(set), 100);
+  assert_int_equal(laci_dataset_count_classes(set), 100);
   assert_int_equal(laci_dataset_label(set, 77), 77);
   assert_string_equal(laci_dataset_class_name(set, 77), "class77");
   assert_null(laci_dataset_class_name(set, 100));
@@ -139,7 +139,7 @@ static void image_folders_are_sorted_by_name(void **state) {
   add_text(&f, "README", "not a class");
   laci_dataset *set = open_set(&f, LACI_PART_TEST, NULL);
   assert_int_equal(laci_dataset_count(set), 4);
-  assert_int_equal(laci_dataset_classes(set), 3);
+  assert_int_equal(laci_dataset_count_classes(set), 3);
   assert_string_equal(laci_dataset_class_name(set, 0), "cat");
   assert_string_equal(laci_dataset_class_name(set, 2), "emu");
   static const int labels[] = {0, 0, 1, 1};
@@ -159,7 +159,7 @@ static void wordnet_ids_are_imagenets_classes(void **state) {
   add_picture(&f, "n02099601/retriever.JPEG");
   add_picture(&f, "n15075141/tissue.JPEG");
   laci_dataset *set = open_set(&f, LACI_PART_TEST, NULL);
-  assert_int_equal(laci_dataset_classes(set), 1000);
+  assert_int_equal(laci_dataset_count_classes(set), 1000);
   assert_int_equal(laci_dataset_label(set, 0), 0);
   assert_int_equal(laci_dataset_label(set, 1), 207);
   assert_int_equal(laci_dataset_label(set, 2), 999);
@@ -177,7 +177,7 @@ static void other_ids_are_numbered_in_order(void **state) {
   add_picture(&f, "n0144076/b.jpg");
   add_picture(&f, "n0144076x/c.jpg");
   laci_dataset *set = open_set(&f, LACI_PART_TEST, NULL);
-  assert_int_equal(laci_dataset_classes(set), 3);
+  assert_int_equal(laci_dataset_count_classes(set), 3);
   assert_int_equal(laci_dataset_label(set, 2), 2);
   laci_dataset_close(set);
   remove_folder(&f);
@@ -192,7 +192,7 @@ static void a_list_numbers_the_classes(void **state) {
   add_picture(&f, "dog/b.jpg");
   add_text(&f, "classes.txt", "dog\tman's friend\r\nemu\ncat\n\n\n");
   laci_dataset *set = open_set(&f, LACI_PART_TEST, list);
-  assert_int_equal(laci_dataset_classes(set), 3);
+  assert_int_equal(laci_dataset_count_classes(set), 3);
   assert_int_equal(laci_dataset_label(set, 0), 2);
   assert_int_equal(laci_dataset_label(set, 1), 0);
   assert_string_equal(laci_dataset_class_name(set, 0), "man's friend");
@@ -243,10 +243,10 @@ static bool attempt(const folder *f, const char *classes, long failing) {
   laci_image image = {0};
   lac_error err = {0};
   laci_dataset_options options = {.classes_path = classes};
-  laci_memory_fail_at(failing);
+  laci_memory_fail_from(failing);
   lac_status st = laci_dataset_open(f->path, &options, &set, &err);
   if (!st) st = laci_dataset_read_image(set, 0, &image, &err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", failing, err.text);
   laci_image_clear(&image);
   laci_dataset_close(set);

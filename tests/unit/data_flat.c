@@ -51,7 +51,7 @@ static void folders_of_any_depth_belong_to_their_class(void **state) {
   add_picture(&f, "dog/a/2.jpg");
   laci_dataset *set = open_set(f.path, NULL);
   expect_labels(set, 4, (const int[]){0, 1, 1, 1});
-  assert_int_equal(laci_dataset_classes(set), 2);
+  assert_int_equal(laci_dataset_count_classes(set), 2);
   laci_image image = {0};
   assert_int_equal(laci_dataset_read_image(set, 3, &image, NULL), LAC_OK);
   laci_image_clear(&image);
@@ -112,7 +112,7 @@ static void labels_come_from_a_text_file(void **state) {
     add_text(&f, cases[k].file, cases[k].text);
     laci_dataset *set = open_set(f.path, NULL);
     expect_labels(set, 3, cases[k].labels);
-    assert_int_equal(laci_dataset_classes(set), cases[k].classes);
+    assert_int_equal(laci_dataset_count_classes(set), cases[k].classes);
     assert_int_equal(laci_dataset_numbering(set), cases[k].numbering);
     laci_dataset_close(set);
     remove_folder(&f);
@@ -128,12 +128,12 @@ static void a_list_of_classes_says_what_labels_mean(void **state) {
   add_text(&f, "labels.txt", "cow\ndog\ncow\n");
   laci_dataset *set = open_set(f.path, list);
   expect_labels(set, 3, (const int[]){2, 0, 2});
-  assert_int_equal(laci_dataset_classes(set), 4);
+  assert_int_equal(laci_dataset_count_classes(set), 4);
   laci_dataset_close(set);
   add_text(&f, "labels.txt", "3\n1\n1\n");
   set = open_set(f.path, list);
   expect_labels(set, 3, (const int[]){3, 1, 1});
-  assert_int_equal(laci_dataset_classes(set), 4);
+  assert_int_equal(laci_dataset_count_classes(set), 4);
   assert_string_equal(laci_dataset_class_name(set, 1), "Cat");
   laci_dataset_close(set);
   remove_folder(&f);

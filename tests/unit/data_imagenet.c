@@ -305,13 +305,13 @@ static void what_is_no_plain_jpeg_becomes_one(void **state) {
                {"rotated.jpg", true}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     bytes file = contents(&(item){"", "", cases[k].file});
-    assert_int_equal(laci_image_is_plain_jpeg(file.at, file.n), cases[k].plain);
+    assert_int_equal(laci_image_is_common_jpeg(file.at, file.n), cases[k].plain);
     laci_image image = {0}, again = {0};
     uint8_t *made;
     size_t n;
     assert_int_equal(laci_image_decode("x", file.at, file.n, &image, NULL), LAC_OK);
     assert_int_equal(laci_jpeg_encode("x", &image, &made, &n, NULL), LAC_OK);
-    assert_true(laci_image_is_plain_jpeg(made, n));
+    assert_true(laci_image_is_common_jpeg(made, n));
     assert_int_equal(laci_image_decode("x", made, n, &again, NULL), LAC_OK);
     for (int at = (30 * 48 + 4) * 3; at < (30 * 48 + 7) * 3; at++) {
       assert_in_range(again.rgb[at] + 8 - image.rgb[at], 0, 16);
@@ -321,8 +321,8 @@ static void what_is_no_plain_jpeg_becomes_one(void **state) {
     laci_image_clear(&image);
     laci_image_clear(&again);
   }
-  assert_false(laci_image_is_plain_jpeg((const uint8_t *)"\x89PNG", 4));
-  assert_false(laci_image_is_plain_jpeg((const uint8_t *)"\xFF\xD8\xFF", 3));
+  assert_false(laci_image_is_common_jpeg((const uint8_t *)"\x89PNG", 4));
+  assert_false(laci_image_is_common_jpeg((const uint8_t *)"\xFF\xD8\xFF", 3));
 }
 
 /* ---- Ended early ---- */
@@ -478,13 +478,13 @@ static void every_failed_allocation_is_an_error(void **state) {
   laci_imagenet_options o = usual;
   o.threads = 1;
   for (long n = 1;; n += n < 60 ? 1 : 7) {
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = convert(&raw, &out, &o, NULL, NULL);
     bool reached = !laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!reached) break;
     assert_int_not_equal(st, LAC_OK);
-    laci_temporaries_remove();
+    laci_temporary_remove_registered();
   }
   remove_folder(&raw);
   remove_folder(&out);

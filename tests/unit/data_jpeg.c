@@ -141,9 +141,9 @@ static void wrong_sizes_are_refused_before_memory_is_taken(void **state) {
       file f = read_file(kinds[k]);
       lac_error err = {0};
       set_size(&f, sizes[s][0], sizes[s][1]);
-      laci_memory_fail_at(1);
+      laci_memory_fail_from(1);
       assert_int_equal(decode(&f, &image, &err), LAC_BAD_FILE);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       assert_non_null(strstr(err.text, "pixels in"));
       assert_null(image.rgb);
     }
@@ -241,9 +241,9 @@ static void damaged_files_never_crash(void **state) {
     file whole = read_file(kinds[k]);
     for (uint64_t round = 0; round < 1500; round++) {
       file f = whole;
-      uint64_t n = 1 + laci_rng_below(1, (uint64_t)k, 8 * round, 4);
+      uint64_t n = 1 + laci_rng_integer_below(1, (uint64_t)k, 8 * round, 4);
       for (uint64_t hit = 0; hit < n; hit++) {
-        uint64_t where = laci_rng_below(2, (uint64_t)k, 8 * round + hit, f.n);
+        uint64_t where = laci_rng_integer_below(2, (uint64_t)k, 8 * round + hit, f.n);
         f.bytes[where] = (uint8_t)laci_rng(3, (uint64_t)k, 8 * round + hit);
       }
       lac_error err = {0};
@@ -263,9 +263,9 @@ static void one_image_serves_for_many_sizes(void **state) {
   assert_ptr_equal(image.rgb, block);
   assert_int_equal(laci_image_set_size(&image, "x", 0, 5, NULL), LAC_UNSUPPORTED);
   assert_int_equal(laci_image_set_size(&image, "x", 70000, 1, NULL), LAC_UNSUPPORTED);
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   assert_int_equal(laci_image_set_size(&image, "x", 100, 100, NULL), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_null(image.rgb);
   laci_image_clear(&image);
 }

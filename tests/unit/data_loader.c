@@ -251,9 +251,9 @@ static void without_memory_it_fails_or_works_with_fewer_threads(void **state) {
     laci_batch batch;
     options.threads = 3;
     options.batch = 4;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_loader_create(set, &options, &loader, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st) {
       assert_int_equal(st, LAC_NO_MEMORY);
       assert_null(loader);

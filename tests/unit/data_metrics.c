@@ -97,9 +97,9 @@ static void images_without_an_answer_are_counted_where_that_is_wanted(void **sta
   laci_metrics m = {.counts_bad = true};
   lac_error err = {0};
   assert_int_equal(laci_metrics_add(&m, rows[0], 1, 2, labels, &err), LAC_OK);
-  assert_int_equal(laci_metrics_check(&m, &err), LAC_OK);
+  assert_int_equal(laci_metrics_check_all_finite(&m, &err), LAC_OK);
   assert_int_equal(laci_metrics_add(&m, rows[1], 3, 2, labels, &err), LAC_OK);
-  assert_int_equal(laci_metrics_check(&m, &err), LAC_BAD_VALUE);
+  assert_int_equal(laci_metrics_check_all_finite(&m, &err), LAC_BAD_VALUE);
   assert_string_equal(err.text,
                       "2 of 4 images have an answer that is not finite, so that no rate can be "
                       "given; the first is image 1, class 1: a logit of nan, wanted a finite "

@@ -82,7 +82,7 @@ static void reads_both_orders_of_bytes_and_of_axes(void **state) {
       assert_int_equal(array.type.dtype, LAC_DTYPE_I16);
       assert_int_equal(array.type.shape.rank, 2);
       assert_int_equal(array.size_bytes, 12);
-      laci_read_i(LAC_DTYPE_I16, array.bytes, 0, 6, got);
+      laci_read_i64(LAC_DTYPE_I16, array.bytes, 0, 6, got);
       assert_memory_equal(got, cases[k].want, sizeof got);
       laci_npy_clear(&array);
     }
@@ -168,9 +168,9 @@ static void wrong_sizes_are_refused_before_memory_is_taken(void **state) {
     (void)snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': %s}",
                    cases[k].shape);
     bytes b = make_file(1, header, payload, sizeof payload);
-    laci_memory_fail_at(1); /* the verdict comes without any */
+    laci_memory_fail_from(1); /* the verdict comes without any */
     expect_failure(&b, LAC_BAD_FILE, cases[k].text);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
   }
 }
 
@@ -368,9 +368,9 @@ static void no_memory_is_an_error(void **state) {
   (void)state;
   float payload[4] = {1, 2, 3, 4};
   bytes b = make_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", payload, 16);
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   expect_failure(&b, LAC_NO_MEMORY, "not enough memory for x.npy");
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
 }
 
 int main(void) {

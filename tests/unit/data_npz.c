@@ -64,7 +64,7 @@ static void expect_arrays(const zip_file *z) {
   laci_rows *rows = NULL;
   if (laci_npz_open_rows(npz, 0, NULL, &rows, &err)) fail_msg("%s", err.text);
   assert_string_equal(laci_rows_name(rows), "x.npz: first");
-  assert_int_equal(laci_rows_width(rows), 2);
+  assert_int_equal(laci_rows_elements_per_row(rows), 2);
   for (int row = 0; row < 3; row++) {
     float got[2];
     int64_t wrong[2];
@@ -221,12 +221,12 @@ static void every_allocation_may_fail(void **state) {
       laci_npz *npz = NULL;
       laci_rows *rows[2] = {NULL, NULL};
       lac_error err = {0};
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       lac_status st = open_bytes(z, &npz, &err);
       for (int array = 0; array < 2 && !st; array++)
         st = laci_npz_open_rows(npz, array, NULL, &rows[array], &err);
       bool pending = laci_memory_is_failure_pending();
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       for (int array = 0; array < 2; array++) laci_rows_close(rows[array]);
       laci_npz_close(npz);
       if (pending) {

@@ -163,7 +163,7 @@ static laci_dataset *open_set(const folder *f, laci_dataset_part part) {
 static void expect_images(const laci_dataset *set, int n, int n_classes) {
   laci_image image = {0};
   assert_int_equal(laci_dataset_count(set), n);
-  assert_int_equal(laci_dataset_classes(set), n_classes);
+  assert_int_equal(laci_dataset_count_classes(set), n_classes);
   assert_string_equal(laci_dataset_class_name(set, 3), "class3");
   for (int k = 0; k < n; k++) {
     assert_int_equal(laci_dataset_label(set, k), k % n_classes);
@@ -387,10 +387,10 @@ static void every_failed_allocation_is_an_error(void **state) {
   free(p.bytes);
   for (long n = 1;; n++) {
     laci_dataset *set = NULL;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_dataset_open(f.path, &(laci_dataset_options){0}, &set, NULL);
     bool reached = !laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_dataset_close(set);
     if (!reached) break;
     assert_int_not_equal(st, LAC_OK);

@@ -170,10 +170,10 @@ static void lack_of_memory_is_said(void **state) {
   lac_error err = {0};
   make_image(WIDTH, HEIGHT, &image);
   for (int change = 0; change < LACI_PIXELS_CHANGES; change++) {
-    laci_memory_fail_at(1);
+    laci_memory_fail_from(1);
     lac_status st =
         laci_pixels_change((laci_pixel_change)change, 0.5, "cat.png", &image, &spare, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || (st == LAC_NO_MEMORY && strstr(err.text, "cat.png")));
     laci_image_clear(&spare);
   }

@@ -215,10 +215,10 @@ static void every_failed_allocation_is_an_error(void **state) {
   int n_failed = 0;
   for (lac_status st = LAC_NO_MEMORY; st; n_failed += st != LAC_OK) {
     laci_preparer *preparer = NULL;
-    laci_memory_fail_at(n_failed + 1);
+    laci_memory_fail_from(n_failed + 1);
     st = laci_preparer_create(&preprocessing, &preparer, NULL);
     if (!st) st = laci_prepare_image(preparer, "x", &image, out, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st) assert_int_equal(st, LAC_NO_MEMORY);
     laci_preparer_destroy(preparer);
   }

@@ -86,7 +86,7 @@ static void both_parts_are_read(void **state) {
   assert_int_equal(open_part(&f, LACI_PART_TRAIN, &set, NULL), LAC_OK);
   assert_string_equal(laci_dataset_format(set), "tfrecords");
   assert_int_equal(laci_dataset_count(set), 4);
-  assert_int_equal(laci_dataset_classes(set), 1000);
+  assert_int_equal(laci_dataset_count_classes(set), 1000);
   assert_string_equal(laci_dataset_class_name(set, 207), "n02099601");
   static const int labels[] = {0, 207, 207, 999};
   for (int k = 0; k < 4; k++) {
@@ -256,11 +256,11 @@ static void every_failed_allocation_is_an_error(void **state) {
   for (long n = 1;; n++) {
     laci_dataset *set = NULL;
     laci_image image = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = open_part(&f, LACI_PART_TRAIN, &set, NULL);
     if (!st) st = laci_dataset_read_image(set, 0, &image, NULL);
     bool reached = !laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_dataset_close(set);
     laci_image_clear(&image);
     if (!reached) break;

@@ -101,10 +101,10 @@ static void try_parts(const char *name, const laci_file_bytes *file) {
   assert_int_equal(laci_image_decode(name, file->bytes, file->size_bytes, &whole, NULL), LAC_OK);
   for (uint64_t k = 0; k < 300; k++) {
     laci_region r;
-    r.left = (int)laci_rng_below(k, 1, 0, (uint64_t)whole.width);
-    r.top = (int)laci_rng_below(k, 1, 1, (uint64_t)whole.height);
-    r.width = 1 + (int)laci_rng_below(k, 1, 2, (uint64_t)(whole.width - r.left));
-    r.height = 1 + (int)laci_rng_below(k, 1, 3, (uint64_t)(whole.height - r.top));
+    r.left = (int)laci_rng_integer_below(k, 1, 0, (uint64_t)whole.width);
+    r.top = (int)laci_rng_integer_below(k, 1, 1, (uint64_t)whole.height);
+    r.width = 1 + (int)laci_rng_integer_below(k, 1, 2, (uint64_t)(whole.width - r.left));
+    r.height = 1 + (int)laci_rng_integer_below(k, 1, 3, (uint64_t)(whole.height - r.top));
     expect_part(name, file, &whole, r, &part);
   }
   expect_part(name, file, &whole, (laci_region){0, 0, whole.width, whole.height}, &part);

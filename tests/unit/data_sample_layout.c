@@ -139,16 +139,16 @@ static void batches_are_put_together_along_each_inputs_axis(void **state) {
   add_bytes(&f, "rate.npy", bytes, number(bytes, 16000));
   const laci_samples_options o = {.n = 3, .seed = 1, .inputs = inputs, .n_inputs = 3};
   laci_samples *s = open_samples(f.path, &o);
-  assert_int_equal(laci_samples_axis(s, 1), 1);
+  assert_int_equal(laci_samples_batch_axis(s, 1), 1);
   assert_int_equal(*(const int64_t *)laci_samples_constant(s, 2), 16000);
   assert_null(laci_samples_constant(s, 1));
-  assert_false(laci_samples_are_single(s));
-  assert_int_equal(laci_samples_count_forms(s), 1);
+  assert_false(laci_samples_need_batch_of_one(s));
+  assert_int_equal(laci_samples_count_shape_sets(s), 1);
   float sound[3][8], held[2][3][3];
   int64_t rate = 0;
   assert_int_equal(laci_samples_read_batch(s, 0, 3, (void *[]){sound, held, &rate}, NULL), LAC_OK);
   for (int k = 0; k < 3; k++) {
-    const int at = (int)laci_samples_number(s, k);
+    const int at = (int)laci_samples_data_index(s, k);
     assert_true(sound[k][7] == (float)(8 * at + 7));
     for (int layer = 0; layer < 2; layer++)
       for (int e = 0; e < 3; e++)
@@ -235,16 +235,16 @@ static void files_may_differ_in_size(void **state) {
   const laci_samples_options o = {.n = 8, .inputs = inputs, .n_inputs = 3};
   laci_samples *s = open_samples(f.path, &o);
   assert_int_equal(laci_samples_count(s), 3);
-  assert_int_equal(laci_samples_count_forms(s), 2);
-  assert_true(laci_samples_are_single(s));
+  assert_int_equal(laci_samples_count_shape_sets(s), 2);
+  assert_true(laci_samples_need_batch_of_one(s));
   assert_int_equal(*(const int64_t *)laci_samples_constant(s, 2), 16000);
   for (int place = 0; place < 3; place++) {
-    const int64_t at = laci_samples_number(s, place);
-    const int length = at == 1 ? 6 : 4, form = laci_samples_form(s, place);
+    const int64_t at = laci_samples_data_index(s, place);
+    const int length = at == 1 ? 6 : 4, form = laci_samples_shape_set(s, place);
     float sound[6] = {0}, held[6] = {0};
     int64_t rate;
     assert_int_equal(form, at == 1);
-    const laci_shape *shapes = laci_samples_form_shapes(s, form);
+    const laci_shape *shapes = laci_samples_shapes_of_set(s, form);
     assert_int_equal(shapes[0].dims[1], length);
     assert_int_equal(shapes[1].rank, 3);
     assert_int_equal(shapes[1].dims[1], 1);
@@ -271,7 +271,7 @@ static void files_of_one_size_make_batches(void **state) {
   assert_non_null(strstr(err.text, "a.npz: array rate is no input of the network"));
   const laci_samples_options all = {.n = 8, .inputs = inputs, .n_inputs = 3};
   s = open_samples(f.path, &all);
-  assert_int_equal(laci_samples_count_forms(s), 1);
+  assert_int_equal(laci_samples_count_shape_sets(s), 1);
   assert_null(laci_samples_constant(s, 2)); /* the rates differ */
   laci_samples_close(s);
   add_sample(&f, "c.npz", 4, 8000, 1);
@@ -300,7 +300,7 @@ static void every_allocation_may_fail(void **state) {
       st = laci_samples_open(k ? files.path : arrays.path, &o, &s, NULL);
       if (!st) st = laci_samples_read_batch(s, 0, 1, (void *[]){sound, held, rate}, NULL);
       const bool reached = !laci_memory_is_failure_pending();
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       laci_samples_close(s);
       if (reached) assert_true(st == LAC_NO_MEMORY || st == LAC_OK);
       if (reached && !st) st = LAC_NO_MEMORY;

@@ -407,13 +407,13 @@ static void every_allocation_may_fail(void **state) {
     for (long at = 1;; at++) {
       laci_samples *samples = NULL;
       lac_error err = {0};
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       lac_status st = laci_samples_open((k ? &arrays : &images)->path, &o, &samples, &err);
       if (!st)
         st = laci_samples_read_batch(samples, 0, laci_samples_count(samples),
                                      (void *[]){first, second}, &err);
       bool pending = laci_memory_is_failure_pending();
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       laci_samples_close(samples);
       if (pending) {
         assert_int_equal(st, LAC_OK);
@@ -512,9 +512,9 @@ static void samples_that_are_not_alike_are_not_joined(void **state) {
   assert_ptr_equal(data, before);
   assert_ptr_equal(one, alone);
   for (long at = 1;; at++) {
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     const lac_status st = laci_samples_mix(&data, &more, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);
     assert_ptr_equal(data, before);

@@ -24,11 +24,11 @@ static void expect_floats(const laci_safetensors *f, const char *name, const cha
                           const float *wanted) {
   float found[24] = {0};
   lac_error err = {0};
-  const laci_safetensor *t = laci_safetensors_find(f, name);
+  const laci_safetensor *t = laci_safetensors_find_tensor(f, name);
   assert_non_null(t);
   assert_string_equal(t->type, type);
   assert_int_equal(t->count, n);
-  if (laci_safetensors_read(f, t, found, &err)) fail_msg("%s", err.text);
+  if (laci_safetensors_read_floats(f, t, found, &err)) fail_msg("%s", err.text);
   for (int k = 0; k < n; k++) assert_true(found[k] == wanted[k]);
 }
 
@@ -43,12 +43,12 @@ static void expect_state(const char *path) {
   expect_floats(f, "half", "F16", 4, counted);
   expect_floats(f, "bf16", "BF16", 2, (const float[]){1.5F, -2.0F});
   expect_floats(f, "double", "F64", 1, (const float[]){0.1F});
-  const laci_safetensor *steps = laci_safetensors_find(f, "steps"),
-                        *part = laci_safetensors_find(f, "part");
+  const laci_safetensor *steps = laci_safetensors_find_tensor(f, "steps"),
+                        *part = laci_safetensors_find_tensor(f, "part");
   assert_non_null(steps);
   assert_true(!steps->is_float && steps->rank == 0 && steps->size_bytes == 8);
   assert_true(part->rank == 2 && part->shape[0] == 2 && part->shape[1] == 6);
-  assert_null(laci_safetensors_find(f, "exp_avg"));
+  assert_null(laci_safetensors_find_tensor(f, "exp_avg"));
   laci_safetensors_close(f);
 }
 
@@ -92,11 +92,11 @@ static bool is_refused(const char *path) {
     assert_true(err.text[0] != '\0');
     return true;
   }
-  const laci_safetensor *t = laci_safetensors_list(f, &n);
+  const laci_safetensor *t = laci_safetensors_list_tensors(f, &n);
   for (int k = 0; k < n; k++) {
     float *to = laci_alloc((size_t)t[k].count + 1, sizeof *to);
     assert_non_null(to);
-    if (t[k].is_float) assert_int_equal(laci_safetensors_read(f, &t[k], to, &err), LAC_OK);
+    if (t[k].is_float) assert_int_equal(laci_safetensors_read_floats(f, &t[k], to, &err), LAC_OK);
     laci_free(to);
   }
   laci_safetensors_close(f);
@@ -139,9 +139,9 @@ static void every_failed_allocation_is_an_error(void **state) {
   for (int at = 1; at < 200; at++) {
     laci_safetensors *f = NULL;
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     const lac_status st = laci_torch_file_open(FILES "old.pth", &f, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st == LAC_OK) {
       laci_safetensors_close(f);
       assert_true(at > 3);

@@ -130,7 +130,7 @@ static void shares_are_drawn_from_beta(void **state) {
   for (int a = 0; a < 3; a++) {
     double sum = 0, squares = 0, alpha = alphas[a];
     for (uint64_t k = 0; k < DRAWS; k++) {
-      double share = laci_mixup_share(9, k, alpha);
+      double share = laci_mixup_draw_share(9, k, alpha);
       assert_true(share >= 0 && share <= 1);
       sum += share;
       squares += (share - 0.5) * (share - 0.5);
@@ -139,9 +139,9 @@ static void shares_are_drawn_from_beta(void **state) {
     assert_true(fabs(sum / DRAWS - 0.5) < 4 * sqrt(variance / DRAWS));
     assert_true(fabs(squares / DRAWS / variance - 1) < 0.05);
   }
-  assert_true(laci_mixup_share(9, 1, 0) == 1);
+  assert_true(laci_mixup_draw_share(9, 1, 0) == 1);
   for (uint64_t k = 0; k < 100; k++) { /* nothing but 0 and 1, and no NaN */
-    double share = laci_mixup_share(9, k, 1e-4);
+    double share = laci_mixup_draw_share(9, k, 1e-4);
     assert_true(share < 1e-3 || share > 1 - 1e-3);
   }
 }
@@ -150,7 +150,7 @@ static void items_are_blended_with_their_mirror_images(void **state) {
   (void)state;
   float items[10], old[10];
   for (int k = 0; k < 10; k++) old[k] = items[k] = (float)(k * k);
-  laci_mixup_items(0.75, items, 5, 2);
+  laci_mixup_blend_items(0.75, items, 5, 2);
   for (int k = 0; k < 10; k++) {
     float other = old[(4 - k / 2) * 2 + k % 2];
     float want = k / 2 == 2 ? old[k] : 0.75F * old[k] + 0.25F * other;
@@ -168,7 +168,7 @@ static void digits_come_in_two_parts(void **state) {
     laci_dataset_options options = {.part = (laci_dataset_part)part};
     assert_int_equal(laci_dataset_open(DIGITS, &options, &set, NULL), LAC_OK);
     assert_int_equal(laci_dataset_count(set), counts[part]);
-    assert_int_equal(laci_dataset_classes(set), 10);
+    assert_int_equal(laci_dataset_count_classes(set), 10);
     laci_preprocessing preprocessing = laci_dataset_preprocessing(set);
     laci_preparer *preparer = NULL;
     laci_image image = {0};
@@ -258,7 +258,7 @@ static void batches_follow_from_the_step_alone(void **state) {
   (void)state;
   folder f;
   laci_dataset *set = open_cifar(&f);
-  assert_int_equal(laci_training_steps(set, 8), 6);
+  assert_int_equal(laci_training_steps_per_epoch(set, 8), 6);
   laci_training_order order = {.seed = 4, .shuffle = true, .augmented = true};
   order.augment = laci_dataset_augment(set);
   trace *want = malloc(sizeof *want), *found = malloc(sizeof *found);
@@ -312,7 +312,7 @@ static void an_epoch_has_every_image_at_most_once(void **state) {
   options.depth = 1;
   options.training = &order;
   assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
-  for (int k = 0; k < laci_training_steps(set, 64); k++) {
+  for (int k = 0; k < laci_training_steps_per_epoch(set, 64); k++) {
     laci_batch batch;
     assert_int_equal(laci_loader_queue_batch(loader, pixels, labels, NULL), LAC_OK);
     assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_OK);

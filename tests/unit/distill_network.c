@@ -27,8 +27,8 @@ static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to
   (void)err;
   for (int64_t k = 0; k < n; k++) {
     for (int64_t at = 0; at < INPUT; at++) {
-      double base = laci_rng_unit(7, (uint64_t)(first + k), (uint64_t)(at / 9));
-      double own = laci_rng_unit(8, (uint64_t)(first + k), (uint64_t)at);
+      double base = laci_rng_unit_interval(7, (uint64_t)(first + k), (uint64_t)(at / 9));
+      double own = laci_rng_unit_interval(8, (uint64_t)(first + k), (uint64_t)at);
       ((float *)to[0])[k * INPUT + at] = (float)(2 * base + own - 1.2);
     }
   }
@@ -141,7 +141,8 @@ static void statistics_that_err_less_are_kept(void **state) {
   laci_recalibrated done;
   const laci_recalibrate_options how = {.batch = COUNT - HELD, .n = COUNT - HELD};
   lac_error err = {0};
-  if (laci_recalibrate(r.n.graph, &r.samples, &how, &done, &err)) fail_msg("%s", err.text);
+  if (laci_recalibrate_batch_norms(r.n.graph, &r.samples, &how, &done, &err))
+    fail_msg("%s", err.text);
   r.refinement.recalibrate = true;
   laci_pruning *p = prune(&r);
   const laci_distilled *got = &r.distilled;

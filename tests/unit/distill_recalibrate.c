@@ -69,7 +69,7 @@ static lac_status recalibrate(laci_graph *graph, source *from, int threads,
   const laci_calibration_samples samples = {
       .count = SAMPLES, .shapes = &from->shape, .fetch = fetch, .context = from};
   const laci_recalibrate_options how = {.batch = BATCH, .first = 1, .n = SAMPLES - 1, .pool = pool};
-  lac_status st = laci_recalibrate(graph, &samples, &how, result, err);
+  lac_status st = laci_recalibrate_batch_norms(graph, &samples, &how, result, err);
   laci_pool_destroy(pool);
   return st;
 }
@@ -210,7 +210,8 @@ static void memory_is_asked_for_first(void **state) {
   const laci_recalibrate_options how = {.batch = BATCH, .n = SAMPLES, .budget = &budget};
   laci_graph *graph = read_net(two_norms);
   (void)state;
-  assert_int_equal(laci_recalibrate(graph, &samples, &how, &result, &err), LAC_MEMORY_LIMIT);
+  assert_int_equal(laci_recalibrate_batch_norms(graph, &samples, &how, &result, &err),
+                   LAC_MEMORY_LIMIT);
   assert_int_equal(from.n_fetched, 0);
   laci_graph_destroy(graph);
 }

@@ -85,7 +85,7 @@ static void expect_blocks(const char *text, const char *want) {
   laci_graph *graph = read_net(text);
   char got[512] = "";
   int *blocks, n;
-  assert_int_equal(laci_blocks_find(graph, &blocks, &n, NULL), LAC_OK);
+  assert_int_equal(laci_block_outputs_find(graph, &blocks, &n, NULL), LAC_OK);
   for (int at = 0; at < n; at++) {
     (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", at ? " " : "",
                    graph->values[blocks[at]].name);
@@ -245,17 +245,18 @@ static laci_graph *fit_one_batch(const pair *p, laci_reconstruct_options how) {
   laci_reconstruct *r = open_reconstruct(p, views, how);
   const int n = laci_reconstruct_count_targets(r);
   assert_true(n <= 32);
-  assert_int_equal(laci_reconstruct_image_size(r), IMAGE);
+  assert_int_equal(laci_reconstruct_floats_of_image(r), IMAGE);
   for (int k = 0; k < n; k++)
-    targets[k] = laci_alloc((size_t)(BATCH * laci_reconstruct_target_size(r, k)), sizeof(float));
+    targets[k] =
+        laci_alloc((size_t)(BATCH * laci_reconstruct_floats_of_target(r, k)), sizeof(float));
   if (laci_reconstruct_run_teacher(r, images, targets, &err)) fail_msg("%s", err.text);
   for (int step = 0; step < 10; step++) {
-    if (laci_reconstruct_step(r, images, (const float *const *)targets, 3e-3,
-                              step == 0 ? &first : &loss, &err))
+    if (laci_reconstruct_train_step(r, images, (const float *const *)targets, 3e-3,
+                                    step == 0 ? &first : &loss, &err))
       fail_msg("%s", err.text);
   }
   if (!(loss < 0.8F * first)) fail_msg("%g after %g", (double)loss, (double)first);
-  if (laci_reconstruct_store(r, views[0], &err)) fail_msg("%s", err.text);
+  if (laci_reconstruct_store_student(r, views[0], &err)) fail_msg("%s", err.text);
   expect_masks(p, views[0]);
   for (int k = 0; k < n; k++) laci_free(targets[k]);
   laci_reconstruct_destroy(r);
@@ -316,7 +317,7 @@ static lac_status refine(const pair *p, source *from, laci_refine_options how, l
   if (how.batch == 0) how.batch = BATCH;
   how.masks = (const uint8_t *const *)p->masks;
   how.pool = pool;
-  lac_status st = laci_refine(&student, &teacher, &samples, &how, to, err);
+  lac_status st = laci_refine_towards_teacher(&student, &teacher, &samples, &how, to, err);
   laci_pool_destroy(pool);
   return st;
 }

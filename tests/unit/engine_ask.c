@@ -87,7 +87,7 @@ static void has_the_steps_of(const asked *a, const laci_graph *graph, const laci
     const bool own = node->runner == LACI_RUNNER_PLAIN || node->runner == LACI_RUNNER_EXACT;
     const bool runs =
         own || node->runner == LACI_RUNNER_FAST || node->runner == LACI_RUNNER_NO_STEP;
-    const bool begins = laci_node_control_flow(&graph->nodes[n]) == LACI_CONTROL_BEGIN;
+    const bool begins = laci_node_control_flow_role(&graph->nodes[n]) == LACI_CONTROL_BEGIN;
     if (!runs || (own && !found[n] && !begins) || (found[n] && node->runner != slowest[n]) ||
         (node->runner == LACI_RUNNER_NO_STEP && found[n]))
       fail_msg("%s, node %d (%s): runner %d\n%s", which, n, graph->nodes[n].type, (int)node->runner,
@@ -117,7 +117,7 @@ static bool is_true_of(const laci_graph *graph, laci_engine_options options, con
 static void open_sizes(laci_graph *graph) {
   for (int at = 0; at < graph->n_inputs; at++) {
     laci_shape *shape = &graph->values[graph->inputs[at]].type.shape;
-    for (int axis = 0; axis < shape->rank; axis++) shape->dims[axis] = laci_graph_new_symbol(graph);
+    for (int axis = 0; axis < shape->rank; axis++) shape->dims[axis] = laci_graph_add_symbol(graph);
   }
 }
 
@@ -255,7 +255,7 @@ static void an_unknown_operator_is_refused_with_open_sizes_too(void **state) {
   laci_graph *graph = read(
       "input x 2x3\nr = Relu(x) name=\"node 0\"\n"
       "u = com.acme.Odd(r) name=\"node 1\"\noutput u\n");
-  graph->values[graph->inputs[0]].type.shape.dims[0] = laci_graph_new_symbol(graph);
+  graph->values[graph->inputs[0]].type.shape.dims[0] = laci_graph_add_symbol(graph);
   for (int e = 0; e < 3; e++) {
     asked a;
     ask(&a, graph, (laci_engine_options){.engine = engines[e], .threads = 1});

@@ -32,7 +32,9 @@ static laci_engine *plan(const laci_graph *graph, const char *name) {
   return engine;
 }
 
-static int exact_nodes(const laci_engine *engine) { return laci_engine_exact_part(engine).n_nodes; }
+static int exact_nodes(const laci_engine *engine) {
+  return laci_engine_describe_exact_nodes(engine).n_nodes;
+}
 
 static bool is_exact(const laci_engine *engine, const char *node) {
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
@@ -131,7 +133,7 @@ static void what_comes_from_data_is_exact_and_what_is_before_it_fast(void **stat
   laci_engine *engine = plan(graph, "auto");
   const laci_engine_port *out;
   assert_int_equal(exact_nodes(engine), 2);
-  assert_non_null(strstr(laci_engine_exact_part(engine).reason, "count"));
+  assert_non_null(strstr(laci_engine_describe_exact_nodes(engine).reason, "count"));
   assert_false(is_exact(engine, "first"));
   assert_true(is_exact(engine, "count"));
   assert_true(is_exact(engine, "after"));

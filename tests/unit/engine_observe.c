@@ -83,7 +83,7 @@ static void *input_of(const laci_engine_port *port, int at) {
   int64_t n = laci_shape_count(&port->type.shape);
   void *bytes = laci_alloc(port->size_bytes, 1);
   for (int64_t i = 0; i < n; i++) {
-    double x = laci_rng_unit(7, (uint64_t)at, (uint64_t)i);
+    double x = laci_rng_unit_interval(7, (uint64_t)at, (uint64_t)i);
     if (port->type.dtype == LAC_DTYPE_F32) ((float *)bytes)[i] = (float)(2 * x - 1);
     else ((int64_t *)bytes)[i] = x < 0.5;
   }

@@ -277,7 +277,7 @@ static void steps_memory_and_evaluated_nodes_are_told(void **state) {
     assert_int_equal(
         laci_engine_run_watched(engine, (const void *[]){x}, (void *[]){y}, &watch, &err), LAC_OK);
     for (size_t step = 0; step < 5; step++) assert_true(seconds[step] >= 0 && begins[step] > 0);
-    const laci_engine_exact exact = laci_engine_exact_part(engine);
+    const laci_engine_exact exact = laci_engine_describe_exact_nodes(engine);
     assert_int_equal(exact.n_nodes, 4);
     assert_non_null(strstr(exact.reason, "has no code for operator Conv: it is lazy"));
     assert_int_equal(laci_engine_threads(engine), 2);
@@ -383,11 +383,11 @@ static void a_node_is_asked_about_with_open_shapes(void **state) {
   laci_graph *graph = graph_of("input x -1x4\nr = Relu(x)\ny = Softmax(r)\noutput y\n");
   for (int k = 0; k < 2; k++) {
     lac_error why = {0};
-    assert_true(laci_engine_supports(names[k], graph, &graph->nodes[0], &why));
-    assert_false(laci_engine_supports(names[k], graph, &graph->nodes[1], &why));
+    assert_true(laci_engine_can_run_node(names[k], graph, &graph->nodes[0], &why));
+    assert_false(laci_engine_can_run_node(names[k], graph, &graph->nodes[1], &why));
     assert_non_null(strstr(why.text, "too soft"));
-    assert_int_equal(laci_engine_computes_in(names[k], LAC_DTYPE_F32), LACI_DTYPE_HERE);
-    assert_int_equal(laci_engine_computes_in(names[k], LAC_DTYPE_BF16), LACI_DTYPE_NOT);
+    assert_int_equal(laci_engine_find_dtype_support(names[k], LAC_DTYPE_F32), LACI_DTYPE_HERE);
+    assert_int_equal(laci_engine_find_dtype_support(names[k], LAC_DTYPE_BF16), LACI_DTYPE_NOT);
   }
   laci_graph_destroy(graph);
 }
@@ -516,10 +516,10 @@ static void a_failed_allocation_is_said(void **state) {
       laci_engine *engine = NULL;
       lac_error err = {0};
       const laci_engine_options options = {.engine = names[k], .threads = 1};
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       st = laci_engine_create(graph, &options, &engine, &err);
       if (!st) st = laci_engine_run(engine, (const void *[]){x}, (void *[]){y}, &err);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       laci_engine_destroy(engine);
       if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", at, err.text);
       assert_true(at < 1000);
@@ -533,9 +533,9 @@ static void a_failed_allocation_of_loading_is_said(void **state) {
   lac_status st = LAC_NO_MEMORY;
   const char *name;
   for (long at = 1; st; at++) {
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     st = load_copy(NULL, "copy", &name, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(at < 100 && (!st || st == LAC_NO_MEMORY));
   }
   assert_string_equal(name, "copy");

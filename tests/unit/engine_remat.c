@@ -50,7 +50,7 @@ static void *input_of(const laci_training_graph *g, const laci_engine_port *port
   float *x = laci_alloc(port->size_bytes, 1);
   assert_int_equal(port->type.dtype, LAC_DTYPE_F32);
   for (int64_t i = 0; i < laci_shape_count(&port->type.shape); i++) {
-    double number = 0.6 * laci_rng_unit(11, (uint64_t)at, (uint64_t)i) - 0.25;
+    double number = 0.6 * laci_rng_unit_interval(11, (uint64_t)at, (uint64_t)i) - 0.25;
     x[i] = (float)(labels ? i % g->n_classes == i / g->n_classes : number);
   }
   return x;
@@ -319,9 +319,9 @@ static bool plan_without_memory(const laci_training_graph *g, bool recompute, lo
   laci_engine *engine = NULL;
   const laci_engine_options o = {
       .threads = 1, .early_outputs = true, .recompute = recompute ? g->n_forward : 0};
-  laci_memory_fail_at(n);
+  laci_memory_fail_from(n);
   lac_status st = laci_engine_create(g->graph, &o, &engine, &err);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
   assert_true((engine != NULL) == (st == LAC_OK));
   laci_engine_destroy(engine);

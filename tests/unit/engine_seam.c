@@ -266,10 +266,10 @@ static void an_operator_that_cannot_be_run_is_named(void **state) {
     lac_error err = {0};
     laci_engine *engine;
     laci_engine_options options = {.engine = engines[at]};
-    assert_true(laci_engine_supports(engines[at], graph, &graph->nodes[0], &err));
-    assert_false(laci_engine_supports(engines[at], graph, &graph->nodes[1], &err));
+    assert_true(laci_engine_can_run_node(engines[at], graph, &graph->nodes[0], &err));
+    assert_false(laci_engine_can_run_node(engines[at], graph, &graph->nodes[1], &err));
     assert_string_equal(err.text, "odd: operator Nonsense cannot be run");
-    assert_false(laci_engine_supports(engines[at], graph, &graph->nodes[1], NULL));
+    assert_false(laci_engine_can_run_node(engines[at], graph, &graph->nodes[1], NULL));
     assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_UNSUPPORTED);
     assert_string_equal(err.text, "odd: operator Nonsense cannot be run");
   }

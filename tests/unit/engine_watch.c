@@ -47,7 +47,7 @@ static uint8_t *mask_of(const laci_training_param *p, int at) {
   uint8_t *mask = laci_alloc((size_t)p->count, 1);
   for (int64_t block = 0; block < p->count / 4; block++) {
     const int64_t first = block / taps * 4 * taps + block % taps;
-    const int64_t one = (int64_t)laci_rng_below(7, (uint64_t)at, (uint64_t)block, 4);
+    const int64_t one = (int64_t)laci_rng_integer_below(7, (uint64_t)at, (uint64_t)block, 4);
     mask[first + one * taps] = 1;
     mask[first + (one + 1 + block % 3) % 4 * taps] = 1;
   }
@@ -86,7 +86,7 @@ static float *input_of(const laci_training_graph *g, const laci_engine_port *por
   const bool labels = g->graph->inputs[at] == g->labels;
   float *x = laci_alloc(port->size_bytes, 1);
   for (int64_t i = 0; i < laci_shape_count(&port->type.shape); i++) {
-    const double number = 0.6 * laci_rng_unit(11, (uint64_t)at, (uint64_t)i) - 0.25;
+    const double number = 0.6 * laci_rng_unit_interval(11, (uint64_t)at, (uint64_t)i) - 0.25;
     x[i] = (float)(labels ? i % g->n_classes == i / g->n_classes : number);
   }
   return x;

@@ -277,9 +277,9 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   for (long at = 1; at < 1000; at++) {
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = build_all(&err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st == LAC_OK) return;
     assert_int_equal(st, LAC_NO_MEMORY);
     assert_int_equal(err.status, LAC_NO_MEMORY);

@@ -76,8 +76,8 @@ static void labels_at_the_edges(void **state) {
   assert_int_equal(laci_coupling_get_label(&c, 0, 0), LACI_FIXED);
   assert_int_equal(laci_coupling_get_label(&c, 0, 5), LACI_FIXED);
   assert_true(c.in[0].described && !c.out[0].described);
-  laci_coupling_mark_normalized(&c, label);
-  laci_coupling_mark_normalized(&c, 99);
+  laci_coupling_mark_label_normalized(&c, label);
+  laci_coupling_mark_label_normalized(&c, 99);
   assert_int_equal(c.normalized[label], 1);
   for (int n = 0; n < 100; n++) assert_int_equal(laci_coupling_new_label(&c), label + 1 + n);
   assert_int_equal(c.normalized[label], 1);
@@ -140,7 +140,7 @@ static lac_status couple_without_bias(const laci_graph *graph, const laci_node *
   int label = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 1, 0, label);
   laci_coupling_set_label(c, LACI_OUT(0), 1, label);
-  laci_coupling_describe_port(c, 0);
+  laci_coupling_mark_described(c, 0);
   return laci_coupling_status(c);
 }
 
@@ -171,9 +171,9 @@ static void running_out_of_memory_is_told_at_the_end(void **state) {
   const laci_node *node = &graph->nodes[0];
   for (long at = 1; at < 100; at++) {
     laci_coupling c;
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = laci_couple_node(&c, graph, node);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_coupling_clear(&c);
     if (st == LAC_OK) {
       assert_true(at > 1);

@@ -576,9 +576,9 @@ static void every_allocation_may_fail(void **state) {
     assert_int_equal(add_probe(graph, &loss, &err), LAC_OK);
     for (int v = 0; v < graph->n_values; v++)
       if (is_param(graph, v)) params[n++] = v;
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = laci_gradient_build(graph, loss, n, params, grads, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_graph_destroy(graph);
     if (st == LAC_OK) return;
     assert_int_equal(st, LAC_NO_MEMORY);

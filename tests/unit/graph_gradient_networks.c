@@ -371,14 +371,14 @@ static void weights_that_are_left_as_they_are_are_known(void **state) {
   laci_training_graph *to = make_training(model, 4);
   for (int at = 0; at < model->n_outputs; at++) {
     static const int wanted[] = {0, 2, 3, 0};
-    assert_int_equal(laci_untrained_of_output(model, to, at, &left, &err), LAC_OK);
+    assert_int_equal(laci_untrained_find_before_output(model, to, at, &left, &err), LAC_OK);
     assert_int_equal(left.n, wanted[at]);
     if (left.n) assert_string_equal(left.first, "aw");
   }
-  left = laci_untrained_of_products(model, to);
+  left = laci_untrained_find_in_products(model, to);
   assert_int_equal(left.n, 1);
   assert_string_equal(left.first, "first");
-  left = laci_untrained_without_gradient(to);
+  left = laci_untrained_find_without_gradient(to);
   assert_int_equal(left.n, 1);
   assert_string_equal(left.first, "limit");
   laci_training_graph_destroy(to);
@@ -386,8 +386,8 @@ static void weights_that_are_left_as_they_are_are_known(void **state) {
   /* where nothing is left, nothing is found */
   if (net_read(bottleneck, &model, &err)) fail_msg("%s", err.text);
   to = make_training(model, 2);
-  assert_int_equal(laci_untrained_of_products(model, to).n, 0);
-  assert_int_equal(laci_untrained_without_gradient(to).n, 0);
+  assert_int_equal(laci_untrained_find_in_products(model, to).n, 0);
+  assert_int_equal(laci_untrained_find_without_gradient(to).n, 0);
   laci_training_graph_destroy(to);
   laci_graph_destroy(model);
 }
@@ -576,9 +576,9 @@ static void every_allocation_may_fail(void **state) {
   long at = 1;
   for (; at < 20000; at += 1 + at / 50) {
     laci_training_graph *to;
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = laci_training_graph_create(model, &options, &to, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_training_graph_destroy(to);
     if (st == LAC_OK) break;
     assert_int_equal(st, LAC_NO_MEMORY);

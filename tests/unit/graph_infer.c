@@ -322,12 +322,12 @@ static void every_allocation_may_fail(void **state) {
   for (long at = 1; at < 1000; at++) {
     lac_error err = {0};
     laci_graph *graph = NULL;
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = net_read(
         "input x -90x6x2\nstored i 2 i64 = 0 1\ns = Shape(x)\ng = Gather(s, i)\ny = Reshape(x, "
         "g)\noutput y",
         &graph, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_graph_destroy(graph);
     if (st == LAC_OK) return;
     assert_int_equal(st, LAC_NO_MEMORY);

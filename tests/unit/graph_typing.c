@@ -55,7 +55,7 @@ static void every_breach_is_named(void **state) {
   for (size_t at = 0; at < sizeof breaches / sizeof *breaches; at++) {
     laci_graph *graph = build(breaches[at].net);
     lac_error err = {0};
-    lac_status st = laci_graph_check_typing(graph, false, &err);
+    lac_status st = laci_graph_check_attr_and_weight_types(graph, false, &err);
     assert_int_equal(st, breaches[at].text ? LAC_BAD_FILE : LAC_OK);
     if (breaches[at].text) {
       assert_string_equal(err.text, breaches[at].text);
@@ -70,7 +70,7 @@ static void lenient_makes_an_unknown_node(void **state) {
   for (size_t at = 0; at < sizeof breaches / sizeof *breaches; at++) {
     laci_graph *graph = build(breaches[at].net);
     const bool declared = graph->nodes[0].op != NULL;
-    assert_int_equal(laci_graph_check_typing(graph, true, NULL), LAC_OK);
+    assert_int_equal(laci_graph_check_attr_and_weight_types(graph, true, NULL), LAC_OK);
     const laci_node *node = &graph->nodes[0];
     assert_int_equal(node->op != NULL, declared && !breaches[at].text);
     assert_int_equal(node->fault != NULL, breaches[at].text != NULL);

@@ -31,7 +31,7 @@ static size_t write_adder(laci_code *code, int32_t number) {
 }
 
 static int64_t call(const laci_code_cache *cache, size_t entry, int64_t x) {
-  void *at = laci_code_cache_function(cache, entry);
+  void *at = laci_code_cache_find_function(cache, entry);
   add_number *run;
   memcpy(&run, &at, sizeof run);
   return run(x);
@@ -58,12 +58,12 @@ static void code_runs_and_cannot_be_written(void **state) {
   char rights[5];
   (void)state;
   assert_int_equal(laci_code_cache_create(1 << 20, &cache, &err), LAC_OK);
-  const size_t three = write_adder(laci_code_cache_open(cache), 3);
-  const size_t seven = write_adder(laci_code_cache_open(cache), 700);
+  const size_t three = write_adder(laci_code_cache_get_writable(cache), 3);
+  const size_t seven = write_adder(laci_code_cache_get_writable(cache), 700);
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
-  assert_null(laci_code_cache_open(cache));
-  assert_true(laci_code_cache_size(cache) > 64 && laci_code_cache_size(cache) < 128);
-  rights_of(laci_code_cache_function(cache, three), rights);
+  assert_null(laci_code_cache_get_writable(cache));
+  assert_true(laci_code_cache_code_bytes(cache) > 64 && laci_code_cache_code_bytes(cache) < 128);
+  rights_of(laci_code_cache_find_function(cache, three), rights);
   assert_string_equal(rights, "r-xp");
 #if defined(__x86_64__)
   assert_int_equal(call(cache, three, 39), 42);
@@ -80,7 +80,7 @@ static void nothing_to_seal_is_no_failure(void **state) {
   (void)state;
   assert_int_equal(laci_code_cache_create(1 << 20, &cache, &err), LAC_OK);
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
-  assert_int_equal(laci_code_cache_size(cache), 0);
+  assert_int_equal(laci_code_cache_code_bytes(cache), 0);
   laci_code_cache_destroy(cache);
   laci_code_cache_destroy(NULL);
 }
@@ -92,7 +92,7 @@ static void much_code_is_in_order(void **state) {
   (void)state;
   assert_int_equal(laci_code_cache_create(8 << 20, &cache, &err), LAC_OK);
   for (int32_t at = 0; at < N; at++) {
-    assert_int_equal(write_adder(laci_code_cache_open(cache), at), 64 * (size_t)at);
+    assert_int_equal(write_adder(laci_code_cache_get_writable(cache), at), 64 * (size_t)at);
   }
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
 #if defined(__x86_64__)
@@ -110,7 +110,7 @@ static void data_are_zeros_that_stay_writable(void **state) {
   char rights[5];
   (void)state;
   assert_int_equal(laci_code_cache_create(1 << 20, &cache, &err), LAC_OK);
-  (void)write_adder(laci_code_cache_open(cache), 3);
+  (void)write_adder(laci_code_cache_get_writable(cache), 3);
   for (int at = 0; at < 3; at++) {
     const size_t bytes = (size_t)at * 300001;
     assert_int_equal(laci_code_cache_alloc_data(cache, bytes, &data[at], &err), LAC_OK);
@@ -118,7 +118,7 @@ static void data_are_zeros_that_stay_writable(void **state) {
     for (size_t byte = 0; byte < bytes; byte++) assert_int_equal(((uint8_t *)data[at])[byte], 0);
     memset(data[at], 7, bytes);
   }
-  assert_true(laci_code_cache_data_size(cache) >= 900003);
+  assert_true(laci_code_cache_data_bytes(cache) >= 900003);
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
   rights_of(data[2], rights);
   assert_string_equal(rights, "rw-p");
@@ -133,14 +133,14 @@ static void every_allocation_may_fail(void **state) {
   for (long n = 1;; n++) {
     laci_code_cache *cache = NULL;
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_code_cache_create(1 << 20, &cache, &err);
     if (!st) {
-      (void)write_adder(laci_code_cache_open(cache), 1);
+      (void)write_adder(laci_code_cache_get_writable(cache), 1);
       st = laci_code_cache_seal(cache, &err);
     }
     const bool pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_code_cache_destroy(cache);
     if (pending) {
       assert_int_equal(st, LAC_OK);
@@ -156,7 +156,7 @@ static int seal_where_forbidden(void) {
   lac_error err = {0};
   if (!forbid_execution()) return NOTHING_FORBIDDEN;
   if (laci_code_cache_create(1 << 20, &cache, &err)) return 1;
-  (void)write_adder(laci_code_cache_open(cache), 1);
+  (void)write_adder(laci_code_cache_get_writable(cache), 1);
   const lac_status st = laci_code_cache_seal(cache, &err);
   laci_code_cache_destroy(cache);
   const char *want = "generated code: memory cannot be made executable: ";

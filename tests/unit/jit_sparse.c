@@ -373,10 +373,10 @@ static void every_allocation_may_fail(void **state) {
   sparse_operands_init(&sparse_cases[4], 0, &o);
   for (long n = 1;; n++) {
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     const lac_status st = make_all(&o, &sparse_cases[4], &err);
     const bool pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_int_equal(st, pending ? LAC_OK : LAC_NO_MEMORY);
     if (pending) break;
     assert_true(n < 1000);

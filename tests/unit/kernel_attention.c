@@ -27,7 +27,7 @@ static uint8_t out[4 * MOST];
 static void draw(uint64_t seed, uint64_t stream, float *to, uint16_t *as_stored) {
   for (size_t i = 0; i < MOST; i++) {
     uint32_t bits;
-    float x = (float)laci_rng_below(seed, stream, i, 2001) / 500 - 2;
+    float x = (float)laci_rng_integer_below(seed, stream, i, 2001) / 500 - 2;
     memcpy(&bits, &x, sizeof bits);
     bits &= 0xFFFF0000U; /* bf16 holds it */
     memcpy(&to[i], &bits, sizeof bits);

@@ -38,7 +38,8 @@ static void through(const float *x, int n, float *want, float *scale) {
 static void compare(const float *x, int n) {
   float want[MOST], found[MOST], scale;
   through(x, n, want, &scale);
-  const laci_dynamic_scale to = laci_dynamic_scale_of(laci_find_extremes_variant()(x, n));
+  const laci_dynamic_scale to =
+      laci_dynamic_scale_from_extremes(laci_find_extremes_variant()(x, n));
   assert_memory_equal(&to.scale, &scale, sizeof scale);
   laci_write_steps_variant()(to, x, n, found);
   assert_memory_equal(found, want, (size_t)n * sizeof *want);
@@ -57,7 +58,7 @@ static void every_variant_is_the_operator(void **state) {
       const float size = sizes[kind / 4];
       float x[MOST];
       for (int i = 0; i < MOST; i++) {
-        const float unit = (float)laci_rng_unit(1, (uint64_t)kind, (uint64_t)i);
+        const float unit = (float)laci_rng_unit_interval(1, (uint64_t)kind, (uint64_t)i);
         x[i] = (kind % 4 == 0   ? unit - 0.3F
                 : kind % 4 == 1 ? unit
                 : kind % 4 == 2 ? -unit
@@ -81,7 +82,7 @@ static void no_number_counts_for_nothing(void **state) {
   const laci_extremes e = laci_find_extremes_variant()(x, 40);
   assert_true(e.low == -2 && e.high == 3);
   float y[40];
-  const laci_dynamic_scale to = laci_dynamic_scale_of(e);
+  const laci_dynamic_scale to = laci_dynamic_scale_from_extremes(e);
   laci_write_steps_variant()(to, x, 40, y);
   assert_true(y[3] == -to.zero && y[35] == -to.zero);
 }

@@ -63,7 +63,7 @@ static void every_variant_goes_through_integers(void **state) {
     const laci_fake_quantized q = {scale, (float)(least - zero), (float)(least + 255 - zero)};
     for (int i = 0; i < MOST; i++) {
       const int n_edges = sizeof edges / sizeof *edges;
-      const float unit = (float)laci_rng_unit(1, at, (uint64_t)i) - 0.5F;
+      const float unit = (float)laci_rng_unit_interval(1, at, (uint64_t)i) - 0.5F;
       x[i] = i < n_edges       ? edges[i]
              : i < 2 * n_edges ? edges[i - n_edges] * scale
                                : unit * 700 * scale;

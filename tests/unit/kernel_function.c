@@ -113,7 +113,8 @@ static void every_function_has_its_value_near_zero(void **state) {
   for (int at = 0; at < N_FUNCTIONS; at++) {
     for (int scale = 1; scale <= 64; scale *= 4) {
       for (int64_t n = 0; n < MOST; n++) {
-        x[n] = (float)scale * (2 * (float)laci_rng_unit(9, (uint64_t)scale, (uint64_t)n) - 1);
+        x[n] =
+            (float)scale * (2 * (float)laci_rng_unit_interval(9, (uint64_t)scale, (uint64_t)n) - 1);
       }
       expect_all(&functions[at], x, MOST);
     }

@@ -68,7 +68,7 @@ static float *draw(int64_t n, uint64_t stream) {
   float *made = laci_alloc((size_t)n, sizeof *made);
   assert_non_null(made);
   for (int64_t at = 0; at < n; at++)
-    made[at] = (float)laci_rng_unit(5, stream, (uint64_t)at) - 0.25F;
+    made[at] = (float)laci_rng_unit_interval(5, stream, (uint64_t)at) - 0.25F;
   return made;
 }
 

@@ -22,19 +22,23 @@ typedef struct fixture {
 } fixture;
 
 static int32_t draw(uint64_t seed, uint64_t stream, int at, int32_t range) {
-  return (int32_t)laci_rng_below(seed, stream, (uint64_t)at, 2 * (uint64_t)range + 1) - range;
+  return (int32_t)laci_rng_integer_below(seed, stream, (uint64_t)at, 2 * (uint64_t)range + 1) -
+         range;
 }
 
 static fixture make(uint64_t seed) {
   static const int32_t ranges[] = {1, 4, 1000, 1 << 28};
   const int32_t range = ranges[seed % 4];
-  fixture f = {.n = LACI_LAP_LANES * (1 + (int)laci_rng_below(seed, 9, 0, MOST / LACI_LAP_LANES))};
+  fixture f = {.n = LACI_LAP_LANES *
+                    (1 + (int)laci_rng_integer_below(seed, 9, 0, MOST / LACI_LAP_LANES))};
   for (int j = 0; j < f.n; j++) {
     f.row[j] = draw(seed, 0, j, range);
     f.price[j] = draw(seed, 1, j, range);
-    f.distance[j] = laci_rng_below(seed, 2, (uint64_t)j, 3) ? draw(seed, 3, j, range) : INT32_MAX;
+    f.distance[j] =
+        laci_rng_integer_below(seed, 2, (uint64_t)j, 3) ? draw(seed, 3, j, range) : INT32_MAX;
     f.parent[j] = draw(seed, 4, j, 1000);
-    f.mark[j] = j > 0 && laci_rng_below(seed, 5, (uint64_t)j, 3) == 0 ? INT32_MAX : INT32_MIN;
+    f.mark[j] =
+        j > 0 && laci_rng_integer_below(seed, 5, (uint64_t)j, 3) == 0 ? INT32_MAX : INT32_MIN;
   }
   return f;
 }

@@ -20,7 +20,9 @@
 
 static laci_pool *pool;
 
-static double unit(uint64_t stream, size_t at) { return laci_rng_unit(3, stream, at) - 0.5; }
+static double unit(uint64_t stream, size_t at) {
+  return laci_rng_unit_interval(3, stream, at) - 0.5;
+}
 
 static double *doubles(size_t n, uint64_t stream) {
   double *made = laci_alloc(n, sizeof *made);
@@ -40,8 +42,8 @@ static float *floats_of(const double *from, size_t n) {
 static void both_backends(void (*run)(laci_pool *with, const char *backend)) {
   for (int plain = 0; plain < 2; plain++) {
     laci_linear_use_plain(plain != 0);
-    run(NULL, laci_linear_name());
-    run(pool, laci_linear_name());
+    run(NULL, laci_linear_backend_name());
+    run(pool, laci_linear_backend_name());
   }
   laci_linear_use_plain(false);
 }
@@ -297,7 +299,7 @@ static void starts_no_threads(void **state) {
   double *a = doubles((size_t)N * N, 8);
   for (int i = 0; i < N; i++) a[i * N + i] += N;
   float *a32 = floats_of(a, (size_t)N * N);
-  (void)laci_linear_name(); /* loads the library */
+  (void)laci_linear_backend_name(); /* loads the library */
   const int before = threads_of_process();
   assert_int_equal(laci_linear_cholesky_f32(NULL, a32, N), 0);
   assert_int_equal(laci_linear_cholesky(NULL, a, N), 0);

@@ -29,7 +29,7 @@ void omp_set_num_threads(int n) {
 
 static void openblas_gets_one_thread_of_the_global_run_time(void **state) {
   (void)state;
-  if (strncmp(laci_linear_name(), "OpenBLAS", 8) != 0) skip();
+  if (strncmp(laci_linear_backend_name(), "OpenBLAS", 8) != 0) skip();
   float *a = laci_alloc((size_t)N * N, sizeof *a), *c = laci_alloc((size_t)N * N, sizeof *c);
   assert_non_null(a);
   assert_non_null(c);

@@ -44,7 +44,8 @@ static void swishes_every_length_and_address(void **state) {
       float *x = memory + 1 + n % 3, before[70];
       x[-1] = x[n] = guard;
       for (int64_t at = 0; at < n; at++) {
-        before[at] = x[at] = (float)(20 * laci_rng_unit(3, (uint64_t)n, (uint64_t)at) - 10);
+        before[at] = x[at] =
+            (float)(20 * laci_rng_unit_interval(3, (uint64_t)n, (uint64_t)at) - 10);
       }
       laci_swish_variant()(x, n);
       for (int64_t at = 0; at < n; at++) expect_swish(x[at], before[at]);
@@ -88,7 +89,8 @@ static void gates_channels_in_place_and_apart(void **state) {
     if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int64_t n = 0; n <= PIXELS; n++) {
       int64_t last = n * LACI_GATE_BLOCK;
-      for (int64_t at = 0; at < N; at++) x[at + 1] = (float)laci_rng_unit(5, 1, (uint64_t)at);
+      for (int64_t at = 0; at < N; at++)
+        x[at + 1] = (float)laci_rng_unit_interval(5, 1, (uint64_t)at);
       y[0] = y[last + 1] = guard;
       laci_gate_variant()(x + 1, factor + 1, n, y + 1);
       for (int64_t at = 0; at < last; at++) {
@@ -111,9 +113,9 @@ static uint32_t bits_of(float x) {
 /** Half of the values of y are zeros of both signs or negative; some are no numbers, or no end. */
 static float drawn(uint64_t stream, int64_t at, bool y) {
   static const float special[] = {0.0F, -0.0F, NAN, -NAN, INFINITY, -INFINITY};
-  uint64_t kind = laci_rng_below(5, stream, (uint64_t)at, 16);
+  uint64_t kind = laci_rng_integer_below(5, stream, (uint64_t)at, 16);
   if (y && kind < 6) return special[kind];
-  return (float)(8 * laci_rng_unit(6, stream, (uint64_t)at) - 4);
+  return (float)(8 * laci_rng_unit_interval(6, stream, (uint64_t)at) - 4);
 }
 
 static void expect_relu_sums(int64_t n, bool in_place) {

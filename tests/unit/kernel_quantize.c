@@ -44,7 +44,7 @@ static void expect_quantized(const laci_search_quantizer *q, const uint8_t *stor
   double *value = malloc((n + 1) * sizeof *value);
   assert_non_null(out);
   assert_non_null(value);
-  laci_read_f(q->dtype, stored, 0, (int64_t)n, value);
+  laci_read_f64(q->dtype, stored, 0, (int64_t)n, value);
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
@@ -94,7 +94,7 @@ static void floats_of_any_number_are_quantized(void **state) {
   for (size_t n = 0; n < MOST; n = n < 70 ? n + 1 : n + 37) {
     for (size_t i = 0; i < n; i++) {
       uint64_t bits = laci_rng(n, 1, i);
-      float x = bits % 4 ? (float)laci_rng_unit(n, 2, i) * 400 - 200
+      float x = bits % 4 ? (float)laci_rng_unit_interval(n, 2, i) * 400 - 200
                          : special[bits / 4 % (sizeof special / sizeof *special)];
       memcpy(stored + 1 + 4 * i, &x, sizeof x);
     }
@@ -109,14 +109,14 @@ static void floats_of_any_number_are_quantized(void **state) {
 
 static void says_what_float32_can_hold(void **state) {
   (void)state;
-  assert_true(laci_search_quantize_fits(LAC_DTYPE_F32, 1));
-  assert_true(laci_search_quantize_fits(LAC_DTYPE_F16, 1e38));
-  assert_true(laci_search_quantize_fits(LAC_DTYPE_BF16, 0));
-  assert_false(laci_search_quantize_fits(LAC_DTYPE_F32, 1e39));
-  assert_false(laci_search_quantize_fits(LAC_DTYPE_F32, 1e-39));
-  assert_false(laci_search_quantize_fits(LAC_DTYPE_F32, (double)NAN));
-  assert_false(laci_search_quantize_fits(LAC_DTYPE_F64, 1));
-  assert_false(laci_search_quantize_fits(LAC_DTYPE_I8, 1));
+  assert_true(laci_search_can_quantize_in_float(LAC_DTYPE_F32, 1));
+  assert_true(laci_search_can_quantize_in_float(LAC_DTYPE_F16, 1e38));
+  assert_true(laci_search_can_quantize_in_float(LAC_DTYPE_BF16, 0));
+  assert_false(laci_search_can_quantize_in_float(LAC_DTYPE_F32, 1e39));
+  assert_false(laci_search_can_quantize_in_float(LAC_DTYPE_F32, 1e-39));
+  assert_false(laci_search_can_quantize_in_float(LAC_DTYPE_F32, (double)NAN));
+  assert_false(laci_search_can_quantize_in_float(LAC_DTYPE_F64, 1));
+  assert_false(laci_search_can_quantize_in_float(LAC_DTYPE_I8, 1));
 }
 
 static void expect_transposed(laci_number number, int n_rows, int n_columns, size_t row) {

@@ -60,13 +60,13 @@ static void try_across(int in, int out, int rows, const laci_image_resize *kerne
                            .from_stride = from_stride,
                            .to_stride = to_stride,
                            .n = rows};
-  assert_int_equal(laci_taps_compute(&taps, in, out, 0, out, NULL), LAC_OK);
+  assert_int_equal(laci_resize_taps_compute(&taps, in, out, 0, out, NULL), LAC_OK);
   laci_image_resize_scalar.across(taps.spans, taps.n, &plan);
   plan.to = got + GUARD;
   kernel->across(taps.spans, taps.n, &plan);
   assert_memory_equal(got, want, n + 2 * (size_t)GUARD);
   expect_marks(got, n);
-  laci_taps_clear(&taps);
+  laci_resize_taps_clear(&taps);
   free(from);
   free(want);
   free(got);
@@ -77,14 +77,14 @@ static void try_down(int in, int out, int width, const laci_image_resize *kernel
   size_t stride = (size_t)width * 3;
   uint8_t *from = random_bytes(stride * (size_t)in, (uint64_t)(in + width));
   uint8_t *want = marked(stride), *got = marked(stride);
-  assert_int_equal(laci_taps_compute(&taps, in, out, 0, out, NULL), LAC_OK);
+  assert_int_equal(laci_resize_taps_compute(&taps, in, out, 0, out, NULL), LAC_OK);
   for (int y = 0; y < out; y++) {
     laci_image_resize_scalar.down(taps.spans[y], from, stride, want + GUARD);
     kernel->down(taps.spans[y], from, stride, got + GUARD);
     assert_memory_equal(got, want, stride + 2 * (size_t)GUARD);
     expect_marks(got, stride);
   }
-  laci_taps_clear(&taps);
+  laci_resize_taps_clear(&taps);
   free(from);
   free(want);
   free(got);
@@ -155,10 +155,10 @@ static void plain_colours_stay(void **state) {
     memset(from, 255, n + LACI_RESIZE_SLACK);
     laci_resize_rows rows = {
         .from = from, .to = to, .from_stride = n, .to_stride = sizeof to, .n = 1};
-    assert_int_equal(laci_taps_compute(&taps, in, 9, 0, 9, NULL), LAC_OK);
+    assert_int_equal(laci_resize_taps_compute(&taps, in, 9, 0, 9, NULL), LAC_OK);
     kernel->across(taps.spans, taps.n, &rows);
     for (size_t at = 0; at < sizeof to; at++) assert_int_equal(to[at], 255);
-    laci_taps_clear(&taps);
+    laci_resize_taps_clear(&taps);
     free(from);
   }
 }

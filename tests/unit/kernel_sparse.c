@@ -136,7 +136,7 @@ static void finish_all(laci_sparse_finish *finish, sparse_operands *o,
     const int64_t last = row + ROWS < p->n_rows ? row + ROWS : p->n_rows;
     const laci_sparse_part part = {o->form.tiles, 0, o->form.n_tiles, row, last};
     for (int64_t at = 0; at < n; at++) {
-      const double v = laci_rng_unit(3, (uint64_t)row, (uint64_t)at);
+      const double v = laci_rng_unit_interval(3, (uint64_t)row, (uint64_t)at);
       const int32_t integer = (int32_t)(v * 4e9 - 2e9);
       sums[at] = v < 0.01 ? 1e9F : (float)v * 4 - 2;
       if (p->values == LACI_SPARSE_S8) memcpy(&sums[at], &integer, sizeof integer);
@@ -265,8 +265,8 @@ static void parts_make_the_whole(void **state) {
 static void pixel_blocks_need_equal_row_strides(void **state) {
   const laci_sparse_window g = SPARSE_WINDOW(4, 4, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
   const laci_sparse_border none = {.stride_h = 1, .stride_w = 1}, one = {1, 1, 1, 1, 1, 1};
-  const laci_sparse_layouts layouts = {laci_sparse_layout_of(LACI_FORMAT_PC16P, 4, 3, 5, none),
-                                       laci_sparse_layout_of(LACI_FORMAT_CHW, 4, 3, 5, one), 1};
+  const laci_sparse_layouts layouts = {laci_sparse_padded_layout(LACI_FORMAT_PC16P, 4, 3, 5, none),
+                                       laci_sparse_padded_layout(LACI_FORMAT_CHW, 4, 3, 5, one), 1};
   const uint8_t kept[16] = {0};
   laci_sparse_form form;
   lac_error err = {0};

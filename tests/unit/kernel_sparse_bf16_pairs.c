@@ -18,9 +18,10 @@ enum { LANES = 16 };
 /* Exponents near each other, near the smallest ones, or any. */
 static uint32_t draw(uint64_t stream, uint64_t at, uint64_t kind) {
   static const uint32_t least[3] = {120, 0, 0}, span[3] = {14, 75, 256};
-  const uint32_t sign = (uint32_t)laci_rng_below(stream, at, 0, 2) << 31;
-  const uint32_t exponent = least[kind] + (uint32_t)laci_rng_below(stream, at, 1, span[kind]);
-  return sign | exponent << 23 | (uint32_t)laci_rng_below(stream, at, 2, 1 << 23);
+  const uint32_t sign = (uint32_t)laci_rng_integer_below(stream, at, 0, 2) << 31;
+  const uint32_t exponent =
+      least[kind] + (uint32_t)laci_rng_integer_below(stream, at, 1, span[kind]);
+  return sign | exponent << 23 | (uint32_t)laci_rng_integer_below(stream, at, 2, 1 << 23);
 }
 
 #if defined(__x86_64__)

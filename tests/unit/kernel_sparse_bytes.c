@@ -78,8 +78,8 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static laci_bytes_form form_of(const shape *s, const laci_fake_quantized *q) {
   const int64_t int8x4 = laci_sparse_layout_channels(s->channels, LACI_SPARSE_S8);
-  return (laci_bytes_form){laci_sparse_layout_of(s->format, s->channels, s->h, s->w, s->border),
-                           laci_sparse_layout_of(s->format, int8x4, s->h, s->w, s->border),
+  return (laci_bytes_form){laci_sparse_padded_layout(s->format, s->channels, s->h, s->w, s->border),
+                           laci_sparse_padded_layout(s->format, int8x4, s->h, s->w, s->border),
                            s->channels, s->n_image_blocks, q};
 }
 
@@ -105,7 +105,7 @@ static float value_of(const laci_fake_quantized *q, int64_t at) {
   static const float edges[] = {0, -0.0F, 0.5F, -1.5F, 2.5F, 1e30F, -1e30F, INFINITY, NAN};
   const int64_t n_edges = sizeof edges / sizeof *edges;
   if (at % 5 == 0) return edges[at / 5 % n_edges] * q->scale;
-  return ((float)laci_rng_unit(3, 1, (uint64_t)at) - 0.5F) * 700 * q->scale;
+  return ((float)laci_rng_unit_interval(3, 1, (uint64_t)at) - 0.5F) * 700 * q->scale;
 }
 
 static uint32_t byte_of(const laci_fake_quantized *q, float x) {

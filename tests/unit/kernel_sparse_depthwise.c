@@ -43,16 +43,16 @@ static void make(const sparse_case *c, laci_memory_format format_out, int shift,
                  depthwise_case *made) {
   const laci_sparse_window *g = &c->window;
   const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
-  laci_sparse_border around = laci_sparse_border_of(g);
+  laci_sparse_border around = laci_sparse_needed_border(g);
   lac_error err = {0};
   around.stride_h = around.stride_w = 1;
   around.right += shift; /* rows may be further apart than this window wants */
   *made = (depthwise_case){
       .c = c,
-      .in = laci_sparse_layout_of(c->format, g->channels_in, g->h, g->w, around),
-      .out = laci_sparse_layout_of(format_out, g->channels_out, g->out_h, g->out_w, one)};
+      .in = laci_sparse_padded_layout(c->format, g->channels_in, g->h, g->w, around),
+      .out = laci_sparse_padded_layout(format_out, g->channels_out, g->out_h, g->out_w, one)};
   const laci_sparse_layouts layouts = {made->in, made->out, c->n_images};
-  assert_true(laci_depthwise_fits(g));
+  assert_true(laci_depthwise_can_compute(g));
   assert_int_equal(laci_depthwise_init(g, &layouts, &made->d, &err), LAC_OK);
   made->n_y = made->out.n_floats * c->n_images;
   made->x = sparse_guarded(made->in.n_floats * c->n_images, shift, &made->memory[0]);
@@ -181,20 +181,20 @@ static void others_do_not_fit(void **state) {
   };
   (void)state;
   for (size_t at = 0; at < sizeof windows / sizeof *windows; at++) {
-    assert_false(laci_depthwise_fits(&windows[at]));
+    assert_false(laci_depthwise_can_compute(&windows[at]));
   }
   const laci_sparse_window wide = SPARSE_WINDOW(1, 1, 1, 9, 3000, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1);
   const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
   const laci_sparse_layouts layouts = {
-      laci_sparse_layout_of(LACI_FORMAT_CHW, 1, 9, 3000, laci_sparse_border_of(&wide)),
-      laci_sparse_layout_of(LACI_FORMAT_CHW, 1, wide.out_h, wide.out_w, none), 1};
+      laci_sparse_padded_layout(LACI_FORMAT_CHW, 1, 9, 3000, laci_sparse_needed_border(&wide)),
+      laci_sparse_padded_layout(LACI_FORMAT_CHW, 1, wide.out_h, wide.out_w, none), 1};
   laci_depthwise d;
   lac_error err = {0};
-  assert_true(laci_depthwise_fits(&wide));
+  assert_true(laci_depthwise_can_compute(&wide));
   assert_int_equal(laci_depthwise_init(&wide, &layouts, &d, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "3000"));
   const sparse_case pairs = sparse_case_of(&cases[0], LACI_SPARSE_BF16);
-  assert_false(laci_depthwise_fits(&pairs.window));
+  assert_false(laci_depthwise_can_compute(&pairs.window));
 }
 
 int main(void) {

@@ -241,9 +241,9 @@ static void too_little_memory_is_told(void **state) {
   sparse_operands_init(&sparse_cases[0], 0, &o);
   for (lac_status st = LAC_NO_MEMORY; st; n++) {
     lac_error err = {0};
-    laci_memory_fail_at(n + 1);
+    laci_memory_fail_from(n + 1);
     st = laci_sparse_gradient_init(&o.form.product, o.form.tiles, o.form.n_tiles, &g, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);
     assert_null(g.items);

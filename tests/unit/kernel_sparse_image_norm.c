@@ -52,7 +52,7 @@ typedef struct fixture {
 } fixture;
 
 static float draw(uint64_t memory, uint64_t at, float mean) {
-  return mean + (float)laci_rng_unit(3, memory, at) - 0.5F;
+  return mean + (float)laci_rng_unit_interval(3, memory, at) - 0.5F;
 }
 
 static void set_up(fixture *f, const norm_case *c, int each, int shift) {

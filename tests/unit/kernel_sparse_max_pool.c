@@ -106,10 +106,10 @@ static void check(const laci_max_pool *p, int shift) {
   float *y = memory + GUARD + shift;
   assert_true(x && memory);
   for (int64_t at = 0; at < (n_x + shift) * PLACE; at++) {
-    ((uint8_t *)x)[at] = (uint8_t)laci_rng_below(9, 1, (uint64_t)at, 256);
+    ((uint8_t *)x)[at] = (uint8_t)laci_rng_integer_below(9, 1, (uint64_t)at, 256);
   }
   for (int64_t at = 0; at < n_x + shift && p->window.values == LACI_SPARSE_F32; at++) {
-    x[at] = at % 50 == 49 ? -INFINITY : (float)laci_rng_unit(9, 2, (uint64_t)at) - 2;
+    x[at] = at % 50 == 49 ? -INFINITY : (float)laci_rng_unit_interval(9, 2, (uint64_t)at) - 2;
   }
   memset(memory, UNTOUCHED, (size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
   laci_max_pool_variant()(p, x + shift, y, half, items);
@@ -130,9 +130,9 @@ static void windows_give_their_most(void **state) {
       g.values = at / 3 % 2 ? LACI_SPARSE_F32 : LACI_SPARSE_S8;
       const int64_t n = laci_sparse_layout_channels(g.channels_in, g.values);
       const laci_memory_format format = kinds[at % 3];
-      const laci_max_pool p = {g, laci_sparse_layout_of(format, n, g.h, g.w, in),
-                               laci_sparse_layout_of(format, n, g.out_h, g.out_w, out), 2};
-      assert_true(laci_max_pool_fits(&g));
+      const laci_max_pool p = {g, laci_sparse_padded_layout(format, n, g.h, g.w, in),
+                               laci_sparse_padded_layout(format, n, g.out_h, g.out_w, out), 2};
+      assert_true(laci_max_pool_can_compute(&g));
       check(&p, 0);
       check(&p, 1);
     }
@@ -148,13 +148,13 @@ static void other_windows_are_refused(void **state) {
   laci_sparse_window dilated = windows[1];
   (void)state;
   for (size_t at = 0; at < sizeof refused / sizeof *refused; at++) {
-    assert_false(laci_max_pool_fits(&refused[at]));
+    assert_false(laci_max_pool_can_compute(&refused[at]));
   }
   dilated.dilation_w = 2;
   laci_sparse_window pairs = windows[1];
   pairs.values = LACI_SPARSE_BF16;
-  assert_false(laci_max_pool_fits(&pairs));
-  assert_false(laci_max_pool_fits(&dilated));
+  assert_false(laci_max_pool_can_compute(&pairs));
+  assert_false(laci_max_pool_can_compute(&dilated));
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
 enum { N_LEVELS = sizeof levels / sizeof *levels, MOST = 300, GUARDS = 16 };
 
 static float drawn(uint64_t stream, uint64_t at) {
-  return (float)laci_rng_unit(stream, 1, at) - 0.5F;
+  return (float)laci_rng_unit_interval(stream, 1, at) - 0.5F;
 }
 
 /* Of each column any number of rows; the last ones keep all, and none. */
@@ -29,7 +29,8 @@ static void draw(laci_one_lane_columns *c, uint32_t *rows, float *weight, float 
   const uint64_t all = ((uint64_t)1 << n_rows) - 1;
   uint64_t n_kept = 0;
   for (int64_t at = 0; at < c->n; at++) {
-    rows[at] = (uint32_t)(laci_rng_below(3, (uint64_t)n_rows, (uint64_t)at, UINT32_MAX) & all);
+    rows[at] =
+        (uint32_t)(laci_rng_integer_below(3, (uint64_t)n_rows, (uint64_t)at, UINT32_MAX) & all);
     if (at == c->n - 1) rows[at] = (uint32_t)all;
     if (at == c->n - 2) rows[at] = 0;
     x[at] = rows[at] ? drawn(5, (uint64_t)at) : NAN;

@@ -64,7 +64,7 @@ static bool layout_of(int kind, const laci_sparse_size *s, laci_sparse_layout *l
   static const laci_memory_format contiguous[3] = {LACI_FORMAT_CHW, LACI_FORMAT_HWC,
                                                    LACI_FORMAT_CHW16C};
   if (kind < N_LAYOUTS - 3) {
-    *l = laci_sparse_layout_of(kinds[kind].format, s->channels, s->h, s->w, kinds[kind].border);
+    *l = laci_sparse_padded_layout(kinds[kind].format, s->channels, s->h, s->w, kinds[kind].border);
     return true;
   }
   const laci_memory_format format = contiguous[kind - N_LAYOUTS + 3];
@@ -240,7 +240,7 @@ static void expect_same(trial *t) {
         laci_sparse_reorder_variant()(&t->r, t->from.at, t->got.at, n * thread / threads,
                                       n * (thread + 1) / threads);
       }
-      expect_want(t, laci_cpu_name(levels[level]));
+      expect_want(t, laci_cpu_level_name(levels[level]));
     }
   }
   (void)laci_cpu_limit_level(start);

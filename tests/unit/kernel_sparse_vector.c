@@ -47,8 +47,9 @@ static void *need(size_t n, size_t size) {
 
 static bool is_kept(const shape *s, int64_t row, int64_t column) {
   if (s->keep == 4) return row % 3 != 1;
-  if (s->keep == 5) return laci_rng_below(7, (uint64_t)row, (uint64_t)column, 2) != 0;
-  const int64_t first = (int64_t)laci_rng_below(8, (uint64_t)row, (uint64_t)(column / 4), 4);
+  if (s->keep == 5) return laci_rng_integer_below(7, (uint64_t)row, (uint64_t)column, 2) != 0;
+  const int64_t first =
+      (int64_t)laci_rng_integer_below(8, (uint64_t)row, (uint64_t)(column / 4), 4);
   return (column % 4 - first + 4) % 4 < s->keep;
 }
 
@@ -60,7 +61,7 @@ static void pack(problem *p, laci_sparse_values values, bool pairs) {
   p->w.chunk_at = need((size_t)laci_sparse_rows_n_chunks(&p->w) + 1, sizeof *p->w.chunk_at);
   if (values == LACI_SPARSE_S8) p->w.row_sum = need((size_t)s->n_rows, sizeof *p->w.row_sum);
   laci_sparse_rows_count_kept(&p->w, &all);
-  p->w.bytes = need(laci_sparse_rows_place_chunks(&p->w), 1);
+  p->w.bytes = need(laci_sparse_rows_set_chunk_offsets(&p->w), 1);
   laci_sparse_rows_fill_chunks(&p->w, &all);
 }
 
@@ -77,7 +78,7 @@ static void problem_init(problem *p, const shape *s, laci_sparse_values values, 
   p->memory_y = need((size_t)p->n_y, sizeof *p->memory_y);
   for (int64_t at = 0; at < n; at++) {
     if (!is_kept(s, at / s->n_columns, at % s->n_columns)) continue;
-    const float unit = (float)laci_rng_unit(1, 0, (uint64_t)at) - 0.5F;
+    const float unit = (float)laci_rng_unit_interval(1, 0, (uint64_t)at) - 0.5F;
     p->dense[at] = values == LACI_SPARSE_S8     ? roundf(unit * 254)
                    : values == LACI_SPARSE_BF16 ? laci_bf16_value(laci_bf16_round(unit))
                                                 : unit;
@@ -90,9 +91,10 @@ static void problem_init(problem *p, const shape *s, laci_sparse_values values, 
       p->memory_x + shift, p->memory_y + shift, n_x, x_stride, y_stride, p->bias, p->scale, 117};
   for (int64_t at = 0; at < n_x * x_stride; at++) {
     if (values == LACI_SPARSE_S8) {
-      ((uint8_t *)(p->memory_x + shift))[at] = (uint8_t)laci_rng_below(2, 0, (uint64_t)at, 256);
+      ((uint8_t *)(p->memory_x + shift))[at] =
+          (uint8_t)laci_rng_integer_below(2, 0, (uint64_t)at, 256);
     } else {
-      p->memory_x[shift + at] = (float)laci_rng_unit(3, 0, (uint64_t)at) - 0.5F;
+      p->memory_x[shift + at] = (float)laci_rng_unit_interval(3, 0, (uint64_t)at) - 0.5F;
     }
   }
   if (values == LACI_SPARSE_S8) p->v.x = (const uint8_t *)p->v.x + n_x % 2;
@@ -229,7 +231,7 @@ static void parts_pack_alike(void **state) {
           if (pass == 0) laci_sparse_rows_count_kept(&again, &part);
           else laci_sparse_rows_fill_chunks(&again, &part);
         }
-        if (pass == 0) assert_int_equal(laci_sparse_rows_place_chunks(&again), n_bytes);
+        if (pass == 0) assert_int_equal(laci_sparse_rows_set_chunk_offsets(&again), n_bytes);
       }
       assert_memory_equal(again.bytes, p.w.bytes, n_bytes);
       assert_memory_equal(again.row_sum, p.w.row_sum, (size_t)rows * sizeof *again.row_sum);

@@ -81,13 +81,13 @@ static bool may_be_unpadded(const sparse_case *c, const laci_sparse_border *bord
 /* What is read. */
 static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands *o, bool unpadded) {
   const laci_sparse_window *g = &c->window;
-  laci_sparse_border border = laci_sparse_border_of(g);
+  laci_sparse_border border = laci_sparse_needed_border(g);
   if (!may_be_unpadded(c, &border) || (g->stride_w == 1 && !unpadded)) return o->form.in;
   if (g->stride_w > 1) {
     return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, g->channels_in, g->h, g->w);
   }
   border.left = border.right = 0;
-  return laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
+  return laci_sparse_padded_layout(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
 }
 
 /* o->x, so laid out: the caller's to free. */
@@ -113,7 +113,7 @@ static made make(const sparse_case *c, const sparse_operands *o, const laci_spar
   const laci_sparse_layouts layouts = {*in, o->form.out, c->n_images};
   made m;
   lac_error err = {0};
-  assert_true(laci_winograd4_fits(&c->window));
+  assert_true(laci_winograd4_can_compute(&c->window));
   if (laci_winograd4_init(&c->window, &layouts, &m.w, &err)) fail_msg("%s: %s", c->what, err.text);
   const int64_t n = laci_winograd4_n_groups(&m.w);
   const int64_t n_weights = (int64_t)(laci_winograd4_weight_bytes(&c->window) / sizeof(float));
@@ -197,7 +197,8 @@ static void every_level(const sparse_case *c, int follow, bool unpadded) {
       run(&m, &operands, units[at], at == 0 ? INT16_MAX : 5 * at);
       if (level == 0 && at == 0) memcpy(want, o.memory_y, bytes);
       else if (memcmp(want, o.memory_y, bytes) != 0)
-        fail_msg("%s, %d functions: %s differs", c->what, follow, laci_cpu_name(levels[level]));
+        fail_msg("%s, %d functions: %s differs", c->what, follow,
+                 laci_cpu_level_name(levels[level]));
     }
     clear(&m);
   }
@@ -279,7 +280,7 @@ static void others_do_not_fit(void **state) {
   };
   (void)state;
   for (size_t at = 0; at < sizeof windows / sizeof *windows; at++) {
-    assert_false(laci_winograd4_fits(&windows[at]));
+    assert_false(laci_winograd4_can_compute(&windows[at]));
   }
   const laci_sparse_window wide = SPARSE_WINDOW(1, 1, 1, 9, 3000, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1);
   const laci_sparse_layout rows = laci_sparse_input_layout(LACI_FORMAT_CHW, &wide);
@@ -289,9 +290,9 @@ static void others_do_not_fit(void **state) {
                    LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "3000"));
   assert_null(w.results);
-  assert_false(laci_winograd4_fits(&wide));
+  assert_false(laci_winograd4_can_compute(&wide));
   const sparse_case pairs = sparse_case_of(&cases[0], LACI_SPARSE_BF16);
-  assert_false(laci_winograd4_fits(&pairs.window));
+  assert_false(laci_winograd4_can_compute(&pairs.window));
 }
 
 int main(void) {

@@ -32,7 +32,7 @@ static float x[ROWS * (DEPTH + APART) + 1], w[COLUMNS][DEPTH], strips[COLUMNS * 
     start[ROWS * (COLUMNS + APART) + 1];
 
 static float number(uint64_t stream, int64_t at) {
-  return (float)(2 * laci_rng_unit(5, stream, (uint64_t)at) - 1);
+  return (float)(2 * laci_rng_unit_interval(5, stream, (uint64_t)at) - 1);
 }
 
 static void fill(void) {
@@ -60,8 +60,8 @@ static void check(const laci_strip_product *product, int offset) {
     laci_multiply_strips_variant()(&p);
     (void)laci_cpu_limit_level(before);
     if (memcmp(want, got, sizeof want) != 0)
-      fail_msg("%s: %d rows, %d strips, depth %d", laci_cpu_name(levels[level]), (int)p.n_rows,
-               (int)p.n_strips, (int)p.depth);
+      fail_msg("%s: %d rows, %d strips, depth %d", laci_cpu_level_name(levels[level]),
+               (int)p.n_rows, (int)p.n_strips, (int)p.depth);
   }
   for (int64_t row = 0; row < p.n_rows; row++) {
     for (int64_t column = 0; column < p.n_strips * LACI_STRIP; column++) {

@@ -22,7 +22,7 @@ static uint16_t *draw(size_t n, uint64_t stream) {
   uint16_t *to = malloc(n * sizeof *to);
   assert_non_null(to);
   for (size_t i = 0; i < n; i++) {
-    float x = (float)laci_rng_below(7, stream, i, 2001) / 500 - 2;
+    float x = (float)laci_rng_integer_below(7, stream, i, 2001) / 500 - 2;
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     to[i] = (uint16_t)(bits >> 16);

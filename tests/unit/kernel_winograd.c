@@ -53,9 +53,10 @@ static data data_of(const conv *c) {
   d.x = allocate(d.n_x * sizeof *d.x);
   d.u = allocate(d.n_u * sizeof *d.u);
   d.y = allocate(d.n_y * sizeof *d.y);
-  for (size_t i = 0; i < d.n_weight; i++) d.weight[i] = (float)laci_rng_unit(3, 0, i) - 0.5F;
+  for (size_t i = 0; i < d.n_weight; i++)
+    d.weight[i] = (float)laci_rng_unit_interval(3, 0, i) - 0.5F;
   for (size_t i = 0; i < d.n_x; i++) {
-    float x = (float)laci_rng_unit(3, 1, i) * 2 - 1;
+    float x = (float)laci_rng_unit_interval(3, 1, i) * 2 - 1;
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     d.x[i] = (uint16_t)(bits >> 16);

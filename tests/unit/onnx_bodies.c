@@ -65,7 +65,7 @@ static void branches_come_before_their_if(void **state) {
   assert_int_equal(l.graph->n_bodies, 2);
   assert_int_equal(l.graph->n_stored, 3);
   const laci_node *end = find_node(l.graph, "y"); /* which has no name of its own */
-  assert_int_equal(laci_node_control_flow(end), LACI_CONTROL_CHOICE);
+  assert_int_equal(laci_node_control_flow_role(end), LACI_CONTROL_CHOICE);
   assert_int_equal(end->n_inputs, 3);
   assert_string_equal(value_name(l.graph, end->inputs[1]), "y/then_branch/r");
   assert_string_equal(value_name(l.graph, end->inputs[2]), "y/else_branch/s");
@@ -152,7 +152,7 @@ static void nodes_of_a_loop_are_adjacent(void **state) {
   assert_int_equal(body->end - body->begin, 3);
   for (int n = 0; n < g->n_nodes; n++)
     assert_int_equal(g->nodes[n].body, n > body->begin && n < body->end);
-  laci_end_ports ports = laci_node_end_ports(&g->nodes[body->end]);
+  laci_end_ports ports = laci_node_loop_end_ports(&g->nodes[body->end]);
   assert_int_equal(ports.n_carried, 1);
   assert_int_equal(ports.n_slices, 1);
   const int *inputs = g->nodes[body->end].inputs;

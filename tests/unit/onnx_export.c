@@ -239,9 +239,9 @@ static void every_failing_allocation_leaves_no_file(void **state) {
     assert_true(nth < 1000);
     assert_int_equal(count_files(&dir), 2);
     const char *out = in_folder(&dir, "o.onnx");
-    laci_memory_fail_at(nth);
+    laci_memory_fail_from(nth);
     st = laci_onnx_save(l.file, l.graph, out, false, &l.err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
   }
   assert_int_equal(st, LAC_OK);
   loaded_clear(&l);

@@ -154,10 +154,10 @@ static void several_data_files_stay_several(void **state) {
   make_model(&dir, "w.bin", 64, two_files);
   loaded l = load_path(in_folder(&dir, "model.onnx"));
   assert_loaded(l);
-  assert_string_equal(laci_onnx_data_file(l.file, 0), "w.bin");
-  assert_string_equal(laci_onnx_data_file(l.file, 1), "sub/v.bin");
-  assert_null(laci_onnx_data_file(l.file, 2));
-  assert_null(laci_onnx_data_file(l.file, -1));
+  assert_string_equal(laci_onnx_data_file_location(l.file, 0), "w.bin");
+  assert_string_equal(laci_onnx_data_file_location(l.file, 1), "sub/v.bin");
+  assert_null(laci_onnx_data_file_location(l.file, 2));
+  assert_null(laci_onnx_data_file_location(l.file, -1));
   change(&l, "b", 2);
   assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err),
                    LAC_OK);

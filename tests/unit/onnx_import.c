@@ -481,9 +481,9 @@ static void every_failing_allocation_is_reported(void **state) {
   uint8_t *bytes = build_bytes(&b, &n);
   for (long nth = 1; nth < 10000; nth++) {
     loaded l = {0};
-    laci_memory_fail_at(nth);
+    laci_memory_fail_from(nth);
     l.status = laci_onnx_load_memory(bytes, n, "/tmp", &l.file, &l.graph, &l.err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!l.status) {
       assert_true(nth > 20);
       loaded_clear(&l);

@@ -86,7 +86,7 @@ static void parts_are_whole_and_as_large_as_can_be(void **state) {
     graph g;
     make_graph(&g);
     const laci_ort_edges edges = {g.n, g.begin, g.from};
-    assert_true(laci_ort_cut(&edges, g.may, g.part, &g.n_parts));
+    assert_true(laci_ort_cut_graph(&edges, g.may, g.part, &g.n_parts));
     for (int node = 0; node < g.n; node++) {
       assert_true((g.part[node] >= 0) == g.may[node]);
       assert_true(g.part[node] < g.n_parts);
@@ -105,7 +105,7 @@ static void without_foreign_nodes_all_is_one_part(void **state) {
   const bool may[] = {true, true, true};
   const laci_ort_edges edges = {3, begin, from};
   int part[3], n_parts = 0;
-  assert_true(laci_ort_cut(&edges, may, part, &n_parts));
+  assert_true(laci_ort_cut_graph(&edges, may, part, &n_parts));
   assert_int_equal(n_parts, 1);
   for (int node = 0; node < 3; node++) assert_int_equal(part[node], 0);
 }

@@ -47,7 +47,7 @@ static laci_packfile_weight put_weight(uint8_t *bytes, size_t offset, const char
       memset(bytes + offset + (size_t)e * p->element_bytes, (int)(e % 251 + 1), p->element_bytes);
     }
   }
-  laci_pack_survey survey = laci_pack_survey_weight(p, bytes + offset);
+  laci_pack_survey survey = laci_pack_check_weight(p, bytes + offset);
   assert_true(survey.holds);
   weight.needs_signs = survey.needs_signs;
   return weight;
@@ -64,7 +64,7 @@ static lac_status write_pack(const char *name, const char *const names[3], lac_e
                                      put_weight(model, 500, "fc.weight", dense),
                                      put_weight(data, 0, "big.weight", conv)};
   model[41 + 4 * (5 * 4) + 3] = 0x80; /* column 5: a -0.0 that is lost */
-  weights[0].needs_signs = laci_pack_survey_weight(&weights[0].packing, model + 41).needs_signs;
+  weights[0].needs_signs = laci_pack_check_weight(&weights[0].packing, model + 41).needs_signs;
   assert_true(weights[0].needs_signs);
   weights[2].file = 2;
   const laci_packfile_part files[4] = {{"", model, MODEL_BYTES},
@@ -109,7 +109,7 @@ static void expect_file(const laci_packfile *pack, size_t file, const uint8_t *b
   static sink s;
   lac_error err = {0};
   s.n = 0;
-  if (laci_packfile_restore(pack, file, to_sink, &s, &err)) fail_msg("%s", err.text);
+  if (laci_packfile_restore_file(pack, file, to_sink, &s, &err)) fail_msg("%s", err.text);
   assert_int_equal(laci_packfile_file_size(pack, file), n);
   assert_int_equal(s.n, n);
   if (n) assert_memory_equal(s.bytes, bytes, n);
@@ -122,7 +122,7 @@ static void expect_parts(const laci_packfile *pack, size_t file, const uint8_t *
   for (size_t from = 0; from < n; from += 1 + from % 7) {
     size_t some = (from * 31) % (n - from + 1);
     memset(part, 0xa5, sizeof part);
-    if (laci_packfile_fetch(pack, file, from, some, part, &err)) fail_msg("%s", err.text);
+    if (laci_packfile_read_file_range(pack, file, from, some, part, &err)) fail_msg("%s", err.text);
     assert_memory_equal(part, bytes + from, some);
     assert_int_equal(part[some], 0xa5);
   }
@@ -156,7 +156,7 @@ static void parts_of_files_come_back_alone(void **state) {
   expect_parts(pack, 0, model, MODEL_BYTES);
   expect_parts(pack, 2, data, DATA_BYTES);
   memset(to, 0, sizeof to);
-  assert_int_equal(laci_packfile_copy_unpacked(pack, 0, to, &err), LAC_OK);
+  assert_int_equal(laci_packfile_copy_unpacked_parts(pack, 0, to, &err), LAC_OK);
   assert_memory_equal(to, model, 40); /* before the first weight */
   laci_packfile_close(pack);
   assert_int_equal(laci_packfile_open_memory(bytes, n, &pack, &err), LAC_OK);
@@ -182,7 +182,7 @@ static void a_pack_changed_while_it_is_open_is_an_error(void **state) {
   const struct timespec times[2] = {before.st_atim, before.st_mtim};
   assert_int_equal(futimens(fd, times), 0);
   assert_int_equal(close(fd), 0);
-  assert_int_equal(laci_packfile_fetch(pack, 0, 0, 1, to, &err), LAC_IO);
+  assert_int_equal(laci_packfile_read_file_range(pack, 0, 0, 1, to, &err), LAC_IO);
   assert_non_null(strstr(err.text, "was changed meanwhile"));
   laci_packfile_close(pack);
   laci_free(bytes);
@@ -198,7 +198,7 @@ static void a_pack_cut_while_it_is_open_is_an_error(void **state) {
   lac_error err = {0};
   assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
   assert_int_equal(truncate(path_of("p.pack"), 64), 0);
-  assert_int_equal(laci_packfile_fetch(pack, 0, 0, MODEL_BYTES, to, &err), LAC_IO);
+  assert_int_equal(laci_packfile_read_file_range(pack, 0, 0, MODEL_BYTES, to, &err), LAC_IO);
   assert_non_null(strstr(err.text, "cut"));
   laci_packfile_close(pack);
 }
@@ -256,7 +256,7 @@ static bool survives(const uint8_t *bytes, size_t n, lac_error *err) {
   assert_int_equal(st == LAC_OK, pack != NULL);
   for (size_t file = 0; !st && file < laci_packfile_n_files(pack); file++) {
     s.n = 0;
-    st = laci_packfile_restore(pack, file, to_sink, &s, err);
+    st = laci_packfile_restore_file(pack, file, to_sink, &s, err);
   }
   assert_true(!st || st == LAC_BAD_FILE || st == LAC_UNSUPPORTED || st == LAC_NO_MEMORY);
   laci_packfile_close(pack);
@@ -376,10 +376,10 @@ static void writing_and_reading_survive_failed_allocations(void **state) {
   uint8_t *bytes = make_pack(&n);
   for (long at = 1;; at++) {
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = write_pack("failed.pack", good_names, &err);
     bool read = !st && survives(bytes, n, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (read) break;
     assert_true(st == LAC_NO_MEMORY || err.status == LAC_NO_MEMORY);
     n_failed++;

@@ -33,7 +33,7 @@ typedef struct fixture {
 
 static float element(filling how, uint64_t seed, int row, int column) {
   if (how == EQUAL_COLUMNS) column /= 2;
-  double u = laci_rng_unit(seed, (uint64_t)row, (uint64_t)column) - 0.5;
+  double u = laci_rng_unit_interval(seed, (uint64_t)row, (uint64_t)column) - 0.5;
   switch (how) {
     case FEW_VALUES: return (float)floor(u * 6);
     case MOSTLY_ZEROS: return u > 0.2 ? (float)u : 0;
@@ -76,7 +76,7 @@ static void drop(fixture *f) {
 
 static double kept_by(const fixture *f, const int32_t *order) {
   double kept = 0;
-  assert_int_equal(laci_cuts_score(&f->cuts, order, NULL, &kept, NULL), LAC_OK);
+  assert_int_equal(laci_cuts_score_order(&f->cuts, order, NULL, &kept, NULL), LAC_OK);
   return kept;
 }
 
@@ -157,7 +157,7 @@ static void finds_what_trying_all_orders_finds(void **state) {
   (void)state;
   for (int k = 0; k < N_SMALL; k++) {
     for (int how = 0; how < N_FILLINGS; how++) {
-      const int rows = 1 + (int)laci_rng_below(5, (uint64_t)k, (uint64_t)how, 6);
+      const int rows = 1 + (int)laci_rng_integer_below(5, (uint64_t)k, (uint64_t)how, 6);
       fixture *f = make(small[k].n, small[k].pattern, rows, 1 + how % 2, (filling)how,
                         (uint64_t)(100 * k + how));
       int32_t order[MOST_CHANNELS], tried[MOST_CHANNELS];
@@ -205,7 +205,7 @@ static void the_optimum_does_not_depend_on_where_channels_begin(void **state) {
     double want = kept_by(f, order);
     for (int j = 0; j < n; j++) shuffled[j] = j;
     for (int j = n - 1; j > 0; j--) {
-      int other = (int)laci_rng_below(9, k, (uint64_t)j, (uint64_t)j + 1);
+      int other = (int)laci_rng_integer_below(9, k, (uint64_t)j, (uint64_t)j + 1);
       int32_t channel = shuffled[j];
       shuffled[j] = shuffled[other];
       shuffled[other] = channel;
@@ -244,7 +244,7 @@ static void twenty_four_channels_beat_every_other_search(void **state) {
   fixture *f = make(24, (laci_pattern){2, 4}, 40, 1, SPREAD, 1);
   int32_t order[MOST_CHANNELS], other[MOST_CHANNELS];
   laci_measure measure;
-  assert_int_equal(laci_cuts_measure(&f->cuts, NULL, &measure, NULL), LAC_OK);
+  assert_int_equal(laci_cuts_measure_weights(&f->cuts, NULL, &measure, NULL), LAC_OK);
   assert_true(solve(f, 2, order).proven);
   double best = kept_by(f, order);
   const laci_strategy *const others[] = {&laci_strategy_assign, &laci_strategy_swap,
@@ -281,9 +281,9 @@ static void failed_allocations_are_errors(void **state) {
   lac_status st = LAC_NO_MEMORY;
   for (long at = 1; st; at++) {
     laci_task task = {.cuts = &f->cuts, .order = order};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     st = laci_strategy_exact.run(&task, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
     assert_true(task.proven == (st == LAC_OK) && at < 50);
   }

@@ -30,7 +30,7 @@ static laci_plan *rotated_plan(const analysed *n) {
     for (int c = 0; c < size && !n->a->groups[g].frozen; c++)
       plan->found[g].order[c] = (c + 1) % size;
   }
-  if (laci_plan_complete(plan, &err)) fail_msg("%s", err.text);
+  if (laci_plan_make_value_orders(plan, &err)) fail_msg("%s", err.text);
   return plan;
 }
 
@@ -158,7 +158,7 @@ static void an_allocation_that_fails_costs_the_whole_text(void **state) {
     laci_memory_fail_once(at);
     lac_status st = laci_permutation_text(plan, two_of_four, 7, &text, &err);
     pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st ? st != LAC_NO_MEMORY || text : !text || strcmp(text, wanted) != 0)
       fail_msg("allocation %ld: %s", at, st ? err.text : "another text");
     failed += st != LAC_OK;
@@ -184,7 +184,7 @@ static void an_allocation_that_fails_changes_no_order(void **state) {
     laci_memory_fail_once(at);
     lac_status st = read_into_new_plan(&n, text, false, &again, &err);
     pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st && !same_orders(plan, again)) fail_msg("allocation %ld: other orders", at);
     failed += st != LAC_OK;
     laci_plan_destroy(again);

@@ -20,7 +20,8 @@ static const int32_t *shuffled(laci_arena *arena, int64_t count, int64_t part, u
   for (int64_t i = 0; i < count; i++) order[i] = (int32_t)i;
   for (int64_t begin = 0; begin < count; begin += part) {
     for (int64_t i = part - 1; i > 0; i--) {
-      int64_t j = (int64_t)laci_rng_below(seed, (uint64_t)begin, (uint64_t)i, (uint64_t)i + 1);
+      int64_t j =
+          (int64_t)laci_rng_integer_below(seed, (uint64_t)begin, (uint64_t)i, (uint64_t)i + 1);
       int32_t kept = order[begin + i];
       order[begin + i] = order[begin + j];
       order[begin + j] = kept;
@@ -224,9 +225,9 @@ static void fails_cleanly_without_memory(void **state) {
   laci_shape shape = laci_shape_of(2, (int64_t[]){4, 4});
   float in[16] = {0}, out[16];
   for (long n = 1; n < 100; n++) {
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_reorder(&shape, 4, &(laci_value_orders){2, items}, in, out, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) {
       assert_true(n > 1);
       return;

@@ -20,7 +20,7 @@ static laci_plan *plan_of(const analysed *n) {
 
 static void complete(laci_plan *plan) {
   lac_error err = {0};
-  if (laci_plan_complete(plan, &err)) fail_msg("%s", err.text);
+  if (laci_plan_make_value_orders(plan, &err)) fail_msg("%s", err.text);
 }
 
 /* The stored tensor's bytes in the plan's order; the caller frees. */
@@ -211,7 +211,8 @@ static void the_inverse_order_brings_the_bytes_back(void **state) {
       int channels = n.a->groups[g].frozen ? 0 : n.a->groups[g].n_channels;
       int32_t *order = plan->found[g].order;
       for (int c = channels - 1; c > 0; c--) {
-        int j = (int)laci_rng_below(4, (uint64_t)g, (uint64_t)c, (uint64_t)c + 1), kept = order[c];
+        int j = (int)laci_rng_integer_below(4, (uint64_t)g, (uint64_t)c, (uint64_t)c + 1),
+            kept = order[c];
         order[c] = order[j];
         order[j] = kept;
       }
@@ -243,7 +244,8 @@ static void a_search_never_keeps_less(void **state) {
       double before = kept_by(&n, plan);
       lac_error err = {0};
       laci_search_options options = {.iterations = 100, .seed = seed};
-      if (laci_plan_search(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
+      if (laci_plan_search_orders(plan, two_of_four, &options, NULL, &err))
+        fail_msg("%s", err.text);
       for (int g = 0; g < n.a->n_searchable; g++) {
         assert_true(plan->found[g].kept >= plan->found[g].kept_identity);
       }
@@ -269,7 +271,7 @@ static laci_plan *search_by(const analysed *n, bool given, bool squared) {
     views[l].squared = squared;
   }
   laci_search_options options = {.effort = LACI_EFFORT_NORMAL, .views = given ? views : NULL};
-  if (laci_plan_search(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
+  if (laci_plan_search_orders(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
   laci_free(views);
   return plan;
 }
@@ -311,7 +313,7 @@ static void mixed_blocks_are_searched_with_the_other_held_still(void **state) {
   lac_error err = {0};
   laci_search_options options = {.effort = LACI_EFFORT_NORMAL};
   assert_int_equal(n.a->n_searchable, 2);
-  if (laci_plan_search(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
+  if (laci_plan_search_orders(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
   assert_true(laci_plan_moves_channels(plan, 0) || laci_plan_moves_channels(plan, 1));
   double gain = 0;
   for (int g = 0; g < 2; g++) gain += plan->found[g].kept - plan->found[g].kept_identity;

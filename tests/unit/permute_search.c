@@ -55,9 +55,9 @@ static laci_slice *add_slice(fixture *f, int64_t outer, int64_t columns, int64_t
   assert_true(at < MOST_SLICES && f->n_weights + n <= MOST_WEIGHTS);
   float *w = f->weights + f->n_weights;
   for (int64_t i = 0; i < n; i++) {
-    double u = laci_rng_unit(77, (uint64_t)at, (uint64_t)i);
-    w[i] = (float)((u - 0.5) *
-                   (1 + 3 * laci_rng_unit(78, (uint64_t)at, (uint64_t)(i / inner % columns))));
+    double u = laci_rng_unit_interval(77, (uint64_t)at, (uint64_t)i);
+    w[i] = (float)((u - 0.5) * (1 + 3 * laci_rng_unit_interval(78, (uint64_t)at,
+                                                               (uint64_t)(i / inner % columns))));
   }
   f->n_weights += n;
   s->weight = (laci_weight_view){
@@ -330,7 +330,7 @@ static void extreme_weights_do_no_harm(void **state) {
   f.problem.slices = &s;
   static const double scales[] = {1, 1e-320, 1e-300, 1e-40, 1e300};
   for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
-    for (int i = 0; i < N * ROWS; i++) w[i] = scales[k] * laci_rng_unit(4, 0, (uint64_t)i);
+    for (int i = 0; i < N * ROWS; i++) w[i] = scales[k] * laci_rng_unit_interval(4, 0, (uint64_t)i);
     double usual = 0;
     for (int outlier = 0; outlier < 2; outlier++) {
       if (outlier) w[77] = 1e6 * scales[k] < 1e308 ? 1e6 * scales[k] : 1e308;
@@ -366,7 +366,7 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   float *w = malloc(sizeof *w * N * ROWS);
   int32_t column[N], want[N], order[N];
   assert_non_null(w);
-  for (int i = 0; i < N * ROWS; i++) w[i] = (float)laci_rng_unit(4, 0, (uint64_t)i);
+  for (int i = 0; i < N * ROWS; i++) w[i] = (float)laci_rng_unit_interval(4, 0, (uint64_t)i);
   for (int j = 0; j < N; j++) column[j] = j;
   laci_slice s = {.outer_end = ROWS, .column = column};
   s.weight = (laci_weight_view){.name = "w", .dtype = LAC_DTYPE_F32, .bytes = (const uint8_t *)w};
@@ -613,9 +613,9 @@ static void every_failed_allocation_is_an_error_without_a_leak(void **state) {
     fixture *f = kind_of_problem(kinds[i]);
     lac_status st = LAC_NO_MEMORY;
     for (long at = 1; st; at++) {
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       st = fail_with(f, NULL, NULL);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
       assert_true(at < 500);
     }
@@ -687,7 +687,7 @@ static void more_effort_never_ends_below_less(void **state) {
   for (uint64_t matrix = 0; matrix < 60; matrix++) {
     f = plain(24 + 4 * (int)(matrix % 16), (laci_pattern){2, 4}, 24, 1);
     for (int64_t i = 0; i < f->n_weights; i++)
-      f->weights[i] = (float)laci_rng_unit(matrix, 6, (uint64_t)i);
+      f->weights[i] = (float)laci_rng_unit_interval(matrix, 6, (uint64_t)i);
     expect_no_effort_to_be_wasted(f, "assign", matrix, LACI_EFFORT_NORMAL);
     free(f);
   }

@@ -54,11 +54,11 @@ static void assigns_as_cheaply_as_any_permutation(void **state) {
   (void)state;
   static const uint64_t ranges[] = {2, 3, 10, 1000, LACI_LAP_LIMIT};
   for (uint64_t seed = 0; seed < 4000; seed++) {
-    int n = 1 + (int)laci_rng_below(seed, 0, 0, 6);
+    int n = 1 + (int)laci_rng_integer_below(seed, 0, 0, 6);
     uint64_t range = ranges[seed % 5];
     int32_t cost[36];
     for (int i = 0; i < n * n; i++) {
-      cost[i] = (int32_t)laci_rng_below(seed, 1, (uint64_t)i, range) - (int32_t)(range / 2);
+      cost[i] = (int32_t)laci_rng_integer_below(seed, 1, (uint64_t)i, range) - (int32_t)(range / 2);
       if (seed % 3 == 0 && i % (n + 1) == 0)
         cost[i] = -(int32_t)(range / 2); /* the diagonal is hard to beat */
     }
@@ -75,7 +75,8 @@ static void large_assignments_stay_within_32_bits(void **state) {
   for (uint64_t seed = 0; seed < 40; seed++) {
     int64_t sum = 0, shifted = 0;
     for (int i = 0; i < N * N; i++) {
-      cost[i] = laci_rng_below(seed, 0, (uint64_t)i, 2) ? LACI_LAP_LIMIT - 1 : 1 - LACI_LAP_LIMIT;
+      cost[i] =
+          laci_rng_integer_below(seed, 0, (uint64_t)i, 2) ? LACI_LAP_LIMIT - 1 : 1 - LACI_LAP_LIMIT;
       if (seed % 2)
         cost[i] = (int32_t)(i / N) * (int32_t)(i % N) * ((LACI_LAP_LIMIT - 1) / (N * N));
     }
@@ -110,7 +111,8 @@ static void hints_change_no_cost(void **state) {
     const int32_t range = seed % 4 == 0 ? 3 : seed % 4 == 1 ? LACI_LAP_LIMIT : 5000;
     int64_t want = 0;
     for (int i = 0; i < N * N; i++) {
-      cost[i] = (int32_t)laci_rng_below(seed, 0, (uint64_t)i, 2 * (uint64_t)range + 1) - range;
+      cost[i] =
+          (int32_t)laci_rng_integer_below(seed, 0, (uint64_t)i, 2 * (uint64_t)range + 1) - range;
     }
     fill(&lap, cost);
     laci_lap_solve(&lap);
@@ -119,8 +121,8 @@ static void hints_change_no_cost(void **state) {
       int64_t sum = 0;
       for (int j = 0; j < N; j++) {
         int64_t price = round == 0 ? lap.price[j] / 4
-                                   : (int64_t)laci_rng_below(seed, 1, (uint64_t)j,
-                                                             2 * LACI_LAP_PRICE_LIMIT + 1) -
+                                   : (int64_t)laci_rng_integer_below(seed, 1, (uint64_t)j,
+                                                                     2 * LACI_LAP_PRICE_LIMIT + 1) -
                                          LACI_LAP_PRICE_LIMIT;
         lap.price[j] = (int32_t)price;
       }
@@ -144,19 +146,19 @@ static void a_row_of_noise_is_a_run_of_the_pool(void **state) {
   enum { N = 9000 }; /* longer than a run */
   static int32_t cost[N];
   double sum = 0;
-  laci_noise_subtract(cost, N, INT64_C(1000) << LACI_TEMPERATURE_BITS, 12345);
+  laci_gumbel_noise_subtract(cost, N, INT64_C(1000) << LACI_TEMPERATURE_BITS, 12345);
   for (int i = 0; i < N; i++) sum -= cost[i];
   /* 1000 times Euler's constant, give or take three deviations of the mean */
   assert_true(fabs(sum / N - 577.2) < 3 * 1283 / sqrt(N));
-  laci_noise_subtract(cost, N, 0, 1);
+  laci_gumbel_noise_subtract(cost, N, 0, 1);
   int32_t before = cost[77];
-  laci_noise_subtract(cost, N, LACI_TEMPERATURE_LIMIT, 2);
+  laci_gumbel_noise_subtract(cost, N, LACI_TEMPERATURE_LIMIT, 2);
   assert_true(labs((long)before - cost[77]) <= 1 << 26);
 }
 
 static void noise_has_the_quantiles_of_gumbel(void **state) {
   (void)state;
-  const int16_t *table = laci_noise_table();
+  const int16_t *table = laci_gumbel_noise_table();
   for (int i = 0; i < 1 << LACI_NOISE_BITS; i++) {
     double want = -log(-log((i + 0.5) / (1 << LACI_NOISE_BITS))) * LACI_NOISE_ONE;
     assert_true(fabs(table[i] - want) <= 1.01);
@@ -167,9 +169,9 @@ static void noise_scales_with_the_temperature(void **state) {
   (void)state;
   enum { N = 1001 };
   static int32_t cold[N], hot[N], hottest[N];
-  laci_noise_subtract(cold, N, INT64_C(100) << LACI_TEMPERATURE_BITS, 7);
-  laci_noise_subtract(hot, N, INT64_C(100000) << LACI_TEMPERATURE_BITS, 7);
-  laci_noise_subtract(hottest, N, LACI_TEMPERATURE_LIMIT, 7);
+  laci_gumbel_noise_subtract(cold, N, INT64_C(100) << LACI_TEMPERATURE_BITS, 7);
+  laci_gumbel_noise_subtract(hot, N, INT64_C(100000) << LACI_TEMPERATURE_BITS, 7);
+  laci_gumbel_noise_subtract(hottest, N, LACI_TEMPERATURE_LIMIT, 7);
   double mean = 0;
   for (int i = 0; i < N; i++) {
     assert_true(fabs(hot[i] / 1000.0 - cold[i]) <= 1.1);
@@ -191,10 +193,10 @@ static void selection_puts_the_largest_first(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 300; seed++) {
     double values[200], sorted[200];
-    int n = 1 + (int)laci_rng_below(seed, 0, 0, 200),
-        k = (int)laci_rng_below(seed, 0, 1, (uint64_t)n + 1);
+    int n = 1 + (int)laci_rng_integer_below(seed, 0, 0, 200),
+        k = (int)laci_rng_integer_below(seed, 0, 1, (uint64_t)n + 1);
     for (int i = 0; i < n; i++)
-      values[i] = (double)laci_rng_below(seed, 1, (uint64_t)i, seed % 2 ? 5 : 100000);
+      values[i] = (double)laci_rng_integer_below(seed, 1, (uint64_t)i, seed % 2 ? 5 : 100000);
     memcpy(sorted, values, sizeof values);
     for (int i = 1; i < n; i++) {
       for (int at = i; at > 0 && sorted[at] > sorted[at - 1]; at--) {

@@ -41,7 +41,7 @@ static fixture *make(int n, laci_pattern pattern, int rows, bool few_values, uin
       .name = "class", .n_channels = n, .pattern = pattern, .n_slices = 1, .slices = &f->slice};
   for (int i = 0; i < rows * n; i++) {
     int column = few_values && i % n % 5 == 0 ? 0 : i % n;
-    double u = laci_rng_unit(seed, (uint64_t)(i / n), (uint64_t)column) - 0.5;
+    double u = laci_rng_unit_interval(seed, (uint64_t)(i / n), (uint64_t)column) - 0.5;
     f->weights[i] = (float)(few_values ? floor(u * 5) : u);
   }
   for (int c = 0; c < n; c++) f->column[c] = f->order[c] = c;
@@ -52,7 +52,7 @@ static fixture *make(int n, laci_pattern pattern, int rows, bool few_values, uin
   f->slice.weight.inner = 1;
   f->slice.column = f->column;
   assert_int_equal(laci_cuts_init(&f->cuts, &f->problem, NULL), LAC_OK);
-  assert_int_equal(laci_cuts_measure(&f->cuts, NULL, &f->measure, NULL), LAC_OK);
+  assert_int_equal(laci_cuts_measure_weights(&f->cuts, NULL, &f->measure, NULL), LAC_OK);
   return f;
 }
 
@@ -78,7 +78,7 @@ static double search(fixture *f, int threads) {
   laci_pool_destroy(pool);
   for (int j = 0; j < f->cuts.n_channels; j++) seen |= UINT64_C(1) << f->order[j];
   for (int j = 0; j < f->cuts.n_channels; j++) assert_true(seen >> j & 1);
-  assert_int_equal(laci_cuts_score(&f->cuts, f->order, NULL, &kept, NULL), LAC_OK);
+  assert_int_equal(laci_cuts_score_order(&f->cuts, f->order, NULL, &kept, NULL), LAC_OK);
   return kept;
 }
 
@@ -93,7 +93,8 @@ static void fill(two *t, int n_a, int n_b, int most, uint64_t seed) {
   t->b.n = n_b;
   for (int c = 0; c < n_a + n_b; c++) {
     for (int r = 0; r < 2 * LACI_MAXSUM_ROWS; r++) {
-      t->x[c][r] = (int16_t)laci_rng_below(seed, (uint64_t)c, (uint64_t)r, (uint64_t)most + 1);
+      t->x[c][r] =
+          (int16_t)laci_rng_integer_below(seed, (uint64_t)c, (uint64_t)r, (uint64_t)most + 1);
     }
     *(c < n_a ? &t->a.column[c] : &t->b.column[c - n_a]) = t->x[c];
   }
@@ -149,7 +150,8 @@ static void exchanges_are_worth_what_counting_says(void **state) {
     for (uint64_t seed = 0; seed < (cases[k].n_a > 8 ? 1 : 6); seed++) {
       const int keep = cases[k].keep;
       fill(t, cases[k].n_a, cases[k].n_b, seed % 2 ? 3 : INT16_MAX, seed);
-      laci_exchange best = laci_exchange_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, scratch);
+      laci_exchange best =
+          laci_exchange_find_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, scratch);
       assert_int_equal(best.gain, best_by_counting(t, keep));
       if (best.n == 0) continue;
       int i[2] = {best.from_a[0], best.from_a[1]}, j[2] = {best.from_b[0], best.from_b[1]};
@@ -171,7 +173,7 @@ static void extreme_elements_do_not_overflow(void **state) {
     for (int c = 0; c < 4; c++) {
       for (int r = 0; r < 2 * LACI_MAXSUM_ROWS; r++) t->x[c][r] = INT16_MAX;
     }
-    laci_exchange best = laci_exchange_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, scratch);
+    laci_exchange best = laci_exchange_find_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, scratch);
     int64_t moves = keep == 2 ? 2 : 1; /* columns that are not kept here and would be there */
     assert_int_equal(best.gain, moves * INT16_MAX * 2 * LACI_MAXSUM_ROWS);
   }
@@ -203,7 +205,7 @@ static void expect_fixed_point(const fixture *f) {
         }
       }
       laci_exchange best =
-          laci_exchange_best(&blocks[0], &blocks[1], f->cuts.pattern.n, x.rows, scratch);
+          laci_exchange_find_best(&blocks[0], &blocks[1], f->cuts.pattern.n, x.rows, scratch);
       assert_int_equal(best.gain, 0);
     }
   }
@@ -244,7 +246,7 @@ static void no_split_of_two_blocks_is_better(void **state) {
           int32_t channel = f->order[i < 4 ? 4 * g + i : 4 * h + i - 4];
           order[set >> i & 1 ? at_g++ : at_h++] = channel;
         }
-        assert_int_equal(laci_cuts_score(&f->cuts, order, NULL, &split, NULL), LAC_OK);
+        assert_int_equal(laci_cuts_score_order(&f->cuts, order, NULL, &split, NULL), LAC_OK);
         assert_true(split <= kept * (1 + 1e-5)); /* integers round */
       }
     }
@@ -274,7 +276,7 @@ static void reaches_what_the_reference_reaches(void **state) {
   twister t;
   twister_seed(&t, 1);
   for (int i = 0; i < 128 * 64; i++) f->weights[i] = (float)twister_unit(&t);
-  assert_int_equal(laci_cuts_measure(&f->cuts, NULL, &f->measure, NULL), LAC_OK);
+  assert_int_equal(laci_cuts_measure_weights(&f->cuts, NULL, &f->measure, NULL), LAC_OK);
   double kept = search(f, 1), before = f->measure.kept_identity;
   double efficacy = 100 * (kept - before) / (f->measure.upper - before);
   assert_true(efficacy >= 35.47 && efficacy < 35.55);
@@ -289,9 +291,9 @@ static void failed_allocations_are_errors(void **state) {
     laci_matrix matrices[1][2] = {0};
     laci_task task = {
         .cuts = &f->cuts, .measure = &f->measure, .matrices = matrices, .order = f->order};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     st = laci_strategy_stripes.run(&task, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_matrix_clear(&matrices[0][LACI_I16]);
     assert_true((st == LAC_OK || st == LAC_NO_MEMORY) && at < 100);
   }

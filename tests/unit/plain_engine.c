@@ -197,9 +197,9 @@ static void every_allocation_may_fail(void **state) {
       "stored x 2x3\nstored p 4 i64 = 0 1 0 1\nstored k 1 i64 = 2\na = Pad(x, p)\n"
       "v, i = TopK(a, k)\nb = Concat(v, a) axis=1\ny = Transpose(b)\noutput y");
   for (long at = 1; at < 1000; at++) {
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = run_once(graph);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (st == LAC_OK) {
       laci_graph_destroy(graph);
       return;

@@ -41,8 +41,8 @@ static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to
     const uint64_t sample = (uint64_t)(from->same && first + k > COUNT ? COUNT : first + k);
     for (int64_t at = 0; at < INPUT; at++) {
       /* neighbouring pixels alike: inputs that depend on each other are what fits make use of */
-      double base = laci_rng_unit(7, sample, (uint64_t)(at / 9));
-      double own = laci_rng_unit(8, sample, (uint64_t)at);
+      double base = laci_rng_unit_interval(7, sample, (uint64_t)(at / 9));
+      double own = laci_rng_unit_interval(8, sample, (uint64_t)at);
       ((float *)to[0])[k * INPUT + at] = (float)(2 * base + own - 1.2);
     }
     if (from->infinite_at > 0 && first + k == from->infinite_at)
@@ -206,7 +206,7 @@ static void the_order_comes_first(void **state) {
     for (int c = 0; c < r.n.a->groups[g].n_channels; c++)
       moved->plan->found[g].order[c] = p->plan->found[g].order[c];
   }
-  assert_int_equal(laci_plan_complete(moved->plan, NULL), LAC_OK);
+  assert_int_equal(laci_plan_make_value_orders(moved->plan, NULL), LAC_OK);
   assert_int_equal(laci_pruning_make_weights(moved, &order, NULL, NULL), LAC_OK);
   laci_pruning_commit(moved, again.n.graph);
   laci_pruning_destroy(moved);
@@ -455,11 +455,11 @@ static void a_bound_is_wrong_as_rarely_as_it_promises(void **state) {
                                     .n_won = won};
         laci_judged_drop drop;
         if (p < 1e-9) continue;
-        laci_drop_compute_loss_and_bound(&d, &drop);
+        laci_drop_compute_bound(&d, &drop);
         assert_int_equal(drop.measure, LACI_DROP_ANSWERS);
         wrong_changed += drop.most < 100 * (rates[k][0] + rates[k][1]) ? p : 0;
         d.n_labelled = N;
-        laci_drop_compute_loss_and_bound(&d, &drop);
+        laci_drop_compute_bound(&d, &drop);
         assert_int_equal(drop.measure, LACI_DROP_TOP1);
         wrong += drop.most < 100 * (rates[k][0] - rates[k][1]) ? p : 0;
       }
@@ -477,14 +477,14 @@ static void a_bound_of_outputs_holds_for_errors_that_scatter(void **state) {
   for (uint64_t draw = 0; draw < DRAWS; draw++) {
     laci_output_difference d = {.n_samples = N};
     for (uint64_t k = 0; k < N; k++) {
-      double s = 0.5 + laci_rng_unit(3, draw, 2 * k);
-      double e = 0.04 * s * laci_rng_unit(3, draw, 2 * k + 1); /* 2 % on the average */
+      double s = 0.5 + laci_rng_unit_interval(3, draw, 2 * k);
+      double e = 0.04 * s * laci_rng_unit_interval(3, draw, 2 * k + 1); /* 2 % on the average */
       d.sums.n++;
       d.sums.e += e, d.sums.s += s, d.sums.ee += e * e, d.sums.es += e * s, d.sums.ss += s * s;
     }
     d.relative = d.sums.e / d.sums.s;
     laci_judged_drop drop;
-    laci_drop_compute_loss_and_bound(&d, &drop);
+    laci_drop_compute_bound(&d, &drop);
     assert_int_equal(drop.measure, LACI_DROP_OUTPUTS);
     assert_true(drop.most < 1.2 * drop.found);
     wrong += drop.most < 2;
@@ -617,10 +617,10 @@ static void every_allocation_may_fail(void **state) {
   size_t before = 0;
   for (long at = 1;; at += 1 + at * tests_stride(4) / 8) { /* the first ones all, then ever fewer */
     lac_error err = {0};
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     lac_status st = laci_prune(r.n.a, &r.options, NULL, &p, &err);
     bool pending = laci_memory_is_failure_pending();
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (pending) {
       assert_int_equal(st, LAC_OK);
       laci_pruning_destroy(p);

@@ -19,7 +19,7 @@ enum { N_SIZES = sizeof sizes / sizeof *sizes };
 /* ---- Networks ---- */
 
 static int draw(uint64_t seed, int *at, int below) {
-  return (int)laci_rng_below(31, seed, (uint64_t)(*at)++, (uint64_t)below);
+  return (int)laci_rng_integer_below(31, seed, (uint64_t)(*at)++, (uint64_t)below);
 }
 
 /** Convolutions one after the other: some parallel and joined, where blocks hold channels of both,

@@ -15,7 +15,7 @@ typedef struct source {
 } source;
 
 static int draw(source *from, int below) {
-  return (int)laci_rng_below(47, from->seed, from->drawn++, (uint64_t)below);
+  return (int)laci_rng_integer_below(47, from->seed, from->drawn++, (uint64_t)below);
 }
 
 /* ---- Networks ---- */
@@ -203,11 +203,11 @@ static void ends_with_no_memory_or_as_without_failures(void **state) {
       lac_error err = {0};
       assert_int_equal(laci_pruning_create(b.original.a, (laci_pattern){2, 4}, &pruning, &err),
                        LAC_OK);
-      laci_memory_fail_at(at);
+      laci_memory_fail_from(at);
       st = laci_pruning_find_orders(pruning, b.changed.graph, &err);
       if (laci_memory_is_failure_pending()) assert_int_equal(st, LAC_OK);
       else assert_int_equal(st, LAC_NO_MEMORY);
-      laci_memory_fail_at(0);
+      laci_memory_fail_from(0);
       laci_pruning_destroy(pruning);
     }
     both_clear(&b);
@@ -260,7 +260,7 @@ static bool fits(const both *b, const laci_plan *plan, int s) {
 static bool all_fit(both *b, laci_plan *plan) {
   lac_error err = {0};
   bool fit = true;
-  assert_int_equal(laci_plan_complete(plan, &err), LAC_OK);
+  assert_int_equal(laci_plan_make_value_orders(plan, &err), LAC_OK);
   for (int s = 0; s < b->original.graph->n_stored && fit; s++) fit = fits(b, plan, s);
   return fit;
 }

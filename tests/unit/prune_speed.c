@@ -15,7 +15,9 @@
 
 enum { N = 12, SHARED = N + 1, CASES = 40 };
 
-static double draw(int what, int at) { return laci_rng_unit(3, (uint64_t)what, (uint64_t)at); }
+static double draw(int what, int at) {
+  return laci_rng_unit_interval(3, (uint64_t)what, (uint64_t)at);
+}
 
 static void make_layers(int at, laci_speed_layer *layers) {
   for (int k = 0; k < N; k++)
@@ -62,7 +64,7 @@ static void no_choice_harms_less(void **state) {
     laci_speed_layer layers[N];
     make_layers(at, layers);
     const double needed = 0.2 + 2.5 * draw(at, 2 * N);
-    assert_true(laci_speed_choose(layers, N, needed));
+    assert_true(laci_speed_choose_layers(layers, N, needed));
     assert_true(total(layers, false) >= needed);
     /* buckets are narrow: a little more than is needed brings the same choice */
     assert_true(total(layers, true) <= least_error(layers, needed * (1 + 2.0 * N / 4096)) + 1e-12);
@@ -76,10 +78,10 @@ static void nothing_is_pruned_for_nothing(void **state) {
   (void)state;
   laci_speed_layer layers[N];
   make_layers(0, layers);
-  assert_true(laci_speed_choose(layers, N, 0));
+  assert_true(laci_speed_choose_layers(layers, N, 0));
   for (int k = 0; k < N; k++) assert_false(layers[k].pruned);
   /* more than there is: all that saves time */
-  assert_false(laci_speed_choose(layers, N, 1e3));
+  assert_false(laci_speed_choose_layers(layers, N, 1e3));
   for (int k = 0; k < N; k++) assert_int_equal(layers[k].pruned, layers[k].saved > 0);
 }
 
@@ -126,7 +128,7 @@ static void a_speed_is_reached_with_reorders(void **state) {
     const laci_prune_timing timing = {predict, &net, 1 + 0.1 * draw(at, 2 * N)};
     lac_error err = {0};
     laci_speed_choice choice = {&a, &timing, NULL, choices, N, 0};
-    if (laci_speed_reach(&choice, &err)) fail_msg("%s", err.text);
+    if (laci_speed_choose_for_target(&choice, &err)) fail_msg("%s", err.text);
     assert_true(choice.reached >= timing.speed);
     bool pruned[SHARED] = {false};
     double seconds, layers[SHARED];
@@ -149,7 +151,7 @@ static void what_no_plan_reaches_is_said(void **state) {
   const laci_prune_timing timing = {predict, &net, 3};
   lac_error err = {0};
   laci_speed_choice choice = {&a, &timing, NULL, choices, N, 0};
-  assert_int_equal(laci_speed_reach(&choice, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_speed_choose_for_target(&choice, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "3 times the speed"));
   assert_non_null(strstr(err.text, "is the most"));
 }

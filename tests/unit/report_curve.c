@@ -192,9 +192,9 @@ static void without_memory_it_fails(void **state) {
   (void)state;
   char *svg = NULL;
   size_t n;
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   assert_int_equal(laci_curve_svg(&(laci_curve){.title = ""}, &svg, &n, NULL), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_null(svg);
 }
 

@@ -265,9 +265,9 @@ static void fails_cleanly_without_memory(void **state) {
   (void)state;
   for (long n = 1; n < 1000; n++) {
     char *text = NULL;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_report_json(&report, &text, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_free(text);
     if (!st) return;
     assert_int_equal(st, LAC_NO_MEMORY);
@@ -293,7 +293,7 @@ static void repairs_what_is_not_utf8(void **state) {
 #undef R
   laci_arena arena = {0};
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    char *clean = laci_utf8_clean(&arena, pairs[i][0]);
+    char *clean = laci_utf8_replace_invalid(&arena, pairs[i][0]);
     assert_non_null(clean);
     assert_string_equal(clean, pairs[i][1]);
   }

@@ -214,7 +214,7 @@ static char *draw_folded(const laci_graph *graph, laci_plot_node *nodes, int *bo
   for (int id = 0; id < graph->n_nodes; id++)
     nodes[id].colour =
         strcmp(graph->nodes[id].type, "MatMul") == 0 ? LACI_PLOT_GREEN : LACI_PLOT_YELLOW;
-  if (laci_plot_boxes(graph, &plot, boxes, lines, &err)) fail_msg("%s", err.text);
+  if (laci_plot_find_boxes(graph, &plot, boxes, lines, &err)) fail_msg("%s", err.text);
   if (laci_plot_draw(graph, &plot, "a.dot", &bytes, &n, &err)) fail_msg("%s", err.text);
   char *text = laci_resize(bytes, n, n + 1, 1);
   assert_non_null(text);
@@ -344,9 +344,9 @@ static void fails_cleanly_without_memory(void **state) {
   for (long n = 1; n < 1000; n++) {
     char *bytes;
     size_t size;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_plot_draw(graph, &plot, "a.dot", &bytes, &size, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     laci_free(bytes);
     if (!st) {
       laci_graph_destroy(graph);

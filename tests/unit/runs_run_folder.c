@@ -29,27 +29,27 @@ static void put(const char *name) { write_bytes(in_folder(&dir, name), "x", 1); 
 static void a_folder_is_a_runs_or_empty_or_refused(void **state) {
   (void)state;
   lac_error err = {0};
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_OK);
-  assert_int_equal(laci_run_folder_check(in_folder(&dir, "none"), &err), LAC_OK);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_OK);
+  assert_int_equal(laci_run_folder_check_usable(in_folder(&dir, "none"), &err), LAC_OK);
   put(".lacuna-0123456789abcdef.tmp"); /* ours */
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_OK);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_OK);
   put("log.jsonl");
   put("curves.svg");
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_EXISTS);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_EXISTS);
   assert_non_null(strstr(err.text, ": it holds curves.svg and no run.json"));
   put("run.json");
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_OK);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_OK);
   assert_int_equal(unlink(in_folder(&dir, "run.json")), 0);
   put("checkpoint-000000000001.lac"); /* of before run.json */
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_OK);
-  assert_int_equal(laci_run_folder_check(in_folder(&dir, "log.jsonl"), &err), LAC_IO);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_OK);
+  assert_int_equal(laci_run_folder_check_usable(in_folder(&dir, "log.jsonl"), &err), LAC_IO);
   assert_int_equal(unlink(in_folder(&dir, "log.jsonl")), 0);
   assert_int_equal(symlink("nowhere", in_folder(&dir, "log.jsonl")), 0);
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_BAD_FILE);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_BAD_FILE);
   assert_non_null(strstr(err.text, "/log.jsonl: it is a link"));
   assert_int_equal(unlink(in_folder(&dir, "log.jsonl")), 0);
   assert_int_equal(mkfifo(in_folder(&dir, "log.jsonl"), 0600), 0);
-  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_BAD_FILE);
+  assert_int_equal(laci_run_folder_check_usable(dir.path, &err), LAC_BAD_FILE);
   assert_non_null(strstr(err.text, "/log.jsonl: not a regular file"));
   assert_int_equal(unlink(in_folder(&dir, "log.jsonl")), 0);
 }
@@ -85,10 +85,10 @@ static void files_of_a_run_are_known_by_place_and_by_what_they_are(void **state)
   assert_int_equal(link(in_folder(&dir, "run/log.jsonl"), in_folder(&dir, "hard")), 0);
   assert_int_equal(symlink("run", in_folder(&dir, "by")), 0);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    bool written = laci_run_may_write_file(in_folder(&dir, "run"), in_folder(&dir, cases[k].path));
+    bool written = laci_run_may_write_path(in_folder(&dir, "run"), in_folder(&dir, cases[k].path));
     if (written != cases[k].written) fail_msg("%s", cases[k].path);
   }
-  assert_false(laci_run_may_write_file(in_folder(&dir, "none"), in_folder(&dir, "link")));
+  assert_false(laci_run_may_write_path(in_folder(&dir, "none"), in_folder(&dir, "link")));
 }
 
 static void a_link_is_not_followed_and_a_pipe_not_waited_for(void **state) {
@@ -118,16 +118,16 @@ static void a_failure_is_told_by_another_name(void **state) {
   (void)state;
   lac_error err = {0};
   (void)laci_fail(&err, LAC_IO, "d/.tmp/a: not d/.tmp/b");
-  laci_error_rename(&err, "d/.tmp/", "d/");
+  laci_error_replace_text(&err, "d/.tmp/", "d/");
   assert_string_equal(err.text, "d/a: not d/b");
-  laci_error_rename(&err, "none", "x");
+  laci_error_replace_text(&err, "none", "x");
   assert_string_equal(err.text, "d/a: not d/b");
   char longer[sizeof err.text + 8];
   memset(longer, 'y', sizeof longer - 1);
   longer[sizeof longer - 1] = 0;
-  laci_error_rename(&err, "d/", longer);
+  laci_error_replace_text(&err, "d/", longer);
   assert_int_equal(strlen(err.text), sizeof err.text - 1);
-  laci_error_rename(NULL, "a", "b");
+  laci_error_replace_text(NULL, "a", "b");
 }
 
 int main(void) {

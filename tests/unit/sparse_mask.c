@@ -25,7 +25,7 @@ static double values[MOST]; /* what the bytes mean */
 /* Magnitudes from a short list, so that ties are common. */
 static void fill(lac_dtype dtype, int64_t n, uint64_t seed) {
   for (int64_t e = 0; e < n; e++) {
-    int k = (int)laci_rng_below(seed, 7, (uint64_t)e, 25) - 12;
+    int k = (int)laci_rng_integer_below(seed, 7, (uint64_t)e, 25) - 12;
     float f = (float)k * 0.25F;
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
@@ -108,7 +108,7 @@ static void expect_like_the_definition(const laci_weight_view *w, laci_pattern p
 }
 
 static int64_t pick(uint64_t seed, int what, int64_t n) {
-  return (int64_t)laci_rng_below(seed, 100, (uint64_t)what, (uint64_t)n);
+  return (int64_t)laci_rng_integer_below(seed, 100, (uint64_t)what, (uint64_t)n);
 }
 
 static void follows_the_definition_on_random_weights(void **state) {
@@ -265,7 +265,8 @@ static void measures_the_same_bits_on_any_number_of_threads(void **state) {
   (void)state;
   static float w[300 * 1000];
   laci_mask_stats one, more;
-  for (int i = 0; i < 300 * 1000; i++) w[i] = (float)(laci_rng_unit(3, 0, (uint64_t)i) - 0.5);
+  for (int i = 0; i < 300 * 1000; i++)
+    w[i] = (float)(laci_rng_unit_interval(3, 0, (uint64_t)i) - 0.5);
   laci_weight_view view = plain(w, 300, 1000);
   assert_int_equal(laci_mask_measure(&view, (laci_pattern){2, 4}, NULL, &one, NULL), LAC_OK);
   for (int threads = 2; threads <= 4; threads++) {
@@ -284,13 +285,13 @@ static void says_when_there_is_no_memory(void **state) {
   laci_mask_stats stats;
   laci_weight_view view = plain(w, 2, 4);
   for (int at = 1; at <= 2; at++) {
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     assert_int_equal(laci_mask_measure(&view, (laci_pattern){2, 4}, NULL, &stats, NULL),
                      LAC_NO_MEMORY);
   }
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   assert_int_equal(laci_mask_choose(&view, (laci_pattern){2, 4}, NULL, mask, NULL), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
 }
 
 int main(void) {

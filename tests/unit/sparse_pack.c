@@ -74,11 +74,12 @@ static void fill_random(box *b, bool with_signs, uint64_t seed) {
     for (int64_t c = 0, columns; c < p->columns; c += columns) {
       int64_t rest = p->run - c % p->run;
       columns = rest < p->pattern.m ? rest : p->pattern.m;
-      int left = (int)laci_rng_below(seed, 1, draw++, (uint64_t)p->pattern.n + 1);
+      int left = (int)laci_rng_integer_below(seed, 1, draw++, (uint64_t)p->pattern.n + 1);
       for (int64_t d = 0; d < columns; d++) {
-        bool negative = with_signs && laci_rng_below(seed, 1, draw++, 3) == 0;
+        bool negative = with_signs && laci_rng_integer_below(seed, 1, draw++, 3) == 0;
         uint64_t bits = negative ? p->negative : p->fill;
-        if (left > 0 && laci_rng_below(seed, 1, draw++, (uint64_t)(columns - d)) < (uint64_t)left) {
+        if (left > 0 &&
+            laci_rng_integer_below(seed, 1, draw++, (uint64_t)(columns - d)) < (uint64_t)left) {
           bits = laci_rng(seed, 2, draw++) & mask;
           left--;
         }
@@ -100,7 +101,7 @@ static void expect_layout(const box *b) {
   int32_t *at = guarded((size_t)p->row_values * sizeof *at);
   for (int64_t row = 0; row < p->n_rows; row++) {
     int64_t first = row / p->inner * p->columns * p->inner + row % p->inner, value = 0;
-    assert_true(laci_packed_columns(p, b->index + row * p->index_words, at));
+    assert_true(laci_packed_decode_columns(p, b->index + row * p->index_words, at));
     for (int64_t c = 0, columns; c < p->columns; c += columns) {
       int64_t rest = p->run - c % p->run;
       columns = rest < p->pattern.m ? rest : p->pattern.m;
@@ -122,7 +123,7 @@ static void expect_layout(const box *b) {
 static void expect_round_trip(box *b) {
   const laci_packing *p = &b->p;
   lac_error err = {0};
-  laci_pack_survey survey = laci_pack_survey_weight(p, b->dense);
+  laci_pack_survey survey = laci_pack_check_weight(p, b->dense);
   assert_true(survey.holds);
   if (survey.needs_signs) b->signs = guarded(p->signs_bytes);
   const laci_packed packed = {b->values, b->index, b->signs};
@@ -146,13 +147,13 @@ static void any_weight_comes_back_bit_by_bit(void **state) {
                                           {1, 8}, {7, 16}, {5, 33}, {1, 64}, {63, 64}};
   int n_signs = 0;
   for (uint64_t seed = 0; seed < 600; seed++) {
-    int64_t run = 1 + (int64_t)laci_rng_below(seed, 3, 0, 90);
-    int64_t runs = 1 + (int64_t)laci_rng_below(seed, 3, 1, 3);
+    int64_t run = 1 + (int64_t)laci_rng_integer_below(seed, 3, 0, 90);
+    int64_t runs = 1 + (int64_t)laci_rng_integer_below(seed, 3, 1, 3);
     const laci_weight_view w = {.name = "w",
                                 .dtype = types[seed % 7],
-                                .outer = 1 + (int64_t)laci_rng_below(seed, 3, 2, 5),
+                                .outer = 1 + (int64_t)laci_rng_integer_below(seed, 3, 2, 5),
                                 .columns = run * runs,
-                                .inner = 1 + (int64_t)laci_rng_below(seed, 3, 3, 40),
+                                .inner = 1 + (int64_t)laci_rng_integer_below(seed, 3, 3, 40),
                                 .run = run};
     uint64_t fill = w.dtype == LAC_DTYPE_U8 ? 128 : w.dtype == LAC_DTYPE_I8 ? 0xFD : 0;
     box b;
@@ -208,16 +209,16 @@ static void a_block_with_too_many_does_not_hold(void **state) {
   box_init(&b, &w, (laci_pattern){2, 4}, 0);
   put(&b, 0, 1);
   put(&b, 9, UINT32_C(0x80000000)); /* -0.0 is no value, but the first to fill a free place */
-  assert_true(laci_pack_survey_weight(&b.p, b.dense).holds);
-  assert_false(laci_pack_survey_weight(&b.p, b.dense).needs_signs);
+  assert_true(laci_pack_check_weight(&b.p, b.dense).holds);
+  assert_false(laci_pack_check_weight(&b.p, b.dense).needs_signs);
   put(&b, 6, 0x7FC00001); /* and now there is none */
-  assert_true(laci_pack_survey_weight(&b.p, b.dense).holds);
-  assert_true(laci_pack_survey_weight(&b.p, b.dense).needs_signs);
+  assert_true(laci_pack_check_weight(&b.p, b.dense).holds);
+  assert_true(laci_pack_check_weight(&b.p, b.dense).needs_signs);
   put(&b, 3, 3);
-  assert_false(laci_pack_survey_weight(&b.p, b.dense).holds);
+  assert_false(laci_pack_check_weight(&b.p, b.dense).holds);
   put(&b, 3, 0);
   put(&b, 12, 1), put(&b, 15, 1); /* a partial block of two holds anything */
-  assert_true(laci_pack_survey_weight(&b.p, b.dense).holds);
+  assert_true(laci_pack_check_weight(&b.p, b.dense).holds);
   box_clear(&b);
 }
 
@@ -238,7 +239,7 @@ static void places_that_make_no_sense_are_refused(void **state) {
     lac_status st = laci_unpack_weight(&p, &view, dense, &err);
     assert_int_equal(st, good ? LAC_OK : LAC_BAD_FILE);
     int32_t column[4];
-    assert_int_equal(laci_packed_columns(&p, &index, column), good);
+    assert_int_equal(laci_packed_decode_columns(&p, &index, column), good);
     if (st)
       assert_string_equal(err.text, "w: row 0: the columns of a block do not ascend inside it");
     n_good += good;

@@ -27,13 +27,13 @@ static float others[MOST]; /* scores of somebody else */
 static uint8_t mask[MOST + 16];
 
 static int pick(uint64_t seed, int what, int n) {
-  return (int)laci_rng_below(seed, 200, (uint64_t)what, (uint64_t)n);
+  return (int)laci_rng_integer_below(seed, 200, (uint64_t)what, (uint64_t)n);
 }
 
 /* Of few values, so that ties are common, or of many. */
 static double draw(uint64_t seed, int64_t at) {
-  if (seed % 3 == 0) return (double)laci_rng_below(seed, 3, (uint64_t)at, 4);
-  return laci_rng_unit(seed, 3, (uint64_t)at);
+  if (seed % 3 == 0) return (double)laci_rng_integer_below(seed, 3, (uint64_t)at, 4);
+  return laci_rng_unit_interval(seed, 3, (uint64_t)at);
 }
 
 static double kept_of(const double *score, const uint8_t *kept, int n) {
@@ -481,7 +481,8 @@ static void one_row_shares_its_columns_with_itself(void **state) {
   static uint8_t want[MOST];
   const laci_mask_rule rule = {.pattern = {2, 8}, .form = LACI_MASK_SHARED, .v = 1};
   laci_weight_view w = plain(40, 60);
-  for (int e = 0; e < 2400; e++) values[e] = (float)(laci_rng_unit(5, 0, (uint64_t)e) - 0.5);
+  for (int e = 0; e < 2400; e++)
+    values[e] = (float)(laci_rng_unit_interval(5, 0, (uint64_t)e) - 0.5);
   assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
   assert_int_equal(laci_mask_choose(&w, rule.pattern, NULL, want, NULL), LAC_OK);
   assert_memory_equal(mask, want, 2400);
@@ -494,7 +495,8 @@ static void sees_a_fifth_column(void **state) {
   laci_mask_stats stats;
   laci_mask_scores scores;
   for (uint64_t seed = 0; seed < 20; seed++) {
-    for (int e = 0; e < 2048; e++) values[e] = 1 + (float)laci_rng_unit(seed, 0, (uint64_t)e);
+    for (int e = 0; e < 2048; e++)
+      values[e] = 1 + (float)laci_rng_unit_interval(seed, 0, (uint64_t)e);
     assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
     laci_mask_apply(&w, mask, (uint8_t *)values);
     assert_int_equal(laci_mask_measure_by_rule(&w, &rule, NULL, &stats, &scores, NULL), LAC_OK);
@@ -521,7 +523,7 @@ static void sees_a_column_that_is_too_full(void **state) {
   const laci_mask_rule rule = {.pattern = {2, 4}, .form = LACI_MASK_2D_BEST};
   laci_weight_view w = plain(8, 8);
   bool holds = true;
-  for (int e = 0; e < 64; e++) values[e] = 1 + (float)laci_rng_unit(9, 0, (uint64_t)e);
+  for (int e = 0; e < 64; e++) values[e] = 1 + (float)laci_rng_unit_interval(9, 0, (uint64_t)e);
   assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
   laci_mask_apply(&w, mask, (uint8_t *)values);
   assert_int_equal(laci_weight_has_pattern_along_rows(&w, rule.pattern, NULL, &holds, NULL),
@@ -553,7 +555,8 @@ static void is_the_same_for_any_number_of_threads(void **state) {
                                          {{4, 8}, LACI_MASK_2D_BEST, 0},
                                          {{2, 8}, LACI_MASK_SHARED, 64}};
   laci_weight_view w = plain(256, 256);
-  for (int e = 0; e < MOST; e++) values[e] = (float)(laci_rng_unit(4, 0, (uint64_t)e) - 0.5);
+  for (int e = 0; e < MOST; e++)
+    values[e] = (float)(laci_rng_unit_interval(4, 0, (uint64_t)e) - 0.5);
   for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
     laci_mask_stats one, more;
     laci_mask_scores scores, others_scores;
@@ -594,10 +597,10 @@ static void refuses_what_makes_no_sense(void **state) {
   assert_string_equal(err.text, "conv1.weight[17]: found NaN, wanted a finite number");
   values[17] = 0;
   for (int at = 1; at <= 8; at++) {
-    laci_memory_fail_at(at);
+    laci_memory_fail_from(at);
     assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_NO_MEMORY);
   }
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   w = plain(0, 8);
   assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_OK);
 }

@@ -113,9 +113,9 @@ static void no_memory_is_an_error(void **state) {
   (void)state;
   laci_leaves *leaves = NULL;
   lac_error err = {0};
-  laci_memory_fail_at(1);
+  laci_memory_fail_from(1);
   assert_int_equal(laci_leaves_create(0, 4, 4, &leaves, &err), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
+  laci_memory_fail_from(0);
   assert_null(leaves);
   laci_leaves_destroy(NULL);
 }

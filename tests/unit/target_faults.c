@@ -115,7 +115,9 @@ typedef struct dice {
   uint64_t stream, at;
 } dice;
 
-static int roll(dice *d, int n) { return (int)(laci_rng_unit(77, d->stream, d->at++) * n); }
+static int roll(dice *d, int n) {
+  return (int)(laci_rng_unit_interval(77, d->stream, d->at++) * n);
+}
 
 /* ---- Masks ---- */
 
@@ -272,7 +274,7 @@ static lac_model *build(const plan *p) {
                           : "MatMul",
                    gemm ? " transB=1" : "");
   }
-  assert_int_equal(laci_model_new("(test)", &model, NULL), LAC_OK);
+  assert_int_equal(laci_model_create_empty("(test)", &model, NULL), LAC_OK);
   if (net_read(text, &model->graph, &err)) fail_msg("%s\n%s", err.text, text);
   model->inferred->assumed = laci_alloc(1, 1);
   assert_non_null(model->inferred->assumed);

@@ -42,7 +42,7 @@ static void set_up(fixture *f, const char *name, int size, int batch) {
   for (int k = 0; k < BATCHES; k++) {
     f->images[k] = laci_alloc((size_t)batch * f->sample, sizeof(float));
     for (size_t i = 0; i < (size_t)batch * f->sample; i++)
-      f->images[k][i] = (float)(2 * laci_rng_unit(9, (uint64_t)k, i) - 1);
+      f->images[k][i] = (float)(2 * laci_rng_unit_interval(9, (uint64_t)k, i) - 1);
   }
   f->labels = laci_alloc((size_t)batch * CLASSES, sizeof(float));
   for (int i = 0; i < batch; i++) f->labels[i * CLASSES + i % CLASSES] = 1;

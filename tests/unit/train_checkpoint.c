@@ -36,7 +36,7 @@ static void start(run *r, laci_optimizer_kind kind) {
   laci_optimizer_options options = laci_optimizer_options_default(kind);
   memset(r, 0, sizeof *r);
   for (int i = 0; i < N; i++) {
-    r->weights[i] = (float)laci_rng_unit(1, 1, (uint64_t)i) - 0.5F;
+    r->weights[i] = (float)laci_rng_unit_interval(1, 1, (uint64_t)i) - 0.5F;
     r->masks[i] = i >= 90 || i % 4 < 2;
   }
   laci_optimizer *o = NULL;
@@ -58,7 +58,9 @@ static void train(run *r, int n) {
   for (int k = 0; k < n; k++) {
     float g[N];
     for (int i = 0; i < N; i++) {
-      g[i] = (float)laci_rng_unit(r->snapshot.seed, (uint64_t)r->snapshot.step, (uint64_t)i) - 0.5F;
+      g[i] =
+          (float)laci_rng_unit_interval(r->snapshot.seed, (uint64_t)r->snapshot.step, (uint64_t)i) -
+          0.5F;
     }
     laci_optimizer_step(r->snapshot.optimizer, 0.1F, 1, r->weights, g);
     r->statistics[r->snapshot.step % N_STATISTICS] += g[0];
@@ -81,13 +83,13 @@ static void going_on_is_as_if_nothing_had_happened(void **state) {
     train(&first, 13);
     first.snapshot.best_top1 = 0.5;
     first.snapshot.best_step = 10;
-    assert_int_equal(laci_snapshot_write(f.path, &first.snapshot, 3, NULL), LAC_OK);
+    assert_int_equal(laci_snapshot_write_checkpoint(f.path, &first.snapshot, 3, NULL), LAC_OK);
     laci_checkpoint *c = NULL;
     memset(second.weights, 0x55, sizeof second.weights);
     memset(second.masks, 7, sizeof second.masks);
     second.snapshot.seed = 0;
     assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
-    assert_int_equal(laci_snapshot_read(c, &second.snapshot, NULL), LAC_OK);
+    assert_int_equal(laci_snapshot_read_checkpoint(c, &second.snapshot, NULL), LAC_OK);
     assert_int_equal(second.snapshot.step, 13);
     assert_int_equal(second.snapshot.epoch, 1);
     assert_int_equal(second.snapshot.seed, 77);
@@ -134,10 +136,10 @@ static void the_newest_ones_are_kept(void **state) {
   assert_int_equal(count_files(&f, 7, 9), 3);
   assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
   assert_int_equal(laci_checkpoint_step(c), 9);
-  assert_int_equal(laci_checkpoint_section(c, "a", &found, NULL), LAC_OK);
+  assert_int_equal(laci_checkpoint_find_section(c, "a", &found, NULL), LAC_OK);
   assert_true(found.size_bytes == 5 && memcmp(found.bytes, "hello", 5) == 0);
   assert_true((uintptr_t)found.bytes % 64 == 0);
-  assert_int_equal(laci_checkpoint_section(c, "b", &found, NULL), LAC_BAD_FILE);
+  assert_int_equal(laci_checkpoint_find_section(c, "b", &found, NULL), LAC_BAD_FILE);
   laci_checkpoint_close(c);
   assert_int_equal(laci_checkpoint_write(f.path, 2, &section, 1, 2, NULL), LAC_OK);
   assert_int_equal(count_files(&f, 2, 2), 1); /* just written: it stays, though it is the oldest */
@@ -177,7 +179,7 @@ static uint8_t *make_bytes(const folder *f, size_t *n) {
   run r;
   start(&r, LACI_OPTIMIZER_SGD);
   train(&r, 3);
-  assert_int_equal(laci_snapshot_write(f->path, &r.snapshot, 1, NULL), LAC_OK);
+  assert_int_equal(laci_snapshot_write_checkpoint(f->path, &r.snapshot, 1, NULL), LAC_OK);
   end(&r);
   path_in(path, f, "checkpoint-000000000003.lac");
   assert_int_equal(laci_file_bytes_read(path, &map, NULL), LAC_OK);
@@ -211,7 +213,7 @@ static void no_changed_byte_and_no_cut_passes(void **state) {
   uint8_t *bytes = make_bytes(&f, &n);
   assert_int_equal(open_bytes(&f, bytes, n), LAC_OK);
   for (size_t at = 0; at < n; at += at < 320 ? 1 : 7) {
-    uint8_t change = (uint8_t)(1 << laci_rng_below(1, 1, at, 8));
+    uint8_t change = (uint8_t)(1 << laci_rng_integer_below(1, 1, at, 8));
     bytes[at] ^= change;
     lac_status st = open_bytes(&f, bytes, n);
     assert_true(st == LAC_BAD_FILE || (st == LAC_UNSUPPORTED && at >= 8 && at < 12));
@@ -234,8 +236,9 @@ static void wrong_headers_ask_for_nothing(void **state) {
   for (uint64_t k = 0; k < 3000; k++) { /* wild numbers in header and table */
     memcpy(wrong, bytes, n);
     for (int i = 0; i < 3; i++) {
-      size_t at = 12 + (size_t)laci_rng_below(2, k, (uint64_t)i, 280);
-      uint64_t number = laci_rng(3, k, (uint64_t)i) >> laci_rng_below(4, k, (uint64_t)i, 64);
+      size_t at = 12 + (size_t)laci_rng_integer_below(2, k, (uint64_t)i, 280);
+      uint64_t number =
+          laci_rng(3, k, (uint64_t)i) >> laci_rng_integer_below(4, k, (uint64_t)i, 64);
       memcpy(wrong + at, &number, sizeof number);
     }
     if (memcmp(wrong, bytes, n) != 0) assert_int_not_equal(open_bytes(&f, wrong, n), LAC_OK);
@@ -252,7 +255,7 @@ static void foreign_checkpoints_leave_the_run_as_it_was(void **state) {
   run written, other;
   start(&written, LACI_OPTIMIZER_SGD);
   train(&written, 2);
-  assert_int_equal(laci_snapshot_write(f.path, &written.snapshot, 1, NULL), LAC_OK);
+  assert_int_equal(laci_snapshot_write_checkpoint(f.path, &written.snapshot, 1, NULL), LAC_OK);
   assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
   for (int k = 0; k < 5; k++) {
     static const char *const why[] = {"another network", "optimizer", "weights", "statistics",
@@ -265,7 +268,7 @@ static void foreign_checkpoints_leave_the_run_as_it_was(void **state) {
     if (k == 2) other.snapshot.n_weights--;
     if (k == 3) other.snapshot.n_statistics++;
     if (k == 4) other.snapshot.masks = NULL;
-    assert_int_equal(laci_snapshot_read(c, &other.snapshot, &err), LAC_BAD_FILE);
+    assert_int_equal(laci_snapshot_read_checkpoint(c, &other.snapshot, &err), LAC_BAD_FILE);
     assert_non_null(strstr(err.text, why[k]));
     assert_memory_equal(kept, other.weights, sizeof kept);
     assert_int_equal(other.snapshot.step, 0);
@@ -298,10 +301,10 @@ static void without_memory_it_fails_cleanly(void **state) {
   int n_failed = 0;
   for (long n = 1; n < 30; n++) {
     laci_checkpoint *c = NULL;
-    laci_memory_fail_at(n);
-    lac_status st = laci_snapshot_write(f.path, &r.snapshot, 2, NULL);
+    laci_memory_fail_from(n);
+    lac_status st = laci_snapshot_write_checkpoint(f.path, &r.snapshot, 2, NULL);
     if (!st) st = laci_checkpoint_open_newest(f.path, &c, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     n_failed += st == LAC_NO_MEMORY;
     assert_true(st == LAC_OK || (st == LAC_NO_MEMORY && !c));
     laci_checkpoint_close(c);

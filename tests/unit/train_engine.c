@@ -30,7 +30,7 @@ typedef struct pair {
 
 static void fill(float *to, int64_t n, uint64_t seed) {
   for (int64_t at = 0; at < n; at++) {
-    to[at] = (float)(laci_rng_unit(seed, 0, (uint64_t)at) * 2 - 1);
+    to[at] = (float)(laci_rng_unit_interval(seed, 0, (uint64_t)at) * 2 - 1);
   }
 }
 

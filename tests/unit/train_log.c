@@ -175,12 +175,12 @@ static void without_memory_they_fail_cleanly(void **state) {
     laci_events *events = NULL;
     laci_train_log *log = NULL;
     laci_log_line line = {.step = 1};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = laci_train_log_open(f.path, 3, &log, NULL);
     if (!st) st = laci_train_log_write(log, &line, NULL);
     if (!st) st = laci_events_create(f.path, &events, NULL);
     if (!st) st = laci_events_write(events, 1, &scalar, 1, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
     assert_int_equal(laci_events_close(events, NULL), LAC_OK);
     assert_int_equal(laci_train_log_close(log, NULL), LAC_OK);
@@ -203,9 +203,9 @@ static void without_memory_no_earlier_line_is_lost(void **state) {
   int tries = 0;
   for (long n = 1; st; n++, tries++) {
     int64_t n_lines;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     st = laci_train_log_open(f.path, 8, &log, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
     if (st) continue;
     (void)laci_train_log_lines(log, &n_lines);

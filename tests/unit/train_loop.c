@@ -213,7 +213,7 @@ static void what_the_steps_begin_from_is_evaluated_once_and_is_no_best_one(void 
   assert_int_equal(result.best_step, 6);
   close_rig(&second);
   /* cut off in it: nothing to go on from, it is made again */
-  assert_int_equal(laci_loop_clear_folder(f.path, NULL), LAC_OK);
+  assert_int_equal(laci_loop_remove_checkpoints(f.path, NULL), LAC_OK);
   open_rig(&second, LACI_OPTIMIZER_SGD);
   second.options = first.options;
   second.options.recover = true;
@@ -257,7 +257,7 @@ static void as_many_checkpoints_stay_as_are_wanted(void **state) {
   run_whole(&r, &result);
   assert_int_equal(n_files(&f, "checkpoint-*"), 2);
   assert_true(laci_loop_has_checkpoints(f.path));
-  assert_int_equal(laci_loop_clear_folder(f.path, NULL), LAC_OK);
+  assert_int_equal(laci_loop_remove_checkpoints(f.path, NULL), LAC_OK);
   assert_int_equal(n_files(&f, "checkpoint-*"), 0);
   close_rig(&r);
   remove_folder(&f);
@@ -369,11 +369,11 @@ static void masks_hold_weights_gradients_and_momentum_at_zero(void **state) {
       }
       n_masked++;
       bool zero = weights[at] == 0 && gradients[at] == 0;
-      for (int k = 0; k < laci_optimizer_slots(o); k++) {
+      for (int k = 0; k < laci_optimizer_count_slots(o); k++) {
         zero = zero && laci_optimizer_slot(o, k)[at] == 0;
       }
       if (!zero)
-        fail_msg("%s: %lld", laci_optimizer_name((laci_optimizer_kind)kind), (long long)at);
+        fail_msg("%s: %lld", laci_optimizer_kind_name((laci_optimizer_kind)kind), (long long)at);
     }
     assert_true(n_masked > 100 && n_kept > 100);
     close_rig(&r);
@@ -424,7 +424,7 @@ static void averages_follow_their_formula_and_keep_zeros(void **state) {
     double *wanted = average_by_hand(&r, decays[k], &rounding);
     run_whole(&r, &result);
     const float *found = laci_trainer_weights(r.trainer); /* exchanged at the end */
-    const float *last = laci_trainer_average(r.trainer);
+    const float *last = laci_trainer_average_weights(r.trainer);
     const size_t n = weights_bytes(&r) / sizeof(float);
     size_t n_apart = 0, n_zero = 0;
     for (size_t at = 0; at < n; at++) {
@@ -458,8 +458,8 @@ static void evaluations_see_averages_and_steps_do_not(void **state) {
   with.n_scores = 3;
   run_whole(&with, &result);
   assert_memory_equal(with.at_best, laci_trainer_weights(with.trainer), weights_bytes(&with));
-  assert_memory_equal(laci_trainer_average(with.trainer), laci_trainer_weights(without.trainer),
-                      weights_bytes(&with));
+  assert_memory_equal(laci_trainer_average_weights(with.trainer),
+                      laci_trainer_weights(without.trainer), weights_bytes(&with));
   const float *statistics = laci_trainer_statistics(without.trainer, &n);
   assert_memory_equal(laci_trainer_average_statistics(with.trainer), statistics,
                       (size_t)n * sizeof(float));
@@ -516,7 +516,7 @@ static void assert_same_state(rig *a, rig *b) {
   assert_memory_equal(x, y, (size_t)n * sizeof(float));
   assert_memory_equal(laci_trainer_weights(a->trainer), laci_trainer_weights(b->trainer),
                       weights_bytes(a));
-  for (int k = 0; k < laci_optimizer_slots(o); k++) {
+  for (int k = 0; k < laci_optimizer_count_slots(o); k++) {
     assert_memory_equal(laci_optimizer_slot(o, k), laci_optimizer_slot(p, k), weights_bytes(a));
   }
   assert_int_equal(laci_optimizer_steps(o), laci_optimizer_steps(p));

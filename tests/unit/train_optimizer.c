@@ -83,7 +83,7 @@ static void steps_are_those_of_pytorch(void **state) {
 }
 
 static void fill(float *x, size_t n, uint64_t stream) {
-  for (size_t i = 0; i < n; i++) x[i] = (float)laci_rng_unit(7, stream, i) * 2 - 1;
+  for (size_t i = 0; i < n; i++) x[i] = (float)laci_rng_unit_interval(7, stream, i) * 2 - 1;
 }
 
 static double norm(const float *x, int n) {
@@ -179,7 +179,7 @@ static void masked_weights_stay_zero_and_the_others_do_not_notice(void **state) 
         bool is_kept = i >= MATRIX || mask[i];
         if (!is_kept) {
           assert_true(w[i] == 0 && g[i] == 0);
-          for (int k = 0; k < laci_optimizer_slots(masked); k++) {
+          for (int k = 0; k < laci_optimizer_count_slots(masked); k++) {
             assert_true(laci_optimizer_slot(masked, k)[i] == 0);
           }
         } else if (kind != LACI_OPTIMIZER_LARS) {
@@ -323,9 +323,9 @@ static void bad_options_are_refused(void **state) {
   assert_int_equal(laci_optimizer_create(&good, overlapping, 2, NULL, &o, NULL), LAC_BAD_ARGUMENT);
   overlapping[1].offset = INT64_MAX / 4;
   assert_int_equal(laci_optimizer_create(&good, overlapping, 2, NULL, &o, NULL), LAC_BAD_ARGUMENT);
-  assert_true(laci_optimizer_find("lars", &kind) && kind == LACI_OPTIMIZER_LARS);
-  assert_false(laci_optimizer_find("adam", &kind));
-  assert_string_equal(laci_optimizer_name(LACI_OPTIMIZER_ADAMW), "adamw");
+  assert_true(laci_optimizer_find_kind("lars", &kind) && kind == LACI_OPTIMIZER_LARS);
+  assert_false(laci_optimizer_find_kind("adam", &kind));
+  assert_string_equal(laci_optimizer_kind_name(LACI_OPTIMIZER_ADAMW), "adamw");
 }
 
 static void without_memory_it_fails_cleanly(void **state) {
@@ -334,9 +334,9 @@ static void without_memory_it_fails_cleanly(void **state) {
   lac_status st = LAC_NO_MEMORY;
   for (long n = 1; st && n < 20; n++) {
     laci_optimizer *o = NULL;
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     st = laci_optimizer_create(&options, network, 2, NULL, &o, NULL);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     assert_true(st == LAC_OK || (st == LAC_NO_MEMORY && !o));
     laci_optimizer_destroy(o);
   }

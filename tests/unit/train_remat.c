@@ -85,7 +85,7 @@ static void fill_batch(trainers *p, uint64_t batch) {
   for (int64_t n = 0; n < g->batch; n++)
     p->labels[n * g->n_classes + (n + (int64_t)batch) % g->n_classes] = 1;
   for (int64_t i = 0; i < p->n_images; i++)
-    p->images[i] = (float)(laci_rng_unit(5, batch, (uint64_t)i) * 2 - 1);
+    p->images[i] = (float)(laci_rng_unit_interval(5, batch, (uint64_t)i) * 2 - 1);
 }
 
 static float step(trainers *p, laci_trainer *trainer) {
@@ -245,7 +245,7 @@ static void the_other_setting_goes_on_with_the_same_bits(void **state) {
     memcpy(laci_trainer_statistics(next, &n_statistics), statistics,
            (size_t)n_statistics * sizeof(float));
     laci_optimizer_set_steps(to, laci_optimizer_steps(from));
-    for (int slot = 0; slot < laci_optimizer_slots(from); slot++)
+    for (int slot = 0; slot < laci_optimizer_count_slots(from); slot++)
       memcpy(laci_optimizer_slot(to, slot), laci_optimizer_slot(from, slot), n * sizeof(float));
   }
   laci_trainer_destroy(mixed[1]);

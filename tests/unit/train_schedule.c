@@ -119,7 +119,7 @@ static void rates_scale_where_the_recipe_says_so(void **state) {
     laci_run_size size = {cases[k].batch, 100, 0, cases[k].processes, cases[k].explicit_rate};
     laci_schedule schedule;
     assert_non_null(recipe);
-    assert_int_equal(laci_training_recipe_schedule(recipe, &size, &schedule, NULL), LAC_OK);
+    assert_int_equal(laci_training_recipe_make_schedule(recipe, &size, &schedule, NULL), LAC_OK);
     expect_near(schedule.rate, cases[k].rate);
   }
 }
@@ -134,7 +134,7 @@ static void large_batches_have_a_longer_warm_up(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     laci_run_size size = {cases[k].batch, 39, 0, 8, -1};
     laci_schedule s;
-    assert_int_equal(laci_training_recipe_schedule(lars, &size, &s, NULL), LAC_OK);
+    assert_int_equal(laci_training_recipe_make_schedule(lars, &size, &s, NULL), LAC_OK);
     assert_int_equal(s.warmup_steps, (int64_t)(cases[k].epochs * 39));
     assert_int_equal(s.steps, 38 * 39);
     /* the polynomial begins after the warm-up, at the whole rate */
@@ -152,17 +152,17 @@ static void a_short_run_has_its_share_of_the_warm_up(void **state) {
   laci_run_size size = {256, 5004, 0, 1, -1};
   laci_training_recipe recipe = *laci_training_recipe_find("resnet-sgd");
   recipe.epochs = 30;
-  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(laci_training_recipe_make_schedule(&recipe, &size, &s, NULL), LAC_OK);
   assert_int_equal(s.warmup_steps, 5004);
   recipe.epochs = 1;
-  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(laci_training_recipe_make_schedule(&recipe, &size, &s, NULL), LAC_OK);
   assert_int_equal(s.warmup_steps, 167); /* 5004 / 30, rounded */
   recipe.epochs = 180;
-  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(laci_training_recipe_make_schedule(&recipe, &size, &s, NULL), LAC_OK);
   assert_int_equal(s.warmup_steps, 3 * 5004);
   recipe.warmup_of_epochs = 0;
   recipe.epochs = 5;
-  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(laci_training_recipe_make_schedule(&recipe, &size, &s, NULL), LAC_OK);
   assert_int_equal(s.warmup_steps, 3 * 5004);
 }
 
@@ -171,7 +171,7 @@ static void recipes_are_cut_into_steps(void **state) {
   laci_schedule s;
   laci_run_size size = {256, 5004, 0, 1, -1};
   const laci_training_recipe *sgd = laci_training_recipe_find("resnet-sgd");
-  assert_int_equal(laci_training_recipe_schedule(sgd, &size, &s, NULL), LAC_OK);
+  assert_int_equal(laci_training_recipe_make_schedule(sgd, &size, &s, NULL), LAC_OK);
   assert_int_equal(s.steps, 90 * 5004);
   assert_int_equal(s.warmup_steps, 3 * 5004);
   expect_near(laci_schedule_rate(&s, 29 * 5004), 0.128);
@@ -179,12 +179,14 @@ static void recipes_are_cut_into_steps(void **state) {
   expect_near(laci_schedule_rate(&s, 80 * 5004), 0.000128);
   size.steps = 100; /* a trial run: warm-up may not eat all of it */
   assert_int_equal(
-      laci_training_recipe_schedule(laci_training_recipe_find("resnext"), &size, &s, NULL), LAC_OK);
+      laci_training_recipe_make_schedule(laci_training_recipe_find("resnext"), &size, &s, NULL),
+      LAC_OK);
   assert_int_equal(s.steps, 100);
   assert_int_equal(s.warmup_steps, 9); /* 8 of 90 epochs are warm-up */
   size.steps = 1;
   assert_int_equal(
-      laci_training_recipe_schedule(laci_training_recipe_find("resnext"), &size, &s, NULL), LAC_OK);
+      laci_training_recipe_make_schedule(laci_training_recipe_find("resnext"), &size, &s, NULL),
+      LAC_OK);
   assert_int_equal(s.warmup_steps, 0);
 }
 
@@ -214,8 +216,8 @@ static void what_a_short_run_changes_is_said(void **state) {
   laci_schedule schedule;
   char line[512];
   own.warmup_of_epochs = 0; /* a warm-up that the caller asked for */
-  assert_int_equal(laci_training_recipe_schedule(&own, &few, &schedule, NULL), LAC_OK);
-  laci_training_recipe_changes(&own, &few, &schedule, line, sizeof line);
+  assert_int_equal(laci_training_recipe_make_schedule(&own, &few, &schedule, NULL), LAC_OK);
+  laci_training_recipe_describe_changes(&own, &few, &schedule, line, sizeof line);
   assert_non_null(strstr(line, "warm-up: 10 steps, half of the run, not 3 epochs (30 steps)\n"));
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     laci_training_recipe recipe = *laci_training_recipe_find(cases[k].recipe);
@@ -223,11 +225,11 @@ static void what_a_short_run_changes_is_said(void **state) {
     laci_schedule s;
     char text[512];
     recipe.epochs = cases[k].epochs;
-    assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
-    laci_training_recipe_changes(&recipe, &size, &s, text, sizeof text);
+    assert_int_equal(laci_training_recipe_make_schedule(&recipe, &size, &s, NULL), LAC_OK);
+    laci_training_recipe_describe_changes(&recipe, &size, &s, text, sizeof text);
     assert_string_equal(text, cases[k].text);
     char little[8]; /* cut off, not written beyond */
-    laci_training_recipe_changes(&recipe, &size, &s, little, sizeof little);
+    laci_training_recipe_describe_changes(&recipe, &size, &s, little, sizeof little);
     assert_memory_equal(little, text, strlen(little));
     assert_true(strlen(little) < sizeof little);
   }
@@ -261,7 +263,7 @@ static void every_setting_says_where_it_comes_from(void **state) {
   for (int k = 0; k < n; k++) {
     for (int at = 0; at < LACI_RECIPE_SETTINGS; at++) {
       char text[120];
-      laci_recipe_setting_text(&all[k], (laci_recipe_setting)at, text, sizeof text);
+      laci_recipe_format_setting(&all[k], (laci_recipe_setting)at, text, sizeof text);
       if (!text[0] == !all[k].from[at]) continue;
       fail_msg("%s: %s is '%s', from '%s'", all[k].name,
                laci_recipe_setting_name((laci_recipe_setting)at), text,
@@ -273,9 +275,9 @@ static void every_setting_says_where_it_comes_from(void **state) {
 static void names_lead_to_schedules(void **state) {
   (void)state;
   laci_schedule_kind kind;
-  assert_true(laci_schedule_find("polynomial", &kind) && kind == LACI_SCHEDULE_POLYNOMIAL);
-  assert_false(laci_schedule_find("linear", &kind));
-  assert_string_equal(laci_schedule_name(LACI_SCHEDULE_COSINE), "cosine");
+  assert_true(laci_schedule_find_kind("polynomial", &kind) && kind == LACI_SCHEDULE_POLYNOMIAL);
+  assert_false(laci_schedule_find_kind("linear", &kind));
+  assert_string_equal(laci_schedule_kind_name(LACI_SCHEDULE_COSINE), "cosine");
 }
 
 int main(void) {

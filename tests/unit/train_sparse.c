@@ -54,7 +54,7 @@ static void set_up_of(fixture *f, const char *arch_name, int size) {
     const int64_t taps = shape->dims[2] * shape->dims[3], count = laci_shape_count(shape);
     f->masks[s] = laci_alloc((size_t)count, 1);
     for (int64_t block = 0; block < count / 4; block++) {
-      const uint64_t two = laci_rng_below(7, (uint64_t)s, (uint64_t)block, 4);
+      const uint64_t two = laci_rng_integer_below(7, (uint64_t)s, (uint64_t)block, 4);
       const int64_t first = block / taps * 4 * taps + block % taps;
       f->masks[s][first + (int64_t)two * taps] = 1;
       f->masks[s][first + (int64_t)((two + 1 + block % 3) % 4) * taps] = 1;
@@ -63,7 +63,7 @@ static void set_up_of(fixture *f, const char *arch_name, int size) {
         (laci_engine_weight){.value = f->model->stored[s].value, .mask = f->masks[s]};
   }
   for (int i = 0; i < BATCH * 3 * size * size; i++) {
-    f->images[i] = (float)(laci_rng_unit(5, 0, (uint64_t)i) * 2 - 1);
+    f->images[i] = (float)(laci_rng_unit_interval(5, 0, (uint64_t)i) * 2 - 1);
   }
   for (int i = 0; i < BATCH; i++) f->labels[i * 10 + i % 10] = 1;
 }

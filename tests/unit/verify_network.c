@@ -497,9 +497,9 @@ static void fails_cleanly_without_memory(void **state) {
   for (long n = 1; n < 10000; n++) {
     laci_verification found;
     lac_error err = {0};
-    laci_memory_fail_at(n);
+    laci_memory_fail_from(n);
     lac_status st = verify(&s, &found, &err);
-    laci_memory_fail_at(0);
+    laci_memory_fail_from(0);
     if (!st) {
       tear_down(&s);
       return;

@@ -55,17 +55,17 @@ static void finds_what_differs_and_where(void **state) {
     reverse(&r, &a->shape, cases[c].axis);
     assert_int_equal(laci_buf_reorder(a, &r.orders, &b, NULL), LAC_OK);
     laci_difference d;
-    assert_int_equal(laci_compare_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
+    assert_int_equal(laci_compare_reordered_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
     assert_true(d.at == -1 && d.largest == 0 && d.any_finite && d.scale > 0.5 && d.scale <= 1);
     int64_t first = b->count / 3,
             last = b->count - 1; /* the larger of two, then what is no number at all */
     b->f[first] += 0.25;
     b->f[last] += 0.5;
-    assert_int_equal(laci_compare_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
+    assert_int_equal(laci_compare_reordered_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
     assert_int_equal(d.at, last);
     assert_true(fabs(d.largest - 0.5) < 1e-12 && !d.kind_differs);
     b->f[first] = NAN;
-    assert_int_equal(laci_compare_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
+    assert_int_equal(laci_compare_reordered_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
     assert_true(d.kind_differs);
     assert_int_equal(d.at, first);
     laci_buf_destroy(a);
@@ -81,13 +81,13 @@ static void equal_kinds_of_no_number_are_equal(void **state) {
   laci_difference d;
   laci_value_orders none = {0};
   for (int i = 0; i < 4; i++) a->f[i] = b->f[i] = same[i];
-  assert_int_equal(laci_compare_values(a, &none, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_reordered_values(a, &none, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == -1 && !d.kind_differs && d.any_finite && d.scale == 0);
   b->f[1] = -INFINITY;
-  assert_int_equal(laci_compare_values(a, &none, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_reordered_values(a, &none, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == 1 && d.kind_differs);
   for (int i = 0; i < 4; i++) a->f[i] = b->f[i] = NAN;
-  assert_int_equal(laci_compare_values(a, &none, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_reordered_values(a, &none, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == -1 && !d.any_finite);
   laci_buf_destroy(a);
   laci_buf_destroy(b);
@@ -100,7 +100,8 @@ static void large_integers_are_not_compared_as_floats(void **state) {
   laci_difference d;
   a->i[1] = INT64_MAX;
   b->i[1] = INT64_MAX - 1; /* the same double */
-  assert_int_equal(laci_compare_values(a, &(laci_value_orders){0}, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_reordered_values(a, &(laci_value_orders){0}, b, NULL, &d, NULL),
+                   LAC_OK);
   assert_true(d.at == 1 && d.largest >= 1);
   laci_buf_destroy(a);
   laci_buf_destroy(b);
@@ -111,7 +112,7 @@ static laci_buf *load(laci_parameters *parameters, const laci_graph *graph, cons
   laci_buf *buf = NULL;
   lac_error err = {0};
   int stored = graph->values[laci_graph_find_value(graph, name)].stored;
-  if (laci_parameters_load(parameters, stored, anew, orders, &buf, &err))
+  if (laci_parameters_load_tensor(parameters, stored, anew, orders, &buf, &err))
     fail_msg("%s: %s", name, err.text);
   return buf;
 }

@@ -43,7 +43,7 @@ static void must(lac_status st, const lac_error *err) {
 
 static void shuffle(int32_t *order, int n, uint64_t stream) {
   for (int i = n - 1; i > 0; i--) {
-    int j = (int)laci_rng_below(7, stream, (uint64_t)i, (uint64_t)i + 1);
+    int j = (int)laci_rng_integer_below(7, stream, (uint64_t)i, (uint64_t)i + 1);
     int32_t other = order[i];
     order[i] = order[j];
     order[j] = other;
@@ -69,7 +69,7 @@ static network set_up(const char *name) {
     if (n.analysis->groups[g].frozen) continue;
     shuffle(n.plan->found[g].order, n.analysis->groups[g].n_channels, (uint64_t)g);
   }
-  must(laci_plan_complete(n.plan, &err), &err);
+  must(laci_plan_make_value_orders(n.plan, &err), &err);
   return n;
 }
 

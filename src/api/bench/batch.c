@@ -17,7 +17,8 @@
 
 /* ---- Shapes of the inputs ---- */
 
-static const lac_engine_shape *given_shape(const lac_bench_options *options, const char *name) {
+static const lac_engine_shape *find_given_shape(const lac_bench_options *options,
+                                                const char *name) {
   for (int at = 0; at < options->n_shapes; at++) {
     if (strcmp(options->shapes[at].name, name) == 0) return &options->shapes[at];
   }
@@ -36,15 +37,15 @@ static lac_status check_shapes(const laci_graph *graph, const lac_bench_options 
     for (int input = 0; input < graph->n_inputs && !found; input++) {
       found = strcmp(graph->values[graph->inputs[input]].name, shape->name) == 0;
     }
-    if (!found) return laci_graph_fail_input(graph, shape->name, err);
+    if (!found) return laci_graph_fail_unknown_input(graph, shape->name, err);
   }
   return LAC_OK;
 }
 
 /* Combines the sizes of the file and of the options; unknown sizes stay negative. */
-static lac_status input_shape(const laci_value *value, const lac_bench_options *options,
-                              laci_shape *shape, lac_error *err) {
-  const lac_engine_shape *given = given_shape(options, value->name);
+static lac_status combine_input_shape(const laci_value *value, const lac_bench_options *options,
+                                      laci_shape *shape, lac_error *err) {
+  const lac_engine_shape *given = find_given_shape(options, value->name);
   char have[256], want[256];
   *shape = value->type.shape;
   if (!given) return LAC_OK;
@@ -64,7 +65,8 @@ static lac_status input_shape(const laci_value *value, const lac_bench_options *
   return LAC_OK;
 }
 
-static lac_status check_resolved(const laci_value *value, const laci_shape *shape, lac_error *err) {
+static lac_status check_all_sizes_known(const laci_value *value, const laci_shape *shape,
+                                        lac_error *err) {
   char text[256];
   if (laci_shape_is_known(shape)) return LAC_OK;
   return laci_hint(
@@ -74,7 +76,7 @@ static lac_status check_resolved(const laci_value *value, const laci_shape *shap
 }
 
 /* Uses a size that is known for one symbol wherever the file uses the same symbol. */
-static void propagate_sizes(laci_rebatch *batch, int64_t *bound) {
+static void share_symbol_sizes(laci_rebatch *batch, int64_t *bound) {
   for (int pass = 0; pass < 2; pass++) { /* pass 0 reads the known sizes, pass 1 writes them */
     for (int at = 0; at < batch->n_shapes; at++) {
       const laci_shape *open = &batch->graph->values[batch->graph->inputs[at]].type.shape;
@@ -102,17 +104,17 @@ static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *o
     const laci_value *value = &graph->values[graph->inputs[at]];
     laci_shape *shape = &batch->shapes[at].shape;
     batch->shapes[at].name = value->name;
-    st = input_shape(value, options, shape, err);
+    st = combine_input_shape(value, options, shape, err);
     if (!st && shape->rank > 0 && options->batch) shape->dims[0] = options->batch;
   }
-  if (!st) propagate_sizes(batch, bound);
+  if (!st) share_symbol_sizes(batch, bound);
   for (int at = 0; at < batch->n_shapes && !st; at++) {
     laci_shape *shape = &batch->shapes[at].shape;
     if (shape->rank > 0 && shape->dims[0] < 0) shape->dims[0] = 1;
   }
-  if (!st) propagate_sizes(batch, bound);
+  if (!st) share_symbol_sizes(batch, bound);
   for (int at = 0; at < batch->n_shapes && !st; at++) {
-    st = check_resolved(&graph->values[graph->inputs[at]], &batch->shapes[at].shape, err);
+    st = check_all_sizes_known(&graph->values[graph->inputs[at]], &batch->shapes[at].shape, err);
   }
   laci_free(bound);
   return st;
@@ -121,7 +123,7 @@ static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *o
 /* ---- Changing the file's batch size ---- */
 
 /* Returns the batch size that all inputs have in the file; 0 if they have none in common. */
-static int64_t file_batch(const laci_graph *graph) {
+static int64_t find_file_batch_size(const laci_graph *graph) {
   int64_t batch = 0;
   for (int at = 0; at < graph->n_inputs; at++) {
     const laci_shape *shape = &graph->values[graph->inputs[at]].type.shape;
@@ -132,14 +134,15 @@ static int64_t file_batch(const laci_graph *graph) {
   return batch;
 }
 
-static bool begins_with(const laci_graph *graph, int value, int64_t size) {
+static bool has_first_size(const laci_graph *graph, int value, int64_t size) {
   const laci_shape *shape = value >= 0 ? &graph->values[value].type.shape : NULL;
   return shape && shape->rank > 0 && shape->dims[0] == size;
 }
 
 /* Is the stored tensor used only as the shape of Reshape nodes whose data's first size is the batch
  * size? */
-static bool depends_on_batch(const laci_graph *graph, const laci_stored *stored, int64_t batch) {
+static bool is_batch_reshape_target(const laci_graph *graph, const laci_stored *stored,
+                                    int64_t batch) {
   int64_t first;
   if (stored->value < 0 || stored->dtype != LAC_DTYPE_I64 || stored->shape.rank != 1) return false;
   if (stored->shape.dims[0] < 1 || stored->size_bytes < sizeof first) return false;
@@ -150,17 +153,17 @@ static bool depends_on_batch(const laci_graph *graph, const laci_stored *stored,
     const laci_node *node = &graph->nodes[value->readers[at]];
     bool is_shape = strcmp(node->type, "Reshape") == 0 && node->op && node->n_inputs == 2 &&
                     node->inputs[1] == stored->value && !laci_node_int(node, "allowzero", 0);
-    if (!is_shape || !begins_with(graph, node->inputs[0], batch)) return false;
+    if (!is_shape || !has_first_size(graph, node->inputs[0], batch)) return false;
     if (graph->values[node->inputs[0]].stored >= 0) return false;
   }
   return true;
 }
 
-static lac_status change_constants(laci_rebatch *batch, lac_error *err) {
+static lac_status replace_batch_in_constants(laci_rebatch *batch, lac_error *err) {
   laci_graph *graph = batch->graph;
   for (int at = 0; at < graph->n_stored; at++) {
     laci_stored *stored = &graph->stored[at];
-    if (!depends_on_batch(graph, stored, batch->from)) continue;
+    if (!is_batch_reshape_target(graph, stored, batch->from)) continue;
     uint8_t *bytes = laci_arena_alloc(&batch->arena, stored->size_bytes, 1);
     if (!bytes) return laci_fail_memory(err, "another batch");
     memcpy(bytes, stored->bytes, stored->size_bytes);
@@ -178,7 +181,7 @@ static void set_batch(laci_graph *graph, int64_t batch) {
 }
 
 /* Returns an input whose first size is fixed to another number than wanted; NULL: none. */
-static const laci_value *find_contradicting(const laci_graph *graph, int wanted) {
+static const laci_value *find_input_of_other_batch(const laci_graph *graph, int wanted) {
   for (int at = 0; wanted > 0 && at < graph->n_inputs; at++) {
     const laci_value *value = &graph->values[graph->inputs[at]];
     const laci_shape *shape = &value->type.shape;
@@ -188,10 +191,10 @@ static const laci_value *find_contradicting(const laci_graph *graph, int wanted)
 }
 
 static lac_status change_batch(laci_rebatch *batch, int to, lac_error *err) {
-  const laci_value *fixed = find_contradicting(batch->graph, to);
+  const laci_value *fixed = find_input_of_other_batch(batch->graph, to);
   char text[256];
   if (!fixed) return LAC_OK;
-  int64_t from = file_batch(batch->graph);
+  int64_t from = find_file_batch_size(batch->graph);
   if (from < 1) {
     return laci_fail(err, LAC_BAD_SHAPE,
                      "input '%s' has shape %s, and the inputs have no batch in common that could "
@@ -202,15 +205,15 @@ static lac_status change_batch(laci_rebatch *batch, int to, lac_error *err) {
   if (!batch->bytes) return laci_fail_memory(err, "another batch");
   batch->from = from;
   batch->to = to;
-  lac_status st = change_constants(batch, err);
+  lac_status st = replace_batch_in_constants(batch, err);
   if (!st) set_batch(batch->graph, to);
   return st;
 }
 
 /* ---- Beginning, checking and undoing the change ---- */
 
-bool laci_rebatch_is_wanted(const laci_graph *graph, const lac_bench_options *options) {
-  return find_contradicting(graph, options->batch) != NULL;
+bool laci_rebatch_is_needed(const laci_graph *graph, const lac_bench_options *options) {
+  return find_input_of_other_batch(graph, options->batch) != NULL;
 }
 
 lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,
@@ -223,13 +226,13 @@ lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *option
   return st ? st : change_batch(batch, options->batch, err);
 }
 
-lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_engine *engine,
-                              lac_error *err) {
+lac_status laci_rebatch_check_outputs(const laci_rebatch *batch, const laci_engine *engine,
+                                      lac_error *err) {
   const laci_engine_port *ports;
   char text[256];
   int n = batch->from ? laci_engine_outputs(engine, &ports) : 0;
   for (int at = 0; at < n; at++) {
-    bool had = begins_with(batch->graph, batch->graph->outputs[at], batch->from);
+    bool had = has_first_size(batch->graph, batch->graph->outputs[at], batch->from);
     const laci_shape *shape = &ports[at].type.shape;
     if (!had || (shape->rank > 0 && shape->dims[0] == batch->to)) continue;
     return laci_fail(err, LAC_BAD_SHAPE, "output '%s' becomes %s in a batch of %lld",

@@ -53,7 +53,7 @@ typedef struct bench {
 
 /* Finds which layers hold the pattern, if possible: a failure, such as a weight with NaNs, does not
  * end the benchmark. Infers the graph's shapes; called once. */
-static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *err) {
+static lac_status find_layers_with_pattern(bench *b, const lac_model *model, lac_error *err) {
   lac_error why = {0};
   if (b->looked) return LAC_OK;
   b->looked = true;
@@ -70,7 +70,7 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   return LAC_OK;
 }
 
-static lac_status fail_batch(const bench *b, lac_status st, lac_error *err) {
+static lac_status explain_batch_failure(const bench *b, lac_status st, lac_error *err) {
   if (!b->batch.from || (st != LAC_BAD_SHAPE && st != LAC_UNSUPPORTED)) return st;
   return laci_fail_with_prefix(
       err, st,
@@ -81,29 +81,29 @@ static lac_status fail_batch(const bench *b, lac_status st, lac_error *err) {
 
 static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err) {
   lac_status st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
-  if (!st) st = laci_rebatch_check(&b->batch, b->plans[0].engine, err);
-  if (st) return fail_batch(b, st, err);
+  if (!st) st = laci_rebatch_check_outputs(&b->batch, b->plans[0].engine, err);
+  if (st) return explain_batch_failure(b, st, err);
   if (laci_engine_sparse_step_count(b->plans[0].engine) == 0) return LAC_OK;
   o->dense_only = true;
   st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
   return st ? laci_fail_with_prefix(err, st, "the dense plan next to the sparse one") : LAC_OK;
 }
 
-static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err) {
+static lac_status plan_sparse_and_dense(bench *b, const lac_model *model, lac_error *err) {
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
-  if (!st) st = laci_model_list_known_weights(model, &weights, &n_weights, err);
+  if (!st) st = laci_model_list_unchanged_weights(model, &weights, &n_weights, err);
   if (st) return st;
   laci_budget budget = laci_budget_with_limit(b->options->run.max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
-  laci_engine_options o = laci_engine_options_of(&b->options->run, b->dtype);
+  laci_engine_options o = laci_engine_options_of_run(&b->options->run, b->dtype);
   o.engine = laci_bench_engine_name(b->options);
   o.shapes = b->batch.shapes;
   o.n_shapes = b->batch.n_shapes;
   o.weights = weights;
   o.n_weights = n_weights;
-  o.fetch = model->file ? laci_onnx_fetch : NULL;
+  o.fetch = model->file ? laci_onnx_copy_stored_bytes : NULL;
   o.fetch_context = model->file;
   o.budget = &budget;
   st = create_plans(b, &o, err);
@@ -126,7 +126,7 @@ static void log_plan(const laci_engine *engine) {
 static void fill_input(const laci_engine_port *port, uint64_t seed, int stream, void *bytes) {
   int64_t n = laci_shape_count(&port->type.shape);
   for (int64_t at = 0; at < n; at++) {
-    double x = laci_rng_unit(seed, (uint64_t)stream, (uint64_t)at);
+    double x = laci_rng_unit_interval(seed, (uint64_t)stream, (uint64_t)at);
     if (port->type.dtype == LAC_DTYPE_F32) ((float *)bytes)[at] = (float)(2 * x - 1);
     else ((int64_t *)bytes)[at] = x < 0.5;
   }
@@ -161,7 +161,7 @@ static void report_progress(const bench *b, double spent) {
   laci_progress("bench", share < 1 ? (int64_t)(share * PROGRESS) : PROGRESS - 1, PROGRESS);
 }
 
-static bool has_enough_rounds(const bench *b, double spent) {
+static bool has_run_enough(const bench *b, double spent) {
   size_t n = b->plans[0].runs.n;
   if (n >= (size_t)b->options->runs) return true;
   return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
@@ -185,18 +185,19 @@ static lac_status run_round(bench *b, bool rested, lac_error *err) {
   rested = rested || b->n_plans > 1;
   for (int at = 0; at < b->n_plans && !st; at++) {
     laci_bench_plan *plan = &b->plans[at];
-    st = laci_bench_plan_run(plan, &b->ports, n, rested && plan->last_seconds < long_run_s, err);
+    st = laci_bench_plan_run_timed(plan, &b->ports, n, rested && plan->last_seconds < long_run_s,
+                                   err);
   }
   return st;
 }
 
-static lac_status run_all(bench *b, lac_error *err) {
+static lac_status run_rounds(bench *b, lac_error *err) {
   double begin = laci_clock_seconds(), now = begin, peak_at = 0;
   lac_status st = LAC_OK;
-  while (!st && !has_enough_rounds(b, now - begin)) {
+  while (!st && !has_run_enough(b, now - begin)) {
     bool is_due = b->peak <= 0 || now - peak_at >= peak_every_s;
     if (is_due) {
-      b->peak = fmax(b->peak, laci_bench_measure_peak(b->pool, b->kernel));
+      b->peak = fmax(b->peak, laci_bench_measure_peak_rate(b->pool, b->kernel));
       peak_at = laci_clock_seconds();
     }
     st = run_round(b, is_due, err);
@@ -207,16 +208,16 @@ static lac_status run_all(bench *b, lac_error *err) {
   return st;
 }
 
-static lac_status measure_plans(bench *b, lac_error *err) {
+static lac_status run_and_measure_plans(bench *b, lac_error *err) {
   bool bf16 = b->dtype == LAC_DTYPE_BF16;
   b->kernel = bf16 ? laci_peak_bf16() : laci_peak_f32();
   if (!b->kernel.run) b->kernel = laci_peak_f32();
   lac_status st = laci_pool_create(laci_engine_threads(b->plans[0].engine), &b->pool, err);
   for (int at = 0; at < b->n_plans && !st; at++) {
-    st = laci_bench_plan_warm(&b->plans[at], &b->ports, err);
+    st = laci_bench_plan_warm_up(&b->plans[at], &b->ports, err);
   }
   if (!st) st = laci_bench_measure_read_rate(b->pool, &b->result->pub.read_bytes, err);
-  return st ? st : run_all(b, err);
+  return st ? st : run_rounds(b, err);
 }
 
 /* ---- The result ---- */
@@ -234,13 +235,13 @@ static void fill_plan_facts(bench *b) {
   r->arena_bytes = planned.arena_bytes;
 }
 
-static void fill_times(bench *b) {
+static void fill_result_times(bench *b) {
   lac_bench_result *r = &b->result->pub;
-  r->dense = laci_bench_plan_time(&b->plans[b->n_plans - 1]);
+  r->dense = laci_bench_plan_run_times(&b->plans[b->n_plans - 1]);
   r->has_sparse = b->n_plans > 1;
   if (r->has_sparse) {
     const laci_engine_memory planned = laci_engine_planned_memory(b->plans[1].engine);
-    r->sparse = laci_bench_plan_time(&b->plans[0]);
+    r->sparse = laci_bench_plan_run_times(&b->plans[0]);
     r->dense_plan_seconds = b->plans[1].plan_seconds;
     r->dense_weight_bytes = planned.weight_bytes;
     r->dense_arena_bytes = planned.arena_bytes;
@@ -268,22 +269,22 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
     r->n_holding += layer->eligible && layer->pruned;
   }
   fill_plan_facts(b);
-  fill_times(b);
+  fill_result_times(b);
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
-  if (!st) st = laci_bench_copy_facts(b->result, &b->plans[0], b->graph, err);
-  if (!st) st = laci_bench_describe_layers(b->result, &b->plans[0], dense, b->check, err);
+  if (!st) st = laci_bench_copy_plan_facts(b->result, &b->plans[0], b->graph, err);
+  if (!st) st = laci_bench_make_layer_rows(b->result, &b->plans[0], dense, b->check, err);
   return st ? st : laci_bench_sum_layers(b->result, err);
 }
 
-static void free_all(void **blocks, int n) {
+static void free_blocks(void **blocks, int n) {
   for (int at = 0; blocks && at < n; at++) laci_free(blocks[at]);
   laci_free(blocks);
 }
 
 static void bench_clear(bench *b) {
-  free_all(b->ports.inputs, b->ports.n_inputs);
-  free_all(b->ports.outputs, b->ports.n_outputs);
+  free_blocks(b->ports.inputs, b->ports.n_inputs);
+  free_blocks(b->ports.outputs, b->ports.n_outputs);
   laci_pool_destroy(b->pool);
   for (int at = 0; at < b->n_plans; at++) laci_bench_plan_clear(&b->plans[at]);
   laci_rebatch_undo(&b->batch); /* the engines' bytes and names are the graph's */
@@ -298,19 +299,19 @@ lac_status laci_bench_run(lac_model *model, const lac_bench_options *options,
   b.result = laci_alloc(1, sizeof *b.result);
   if (!b.result) return laci_fail_memory(err, "the result");
   b.graph = model->graph;
-  b.dtype = laci_bench_dtype(b.options);
+  b.dtype = laci_bench_supported_dtype(b.options);
   /* Searching for the pattern takes time. It is done after the measurement, to give the first
    * result early; only a changed batch size needs its inferred shapes before. */
-  if (laci_rebatch_is_wanted(b.graph, b.options)) {
+  if (laci_rebatch_is_needed(b.graph, b.options)) {
     st = laci_model_materialise(model, err);
-    if (!st) st = look_for_pattern(&b, model, err);
+    if (!st) st = find_layers_with_pattern(&b, model, err);
   }
-  if (!st) st = plan_engines(&b, model, err);
+  if (!st) st = plan_sparse_and_dense(&b, model, err);
   for (int at = 0; at < b.n_plans && !st; at++) log_plan(b.plans[at].engine);
-  if (!st) laci_bench_log(&b.plans[0], b.graph);
+  if (!st) laci_bench_log_plan(&b.plans[0], b.graph);
   if (!st) st = alloc_buffers(&b, err);
-  if (!st) st = measure_plans(&b, err);
-  if (!st) st = look_for_pattern(&b, model, err);
+  if (!st) st = run_and_measure_plans(&b, err);
+  if (!st) st = find_layers_with_pattern(&b, model, err);
   if (!st) st = fill_result(&b, model, err);
   if (!st) {
     *result = &b.result->pub;

@@ -39,7 +39,7 @@ LAC_MUST_CHECK lac_status laci_bench_measure_read_rate(laci_pool *pool, double *
                                                        lac_error *err);
 /** Measures one sample of the kernel, a few milliseconds, on all threads of the pool. Returns
  * operations per second. */
-double laci_bench_measure_peak(laci_pool *pool, laci_peak_kernel kernel);
+double laci_bench_measure_peak_rate(laci_pool *pool, laci_peak_kernel kernel);
 
 /* ---- batch.c ---- */
 
@@ -58,7 +58,7 @@ typedef struct laci_rebatch {
 
 /** Do the options want another batch size than the file's fixed one? Shapes must have been inferred
  * if so. */
-bool laci_rebatch_is_wanted(const laci_graph *graph, const lac_bench_options *options);
+bool laci_rebatch_is_needed(const laci_graph *graph, const lac_bench_options *options);
 /** Resolves the shapes of all inputs: the first size is the batch size (0: the file's, or 1), the
  * others are from the file and the options. If the file has another fixed batch size, changes the
  * graph: its inputs, and constants of Reshape nodes, in which the batch size becomes 0 (copy the
@@ -66,8 +66,8 @@ bool laci_rebatch_is_wanted(const laci_graph *graph, const lac_bench_options *op
 LAC_MUST_CHECK lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,
                                              laci_rebatch *batch, lac_error *err);
 /** Checks that the outputs of the planned network have the new batch size. */
-LAC_MUST_CHECK lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_engine *engine,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_rebatch_check_outputs(const laci_rebatch *batch,
+                                                     const laci_engine *engine, lac_error *err);
 /** Restores the graph. Destroy the engines that were made from it first. */
 void laci_rebatch_undo(laci_rebatch *batch);
 
@@ -98,38 +98,39 @@ LAC_MUST_CHECK lac_status laci_bench_plan_create(const laci_graph *graph,
                                                  const lac_bench_options *asked,
                                                  const laci_engine_options *options,
                                                  laci_bench_plan *plan, lac_error *err);
-/** Returns the engine to time; laci_bench_dtype returns the type in which it computes here, and
- * warns if that is not the type asked for. */
+/** Returns the engine to time; laci_bench_supported_dtype returns the type in which it computes
+ * here, and warns if that is not the type asked for. */
 const char *laci_bench_engine_name(const lac_bench_options *asked);
-lac_dtype laci_bench_dtype(const lac_bench_options *asked);
+lac_dtype laci_bench_supported_dtype(const lac_bench_options *asked);
 /** Logs the plan, and which nodes run by slow definitions. */
-void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph);
-LAC_MUST_CHECK lac_status laci_bench_copy_facts(laci_bench_result *result,
-                                                const laci_bench_plan *plan,
-                                                const laci_graph *graph, lac_error *err);
+void laci_bench_log_plan(const laci_bench_plan *plan, const laci_graph *graph);
+LAC_MUST_CHECK lac_status laci_bench_copy_plan_facts(laci_bench_result *result,
+                                                     const laci_bench_plan *plan,
+                                                     const laci_graph *graph, lac_error *err);
 void laci_bench_plan_clear(laci_bench_plan *plan);
 /** Does the first run, and a few more that are not timed. */
-LAC_MUST_CHECK lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_plan_warm_up(laci_bench_plan *plan,
+                                                  const laci_bench_ports *ports, lac_error *err);
 /** Does n timed runs; wakes: one run that is not timed comes first. */
-LAC_MUST_CHECK lac_status laci_bench_plan_run(laci_bench_plan *plan, const laci_bench_ports *ports,
-                                              int n, bool wakes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_plan_run_timed(laci_bench_plan *plan,
+                                                    const laci_bench_ports *ports, int n,
+                                                    bool wakes, lac_error *err);
 /** Returns the times of all timed runs. Sorts the samples. */
-lac_bench_time laci_bench_plan_time(laci_bench_plan *plan);
+lac_bench_time laci_bench_plan_run_times(laci_bench_plan *plan);
 /** Returns the step's fastest time. */
-double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step);
+double laci_bench_plan_fastest_step(const laci_bench_plan *plan, size_t step);
 
 /* ---- layers.c ---- */
 
 /** Makes the result's rows of both plans; dense NULL: there is only one plan. check: report that
  * says which layers hold the pattern; NULL: not known. */
-LAC_MUST_CHECK lac_status laci_bench_describe_layers(laci_bench_result *result,
+LAC_MUST_CHECK lac_status laci_bench_make_layer_rows(laci_bench_result *result,
                                                      const laci_bench_plan *own,
                                                      const laci_bench_plan *dense,
                                                      const lac_report *check, lac_error *err);
 /** Adds to each of the rows [n_layers] the dense plan's time for the same node; the time of nodes
  * without a row goes to dense_rest_seconds. */
-void laci_bench_match_dense(lac_bench_result *result, lac_bench_layer *rows);
+void laci_bench_add_dense_times(lac_bench_result *result, lac_bench_layer *rows);
 
 /* ---- report.c ---- */
 

@@ -17,7 +17,7 @@ void lac_bench_options_init(lac_bench_options *options, size_t size) {
                                    .seconds = 5,
                                    .n = 2,
                                    .m = 4};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 static lac_status check_options(const lac_bench_options *options, lac_error *err) {
@@ -36,7 +36,7 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
   }
   st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
   if (st) return st;
-  return laci_check_shapes(options->shapes, options->n_shapes, err);
+  return laci_check_engine_shapes(options->shapes, options->n_shapes, err);
 }
 
 lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_bench_result **result,
@@ -47,9 +47,9 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   if (!st) st = laci_take_bench_options(options, &own, err);
   if (!st) st = check_options(&own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.run.context);
+  lac_context *before = laci_call_enter_context(own.run.context);
   st = laci_bench_run(model, &own, result, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -57,8 +57,8 @@ lac_status lac_bench_measure_costs(lac_context *context, char **text, lac_error 
   if (text) *text = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"text", text});
   if (st) return st;
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = laci_engine_measure_costs(NULL, text, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }

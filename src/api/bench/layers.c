@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "lacuna/prune.h"
 
-static bool holds_pattern(const lac_report *check, const char *node) {
+static bool is_layer_with_pattern(const lac_report *check, const char *node) {
   for (int at = 0; check && node && at < check->n_layers; at++) {
     const lac_layer *layer = &check->layers[at];
     if (strcmp(layer->name, node) == 0) return layer->pruned;
@@ -25,7 +25,7 @@ static bool holds_pattern(const lac_report *check, const char *node) {
 
 /* Returns the name of the step; for a step that only changes a layout, the name of the next step
  * with "(reorder)". */
-static char *name_plan_step(laci_arena *arena, const char *name, const char *next) {
+static char *make_step_name(laci_arena *arena, const char *name, const char *next) {
   if (name) return laci_arena_text(arena, name);
   if (!next) return laci_arena_text(arena, "(output)");
   static const char mark[] = " (reorder)";
@@ -39,12 +39,12 @@ static char *name_plan_step(laci_arena *arena, const char *name, const char *nex
 
 /* Fills the row of step `at`. *next: in: the name of the next step that has a name; out: this
  * step's name, if it has one. */
-static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, size_t at,
+static lac_status fill_step_row(laci_arena *arena, const laci_bench_plan *plan, size_t at,
                                 const char **next, lac_bench_layer *layer, lac_error *err) {
   laci_engine_step info = laci_engine_step_info(plan->engine, at);
-  double seconds = laci_bench_plan_step_seconds(plan, at);
+  double seconds = laci_bench_plan_fastest_step(plan, at);
   const char *kernel = laci_arena_text(arena, info.kernel);
-  *layer = (lac_bench_layer){.name = name_plan_step(arena, info.name, *next),
+  *layer = (lac_bench_layer){.name = make_step_name(arena, info.name, *next),
                              .op = laci_arena_text(arena, info.op),
                              .what = laci_arena_text(arena, info.what),
                              .kernel = kernel,
@@ -63,15 +63,16 @@ static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, 
   return whole ? LAC_OK : laci_fail_memory(err, "the result");
 }
 
-static lac_status describe_plan(laci_arena *arena, const laci_bench_plan *plan,
-                                const lac_report *check, lac_bench_layer **layers, lac_error *err) {
+static lac_status make_plan_rows(laci_arena *arena, const laci_bench_plan *plan,
+                                 const lac_report *check, lac_bench_layer **layers,
+                                 lac_error *err) {
   const char *next = NULL;
   *layers = laci_arena_alloc(arena, plan->n_steps, sizeof **layers);
   lac_status st = *layers ? LAC_OK : laci_fail_memory(err, "the result");
   for (size_t at = plan->n_steps; at > 0 && !st; at--) {
     lac_bench_layer *layer = &(*layers)[at - 1];
-    st = describe_step(arena, plan, at - 1, &next, layer, err);
-    if (!st) layer->holds_pattern = layer->flops > 0 && holds_pattern(check, layer->name);
+    st = fill_step_row(arena, plan, at - 1, &next, layer, err);
+    if (!st) layer->holds_pattern = layer->flops > 0 && is_layer_with_pattern(check, layer->name);
   }
   return st;
 }
@@ -85,7 +86,7 @@ static int find_row(const lac_bench_layer *rows, int n, int from, const char *na
   return at;
 }
 
-void laci_bench_match_dense(lac_bench_result *r, lac_bench_layer *rows) {
+void laci_bench_add_dense_times(lac_bench_result *r, lac_bench_layer *rows) {
   for (int at = 0; at < r->n_layers; at++) {
     rows[at].dense_seconds = 0;
     rows[at].dense_kernel = NULL;
@@ -107,13 +108,13 @@ void laci_bench_match_dense(lac_bench_result *r, lac_bench_layer *rows) {
   }
 }
 
-lac_status laci_bench_describe_layers(laci_bench_result *result, const laci_bench_plan *own,
+lac_status laci_bench_make_layer_rows(laci_bench_result *result, const laci_bench_plan *own,
                                       const laci_bench_plan *dense, const lac_report *check,
                                       lac_error *err) {
   lac_bench_result *r = &result->pub;
   lac_bench_layer *dense_layers = NULL;
-  lac_status st = describe_plan(&result->arena, own, check, &result->layers, err);
-  if (!st && dense) st = describe_plan(&result->arena, dense, check, &dense_layers, err);
+  lac_status st = make_plan_rows(&result->arena, own, check, &result->layers, err);
+  if (!st && dense) st = make_plan_rows(&result->arena, dense, check, &dense_layers, err);
   if (st) return st;
   r->layers = result->layers;
   r->n_layers = (int)own->n_steps;
@@ -121,6 +122,6 @@ lac_status laci_bench_describe_layers(laci_bench_result *result, const laci_benc
   if (!dense) return LAC_OK;
   r->dense_layers = dense_layers;
   r->n_dense_layers = (int)dense->n_steps;
-  laci_bench_match_dense(r, result->layers);
+  laci_bench_add_dense_times(r, result->layers);
   return LAC_OK;
 }

@@ -29,20 +29,20 @@ static void run_kernel(int64_t begin, int64_t end, void *context) {
 }
 
 /* Runs the kernel once in each thread; returns the seconds. */
-static double run_kernel_on_all(laci_pool *pool, peak_job *job) {
+static double time_kernel_on_all_threads(laci_pool *pool, peak_job *job) {
   double begin = laci_clock_seconds();
   laci_pool_for(pool, laci_pool_threads(pool), 1, run_kernel, job);
   return laci_clock_seconds() - begin;
 }
 
-double laci_bench_measure_peak(laci_pool *pool, laci_peak_kernel kernel) {
+double laci_bench_measure_peak_rate(laci_pool *pool, laci_peak_kernel kernel) {
   float value;
   peak_job job = {.kernel = kernel, .iterations = PROBE_ITERATIONS};
   double warm = 0, one = 1;
-  while (warm < warm_up_s) warm += one = run_kernel_on_all(pool, &job);
+  while (warm < warm_up_s) warm += one = time_kernel_on_all_threads(pool, &job);
   if (one > 0 && one < sample_s)
-    job.iterations = laci_int_within(PROBE_ITERATIONS * sample_s / one, 0, INT64_MAX - 1) + 1;
-  double seconds = run_kernel_on_all(pool, &job);
+    job.iterations = laci_clamp_to_range(PROBE_ITERATIONS * sample_s / one, 0, INT64_MAX - 1) + 1;
+  double seconds = time_kernel_on_all_threads(pool, &job);
   double each = kernel.run(1, &value) * (double)job.iterations;
   return seconds > 0 ? each * laci_pool_threads(pool) / seconds : 0;
 }
@@ -55,7 +55,7 @@ typedef struct read_job {
   uint64_t *seen; /* [parts] */
 } read_job;
 
-static void read_part(int64_t begin, int64_t end, void *context) {
+static void read_memory_part(int64_t begin, int64_t end, void *context) {
   const read_job *job = context;
   for (int64_t part = begin; part < end; part++) {
     job->seen[part] = laci_peak_read_memory(job->words + (size_t)part * job->n_each, job->n_each);
@@ -75,7 +75,7 @@ lac_status laci_bench_measure_read_rate(laci_pool *pool, double *bytes_per_secon
   for (size_t at = 0; !st && at < n_each * n_parts; at += 512) words[at] = at;
   for (int pass = 0; !st && pass < READ_PASSES; pass++) {
     double begin = laci_clock_seconds();
-    laci_pool_for(pool, (int64_t)n_parts, 1, read_part, &job);
+    laci_pool_for(pool, (int64_t)n_parts, 1, read_memory_part, &job);
     double seconds = laci_clock_seconds() - begin;
     double rate = seconds > 0 ? (double)(n_each * n_parts * sizeof *words) / seconds : 0;
     if (rate > *bytes_per_second) *bytes_per_second = rate;

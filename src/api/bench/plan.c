@@ -19,7 +19,7 @@ static const double warm_s = 0.2;
 
 /* Returns memory for the next row, which becomes part of the samples when n is increased; NULL: no
  * memory. */
-static double *next_row(laci_bench_samples *s) {
+static double *add_sample_row(laci_bench_samples *s) {
   if (s->n == s->capacity) {
     size_t capacity = s->capacity ? 2 * s->capacity : 16;
     size_t row = s->width * sizeof *s->values;
@@ -31,7 +31,7 @@ static double *next_row(laci_bench_samples *s) {
   return s->values + s->n * s->width;
 }
 
-double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step) {
+double laci_bench_plan_fastest_step(const laci_bench_plan *plan, size_t step) {
   const laci_bench_samples *s = &plan->steps;
   double least = s->n > 0 ? s->values[step] : 0;
   for (size_t row = 1; row < s->n; row++) {
@@ -41,7 +41,7 @@ double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step) {
   return least;
 }
 
-lac_bench_time laci_bench_plan_time(laci_bench_plan *plan) {
+lac_bench_time laci_bench_plan_run_times(laci_bench_plan *plan) {
   const laci_bench_samples *s = &plan->runs;
   if (s->n == 0) return (lac_bench_time){0};
   const double median = laci_median(s->values, s->n);
@@ -72,25 +72,25 @@ void laci_bench_plan_clear(laci_bench_plan *plan) {
 }
 
 const char *laci_bench_engine_name(const lac_bench_options *asked) {
-  return laci_engine_or_default(asked->run.engine);
+  return laci_engine_name_or_default(asked->run.engine);
 }
 
-lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
-  return laci_dtype_supported_or_warn(laci_bench_engine_name(asked), asked->run.dtype);
+lac_dtype laci_bench_supported_dtype(const lac_bench_options *asked) {
+  return laci_dtype_find_supported_or_warn(laci_bench_engine_name(asked), asked->run.dtype);
 }
 
-void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {
-  const laci_engine_exact exact = laci_engine_exact_part(plan->engine);
+void laci_bench_log_plan(const laci_bench_plan *plan, const laci_graph *graph) {
+  const laci_engine_exact exact = laci_engine_describe_exact_nodes(plan->engine);
   laci_log_exact_nodes(&exact, graph->n_nodes);
 }
 
-lac_status laci_bench_copy_facts(laci_bench_result *result, const laci_bench_plan *plan,
-                                 const laci_graph *graph, lac_error *err) {
+lac_status laci_bench_copy_plan_facts(laci_bench_result *result, const laci_bench_plan *plan,
+                                      const laci_graph *graph, lac_error *err) {
   lac_bench_result *r = &result->pub;
-  const laci_engine_exact exact = laci_engine_exact_part(plan->engine);
+  const laci_engine_exact exact = laci_engine_describe_exact_nodes(plan->engine);
   r->engine = laci_arena_text(&result->arena, laci_engine_name(plan->engine));
   r->n_nodes = graph->n_nodes;
-  r->costs_known = laci_engine_knows_costs(laci_engine_name(plan->engine));
+  r->costs_known = laci_engine_has_cost_table(laci_engine_name(plan->engine));
   r->n_exact = exact.n_nodes;
   if (exact.reason) r->exact_reason = laci_arena_text(&result->arena, exact.reason);
   bool whole = r->engine && !exact.reason == !r->exact_reason;
@@ -110,8 +110,8 @@ static lac_status run_once(laci_bench_plan *plan, const laci_bench_ports *ports,
   return st;
 }
 
-lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,
-                                lac_error *err) {
+lac_status laci_bench_plan_warm_up(laci_bench_plan *plan, const laci_bench_ports *ports,
+                                   lac_error *err) {
   double spent = 0;
   lac_status st = run_once(plan, ports, NULL, err);
   plan->first_seconds = plan->last_seconds;
@@ -122,11 +122,11 @@ lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *p
   return st;
 }
 
-lac_status laci_bench_plan_run(laci_bench_plan *plan, const laci_bench_ports *ports, int n,
-                               bool wakes, lac_error *err) {
+lac_status laci_bench_plan_run_timed(laci_bench_plan *plan, const laci_bench_ports *ports, int n,
+                                     bool wakes, lac_error *err) {
   lac_status st = wakes ? run_once(plan, ports, NULL, err) : LAC_OK;
   for (int at = 0; at < n && !st; at++) {
-    double *run = next_row(&plan->runs), *steps = next_row(&plan->steps);
+    double *run = add_sample_row(&plan->runs), *steps = add_sample_row(&plan->steps);
     if (!run || !steps) return laci_fail_memory(err, "times of runs");
     st = run_once(plan, ports, steps, err);
     if (st) return st;

@@ -57,9 +57,9 @@ lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool
                           lac_context *context, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
   if (st) return st;
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = laci_bench_chart(result, path, force, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 

@@ -44,17 +44,19 @@ typedef struct run {
   char version[32];
 } run;
 
-static const laci_graph *graph_of(const run *r, int which) { return r->views[which]->graph; }
+static const laci_graph *graph_of_network(const run *r, int which) {
+  return r->views[which]->graph;
+}
 
 void lac_compare_options_init(lac_compare_options *options, size_t size) {
   const lac_compare_options usual = {.size = sizeof usual, .tolerance = 1e-3};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 /* ---- Inputs ---- */
 
 static lac_status read_inputs(run *r, lac_error *err) {
-  const laci_graph *graph = graph_of(r, A);
+  const laci_graph *graph = graph_of_network(r, A);
   const lac_infer_options usual = lac_infer_options_default();
   laci_inference reader = {
       .graph = graph, .options = &usual, .inputs = r->inputs, .budget = r->budget};
@@ -67,10 +69,10 @@ static lac_status read_inputs(run *r, lac_error *err) {
 }
 
 static lac_status draw_inputs(run *r, lac_error *err) {
-  const laci_graph *graph = graph_of(r, A);
+  const laci_graph *graph = graph_of_network(r, A);
   laci_shape *shapes = laci_alloc((size_t)graph->n_inputs + 1, sizeof *shapes);
   if (!shapes) return laci_fail_memory(err, "the inputs");
-  lac_status st = laci_verify_shapes(graph, shapes, err);
+  lac_status st = laci_verify_find_input_shapes(graph, shapes, err);
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     st = laci_verify_draw_input(graph, graph->inputs[at], &shapes[at], r->options->seed,
                                 &r->inputs[at], err);
@@ -81,15 +83,15 @@ static lac_status draw_inputs(run *r, lac_error *err) {
 
 /* Returns the input of the second network for one of the first: that of its name, else that of its
  * place. */
-static int other_input(const run *r, int at) {
-  const laci_graph *a = graph_of(r, A), *b = graph_of(r, B);
+static int find_matching_input(const run *r, int at) {
+  const laci_graph *a = graph_of_network(r, A), *b = graph_of_network(r, B);
   for (int other = 0; other < b->n_inputs; other++)
     if (strcmp(b->values[b->inputs[other]].name, a->values[a->inputs[at]].name) == 0) return other;
   return at;
 }
 
-static lac_status set_inputs(run *r, lac_error *err) {
-  const laci_graph *a = graph_of(r, A), *b = graph_of(r, B);
+static lac_status set_stepper_inputs(run *r, lac_error *err) {
+  const laci_graph *a = graph_of_network(r, A), *b = graph_of_network(r, B);
   if (a->n_inputs != b->n_inputs) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s has %d inputs, %s %d: wanted the same",
                      r->views[A]->path, a->n_inputs, r->views[B]->path, b->n_inputs);
@@ -103,7 +105,7 @@ static lac_status set_inputs(run *r, lac_error *err) {
     st = laci_buf_copy(r->inputs[at], &copy, err);
     if (st) break;
     laci_stepper_set_value(r->steppers[A], a->inputs[at], r->inputs[at]);
-    const int other = other_input(r, at);
+    const int other = find_matching_input(r, at);
     if (r->copies) r->copies[other] = copy;
     else laci_stepper_set_value(r->steppers[B], b->inputs[other], copy);
     r->inputs[at] = NULL; /* the stepper owns it */
@@ -113,7 +115,7 @@ static lac_status set_inputs(run *r, lac_error *err) {
 
 /* ---- The run ---- */
 
-static lac_status open_run(run *r, const lac_model *const models[NETWORKS], lac_error *err) {
+static lac_status create_steppers(run *r, const lac_model *const models[NETWORKS], lac_error *err) {
   lac_status st = laci_pool_create(r->options->threads, &r->pool, err);
   r->budget = laci_budget_with_limit(r->options->max_memory);
   for (int which = 0; which < NETWORKS && !st; which++) {
@@ -122,19 +124,19 @@ static lac_status open_run(run *r, const lac_model *const models[NETWORKS], lac_
     if (!st) laci_model_add_stored_to_budget(models[which], &r->budget);
     const laci_stepper_options how = {.pool = r->pool, .budget = &r->budget};
     if (!st) st = laci_budget_check(&r->budget, "the models", err);
-    if (!st) st = laci_stepper_create(graph_of(r, which), &how, &r->steppers[which], err);
+    if (!st) st = laci_stepper_create(graph_of_network(r, which), &how, &r->steppers[which], err);
   }
   return st;
 }
 
-static void close_run(run *r) {
-  for (int at = 0; r->inputs && at < graph_of(r, A)->n_inputs; at++)
+static void destroy_steppers(run *r) {
+  for (int at = 0; r->inputs && at < graph_of_network(r, A)->n_inputs; at++)
     laci_buf_destroy(r->inputs[at]);
   laci_free(r->inputs);
-  for (int at = 0; r->copies && at < graph_of(r, B)->n_inputs; at++)
+  for (int at = 0; r->copies && at < graph_of_network(r, B)->n_inputs; at++)
     laci_buf_destroy(r->copies[at]);
   laci_free(r->copies);
-  for (int at = 0; r->theirs && at < graph_of(r, B)->n_values; at++)
+  for (int at = 0; r->theirs && at < graph_of_network(r, B)->n_values; at++)
     laci_buf_destroy(r->theirs[at]);
   laci_free(r->theirs);
   for (int which = 0; which < NETWORKS; which++) {
@@ -146,7 +148,7 @@ static void close_run(run *r) {
 }
 
 /* Steps a network up to a node, this one included. */
-static lac_status step_to(run *r, int which, int node, lac_error *err) {
+static lac_status step_through_node(run *r, int which, int node, lac_error *err) {
   lac_status st = LAC_OK;
   while (r->next[which] <= node && !st) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -165,7 +167,7 @@ static bool is_asked(const laci_graph *graph, int value) {
 
 /* Fills in the job's lists: one value for each pair. */
 static void list_values(const run *r, const char **names[3], int *places, laci_runtime_job *job) {
-  const laci_graph *graph = graph_of(r, B);
+  const laci_graph *graph = graph_of_network(r, B);
   job->inputs = names[0];
   job->values = names[1];
   job->added = names[2];
@@ -188,8 +190,8 @@ static lac_status run_theirs(run *r, lac_error *err) {
                           .arrays = (const laci_buf *const *)r->copies};
   int *places = laci_alloc((size_t)r->n_pairs + 1, sizeof *places);
   laci_buf **bufs = laci_alloc((size_t)r->n_pairs + 1, sizeof(laci_buf *));
-  r->theirs = laci_alloc((size_t)graph_of(r, B)->n_values + 1, sizeof(laci_buf *));
-  const size_t most = (size_t)r->n_pairs + (size_t)graph_of(r, B)->n_inputs + 1;
+  r->theirs = laci_alloc((size_t)graph_of_network(r, B)->n_values + 1, sizeof(laci_buf *));
+  const size_t most = (size_t)r->n_pairs + (size_t)graph_of_network(r, B)->n_inputs + 1;
   const char **names[3];
   for (int k = 0; k < 3; k++) names[k] = laci_alloc(most, sizeof *names[k]);
   const bool is_there = places && bufs && r->theirs && names[0] && names[1] && names[2];
@@ -207,13 +209,14 @@ static lac_status run_theirs(run *r, lac_error *err) {
  * describes. */
 static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result *result,
                                lac_compare_value *value, bool *kept, lac_error *err) {
-  const laci_node *a = &graph_of(r, A)->nodes[pair->a], *b = &graph_of(r, B)->nodes[pair->b];
-  lac_status st = step_to(r, A, pair->a, err);
-  if (!st && !r->theirs) st = step_to(r, B, pair->b, err);
+  const laci_node *a = &graph_of_network(r, A)->nodes[pair->a],
+                  *b = &graph_of_network(r, B)->nodes[pair->b];
+  lac_status st = step_through_node(r, A, pair->a, err);
+  if (!st && !r->theirs) st = step_through_node(r, B, pair->b, err);
   *kept = false;
   if (st || a->n_outputs < 1 || b->n_outputs < 1 || a->outputs[0] < 0 || b->outputs[0] < 0)
     return st;
-  const laci_value *of = &graph_of(r, A)->values[a->outputs[0]];
+  const laci_value *of = &graph_of_network(r, A)->values[a->outputs[0]];
   const laci_buf *x = laci_stepper_value(r->steppers[A], a->outputs[0]),
                  *y = r->theirs ? r->theirs[b->outputs[0]]
                                 : laci_stepper_value(r->steppers[B], b->outputs[0]);
@@ -229,7 +232,7 @@ static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result 
   return laci_compare_bufs(x, y, value, err);
 }
 
-static lac_status compare_all(run *r, whole_result *result, lac_error *err) {
+static lac_status compare_node_pairs(run *r, whole_result *result, lac_error *err) {
   lac_compare_value *values =
       laci_arena_alloc(&result->arena, (size_t)r->n_pairs + 1, sizeof *values);
   if (!values) return laci_fail_memory(err, "the comparison");
@@ -245,29 +248,31 @@ static lac_status compare_all(run *r, whole_result *result, lac_error *err) {
   return st;
 }
 
-static lac_status compare(const lac_model *const models[NETWORKS],
-                          const lac_compare_options *options, whole_result *result,
-                          lac_error *err) {
+static lac_status compare_networks(const lac_model *const models[NETWORKS],
+                                   const lac_compare_options *options, whole_result *result,
+                                   lac_error *err) {
   run r = {.options = options};
-  lac_status st = open_run(&r, models, err);
-  if (!st) st = set_inputs(&r, err);
-  if (!st) st = laci_compare_match(graph_of(&r, A), graph_of(&r, B), &r.pairs, &r.n_pairs, err);
+  lac_status st = create_steppers(&r, models, err);
+  if (!st) st = set_stepper_inputs(&r, err);
+  if (!st)
+    st = laci_compare_pair_nodes(graph_of_network(&r, A), graph_of_network(&r, B), &r.pairs,
+                                 &r.n_pairs, err);
   if (!st && r.n_pairs == 0) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s and %s: no node of one is like a node of the other",
                    models[A]->path, models[B]->path);
   }
   if (!st && options->runtime) st = run_theirs(&r, err);
-  if (!st) st = compare_all(&r, result, err);
+  if (!st) st = compare_node_pairs(&r, result, err);
   if (!st) {
-    result->pub.n_nodes = graph_of(&r, A)->n_nodes;
-    result->pub.n_other = graph_of(&r, B)->n_nodes;
+    result->pub.n_nodes = graph_of_network(&r, A)->n_nodes;
+    result->pub.n_other = graph_of_network(&r, B)->n_nodes;
     result->pub.model = laci_arena_text(&result->arena, models[A]->path);
     result->pub.other = laci_arena_text(&result->arena, models[B]->path);
     if (options->runtime) result->pub.runtime = laci_arena_text(&result->arena, r.version);
     if (!result->pub.model || !result->pub.other || (options->runtime && !result->pub.runtime))
       st = laci_fail_memory(err, "the comparison");
   }
-  close_run(&r);
+  destroy_steppers(&r);
   return st;
 }
 
@@ -291,9 +296,9 @@ lac_status lac_compare(const lac_model *model, const lac_model *other,
   made->pub.given = own.n_inputs > 0;
   made->pub.tolerance = own.tolerance;
   made->pub.seed = own.seed;
-  lac_context *before = laci_call_begin(own.context);
-  st = compare((const lac_model *const[NETWORKS]){model, other}, &own, made, err);
-  laci_call_end(before);
+  lac_context *before = laci_call_enter_context(own.context);
+  st = compare_networks((const lac_model *const[NETWORKS]){model, other}, &own, made, err);
+  laci_call_leave_context(before);
   if (st) lac_compare_result_destroy(&made->pub);
   else *result = &made->pub;
   return st;

@@ -17,8 +17,9 @@ typedef struct laci_node_pair {
 
 /** Finds pairs in ascending order of both nodes: first by names, then, between these, by operator
  * and shape. *pairs is freed with laci_free. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_compare_match(const laci_graph *a, const laci_graph *b,
-                                             laci_node_pair **pairs, int *n_pairs, lac_error *err);
+LAC_MUST_CHECK lac_status laci_compare_pair_nodes(const laci_graph *a, const laci_graph *b,
+                                                  laci_node_pair **pairs, int *n_pairs,
+                                                  lac_error *err);
 
 /** Compares two values: fills shape, scale, error and largest of *value. Sets reordered if the
  * error is at most half as large with the channels in another order. Fails LAC_NO_MEMORY. */

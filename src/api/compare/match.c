@@ -29,7 +29,7 @@ static int compare_named(const void *x, const void *y) {
   return order ? order : (a->node > b->node) - (a->node < b->node);
 }
 
-static bool same_kind(const matcher *m, int a, int b) {
+static bool have_same_op_and_shape(const matcher *m, int a, int b) {
   const laci_node *x = &m->a->nodes[a], *y = &m->b->nodes[b];
   if (strcmp(x->type, y->type) != 0 || x->n_outputs < 1 || y->n_outputs < 1) return false;
   if (x->outputs[0] < 0 || y->outputs[0] < 0) return false;
@@ -47,10 +47,10 @@ static void add_pair(matcher *m, int a, int b, bool by_name) {
 }
 
 /* Matches the nodes of a gap one after the other: each with the next one of its kind. */
-static void match_greedily(matcher *m, int a, int a_end, int b, int b_end) {
+static void match_gap_greedily(matcher *m, int a, int a_end, int b, int b_end) {
   for (; a < a_end; a++) {
     int at = b;
-    while (at < b_end && !same_kind(m, a, at)) at++;
+    while (at < b_end && !have_same_op_and_shape(m, a, at)) at++;
     if (at == b_end) continue;
     add_pair(m, a, at, false);
     b = at + 1;
@@ -58,11 +58,12 @@ static void match_greedily(matcher *m, int a, int a_end, int b, int b_end) {
 }
 
 /* Matches nodes [a, a_end) with [b, b_end) by the longest common sequence. */
-static lac_status match_gap(matcher *m, int a, int a_end, int b, int b_end, lac_error *err) {
+static lac_status match_gap_by_sequence(matcher *m, int a, int a_end, int b, int b_end,
+                                        lac_error *err) {
   const int64_t rows = a_end - a + 1, columns = b_end - b + 1;
   if (rows == 1 || columns == 1) return LAC_OK;
   if (rows * columns > MOST_CELLS) {
-    match_greedily(m, a, a_end, b, b_end);
+    match_gap_greedily(m, a, a_end, b, b_end);
     return LAC_OK;
   }
   int *longest = laci_alloc((size_t)(rows * columns), sizeof *longest);
@@ -71,13 +72,13 @@ static lac_status match_gap(matcher *m, int a, int a_end, int b, int b_end, lac_
     for (int64_t j = columns - 2; j >= 0; j--) {
       int *cell = &longest[i * columns + j], down = cell[columns], right = cell[1];
       *cell = down > right ? down : right;
-      if (same_kind(m, a + (int)i, b + (int)j) && cell[columns + 1] + 1 > *cell)
+      if (have_same_op_and_shape(m, a + (int)i, b + (int)j) && cell[columns + 1] + 1 > *cell)
         *cell = cell[columns + 1] + 1;
     }
   }
   for (int64_t i = 0, j = 0; i < rows - 1 && j < columns - 1;) {
     const int *cell = &longest[i * columns + j];
-    if (same_kind(m, a + (int)i, b + (int)j) && *cell == cell[columns + 1] + 1)
+    if (have_same_op_and_shape(m, a + (int)i, b + (int)j) && *cell == cell[columns + 1] + 1)
       add_pair(m, a + (int)i++, b + (int)j++, false);
     else if (cell[columns] >= cell[1]) i++;
     else j++;
@@ -87,7 +88,7 @@ static lac_status match_gap(matcher *m, int a, int a_end, int b, int b_end, lac_
 }
 
 /* Returns the node of the second graph with this name; -1: it has none. */
-static int find_named(const named *names, size_t n, const char *name) {
+static int find_node_by_name(const named *names, size_t n, const char *name) {
   size_t low = 0, high = n;
   while (low < high) {
     size_t middle = (low + high) / 2;
@@ -97,8 +98,8 @@ static int find_named(const named *names, size_t n, const char *name) {
   return low < n && strcmp(names[low].name, name) == 0 ? names[low].node : -1;
 }
 
-lac_status laci_compare_match(const laci_graph *a, const laci_graph *b, laci_node_pair **pairs,
-                              int *n_pairs, lac_error *err) {
+lac_status laci_compare_pair_nodes(const laci_graph *a, const laci_graph *b, laci_node_pair **pairs,
+                                   int *n_pairs, lac_error *err) {
   const size_t n = (size_t)b->n_nodes;
   matcher m = {.a = a, .b = b, .pairs = laci_alloc((size_t)a->n_nodes + 1, sizeof *m.pairs)};
   named *names = laci_alloc(n + 1, sizeof *names);
@@ -108,14 +109,14 @@ lac_status laci_compare_match(const laci_graph *a, const laci_graph *b, laci_nod
   int next_a = 0, next_b = 0;
   for (int at = 0; at < a->n_nodes && !st; at++) {
     const char *name = a->nodes[at].name;
-    int found = *name ? find_named(names, n, name) : -1;
+    int found = *name ? find_node_by_name(names, n, name) : -1;
     if (found < next_b || strcmp(a->nodes[at].type, b->nodes[found].type) != 0) continue;
-    st = match_gap(&m, next_a, at, next_b, found, err);
+    st = match_gap_by_sequence(&m, next_a, at, next_b, found, err);
     add_pair(&m, at, found, true);
     next_a = at + 1;
     next_b = found + 1;
   }
-  if (!st) st = match_gap(&m, next_a, a->n_nodes, next_b, b->n_nodes, err);
+  if (!st) st = match_gap_by_sequence(&m, next_a, a->n_nodes, next_b, b->n_nodes, err);
   laci_free(names);
   *pairs = m.pairs;
   *n_pairs = m.n;

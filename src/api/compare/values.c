@@ -19,12 +19,12 @@ typedef struct layout {
   int64_t outer, channels, inner;
 } layout;
 
-static layout layout_of(const laci_shape *shape, int axis) {
+static layout split_shape_at_axis(const laci_shape *shape, int axis) {
   return (layout){laci_shape_count_range(shape, 0, axis), shape->dims[axis],
                   laci_shape_count_range(shape, axis + 1, shape->rank)};
 }
 
-static int64_t place_of(layout l, int64_t channel, int64_t k) {
+static int64_t element_index(layout l, int64_t channel, int64_t k) {
   return (k / l.inner * l.channels + channel) * l.inner + k % l.inner;
 }
 
@@ -34,13 +34,14 @@ typedef struct distances {
 
 /* Computes error, largest and scale of two values, where channel c of the first value is compared
  * with channel order[c] of the second. order NULL: with channel c. */
-static void measure(const laci_buf *a, const laci_buf *b, layout l, const int32_t *order,
-                    distances *found) {
+static void measure_difference(const laci_buf *a, const laci_buf *b, layout l, const int32_t *order,
+                               distances *found) {
   double difference = 0, square = 0, most = 0, scale = 0;
   for (int64_t c = 0; c < l.channels; c++) {
     int64_t other = order ? order[c] : c;
     for (int64_t k = 0; k < l.outer * l.inner; k++) {
-      double x = laci_buf_get_f(a, place_of(l, c, k)), y = laci_buf_get_f(b, place_of(l, other, k));
+      double x = laci_buf_get_f(a, element_index(l, c, k)),
+             y = laci_buf_get_f(b, element_index(l, other, k));
       double d = fabs(x - y);
       if (x == y || (isnan(x) && isnan(y))) d = 0;
       if (isnan(d)) d = INFINITY;
@@ -55,11 +56,13 @@ static void measure(const laci_buf *a, const laci_buf *b, layout l, const int32_
   found->scale = scale;
 }
 
-static double distance(const laci_buf *a, const laci_buf *b, layout l, int64_t from, int64_t to) {
+static double channel_distance(const laci_buf *a, const laci_buf *b, layout l, int64_t from,
+                               int64_t to) {
   const int64_t n = l.outer * l.inner, step = n > PLACES ? n / PLACES : 1;
   double sum = 0;
   for (int64_t k = 0; k < n; k += step) {
-    double d = laci_buf_get_f(a, place_of(l, from, k)) - laci_buf_get_f(b, place_of(l, to, k));
+    double d =
+        laci_buf_get_f(a, element_index(l, from, k)) - laci_buf_get_f(b, element_index(l, to, k));
     sum += d * d;
   }
   return sum;
@@ -67,14 +70,14 @@ static double distance(const laci_buf *a, const laci_buf *b, layout l, int64_t f
 
 /* Finds for each channel of the first value the nearest channel of the second that is not taken
  * yet. */
-static void find_order(const laci_buf *a, const laci_buf *b, layout l, int32_t *order,
-                       bool *taken) {
+static void match_nearest_channels(const laci_buf *a, const laci_buf *b, layout l, int32_t *order,
+                                   bool *taken) {
   memset(taken, 0, (size_t)l.channels * sizeof *taken);
   for (int64_t c = 0; c < l.channels; c++) {
     double best = INFINITY;
     int64_t nearest = -1;
     for (int64_t other = 0; other < l.channels; other++) {
-      double d = taken[other] ? INFINITY : distance(a, b, l, c, other);
+      double d = taken[other] ? INFINITY : channel_distance(a, b, l, c, other);
       if (nearest < 0 ? !taken[other] : d < best) {
         best = d;
         nearest = other;
@@ -87,17 +90,17 @@ static void find_order(const laci_buf *a, const laci_buf *b, layout l, int32_t *
 
 /* Tries another order of the channels along an axis, and keeps it where it fits at least twice as
  * well. */
-static lac_status try_axis(const laci_buf *a, const laci_buf *b, int axis, lac_compare_value *value,
-                           lac_error *err) {
-  const layout l = layout_of(&a->shape, axis);
+static lac_status try_channel_order(const laci_buf *a, const laci_buf *b, int axis,
+                                    lac_compare_value *value, lac_error *err) {
+  const layout l = split_shape_at_axis(&a->shape, axis);
   if (l.channels < 2 || l.channels > MOST_CHANNELS || l.outer * l.inner < 1) return LAC_OK;
   int32_t *order = laci_alloc((size_t)l.channels, sizeof *order);
   bool *taken = laci_alloc((size_t)l.channels, sizeof *taken);
   lac_status st = order && taken ? LAC_OK : laci_fail_memory(err, "the comparison");
   if (!st) {
     distances found;
-    find_order(a, b, l, order, taken);
-    measure(a, b, l, order, &found);
+    match_nearest_channels(a, b, l, order, taken);
+    measure_difference(a, b, l, order, &found);
     if (found.error <= value->error / 2) {
       value->error = found.error;
       value->largest = found.largest;
@@ -118,13 +121,13 @@ lac_status laci_compare_bufs(const laci_buf *a, const laci_buf *b, lac_compare_v
   if (!value->same_shape) return LAC_OK;
   const layout flat = {1, 1, a->count};
   distances found;
-  measure(a, b, flat, NULL, &found);
+  measure_difference(a, b, flat, NULL, &found);
   value->error = found.error;
   value->largest = found.largest;
   value->scale = found.scale;
   if (!(value->error > SUSPECT) || a->shape.rank < 2) return LAC_OK;
-  lac_status st = try_axis(a, b, 1, value, err);
+  lac_status st = try_channel_order(a, b, 1, value, err);
   if (!st && !value->reordered && a->shape.rank > 2)
-    st = try_axis(a, b, a->shape.rank - 1, value, err);
+    st = try_channel_order(a, b, a->shape.rank - 1, value, err);
   return st;
 }

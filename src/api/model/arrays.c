@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "tensor/buf.h"
 
-lac_status laci_array_shape(const lac_array *array, const char *name, laci_shape *shape,
-                            lac_error *err) {
+lac_status laci_array_read_shape(const lac_array *array, const char *name, laci_shape *shape,
+                                 lac_error *err) {
   if (array->rank < 0 || array->rank > LACI_MAX_RANK) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: rank %d, wanted 0 to %d", name, array->rank,
                      LACI_MAX_RANK);
@@ -35,7 +35,7 @@ static lac_status check_array(const lac_array *array, int at, bool has_read, lac
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted floats or integers",
                      array->name, lac_dtype_name(array->dtype));
   }
-  lac_status st = laci_array_shape(array, array->name, &shape, err);
+  lac_status st = laci_array_read_shape(array, array->name, &shape, err);
   if (st) return st;
   if (array->data) return laci_array_check_bytes(array, array->name, &shape, err);
   if (has_read || laci_shape_count(&shape) == 0) return LAC_OK;
@@ -43,8 +43,8 @@ static lac_status check_array(const lac_array *array, int at, bool has_read, lac
                    array->name);
 }
 
-lac_status laci_arrays_describe(const lac_array *arrays, int n, laci_rows_fetch *read,
-                                void *context, laci_rows_memory **rows, lac_error *err) {
+lac_status laci_arrays_as_rows(const lac_array *arrays, int n, laci_rows_fetch *read, void *context,
+                               laci_rows_memory **rows, lac_error *err) {
   *rows = NULL;
   if (n < 0 || (n > 0 && !arrays)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d arrays, but no list of them", n);

@@ -8,9 +8,9 @@
 
 /** Checks rank and sizes of a caller's array, called `name` in messages, and sets *shape. Fails
  * LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_array_shape(const lac_array *array, const char *name,
-                                           laci_shape *shape, lac_error *err);
-/** Checks that size_bytes are those of the elements; the shape is laci_array_shape's. Fails
+LAC_MUST_CHECK lac_status laci_array_read_shape(const lac_array *array, const char *name,
+                                                laci_shape *shape, lac_error *err);
+/** Checks that size_bytes are those of the elements; the shape is laci_array_read_shape's. Fails
  * LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_array_check_bytes(const lac_array *array, const char *name,
                                                  const laci_shape *shape, lac_error *err);
@@ -18,8 +18,8 @@ LAC_MUST_CHECK lac_status laci_array_check_bytes(const lac_array *array, const c
 /** Describes n arrays; *rows is freed with laci_free. read NULL: every array has its elements.
  * Fails LAC_BAD_ARGUMENT (no name, no elements, another number of bytes than the shape takes),
  * LAC_BAD_SHAPE (rank or sizes), LAC_UNSUPPORTED (another element type), LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_arrays_describe(const lac_array *arrays, int n,
-                                               laci_rows_fetch *read, void *context,
-                                               laci_rows_memory **rows, lac_error *err);
+LAC_MUST_CHECK lac_status laci_arrays_as_rows(const lac_array *arrays, int n, laci_rows_fetch *read,
+                                              void *context, laci_rows_memory **rows,
+                                              lac_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 /** Copies the error of a caller's function to err. If the function set no text, err says that it
  * failed for `name`. Returns status, or LAC_IO if status is no value of lac_status. */
-lac_status laci_callback_fail(lac_status status, const lac_error *said, const char *name,
-                              const char *function, lac_error *err);
+lac_status laci_callback_copy_error(lac_status status, const lac_error *said, const char *name,
+                                    const char *function, lac_error *err);
 
 #endif

@@ -26,13 +26,13 @@ typedef struct caller_file {
   char name[];
 } caller_file;
 
-static lac_status read_some(const caller_file *f, size_t offset, void *to, size_t *n,
-                            lac_error *err) {
+static lac_status call_read_function(const caller_file *f, size_t offset, void *to, size_t *n,
+                                     lac_error *err) {
   const lac_load_options *from = &f->files->from;
   const size_t wanted = *n;
   lac_error said = {0};
   lac_status st = from->read(from->read_context, f->name, offset, to, n, &said);
-  if (st) return laci_callback_fail(st, &said, f->shown, "options.read", err);
+  if (st) return laci_callback_copy_error(st, &said, f->shown, "options.read", err);
   if (*n > wanted) {
     return laci_fail(err, LAC_IO, "%s: options.read gave %zu bytes, wanted at most %zu", f->shown,
                      *n, wanted);
@@ -42,14 +42,15 @@ static lac_status read_some(const caller_file *f, size_t offset, void *to, size_
                    f->size_bytes);
 }
 
-static lac_status fetch(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err) {
+static lac_status fetch_caller_bytes(void *context, size_t offset, size_t size_bytes, void *to,
+                                     lac_error *err) {
   const caller_file *f = context;
   uint8_t *at = to;
   lac_status st = LAC_OK;
   (void)pthread_mutex_lock(&f->files->lock);
   while (size_bytes > 0 && !st) {
     size_t n = size_bytes;
-    st = read_some(f, offset, at, &n, err);
+    st = call_read_function(f, offset, at, &n, err);
     if (st) break;
     at += n;
     offset += n;
@@ -72,10 +73,10 @@ static void close_file(void *context) {
 }
 
 /** Reads the last byte, so that a wrong size is found before anything depends on it. */
-static lac_status check_size(laci_reader *reader, lac_error *err) {
+static lac_status check_last_byte(laci_reader *reader, lac_error *err) {
   uint8_t last;
   const size_t n = laci_reader_size(reader);
-  return n == 0 ? LAC_OK : laci_reader_fetch(reader, n - 1, 1, &last, err);
+  return n == 0 ? LAC_OK : laci_reader_copy_range(reader, n - 1, 1, &last, err);
 }
 
 static lac_status open_file(laci_caller_files *files, const char *name, uint64_t size_bytes,
@@ -90,17 +91,17 @@ static lac_status open_file(laci_caller_files *files, const char *name, uint64_t
   f->shown = name[0] ? f->name : "the model";
   const laci_origin origin = {.name = f->shown,
                               .size_bytes = f->size_bytes,
-                              .fetch = fetch,
+                              .fetch = fetch_caller_bytes,
                               .close = close_file,
                               .context = f};
-  lac_status st = laci_reader_open_origin(&origin, reader, err);
+  lac_status st = laci_reader_open_callbacks(&origin, reader, err);
   if (st) {
     laci_free(f);
     return st;
   }
   files->n_readers++; /* no reader is used by another thread yet */
   st = laci_reader_watch_for_changes(*reader, err);
-  if (!st) st = check_size(*reader, err);
+  if (!st) st = check_last_byte(*reader, err);
   if (!st) return LAC_OK;
   laci_reader_close(*reader);
   *reader = NULL;
@@ -135,6 +136,6 @@ lac_status laci_caller_files_open_data(void *files, const char *location, laci_r
   (void)pthread_mutex_lock(&own->lock);
   lac_status st = from->find_size(from->read_context, location, &size_bytes, &said);
   (void)pthread_mutex_unlock(&own->lock);
-  if (st) return laci_callback_fail(st, &said, location, "options.find_size", err);
+  if (st) return laci_callback_copy_error(st, &said, location, "options.find_size", err);
   return open_file(own, location, size_bytes, reader, err);
 }

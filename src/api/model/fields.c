@@ -11,7 +11,7 @@
 
 enum { MOST_THREADS = 1024 };
 
-lac_status laci_check_choice(const char *field, long long value, int n, lac_error *err) {
+lac_status laci_check_enum_value(const char *field, long long value, int n, lac_error *err) {
   if (value >= 0 && value < n) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %lld: wanted 0 to %d", field, value, n - 1);
 }
@@ -46,7 +46,7 @@ lac_status laci_check_run_options(const lac_run_options *run, lac_error *err) {
   return st ? st : check_reserved(run->reserved, sizeof run->reserved, "reserved", err);
 }
 
-lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err) {
+lac_status laci_check_engine_shapes(const lac_engine_shape *shapes, int n, lac_error *err) {
   if (n < 0 || (n > 0 && !shapes)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d input shapes, but no list", n);
   }
@@ -58,6 +58,8 @@ lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *e
   return LAC_OK;
 }
 
-lac_context *laci_call_begin(lac_context *wanted) { return laci_context_begin(wanted); }
+lac_context *laci_call_enter_context(lac_context *wanted) {
+  return laci_context_begin_call(wanted);
+}
 
-void laci_call_end(lac_context *before) { (void)laci_context_enter(before); }
+void laci_call_leave_context(lac_context *before) { (void)laci_context_enter(before); }

@@ -59,25 +59,26 @@ static bool has_computed_weight(const laci_graph *graph, const uint8_t *constant
 
 /* ---- Contents ---- */
 
-static lac_status add_content(folding *f, const char *name, const laci_buf *buf, lac_error *err) {
+static lac_status add_stored_content(folding *f, const char *name, const laci_buf *buf,
+                                     lac_error *err) {
   uint8_t *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype) + 1, 1);
   if (!bytes) return laci_fail_memory(err, name);
-  if (buf->f) laci_write_f(buf->dtype, buf->f, buf->count, bytes);
-  else laci_write_i(buf->dtype, buf->i, buf->count, bytes);
+  if (buf->f) laci_write_f64(buf->dtype, buf->f, buf->count, bytes);
+  else laci_write_i64(buf->dtype, buf->i, buf->count, bytes);
   lac_status st = laci_edit_add_tensor(f->edit, name, buf->dtype, &buf->shape, bytes, err);
   laci_free(bytes);
   return st;
 }
 
 /* Returns the memory of an evaluated value, whose elements are doubles or int64. */
-static uint64_t buffer_bytes(const laci_buf *buf) {
-  return laci_bytes_of(buf->count, sizeof(double));
+static uint64_t evaluated_bytes(const laci_buf *buf) {
+  return laci_count_bytes_saturated(buf->count, sizeof(double));
 }
 
 /* Returns the memory of the value's stored elements. It counts twice, since the edit and the file
  * each hold a copy. */
-static uint64_t stored_bytes(const laci_buf *buf) {
-  return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
+static uint64_t content_bytes_in_file(const laci_buf *buf) {
+  return laci_count_bytes_saturated(buf->count, 2 * lac_dtype_size(buf->dtype));
 }
 
 static uint64_t budget_left(const folding *f, uint64_t held) {
@@ -86,7 +87,7 @@ static uint64_t budget_left(const folding *f, uint64_t held) {
 
 /* Reserves memory for a value. Returns false if it does not fit into the limit, and the value then
  * stays computed. */
-static bool reserve_bytes(folding *f, int value, uint64_t kept, uint64_t held) {
+static bool reserve_content_memory(folding *f, int value, uint64_t kept, uint64_t held) {
   if (kept <= budget_left(f, held)) {
     f->most -= kept;
     return true;
@@ -112,8 +113,8 @@ static void contents_clear(contents *c) {
 
 /* Evaluates all results of a node that are read. Fails LAC_UNSUPPORTED if one cannot be computed or
  * is not constant; the node then stays in the graph. */
-static lac_status evaluate_value(const folding *f, int value, const uint8_t *constants, contents *c,
-                                 lac_error *err) {
+static lac_status evaluate_node_of_value(const folding *f, int value, const uint8_t *constants,
+                                         contents *c, lac_error *err) {
   size_t n = 0;
   const char *const *results = laci_edit_node_outputs(f->edit, f->graph->values[value].name, &n);
   c->values = laci_alloc(n, sizeof *c->values);
@@ -128,23 +129,23 @@ static lac_status evaluate_value(const folding *f, int value, const uint8_t *con
       return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
     c->values[c->n] = made;
     lac_status st =
-        laci_graph_evaluate(f->graph, made, budget_left(f, c->held), &c->bufs[c->n], err);
+        laci_graph_evaluate_constant(f->graph, made, budget_left(f, c->held), &c->bufs[c->n], err);
     if (st) return st;
-    c->held += buffer_bytes(c->bufs[c->n]);
-    if (!f->done[made]) c->kept += stored_bytes(c->bufs[c->n]);
+    c->held += evaluated_bytes(c->bufs[c->n]);
+    if (!f->done[made]) c->kept += content_bytes_in_file(c->bufs[c->n]);
     c->n++;
   }
   return LAC_OK;
 }
 
-static bool must_stop(lac_status st) {
+static bool is_fatal_status(lac_status st) {
   return st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED;
 }
 
 /* ---- Folding one weight ---- */
 
 /* Returns the value of the main graph that becomes the stored tensor; -1: there is none. */
-static int choose_value(const folding *f, const laci_layer *layer) {
+static int find_value_to_store(const folding *f, const laci_layer *layer) {
   const int values[2] = {layer->computed, layer->weight};
   for (int k = 0; k < 2; k++) {
     if (laci_edit_is_computed(f->edit, f->graph->values[values[k]].name)) return values[k];
@@ -152,22 +153,22 @@ static int choose_value(const folding *f, const laci_layer *layer) {
   return -1;
 }
 
-static lac_status fold_value(folding *f, int value, const uint8_t *constants, lac_error *err) {
+static lac_status fold_weight(folding *f, int value, const uint8_t *constants, lac_error *err) {
   contents c = {0};
   lac_error why = {0};
-  lac_status st = evaluate_value(f, value, constants, &c, &why);
-  if (st && !must_stop(st)) {
+  lac_status st = evaluate_node_of_value(f, value, constants, &c, &why);
+  if (st && !is_fatal_status(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[value].name,
              why.text);
     contents_clear(&c);
     return LAC_OK;
   }
   if (st && err) *err = why;
-  const bool fits = !st && reserve_bytes(f, value, c.kept, c.held);
+  const bool fits = !st && reserve_content_memory(f, value, c.kept, c.held);
   for (size_t k = 0; k < c.n && fits && !st; k++) {
     if (f->done[c.values[k]]) continue;
     const char *name = f->graph->values[c.values[k]].name;
-    st = add_content(f, name, c.bufs[k], err);
+    st = add_stored_content(f, name, c.bufs[k], err);
     if (!st) st = laci_edit_replace_value(f->edit, name, err);
     f->done[c.values[k]] = true;
     f->names[f->n_names++] = name;
@@ -195,7 +196,8 @@ static bool list_call_values(const folding *f, int value, calls *c) {
   laci_edit_call_value found;
   const char *name;
   if (!laci_edit_find_call_value(f->edit, f->graph->values[value].name, &found)) return false;
-  for (int call = -1; (name = laci_edit_call_value_name(f->edit, &found, c->n, &call)); c->n++) {
+  for (int call = -1; (name = laci_edit_find_call_value_name(f->edit, &found, c->n, &call));
+       c->n++) {
     int made = laci_graph_find_value(f->graph, name);
     if (c->n == LACI_FOLD_CALLS || made < 0 || !f->wanted[made]) return false;
     if (f->graph->values[made].is_contested) return false;
@@ -214,26 +216,26 @@ static bool have_same_content(const laci_buf *a, const laci_buf *b) {
 /* Evaluates the value in all calls. Calls with equal contents share one stored tensor. */
 static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
   for (int k = 0; k < c->n; k++) {
-    lac_status st =
-        laci_graph_evaluate(f->graph, c->values[k], budget_left(f, c->held), &c->bufs[k], err);
+    lac_status st = laci_graph_evaluate_constant(f->graph, c->values[k], budget_left(f, c->held),
+                                                 &c->bufs[k], err);
     if (st) return st;
-    c->held += buffer_bytes(c->bufs[k]);
+    c->held += evaluated_bytes(c->bufs[k]);
     while (c->same[k] < k && !have_same_content(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
-    if (c->same[k] == k) c->kept += stored_bytes(c->bufs[k]);
+    if (c->same[k] == k) c->kept += content_bytes_in_file(c->bufs[k]);
   }
   return LAC_OK;
 }
 
-static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
+static lac_status store_call_contents(folding *f, const calls *c, lac_error *err) {
   const char *names[LACI_FOLD_CALLS];
   lac_status st = LAC_OK;
   for (int k = 0; k < c->n && !st; k++) {
     const char *name = f->graph->values[c->values[k]].name;
     const int same = c->same[k];
-    names[k] = same < k ? names[same] : laci_edit_unique_name(f->edit, name, "");
+    names[k] = same < k ? names[same] : laci_edit_make_unique_name(f->edit, name, "");
     if (!names[k]) return laci_fail_memory(err, name);
     if (same == k) {
-      st = add_content(f, names[k], c->bufs[k], err);
+      st = add_stored_content(f, names[k], c->bufs[k], err);
       f->names[f->n_names++] = names[k];
     }
     if (!st) st = laci_edit_replace_call_value(f->edit, &c->at[k], names[k], err);
@@ -242,7 +244,7 @@ static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
   return st;
 }
 
-static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err) {
+static lac_status fold_weight_in_all_calls(folding *f, const laci_layer *layer, lac_error *err) {
   const int values[2] = {layer->computed, layer->weight};
   if (f->done[layer->computed]) return LAC_OK; /* the value was already stored for all calls */
   calls *c = laci_alloc(1, sizeof *c);
@@ -254,14 +256,14 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
     found = !f->done[values[k]] && list_call_values(f, values[k], c);
   }
   if (found && !st) st = evaluate_calls(f, c, &why);
-  if (st && found && !must_stop(st)) {
+  if (st && found && !is_fatal_status(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[layer->weight].name,
              why.text);
     st = LAC_OK;
   } else if (st && found) {
     if (err) *err = why;
-  } else if (found && reserve_bytes(f, layer->weight, c->kept, c->held)) {
-    st = store_calls(f, c, err);
+  } else if (found && reserve_content_memory(f, layer->weight, c->kept, c->held)) {
+    st = store_call_contents(f, c, err);
   }
   for (int k = 0; c && k < c->n; k++) laci_buf_destroy(c->bufs[k]);
   laci_free(c);
@@ -272,7 +274,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
 
 /* Does the other network compute the value, too? If it has no value of this name, it has no such
  * call of the local function, and computes nothing there. */
-static bool is_computed_in(const laci_graph *other, const char *name) {
+static bool is_computed_by(const laci_graph *other, const char *name) {
   const int value = laci_graph_find_value(other, name);
   return value >= 0 && other->values[value].producer >= 0;
 }
@@ -280,8 +282,8 @@ static bool is_computed_in(const laci_graph *other, const char *name) {
 static bool should_be_folded(const folding *f, const laci_layer *layer) {
   if (f->how == LAC_FOLD_ALONE && !f->like) return layer->alone;
   if (!layer->storable || !f->like) return layer->storable;
-  return !is_computed_in(f->like, f->graph->values[layer->computed].name) ||
-         !is_computed_in(f->like, f->graph->values[layer->weight].name);
+  return !is_computed_by(f->like, f->graph->values[layer->computed].name) ||
+         !is_computed_by(f->like, f->graph->values[layer->weight].name);
 }
 
 /* Chooses the values to be stored. */
@@ -306,9 +308,9 @@ static lac_status fold_all(folding *f, lac_error *err) {
   for (int l = 0; l < a->n_rows && !st; l++) {
     const laci_layer *layer = &a->layers[l];
     if (layer->computed < 0 || !f->wanted[layer->computed]) continue;
-    int value = choose_value(f, layer);
-    if (value < 0) st = fold_calls(f, layer, err);
-    else if (!f->done[value]) st = fold_value(f, value, constants, err);
+    int value = find_value_to_store(f, layer);
+    if (value < 0) st = fold_weight_in_all_calls(f, layer, err);
+    else if (!f->done[value]) st = fold_weight(f, value, constants, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   laci_free(constants);
@@ -322,7 +324,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
 static lac_status analyze_file(folding *f, lac_error *err) {
   const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true, .recurrent = true};
   lac_status st = laci_onnx_reimport(f->model->file, &f->graph, err);
-  if (!st) st = laci_graph_check_typing(f->graph, true, err);
+  if (!st) st = laci_graph_check_attr_and_weight_types(f->graph, true, err);
   if (!st) st = laci_graph_infer(f->graph, NULL, 0, err);
   return st ? st : laci_analyze(f->graph, &rules, &f->analysis, err);
 }
@@ -347,20 +349,20 @@ static lac_status copy_names(const folding *f, char ***names, lac_error *err) {
   return laci_fail_memory(err, "the computed weights");
 }
 
-static lac_status commit_to_model(folding *f, lac_error *err) {
+static lac_status commit_folding(folding *f, lac_error *err) {
   laci_graph *graph = NULL;
   char **names = NULL;
   lac_status st = copy_names(f, &names, err);
   if (st) return st;
   st = laci_onnx_edit_apply(f->edit, &graph, err);
-  if (!st) st = laci_graph_check_typing(graph, true, err);
+  if (!st) st = laci_graph_check_attr_and_weight_types(graph, true, err);
   if (st) {
     for (int k = 0; k < f->n_names; k++) laci_free(names[k]);
     laci_free(names);
     laci_graph_destroy(graph);
     return st;
   }
-  laci_model_take_graph(f->model, graph);
+  laci_model_replace_graph(f->model, graph);
   laci_onnx_edit_keep(f->edit);
   f->edit = NULL;
   f->model->folded = names;
@@ -374,11 +376,11 @@ static lac_status commit_to_model(folding *f, lac_error *err) {
 static lac_status fold_file(folding *f, lac_error *err) {
   lac_error why = {0};
   lac_status st = analyze_file(f, &why);
-  if (st && !must_stop(st)) return LAC_OK;
+  if (st && !is_fatal_status(st)) return LAC_OK;
   if (st && err) *err = why;
   if (!st) st = laci_onnx_edit_begin(f->model->file, &f->edit, err);
   if (!st) st = fold_all(f, err);
-  if (!st && f->n_names) st = commit_to_model(f, err);
+  if (!st && f->n_names) st = commit_folding(f, err);
   return st;
 }
 
@@ -391,7 +393,7 @@ static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   laci_free(constants);
   if (!any) return LAC_OK;
   laci_budget budget = laci_budget_with_limit(max_memory);
-  if (laci_model_is_large(model, &budget)) laci_model_add_streamed_to_budget(model, &budget);
+  if (laci_model_stays_in_files(model, &budget)) laci_model_add_streamed_to_budget(model, &budget);
   else laci_model_add_stored_to_budget(model, &budget);
   f->most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
   lac_status st = laci_model_materialise_small(model, err);
@@ -413,9 +415,9 @@ lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, l
   if (how != LAC_FOLD_ALONE && how != LAC_FOLD_ALL)
     return laci_fail(err, LAC_BAD_ARGUMENT, "fold %d: there is no such choice", (int)how);
   folding f = {.model = model, .how = how};
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = fold_model(&f, max_memory, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   if (n_folded && !st) *n_folded = model->n_folded;
   return st;
 }
@@ -425,8 +427,8 @@ lac_status lac_model_fold_like(lac_model *model, const lac_model *like, uint64_t
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"like", like});
   if (st) return st;
   folding f = {.model = model, .like = like->graph};
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = fold_model(&f, max_memory, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }

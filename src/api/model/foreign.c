@@ -113,7 +113,7 @@ static bool ends_with(const char *text, size_t n, const char *ending) {
   return n >= n_ending && strncasecmp(text + n - n_ending, ending, n_ending) == 0;
 }
 
-static kind kind_of_name(const char *path) {
+static kind find_format_by_name(const char *path) {
   size_t n = path ? strlen(path) : 0;
   while (n > 1 && path[n - 1] == '/') n--;
   for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
@@ -123,7 +123,7 @@ static kind kind_of_name(const char *path) {
 }
 
 /* Detects the format of a ZIP archive by the name of its first file. */
-static kind kind_of_zip(const uint8_t *bytes, size_t n, const char *path) {
+static kind find_format_of_zip(const uint8_t *bytes, size_t n, const char *path) {
   enum { NAME_LENGTH = 26, NAME = 30 };
   size_t n_name = n > NAME ? bytes[NAME_LENGTH] | (size_t)bytes[NAME_LENGTH + 1] << 8 : 0;
   const char *name = (const char *)bytes + NAME;
@@ -133,13 +133,13 @@ static kind kind_of_zip(const uint8_t *bytes, size_t n, const char *path) {
   if (ends_with(name, n_name, ".npy")) return (kind){"arrays of NumPy", NULL, LAC_HINT_NONE};
   if (ends_with(name, n_name, "metadata.json") || ends_with(name, n_name, "config.json"))
     return (kind){"a Keras network", KERAS, LAC_HINT_NONE};
-  kind is = kind_of_name(path);
+  kind is = find_format_by_name(path);
   return is.what ? is : (kind){"a ZIP archive", "unpack it first: unzip %s", LAC_HINT_NONE};
 }
 
 /* Does the file begin with printable ASCII characters only? Other texts are recognized by their
  * names. */
-static bool is_text(const uint8_t *bytes, size_t n) {
+static bool begins_as_text(const uint8_t *bytes, size_t n) {
   for (size_t k = 0; k < n && k < LOOKED_AT; k++) {
     bool blank = bytes[k] == '\n' || bytes[k] == '\r' || bytes[k] == '\t' || bytes[k] == '\f';
     if ((bytes[k] < 0x20 && !blank) || bytes[k] >= 0x7f) return false;
@@ -151,7 +151,7 @@ static bool begins_with_text(const uint8_t *bytes, size_t n, const char *text) {
   return n >= strlen(text) && strncasecmp((const char *)bytes, text, strlen(text)) == 0;
 }
 
-static kind kind_of_text(const uint8_t *bytes, size_t n) {
+static kind find_format_of_text(const uint8_t *bytes, size_t n) {
   while (n && strchr(" \t\r\n", *bytes)) bytes++, n--;
   if (begins_with_text(bytes, n, "<!doctype html") || begins_with_text(bytes, n, "<html"))
     return (kind){"a web page", "was it downloaded as a raw file?", LAC_HINT_NONE};
@@ -172,20 +172,20 @@ static bool is_pickle(const uint8_t *bytes, size_t n) {
   return n > 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5 && bytes[2] >= 0x20;
 }
 
-static kind kind_of_file(const uint8_t *bytes, size_t n, const char *path) {
+static kind find_format_of_file(const uint8_t *bytes, size_t n, const char *path) {
   if (n == 0) return (kind){"an empty file", NULL, LAC_HINT_NONE};
   for (size_t k = 0; k < sizeof magics / sizeof magics[0]; k++) {
     size_t end = magics[k].offset + magics[k].n;
     if (n >= end && memcmp(bytes + magics[k].offset, magics[k].magic, magics[k].n) == 0)
       return magics[k].is;
   }
-  if (n > 4 && memcmp(bytes, "PK\3\4", 4) == 0) return kind_of_zip(bytes, n, path);
+  if (n > 4 && memcmp(bytes, "PK\3\4", 4) == 0) return find_format_of_zip(bytes, n, path);
   if (is_safetensors(bytes, n))
     return (kind){"weights in safetensors, without their network", TORCH, LAC_HINT_NONE};
   if (is_pickle(bytes, n))
     return (kind){"a Python pickle, such as PyTorch writes", TORCH, LAC_HINT_NONE};
-  if (is_text(bytes, n)) return kind_of_text(bytes, n);
-  return kind_of_name(path);
+  if (begins_as_text(bytes, n)) return find_format_of_text(bytes, n);
+  return find_format_by_name(path);
 }
 
 /* ---- Folders ---- */
@@ -197,7 +197,7 @@ static bool has_file(const char *folder, const char *name) {
 }
 
 /* Finds the only ONNX file in a folder; false: there is none, or there are several. */
-static bool find_onnx(const char *folder, char name[NAME_MAX + 1]) {
+static bool find_only_onnx_file(const char *folder, char name[NAME_MAX + 1]) {
   int n_found = 0;
   DIR *files = opendir(folder);
   for (struct dirent *file; files && (file = readdir(files));) {
@@ -209,7 +209,7 @@ static bool find_onnx(const char *folder, char name[NAME_MAX + 1]) {
   return n_found == 1;
 }
 
-static lac_status fail_folder(const char *path, lac_status status, lac_error *err) {
+static lac_status explain_folder_failure(const char *path, lac_status status, lac_error *err) {
   char name[NAME_MAX + 1];
   size_t n = strlen(path);
   const char *slash = n && path[n - 1] == '/' ? "" : "/";
@@ -221,7 +221,7 @@ static lac_status fail_folder(const char *path, lac_status status, lac_error *er
   if (has_file(path, "Manifest.json")) {
     return laci_fail(err, status, "%s: not an ONNX model: a Core ML network; " ORIGIN, path);
   }
-  if (find_onnx(path, name)) {
+  if (find_only_onnx_file(path, name)) {
     return laci_fail(err, status, "%s: a folder, wanted an ONNX file, such as %s%s%s", path, path,
                      slash, name);
   }
@@ -230,9 +230,9 @@ static lac_status fail_folder(const char *path, lac_status status, lac_error *er
 
 /* ---- */
 
-lac_status laci_foreign_explain(const char *path, const void *bytes, size_t size_bytes,
-                                lac_status status, lac_error *err) {
-  kind is = kind_of_file(bytes, size_bytes < HEAD_BYTES ? size_bytes : HEAD_BYTES, path);
+lac_status laci_foreign_explain_bytes(const char *path, const void *bytes, size_t size_bytes,
+                                      lac_status status, lac_error *err) {
+  kind is = find_format_of_file(bytes, size_bytes < HEAD_BYTES ? size_bytes : HEAD_BYTES, path);
   const char *name = path ? path : "standard input",
              *hole = is.remedy ? strstr(is.remedy, "%s") : NULL;
   if (!is.what) return status;
@@ -247,10 +247,10 @@ lac_status laci_foreign_explain_file(const char *path, lac_status status, lac_er
   uint8_t head[HEAD_BYTES];
   struct stat found;
   if (stat(path, &found) != 0) return status;
-  if (S_ISDIR(found.st_mode)) return fail_folder(path, status, err);
+  if (S_ISDIR(found.st_mode)) return explain_folder_failure(path, status, err);
   if (status != LAC_BAD_FILE || !S_ISREG(found.st_mode)) return status;
   int file = open(path, O_RDONLY | O_CLOEXEC);
   ssize_t n = file < 0 ? -1 : read(file, head, sizeof head);
   if (file >= 0) (void)close(file);
-  return n < 0 ? status : laci_foreign_explain(path, head, (size_t)n, status, err);
+  return n < 0 ? status : laci_foreign_explain_bytes(path, head, (size_t)n, status, err);
 }

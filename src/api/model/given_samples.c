@@ -17,14 +17,14 @@ struct laci_given_samples {
 
 const char laci_memory_name[] = "(memory)";
 
-static lac_status read_one_row(void *context, const char *name, int64_t row, void *to,
-                               lac_error *err) {
+static lac_status read_row_locked(void *context, const char *name, int64_t row, void *to,
+                                  lac_error *err) {
   laci_given_samples *own = context;
   lac_error said = {0};
   (void)pthread_mutex_lock(&own->lock);
   lac_status st = own->from.read_row(own->from.read_context, name, row, to, &said);
   (void)pthread_mutex_unlock(&own->lock);
-  return st ? laci_callback_fail(st, &said, name, "read_row", err) : st;
+  return st ? laci_callback_copy_error(st, &said, name, "read_row", err) : st;
 }
 
 lac_status laci_given_samples_open(const lac_samples *samples, laci_given_samples **own,
@@ -34,9 +34,9 @@ lac_status laci_given_samples_open(const lac_samples *samples, laci_given_sample
   if (!made) return laci_fail_memory(err, "the samples");
   (void)pthread_mutex_init(&made->lock, NULL); /* never fails with default attributes */
   lac_status st = laci_take_samples(samples, &made->from, err);
-  laci_rows_fetch *read = made->from.read_row ? read_one_row : NULL;
+  laci_rows_fetch *read = made->from.read_row ? read_row_locked : NULL;
   if (!st) {
-    st = laci_arrays_describe(made->from.arrays, made->from.n_arrays, read, made, &made->rows, err);
+    st = laci_arrays_as_rows(made->from.arrays, made->from.n_arrays, read, made, &made->rows, err);
   }
   if (st) laci_given_samples_close(made);
   else *own = made;
@@ -55,8 +55,8 @@ const laci_rows_memory *laci_given_samples_rows(const laci_given_samples *own, i
   return own ? own->rows : NULL;
 }
 
-lac_status laci_check_data(const char *function, const char *data, const lac_samples *memory,
-                           lac_error *err) {
+lac_status laci_check_data_source(const char *function, const char *data, const lac_samples *memory,
+                                  lac_error *err) {
   if (!data != !memory) return LAC_OK;
   if (!data) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: data is NULL", function);
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: data and options.from_memory: wanted one of them",

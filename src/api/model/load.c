@@ -16,15 +16,15 @@ enum { HEAD_BYTES = 1024 };
 
 void lac_load_options_init(lac_load_options *options, size_t size) {
   const lac_load_options usual = {.size = sizeof usual};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 static lac_status load_from_path(const char *path, lac_model **made, lac_error *err) {
   laci_packfile *pack = NULL;
-  lac_status st = laci_pack_find(path, false, &pack, err);
+  lac_status st = laci_pack_open_if_pack(path, false, &pack, err);
   if (st) return st;
   if (pack) return laci_pack_load(path, pack, made, err);
-  st = laci_model_new(path, made, err);
+  st = laci_model_create_empty(path, made, err);
   if (!st) st = laci_onnx_load(path, &(*made)->file, &(*made)->graph, err);
   return st ? laci_foreign_explain_file(path, st, err) : st;
 }
@@ -55,16 +55,16 @@ static lac_status load_from_reader(laci_reader *reader, const laci_onnx_outside 
                                    const file_head *head, lac_model **made, lac_error *err) {
   const char *name = data->context ? "(function)" : "(memory)";
   laci_packfile *pack = NULL;
-  lac_status st = laci_pack_find_in(reader, name, false, &pack, err);
+  lac_status st = laci_pack_open_if_pack_reader(reader, name, false, &pack, err);
   if (st) return st;
   if (pack) return laci_pack_load(name, pack, made, err);
-  st = laci_model_new(name, made, err);
+  st = laci_model_create_empty(name, made, err);
   if (st) {
     laci_reader_close(reader);
     return st;
   }
-  st = laci_onnx_load_from(reader, data, &(*made)->file, &(*made)->graph, err);
-  return st == LAC_BAD_FILE ? laci_foreign_explain(NULL, head->bytes, head->n, st, err) : st;
+  st = laci_onnx_load_readers(reader, data, &(*made)->file, &(*made)->graph, err);
+  return st == LAC_BAD_FILE ? laci_foreign_explain_bytes(NULL, head->bytes, head->n, st, err) : st;
 }
 
 static lac_status load_from_options(const lac_load_options *options, lac_model **made,
@@ -76,14 +76,14 @@ static lac_status load_from_options(const lac_load_options *options, lac_model *
   if (st) return st;
   const size_t size = laci_reader_size(reader);
   head.n = size < HEAD_BYTES ? size : HEAD_BYTES;
-  st = laci_reader_fetch(reader, 0, head.n, head.bytes, err);
+  st = laci_reader_copy_range(reader, 0, head.n, head.bytes, err);
   if (!st) return load_from_reader(reader, &data, &head, made, err);
   laci_reader_close(reader);
   return st;
 }
 
 /* Checks that exactly one source is given. */
-static lac_status check_source(const char *path, const lac_load_options *o, lac_error *err) {
+static lac_status check_one_source(const char *path, const lac_load_options *o, lac_error *err) {
   const int n = (path != NULL) + (o->bytes != NULL) + (o->read != NULL);
   if (n != 1) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -106,15 +106,15 @@ lac_status lac_model_load(const char *path, const lac_load_options *options, lac
   if (model) *model = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model});
   if (!st) st = laci_take_load_options(options, &own, err);
-  if (!st) st = check_source(path, &own, err);
+  if (!st) st = check_one_source(path, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.context);
+  lac_context *before = laci_call_enter_context(own.context);
   st = path ? load_from_path(path, &made, err) : load_from_options(&own, &made, err);
   if (!st) {
-    st = laci_graph_check_typing(made->graph, own.lenient, err);
+    st = laci_graph_check_attr_and_weight_types(made->graph, own.lenient, err);
     if (st && path) st = laci_fail_with_prefix(err, st, "%s", path);
   }
-  laci_call_end(before);
+  laci_call_leave_context(before);
   if (st) lac_model_destroy(made);
   else *model = made;
   return st;

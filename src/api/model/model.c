@@ -34,7 +34,7 @@ static void destroy_inferred(laci_inferred *inferred) {
   laci_free(inferred);
 }
 
-lac_status laci_model_new(const char *path, lac_model **model, lac_error *err) {
+lac_status laci_model_create_empty(const char *path, lac_model **model, lac_error *err) {
   *model = laci_alloc(1, sizeof **model);
   if (*model) {
     (*model)->path = copy_text(path);
@@ -66,11 +66,11 @@ bool lac_model_reads(const lac_model *model, const char *path) {
 }
 
 const char *lac_model_data_file(const lac_model *model, int at) {
-  return model && model->file ? laci_onnx_data_file(model->file, at) : NULL;
+  return model && model->file ? laci_onnx_data_file_location(model->file, at) : NULL;
 }
 
 /* Moves changed bytes of stored tensors that are in both graphs. */
-static void move_bytes(laci_graph *from, laci_graph *to) {
+static void move_changed_bytes(laci_graph *from, laci_graph *to) {
   for (int s = 0; s < to->n_stored; s++) {
     int value = laci_graph_find_value(from, to->stored[s].name);
     int old = value < 0 ? -1 : from->values[value].stored;
@@ -85,15 +85,15 @@ static void move_bytes(laci_graph *from, laci_graph *to) {
   from->spills = NULL;
 }
 
-void laci_model_take_graph(lac_model *model, laci_graph *take) {
-  move_bytes(model->graph, take);
+void laci_model_replace_graph(lac_model *model, laci_graph *take) {
+  move_changed_bytes(model->graph, take);
   laci_graph_destroy(model->graph);
   model->graph = take;
   laci_free(model->inferred->assumed); /* must be inferred again */
   model->inferred->assumed = NULL;
 }
 
-bool laci_model_has_folded(const lac_model *model, const char *name) {
+bool laci_model_is_tensor_folded(const lac_model *model, const char *name) {
   for (int k = 0; k < model->n_folded; k++) {
     if (strcmp(model->folded[k], name) == 0) return true;
   }
@@ -114,8 +114,8 @@ void lac_model_destroy(lac_model *model) {
   laci_free(model);
 }
 
-lac_status laci_model_list_known_weights(const lac_model *model, laci_engine_weight **weights,
-                                         int *n_weights, lac_error *err) {
+lac_status laci_model_list_unchanged_weights(const lac_model *model, laci_engine_weight **weights,
+                                             int *n_weights, lac_error *err) {
   *n_weights = 0;
   *weights = laci_alloc((size_t)model->n_weights, sizeof **weights);
   if (!*weights) return laci_fail_memory(err, "the weights' patterns");
@@ -134,7 +134,7 @@ void laci_model_add_stored_to_budget(const lac_model *model, laci_budget *budget
   }
 }
 
-bool laci_model_is_large(const lac_model *model, const laci_budget *budget) {
+bool laci_model_stays_in_files(const lac_model *model, const laci_budget *budget) {
   const uint64_t most = (uint64_t)512 << 20;
   uint64_t bytes = 0;
   for (int s = 0; s < model->graph->n_stored; s++) bytes += model->graph->stored[s].size_bytes;
@@ -163,7 +163,7 @@ lac_status laci_model_materialise_small(const lac_model *model, lac_error *err) 
   return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
 }
 
-bool laci_model_is_inferred(const lac_model *model) {
+bool laci_model_has_inferred_shapes(const lac_model *model) {
   pthread_mutex_lock(&model->inferred->lock);
   bool is_inferred = model->inferred->assumed != NULL;
   pthread_mutex_unlock(&model->inferred->lock);
@@ -189,8 +189,8 @@ static lac_status materialise_one(const lac_model *model, const laci_stored *sto
 int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }
 
 /* Loads the tensor's bytes, and describes it. */
-static lac_status describe(const lac_model *model, const laci_stored *stored, lac_tensor *tensor,
-                           lac_error *err) {
+static lac_status describe_tensor(const lac_model *model, const laci_stored *stored,
+                                  lac_tensor *tensor, lac_error *err) {
   lac_status st = laci_check_struct_tensor(tensor, err);
   if (!st) st = materialise_one(model, stored, err);
   if (st) return st;
@@ -212,7 +212,7 @@ lac_status lac_model_tensor(const lac_model *model, int index, lac_tensor *tenso
     return laci_fail(err, LAC_NOT_FOUND, "%s: stored tensor %d, and there are %d", model->path,
                      index, model->graph->n_stored);
   }
-  return describe(model, &model->graph->stored[index], tensor, err);
+  return describe_tensor(model, &model->graph->stored[index], tensor, err);
 }
 
 lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
@@ -221,6 +221,6 @@ lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_t
   if (st) return st;
   int value = laci_graph_find_value(model->graph, name);
   int stored = value < 0 ? -1 : model->graph->values[value].stored;
-  if (stored >= 0) return describe(model, &model->graph->stored[stored], tensor, err);
+  if (stored >= 0) return describe_tensor(model, &model->graph->stored[stored], tensor, err);
   return laci_fail(err, LAC_NOT_FOUND, "%s: no stored tensor has this name", name);
 }

@@ -41,13 +41,14 @@ struct lac_model {
 };
 
 /** Creates a model that has no network yet. */
-LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_create_empty(const char *path, lac_model **model,
+                                                  lac_error *err);
 
 /** Replaces the model's graph by `take`, another graph of the same file. Changed bytes of stored
  * tensors that both graphs have are moved to the new graph. Everything must be inferred again. */
-void laci_model_take_graph(lac_model *model, laci_graph *take);
+void laci_model_replace_graph(lac_model *model, laci_graph *take);
 /** Did lac_model_fold make the stored tensor of this name? */
-bool laci_model_has_folded(const lac_model *model, const char *name);
+bool laci_model_is_tensor_folded(const lac_model *model, const char *name);
 
 /** Stored tensors of more bytes are large: they are read only when needed (laci_stored_acquire in
  * graph/graph.h). */
@@ -55,7 +56,7 @@ enum { LACI_LARGE_TENSOR = 64 << 10 };
 
 /** Should the model's large tensors stay in its files, because they take more than 512 MB, or more
  * than a certain part of the memory limit? */
-bool laci_model_is_large(const lac_model *model, const laci_budget *budget);
+bool laci_model_stays_in_files(const lac_model *model, const laci_budget *budget);
 
 /** Adds to the budget the memory of a model whose large tensors stay in files: its small tensors,
  * and one large one at a time. */
@@ -69,7 +70,7 @@ LAC_MUST_CHECK lac_status laci_model_materialise_small(const lac_model *model, l
 void laci_model_add_stored_to_budget(const lac_model *model, laci_budget *budget);
 
 /** Were the shapes inferred? Any thread may call it. */
-bool laci_model_is_inferred(const lac_model *model);
+bool laci_model_has_inferred_shapes(const lac_model *model);
 
 /** Makes a view of a model for functions that run its network: all that the first inference of
  * shapes writes is copied under the lock, so that another thread may infer at any time. The view
@@ -84,8 +85,8 @@ LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_err
 
 /** Returns what an engine may know about the weights that were not changed since loading. The
  * caller frees *weights. */
-LAC_MUST_CHECK lac_status laci_model_list_known_weights(const lac_model *model,
-                                                        laci_engine_weight **weights,
-                                                        int *n_weights, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_list_unchanged_weights(const lac_model *model,
+                                                            laci_engine_weight **weights,
+                                                            int *n_weights, lac_error *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 void lac_network_options_init(lac_network_options *options, size_t size) {
   const lac_network_options usual = {.size = sizeof usual};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 const char *const *lac_network_names(int *n) { return laci_arch_names(n); }
@@ -28,7 +28,7 @@ lac_status lac_network_create(const lac_network_options *options, lac_model **mo
                          .conv_shortcut = own.conv_shortcut,
                          .seed = own.seed};
   lac_model *made = NULL;
-  st = laci_model_new(own.name, &made, err);
+  st = laci_model_create_empty(own.name, &made, err);
   if (!st) st = laci_arch_build(&o, &made->graph, err);
   if (!st) {
     made->inferred->assumed = laci_alloc(1, 1); /* "": shapes were inferred without any user option,

@@ -37,7 +37,7 @@ typedef struct weights_tensor {
 
 static int count_tensors(const weights_file *f) {
   int n = 0;
-  if (f->tensors) (void)laci_safetensors_list(f->tensors, &n);
+  if (f->tensors) (void)laci_safetensors_list_tensors(f->tensors, &n);
   else n = lac_model_tensor_count(f->model);
   return n;
 }
@@ -45,14 +45,14 @@ static int count_tensors(const weights_file *f) {
 static const char *name_of(const weights_file *f, int k) {
   int n;
   lac_tensor view = LAC_SIZED(lac_tensor);
-  if (f->tensors) return laci_safetensors_list(f->tensors, &n)[k].name;
+  if (f->tensors) return laci_safetensors_list_tensors(f->tensors, &n)[k].name;
   return lac_model_tensor(f->model, k, &view, NULL) ? NULL : view.name;
 }
 
 static bool find_tensor(const weights_file *f, const char *name, weights_tensor *t) {
   *t = (weights_tensor){.view = LAC_SIZED(lac_tensor)};
   if (f->tensors) {
-    t->of = laci_safetensors_find(f->tensors, name);
+    t->of = laci_safetensors_find_tensor(f->tensors, name);
     if (!t->of) return false;
     t->rank = t->of->rank;
     memcpy(t->shape, t->of->shape, sizeof t->shape);
@@ -66,7 +66,7 @@ static bool find_tensor(const weights_file *f, const char *name, weights_tensor 
 
 static lac_status copy_floats(const weights_file *f, const weights_tensor *t, int64_t count,
                               float *to, lac_error *err) {
-  if (t->of) return laci_safetensors_read(f->tensors, t->of, to, err);
+  if (t->of) return laci_safetensors_read_floats(f->tensors, t->of, to, err);
   laci_read_f32(t->view.dtype, t->view.bytes, 0, count, to);
   return LAC_OK;
 }
@@ -78,13 +78,14 @@ static bool has_prefix(const char *text, const char *prefix) {
 }
 
 /** Translates a name of the file to the network's name. */
-static void translate_name(const weights_file *f, const char *name, char ours[256]) {
+static void translate_to_network_name(const weights_file *f, const char *name, char ours[256]) {
   const char *rest = name + strlen(f->prefix);
   bool is_linear = has_prefix(rest, "linear.");
   (void)snprintf(ours, 256, "%s%s", is_linear ? "fc." : "", is_linear ? rest + 7 : rest);
 }
 
-static bool find_renamed(const weights_file *f, const char *name, weights_tensor *t) {
+static bool find_tensor_by_network_name(const weights_file *f, const char *name,
+                                        weights_tensor *t) {
   char theirs[256];
   (void)snprintf(theirs, sizeof theirs, "%s%s", f->prefix, name);
   if (find_tensor(f, theirs, t)) return true;
@@ -93,7 +94,7 @@ static bool find_renamed(const weights_file *f, const char *name, weights_tensor
   return find_tensor(f, theirs, t);
 }
 
-static void find_prefix(weights_file *f) {
+static void find_name_prefix(weights_file *f) {
   static const char module[] = "module."; /* prefix that PyTorch's DataParallel adds */
   int n = count_tensors(f);
   f->prefix = n > 0 ? module : "";
@@ -102,17 +103,18 @@ static void find_prefix(weights_file *f) {
   }
 }
 
-static bool ends_in(const char *text, const char *end) {
+static bool has_suffix(const char *text, const char *end) {
   size_t n = strlen(text), n_end = strlen(end);
   return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pretrained *found) {
+static void count_unknown_tensors(const weights_file *f, const laci_graph *graph,
+                                  lac_pretrained *found) {
   for (int k = count_tensors(f) - 1; k >= 0; k--) {
     char ours[256];
     const char *name = name_of(f, k);
-    bool is_known = ends_in(name, ".num_batches_tracked");
-    translate_name(f, name, ours);
+    bool is_known = has_suffix(name, ".num_batches_tracked");
+    translate_to_network_name(f, name, ours);
     for (int s = 0; s < graph->n_stored && !is_known; s++) {
       is_known = strcmp(graph->stored[s].name, ours) == 0;
     }
@@ -125,7 +127,7 @@ static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pr
 /* ---- Copying tensors ---- */
 
 /** Returns the file's number of classes if the tensors differ only in that number; else 0. */
-static int64_t classes_in_file(const laci_stored *s, const weights_tensor *t) {
+static int64_t find_other_class_count(const laci_stored *s, const weights_tensor *t) {
   bool is_classifier = has_prefix(s->name, "fc.") && t->rank == s->shape.rank && t->rank > 0 &&
                        t->shape[0] != s->shape.dims[0];
   for (int axis = 1; axis < t->rank && is_classifier; axis++) {
@@ -197,8 +199,8 @@ static lac_status check_shortcuts(const weights_file *f, const laci_graph *graph
 static lac_status copy_tensor(const weights_file *f, laci_stored *s, lac_pretrained *found,
                               lac_error *err) {
   weights_tensor t;
-  if (!find_renamed(f, s->name, &t)) return fail_missing(f, s, err);
-  int64_t classes = classes_in_file(s, &t);
+  if (!find_tensor_by_network_name(f, s->name, &t)) return fail_missing(f, s, err);
+  int64_t classes = find_other_class_count(s, &t);
   if (classes > 0) {
     found->fresh_classifier = true;
     found->classes = classes;
@@ -220,14 +222,14 @@ static lac_status copy_tensor(const weights_file *f, laci_stored *s, lac_pretrai
 static lac_status copy_all_tensors(weights_file *f, lac_model *model, lac_pretrained *found,
                                    lac_error *err) {
   lac_status st = laci_model_materialise(model, err);
-  find_prefix(f);
+  find_name_prefix(f);
   if (!st) st = check_shortcuts(f, model->graph, err);
   for (int s = 0; s < model->graph->n_stored && !st; s++) {
     const laci_stored *stored = &model->graph->stored[s];
     if (!laci_dtype_is_float(stored->dtype)) continue; /* shapes and the like are no weights */
     st = copy_tensor(f, &model->graph->stored[s], found, err);
   }
-  if (!st) count_unknown(f, model->graph, found);
+  if (!st) count_unknown_tensors(f, model->graph, found);
   return st;
 }
 
@@ -235,8 +237,8 @@ static lac_status copy_all_tensors(weights_file *f, lac_model *model, lac_pretra
 
 /** Is this a file that torch.save wrote? */
 static bool is_pytorch(const char *path, const uint8_t *head, size_t n) {
-  bool named = ends_in(path, ".pth") || ends_in(path, ".pt") || ends_in(path, ".bin") ||
-               ends_in(path, ".tar");
+  bool named = has_suffix(path, ".pth") || has_suffix(path, ".pt") || has_suffix(path, ".bin") ||
+               has_suffix(path, ".tar");
   return laci_torch_file_begins(head, n) || named;
 }
 
@@ -246,12 +248,12 @@ static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
   lac_status st = laci_reader_open(path, &reader, err);
   if (st) return st;
   size_t n = laci_reader_size(reader) < sizeof head ? laci_reader_size(reader) : sizeof head;
-  st = n ? laci_reader_fetch(reader, 0, n, head, err) : LAC_OK;
+  st = n ? laci_reader_copy_range(reader, 0, n, head, err) : LAC_OK;
   laci_reader_close(reader);
   if (st) return st;
   f->path = path;
   if (is_pytorch(path, head, n)) return laci_torch_file_open(path, &f->tensors, err);
-  if (ends_in(path, ".safetensors") || laci_safetensors_begins(head, n)) {
+  if (has_suffix(path, ".safetensors") || laci_safetensors_has_signature(head, n)) {
     return laci_safetensors_open(path, &f->tensors, err);
   }
   st = lac_model_load(path, NULL, &f->model, err);
@@ -265,10 +267,10 @@ lac_status lac_pretrained_read(lac_model *model, const char *path, lac_context *
   if (st) return st;
   weights_file f = {0};
   lac_pretrained read = LAC_SIZED(lac_pretrained);
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = open_file(path, &f, err);
   if (!st) st = copy_all_tensors(&f, model, &read, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   laci_give_pretrained(&read, found);
   laci_safetensors_close(f.tensors);
   lac_model_destroy(f.model);

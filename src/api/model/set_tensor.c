@@ -24,11 +24,12 @@ static lac_status check_type(const laci_stored *stored, const lac_array *values,
                    lac_dtype_name(values->dtype), lac_dtype_name(dtype), floats ? " or f32" : "");
 }
 
-static lac_status check_values(const laci_stored *stored, const lac_array *values, lac_error *err) {
+static lac_status check_array_fits(const laci_stored *stored, const lac_array *values,
+                                   lac_error *err) {
   laci_shape shape;
   char found[256], wanted[256];
   lac_status st = check_type(stored, values, err);
-  if (!st) st = laci_array_shape(values, stored->name, &shape, err);
+  if (!st) st = laci_array_read_shape(values, stored->name, &shape, err);
   if (st) return st;
   bool same = shape.rank == stored->shape.rank;
   for (int axis = 0; axis < shape.rank && same; axis++)
@@ -75,7 +76,7 @@ lac_status lac_model_set_tensor(lac_model *model, const lac_array *values, lac_e
     return laci_fail(err, LAC_UNSUPPORTED, "%s: calls of a function share it, so it stays as it is",
                      stored->name);
   }
-  st = check_values(stored, values, err);
+  st = check_array_fits(stored, values, err);
   if (st) return st;
   uint8_t *bytes = laci_alloc(stored->size_bytes, 1);
   if (!bytes) return laci_fail_memory(err, stored->name);

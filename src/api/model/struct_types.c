@@ -32,13 +32,13 @@
 #define FUNCTIONS(name, last, has_defaults, first)                                         \
   lac_status laci_take_##name(const lac_##name *given, lac_##name *own, lac_error *err) {  \
     *own = first;                                                                          \
-    return laci_struct_take(TYPE(name, last, has_defaults), given, own, err);              \
+    return laci_struct_copy_from_caller(TYPE(name, last, has_defaults), given, own, err);  \
   }                                                                                        \
   lac_status laci_check_struct_##name(const lac_##name *given, lac_error *err) {           \
     return given ? laci_struct_check(TYPE(name, last, has_defaults), given, err) : LAC_OK; \
   }                                                                                        \
   void laci_give_##name(const lac_##name *own, lac_##name *given) {                        \
-    if (given) laci_struct_give(TYPE(name, last, has_defaults), own, given);               \
+    if (given) laci_struct_copy_to_caller(TYPE(name, last, has_defaults), own, given);     \
   }
 #define LAC_OPTIONS(name, last) FUNCTIONS(name, last, true, lac_##name##_default())
 #define LAC_SIZED_STRUCT(name, last) FUNCTIONS(name, last, false, (lac_##name)LAC_SIZED(lac_##name))

@@ -11,17 +11,17 @@
 /* A struct of more bytes was never initialized: its size is not looked at further. */
 enum { MOST_BYTES = 1 << 16 };
 
-static size_t size_of(const void *given) {
+static size_t read_struct_size(const void *given) {
   size_t size;
   memcpy(&size, given, sizeof size);
   return size;
 }
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller_size(size_t a, size_t b) { return a < b ? a : b; }
 
 lac_status laci_struct_check(const laci_struct_type *type, const void *given, lac_error *err) {
   const unsigned char *bytes = given;
-  const size_t size = size_of(given);
+  const size_t size = read_struct_size(given);
   if (size < type->least || size > MOST_BYTES) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s.size is %zu, wanted sizeof(%s): begin with %s%s%s",
                      type->name, size, type->name, type->has_defaults ? "" : "LAC_SIZED(",
@@ -37,26 +37,26 @@ lac_status laci_struct_check(const laci_struct_type *type, const void *given, la
   return LAC_OK;
 }
 
-lac_status laci_struct_take(const laci_struct_type *type, const void *given, void *own,
-                            lac_error *err) {
+lac_status laci_struct_copy_from_caller(const laci_struct_type *type, const void *given, void *own,
+                                        lac_error *err) {
   if (!given) return LAC_OK;
   lac_status st = laci_struct_check(type, given, err);
   if (st) return st;
-  memcpy(own, given, smaller(type->size, size_of(given)));
+  memcpy(own, given, smaller_size(type->size, read_struct_size(given)));
   memcpy(own, &type->size, sizeof type->size);
   return LAC_OK;
 }
 
-void laci_struct_give(const laci_struct_type *type, const void *own, void *given) {
-  const size_t size = size_of(given);
+void laci_struct_copy_to_caller(const laci_struct_type *type, const void *own, void *given) {
+  const size_t size = read_struct_size(given);
   memset(given, 0, size);
-  memcpy(given, own, smaller(type->size, size));
+  memcpy(given, own, smaller_size(type->size, size));
   memcpy(given, &size, sizeof size);
 }
 
-void laci_struct_init(const void *defaults, size_t own_size, void *options, size_t size) {
+void laci_struct_set_defaults(const void *defaults, size_t own_size, void *options, size_t size) {
   if (!options || size < sizeof size) return;
   memset(options, 0, size);
-  memcpy(options, defaults, smaller(own_size, size));
+  memcpy(options, defaults, smaller_size(own_size, size));
   memcpy(options, &size, sizeof size);
 }

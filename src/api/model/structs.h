@@ -38,18 +38,19 @@ typedef struct laci_struct_type {
   bool has_defaults; /* there is a NAME_default() */
 } laci_struct_type;
 
-/** Does the work of the functions above for a struct of any type. Before laci_struct_take, `own`
- * must hold the defaults. */
+/** Does the work of the functions above for a struct of any type. Before
+ * laci_struct_copy_from_caller, `own` must hold the defaults. */
 LAC_MUST_CHECK lac_status laci_struct_check(const laci_struct_type *type, const void *given,
                                             lac_error *err);
-LAC_MUST_CHECK lac_status laci_struct_take(const laci_struct_type *type, const void *given,
-                                           void *own, lac_error *err);
-void laci_struct_give(const laci_struct_type *type, const void *own, void *given);
+LAC_MUST_CHECK lac_status laci_struct_copy_from_caller(const laci_struct_type *type,
+                                                       const void *given, void *own,
+                                                       lac_error *err);
+void laci_struct_copy_to_caller(const laci_struct_type *type, const void *own, void *given);
 
 /** Fills the first size bytes of a caller's struct of options with the defaults [own_size bytes],
  * and zeros where these end, and stores size in its first field. NULL, and a size without room for
  * that field, are ignored. */
-void laci_struct_init(const void *defaults, size_t own_size, void *options, size_t size);
+void laci_struct_set_defaults(const void *defaults, size_t own_size, void *options, size_t size);
 
 /* ---- Checks of fields that several structs have ---- */
 
@@ -58,15 +59,16 @@ typedef struct lac_engine_shape lac_engine_shape;
 typedef struct lac_run_options lac_run_options;
 
 /** Checks that an enum's value is in [0, n). Fails LAC_BAD_ARGUMENT: "effort 99: wanted 0 to 2". */
-LAC_MUST_CHECK lac_status laci_check_choice(const char *field, long long value, int n,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_enum_value(const char *field, long long value, int n,
+                                                lac_error *err);
 
 /** Checks how networks are run: threads, type, tuning. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (a
  * reserved byte is not 0). */
 LAC_MUST_CHECK lac_status laci_check_run_options(const lac_run_options *run, lac_error *err);
 
 /** Checks that each of a caller's shapes has a name and a valid rank. Fails LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_engine_shapes(const lac_engine_shape *shapes, int n,
+                                                   lac_error *err);
 
 /** Checks the option `threads`. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to
  * 1024". */
@@ -76,8 +78,8 @@ LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
 
 /** Makes the calling thread work in the context of a public function's call: that of its options,
  * arguments, engine or session. NULL: that of the call that this one is a part of, or the
- * process's. Returns what laci_call_end gets at the call's end. */
-lac_context *laci_call_begin(lac_context *wanted);
-void laci_call_end(lac_context *before);
+ * process's. Returns what laci_call_leave_context gets at the call's end. */
+lac_context *laci_call_enter_context(lac_context *wanted);
+void laci_call_leave_context(lac_context *before);
 
 #endif

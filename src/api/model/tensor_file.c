@@ -38,10 +38,10 @@ static lac_status find_kind(const char *path, file_kind *kind, lac_error *err) {
   lac_status st = laci_reader_open(path, &reader, err);
   if (st) return st;
   const size_t size = laci_reader_size(reader), n = size < sizeof head ? size : sizeof head;
-  if (n) st = laci_reader_fetch(reader, 0, n, head, err);
+  if (n) st = laci_reader_copy_range(reader, 0, n, head, err);
   laci_reader_close(reader);
   if (st) return st;
-  if (ends_in(path, ".safetensors") || laci_safetensors_begins(head, n)) *kind = SAFETENSORS;
+  if (ends_in(path, ".safetensors") || laci_safetensors_has_signature(head, n)) *kind = SAFETENSORS;
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     if (ends_in(path, names[k]) && laci_torch_file_begins(head, n)) *kind = TORCH;
   }
@@ -76,9 +76,9 @@ lac_status lac_tensor_file_open(const char *path, lac_context *context, lac_tens
     return laci_fail_memory(err, path);
   }
   memcpy(made->path, path, strlen(path));
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = open_tensors(made, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   if (st) lac_tensor_file_close(made);
   else *file = made;
   return st;
@@ -93,7 +93,7 @@ void lac_tensor_file_close(lac_tensor_file *file) {
 
 int lac_tensor_file_count(const lac_tensor_file *file) {
   int n = 0;
-  if (file) (void)laci_safetensors_list(file->tensors, &n);
+  if (file) (void)laci_safetensors_list_tensors(file->tensors, &n);
   return n;
 }
 
@@ -104,7 +104,7 @@ static lac_status find_tensor(const lac_tensor_file *file, int at, const laci_sa
   int n;
   lac_status st = LACI_CHECK_GIVEN(err, {"file", file});
   if (st) return st;
-  const laci_safetensor *list = laci_safetensors_list(file->tensors, &n);
+  const laci_safetensor *list = laci_safetensors_list_tensors(file->tensors, &n);
   if (at < 0 || at >= n) {
     return laci_fail(err, LAC_NOT_FOUND, "%s: tensor %d of %d, counted from 0", file->path, at, n);
   }
@@ -147,7 +147,7 @@ lac_status lac_tensor_file_read(const lac_tensor_file *file, int at, float *to, 
     return laci_fail(err, LAC_BAD_SHAPE, "%s: %s has %" PRId64 " elements, not %zu", file->path,
                      found->name, found->count, count);
   }
-  return laci_safetensors_read(file->tensors, found, to, err);
+  return laci_safetensors_read_floats(file->tensors, found, to, err);
 }
 
 /* ---- What it holds ---- */
@@ -196,7 +196,7 @@ lac_status lac_tensor_file_measure(const lac_tensor_file *file, int at, int n, i
   lac_file_tensor made = described(found);
   if (made.is_float && made.n_elements > 0) {
     float *values = laci_alloc((size_t)made.n_elements, sizeof *values);
-    st = values ? laci_safetensors_read(file->tensors, found, values, err)
+    st = values ? laci_safetensors_read_floats(file->tensors, found, values, err)
                 : laci_fail_memory(err, made.name);
     if (!st) st = measure(&made, values, (laci_pattern){n, m}, err);
     laci_free(values);

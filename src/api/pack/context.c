@@ -25,7 +25,7 @@ static lac_status write_model_around_pack(const char *pack, const char *path, bo
   if (!st) {
     const laci_onnx_context context = {bytes.bytes, bytes.size_bytes};
     const laci_write_options how = {.force = force};
-    st = laci_onnx_write_context(packed->file, &context, path, &how, size_bytes, err);
+    st = laci_onnx_write_ep_context(packed->file, &context, path, &how, size_bytes, err);
   }
   lac_model_destroy(packed);
   laci_file_bytes_clear(&bytes);
@@ -41,13 +41,13 @@ lac_status lac_pack_save_context(lac_model *model, const char *path, const lac_o
   laci_own_options own;
   if (out) *out = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
   if (lac_model_reads(model, path)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
                      path);
   }
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.pack", pack, err);
   laci_file_set_begin_separate(&set); /* the pack is read before the set is placed */
@@ -56,7 +56,7 @@ lac_status lac_pack_save_context(lac_model *model, const char *path, const lac_o
   if (!st) st = write_model_around_pack(pack, path, force, &report->packed_bytes, err);
   if (st) laci_scratch_hide_paths(&scratch, err);
   laci_scratch_remove(&scratch);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   if (!st && out) *out = report;
   else lac_pack_report_destroy(report);
   return st;

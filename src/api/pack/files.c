@@ -17,15 +17,15 @@
 #include "pack/packfile.h"
 
 /* Is this a name without folders? Data files are restored next to the model's file. */
-static bool is_plain_name(const char *name) {
+static bool is_file_name_only(const char *name) {
   return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
          strlen(name) < 256;
 }
 
-bool laci_pack_is_unchanged(const lac_model *model) {
+bool laci_pack_is_model_unchanged(const lac_model *model) {
   if (model->packed || !lac_model_reads(model, model->path)) return false;
   for (size_t at = 0; at < laci_onnx_n_data_files(model->file); at++) {
-    if (!is_plain_name(laci_onnx_data_file_at(model->file, at).location)) return false;
+    if (!is_file_name_only(laci_onnx_data_file_at(model->file, at).location)) return false;
   }
   for (int s = 0; s < model->graph->n_stored; s++) {
     if (model->graph->stored[s].owned) return false;
@@ -42,7 +42,7 @@ static lac_status add_part(laci_packer *k, size_t at, const char *name, laci_rea
                            lac_error *err) {
   size_t n = laci_reader_size(reader);
   k->files[at] = (laci_packfile_part){name, laci_reader_bytes(reader), n};
-  return laci_reader_materialise(reader, 0, n, err);
+  return laci_reader_materialise_range(reader, 0, n, err);
 }
 
 lac_status laci_pack_list_files(laci_packer *k, lac_error *err) {
@@ -67,13 +67,14 @@ lac_status laci_pack_list_files(laci_packer *k, lac_error *err) {
         bsearch(&key, k->files + 1, n_data, sizeof key, compare_names);
     k->file_of_data[at] = (size_t)(found - k->files);
   }
-  st = laci_onnx_find_spans(k->bytes, k->files[0].size_bytes, &k->spans, &k->n_spans, err);
+  st = laci_onnx_find_element_ranges(k->bytes, k->files[0].size_bytes, &k->spans, &k->n_spans, err);
   return st ? laci_fail_with_prefix(err, st, "%s", k->model->path) : LAC_OK;
 }
 
-bool laci_pack_find_place(laci_packer *k, const laci_stored *stored, laci_packfile_weight *weight) {
+bool laci_pack_find_tensor_bytes(laci_packer *k, const laci_stored *stored,
+                                 laci_packfile_weight *weight) {
   size_t data;
-  if (laci_onnx_find_data_file(stored, &data, &weight->offset)) {
+  if (laci_onnx_find_data_file_of_stored(stored, &data, &weight->offset)) {
     weight->file = k->file_of_data[data];
     return true;
   }

@@ -15,21 +15,21 @@ typedef struct inner {
   size_t offset;
 } inner;
 
-static lac_status fetch_inner(void *context, size_t offset, size_t size_bytes, void *to,
-                              lac_error *err) {
+static lac_status fetch_pack_bytes(void *context, size_t offset, size_t size_bytes, void *to,
+                                   lac_error *err) {
   const inner *from = context;
-  return laci_reader_fetch(from->outer, from->offset + offset, size_bytes, to, err);
+  return laci_reader_copy_range(from->outer, from->offset + offset, size_bytes, to, err);
 }
 
-static void close_inner(void *context) {
+static void close_outer_reader(void *context) {
   inner *from = context;
   laci_reader_close(from->outer);
   laci_free(from);
 }
 
 /** Opens the part of a reader, which it owns on success. */
-static lac_status open_inner(laci_reader *outer, size_t offset, size_t size_bytes,
-                             laci_reader **reader, lac_error *err) {
+static lac_status open_reader_part(laci_reader *outer, size_t offset, size_t size_bytes,
+                                   laci_reader **reader, lac_error *err) {
   const laci_file_id *id = laci_reader_id(outer);
   inner *from = laci_alloc(1, sizeof *from);
   if (!from) return laci_fail_memory(err, "the pack");
@@ -37,43 +37,44 @@ static lac_status open_inner(laci_reader *outer, size_t offset, size_t size_byte
   const laci_origin origin = {.name = "the pack",
                               .size_bytes = size_bytes,
                               .id = id ? *id : (laci_file_id){0},
-                              .fetch = fetch_inner,
-                              .close = close_inner,
+                              .fetch = fetch_pack_bytes,
+                              .close = close_outer_reader,
                               .context = from};
-  lac_status st = laci_reader_open_origin(&origin, reader, err);
+  lac_status st = laci_reader_open_callbacks(&origin, reader, err);
   if (st) laci_free(from);
   return st;
 }
 
-static bool is_pack(laci_reader *reader) {
+static bool begins_as_pack(laci_reader *reader) {
   uint8_t head[HEAD_BYTES];
   size_t n = laci_reader_size(reader) < sizeof head ? laci_reader_size(reader) : sizeof head;
-  return !laci_reader_fetch(reader, 0, n, head, NULL) && laci_packfile_begins(head, n);
+  return !laci_reader_copy_range(reader, 0, n, head, NULL) && laci_packfile_has_signature(head, n);
 }
 
-lac_status laci_pack_find_in(laci_reader *reader, const char *name, bool whole,
-                             laci_packfile **pack, lac_error *err) {
+lac_status laci_pack_open_if_pack_reader(laci_reader *reader, const char *name, bool whole,
+                                         laci_packfile **pack, lac_error *err) {
   size_t offset = 0, n = 0;
   laci_reader *of = reader;
   lac_status st = LAC_OK;
   *pack = NULL;
-  if (!is_pack(reader)) {
-    if (!laci_onnx_find_context(reader, &offset, &n)) return LAC_OK;
-    st = open_inner(reader, offset, n, &of, err);
+  if (!begins_as_pack(reader)) {
+    if (!laci_onnx_find_ep_context(reader, &offset, &n)) return LAC_OK;
+    st = open_reader_part(reader, offset, n, &of, err);
   }
-  if (!st && whole) st = laci_reader_materialise(of, 0, laci_reader_size(of), err);
+  if (!st && whole) st = laci_reader_materialise_range(of, 0, laci_reader_size(of), err);
   if (!st) return laci_packfile_open_reader(of, name, pack, err);
   laci_reader_close(of);
   return st;
 }
 
-lac_status laci_pack_find(const char *path, bool whole, laci_packfile **pack, lac_error *err) {
+lac_status laci_pack_open_if_pack(const char *path, bool whole, laci_packfile **pack,
+                                  lac_error *err) {
   laci_reader *reader = NULL;
   *pack = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
   /* Reading the file as ONNX then reports the failure. */
   if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
-  st = laci_pack_find_in(reader, path, whole, pack, err);
+  st = laci_pack_open_if_pack_reader(reader, path, whole, pack, err);
   if (!st && !*pack) laci_reader_close(reader);
   return st;
 }

@@ -23,11 +23,11 @@ static bool find_zero_point(const laci_weight_view *view, uint64_t *fill) {
   for (int64_t k = 1; k < view->n_scales; k++) {
     if (view->zero[k] != view->zero[0]) return false;
   }
-  if (!laci_dtype_is_float(view->dtype)) *fill = (uint64_t)laci_int_from_f(view->zero[0]);
+  if (!laci_dtype_is_float(view->dtype)) *fill = (uint64_t)laci_clamp_to_int64(view->zero[0]);
   return true;
 }
 
-static bool overlaps(const laci_packer *k, const laci_packfile_weight *weight) {
+static bool overlaps_packed_weight(const laci_packer *k, const laci_packfile_weight *weight) {
   size_t begin = weight->offset, end = begin + weight->packing.dense_bytes;
   for (size_t at = 0; at < k->n_weights; at++) {
     const laci_packfile_weight *other = &k->weights[at];
@@ -52,21 +52,21 @@ static const char *try_to_pack_layer(laci_packer *k, const laci_layer *layer, la
     return "elements of this type are not packed";
   }
   const laci_packing *p = &weight.packing;
-  laci_pack_survey survey = laci_pack_survey_weight(p, stored->bytes);
+  laci_pack_survey survey = laci_pack_check_weight(p, stored->bytes);
   if (!survey.holds) return "";
   uint64_t packed = p->values_bytes + p->index_bytes + (survey.needs_signs ? p->signs_bytes : 0);
   if (packed >= p->dense_bytes) return "packed, it would take more";
   weight.needs_signs = survey.needs_signs;
-  if (!laci_pack_find_place(k, stored, &weight)) return unlike;
-  if (overlaps(k, &weight)) return "its bytes are another weight's, too";
+  if (!laci_pack_find_tensor_bytes(k, stored, &weight)) return unlike;
+  if (overlaps_packed_weight(k, &weight)) return "its bytes are another weight's, too";
   k->weights[k->n_weights++] = weight;
   row->packed = true;
   row->packed_bytes = packed;
   return NULL;
 }
 
-static lac_status set_remark(laci_packer *k, lac_pack_layer *row, const char *text,
-                             const char *name, lac_error *err) {
+static lac_status format_row_remark(laci_packer *k, lac_pack_layer *row, const char *text,
+                                    const char *name, lac_error *err) {
   size_t n = strlen(text) + strlen(name) + 1;
   char *joined = laci_arena_alloc(&k->report->arena, n, 1);
   if (!joined) return laci_fail_memory(err, "the report");
@@ -77,14 +77,14 @@ static lac_status set_remark(laci_packer *k, lac_pack_layer *row, const char *te
 
 /* Returns the tensor's bytes in the file, in which elements of 4 and 2 bits are packed; in memory
  * each takes one byte. */
-static uint64_t bytes_in_file(const laci_stored *stored) {
+static uint64_t size_in_file(const laci_stored *stored) {
   const int bits = laci_dtype_bits(stored->dtype);
   if (bits <= 0 || bits >= 8) return stored->size_bytes;
   return (stored->size_bytes * (uint64_t)bits + 7) / 8;
 }
 
-static lac_status name_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row,
-                             lac_error *err) {
+static lac_status fill_layer_names(laci_packer *k, const laci_layer *layer, lac_pack_layer *row,
+                                   lac_error *err) {
   const laci_graph *graph = k->job.analysis->graph;
   const laci_stored *stored = layer->stored < 0 ? NULL : &graph->stored[layer->stored];
   const laci_value *value = &graph->values[layer->weight];
@@ -95,8 +95,8 @@ static lac_status name_layer(laci_packer *k, const laci_layer *layer, lac_pack_l
                           .weight = laci_arena_text(arena, stored ? stored->name : value->name),
                           .dtype = stored ? stored->dtype : value->type.dtype,
                           .rank = laci_shape_is_known(shape) ? shape->rank : 0,
-                          .dense_bytes = stored ? bytes_in_file(stored) : 0,
-                          .packed_bytes = stored ? bytes_in_file(stored) : 0};
+                          .dense_bytes = stored ? size_in_file(stored) : 0,
+                          .packed_bytes = stored ? size_in_file(stored) : 0};
   for (int axis = 0; axis < row->rank; axis++) row->shape[axis] = shape->dims[axis];
   return row->name && row->op && row->weight ? LAC_OK : laci_fail_memory(err, "the report");
 }
@@ -118,22 +118,22 @@ lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
     const laci_layer *layer = &a->layers[l];
     lac_pack_layer *row = &report->layers[l];
     int *first = &k->layer_of[layer->stored];
-    st = name_layer(k, layer, row, err);
+    st = fill_layer_names(k, layer, row, err);
     if (!st && *first) {
       row->packed = true;
       row->packed_bytes = report->layers[*first - 1].packed_bytes;
-      st = set_remark(k, row, "the weight of ", report->layers[*first - 1].name, err);
+      st = format_row_remark(k, row, "the weight of ", report->layers[*first - 1].name, err);
       continue;
     }
     const char *why = st ? NULL : try_to_pack_layer(k, layer, row);
-    if (!st && why && why[0]) st = set_remark(k, row, why, "", err);
+    if (!st && why && why[0]) st = format_row_remark(k, row, why, "", err);
     if (row->packed) *first = l + 1;
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   /* computed weights: the tensors that they are computed from are stored as they are */
   for (int l = a->n_layers; l < a->n_rows && !st; l++) {
-    st = name_layer(k, &a->layers[l], &report->layers[l], err);
-    if (!st) st = set_remark(k, &report->layers[l], a->layers[l].reason, "", err);
+    st = fill_layer_names(k, &a->layers[l], &report->layers[l], err);
+    if (!st) st = format_row_remark(k, &report->layers[l], a->layers[l].reason, "", err);
   }
   return st;
 }

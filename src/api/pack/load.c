@@ -30,13 +30,13 @@ static lac_status restore_file(const laci_packfile *pack, size_t file, const cha
                                const laci_write_options *options, laci_writer **writer,
                                lac_error *err) {
   lac_status st = laci_writer_open(path, options, writer, err);
-  if (!st) st = laci_packfile_restore(pack, file, append_to_writer, *writer, err);
+  if (!st) st = laci_packfile_restore_file(pack, file, append_to_writer, *writer, err);
   return st ? st : laci_writer_finish(*writer, err);
 }
 
 /** Writes the path of the data file `name` next to out. */
-static lac_status path_next_to(const char *out, const char *name, char path[PATH_MAX],
-                               lac_error *err) {
+static lac_status make_path_next_to(const char *out, const char *name, char path[PATH_MAX],
+                                    lac_error *err) {
   const char *slash = strrchr(out, '/'), *base = slash ? slash + 1 : out;
   if (strcmp(base, name) == 0) {
     return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of the model", out);
@@ -53,12 +53,12 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
   char data_path[PATH_MAX];
   lac_status st = restore_file(pack, 0, out, options, &writers[0], err);
   for (size_t at = 1; at < n && !st; at++) {
-    st = path_next_to(out, laci_packfile_file_name(pack, at), data_path, err);
+    st = make_path_next_to(out, laci_packfile_file_name(pack, at), data_path, err);
     if (!st) st = restore_file(pack, at, data_path, options, &writers[at], err);
   }
   /* Data files are placed first, so that a model that exists always has its data. An existing model
    * is hidden before, since its data files may have the same names. */
-  if (n > 1 && options->force && !st) st = laci_file_set_hide(out, err);
+  if (n > 1 && options->force && !st) st = laci_file_set_hide_old_file(out, err);
   for (size_t at = n; at-- > 0 && !st;) st = laci_writer_commit(writers[at], err);
   return st;
 }
@@ -67,7 +67,7 @@ static lac_status restore_pack(const char *path, const char *out, bool force, la
   laci_packfile *pack = NULL;
   laci_writer **writers = NULL;
   laci_file_set set;
-  lac_status st = laci_pack_find(path, false, &pack, err);
+  lac_status st = laci_pack_open_if_pack(path, false, &pack, err);
   /* This fails, with an error that says what the file is instead of a pack. */
   if (!st && !pack) st = laci_packfile_open(path, &pack, err);
   if (st) return st;
@@ -89,9 +89,9 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_c
                             lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"out", out});
   if (st) return st;
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = restore_pack(path, out, force, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -106,12 +106,12 @@ typedef struct packed_file {
 static lac_status fetch_bytes(void *context, size_t offset, size_t size_bytes, void *to,
                               lac_error *err) {
   const packed_file *from = context;
-  return laci_packfile_fetch(from->pack, from->file, offset, size_bytes, to, err);
+  return laci_packfile_read_file_range(from->pack, from->file, offset, size_bytes, to, err);
 }
 
-static lac_status fill_file_outline(void *context, uint8_t *to, lac_error *err) {
+static lac_status copy_unpacked_bytes(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
-  return laci_packfile_copy_unpacked(from->pack, from->file, to, err);
+  return laci_packfile_copy_unpacked_parts(from->pack, from->file, to, err);
 }
 
 /** The place in a buffer where the next bytes are written. */
@@ -131,7 +131,7 @@ static lac_status append_to_buffer(const void *bytes, size_t size_bytes, void *c
 static lac_status restore_whole_file(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
   buffer b = {to};
-  return laci_packfile_restore(from->pack, from->file, append_to_buffer, &b, err);
+  return laci_packfile_restore_file(from->pack, from->file, append_to_buffer, &b, err);
 }
 
 static void close_file(void *context) {
@@ -140,8 +140,8 @@ static void close_file(void *context) {
   laci_free(from);
 }
 
-static lac_status open_reader(laci_packfile *pack, size_t file, laci_reader **reader,
-                              lac_error *err) {
+static lac_status open_packed_file(laci_packfile *pack, size_t file, laci_reader **reader,
+                                   lac_error *err) {
   packed_file *from = laci_alloc(1, sizeof *from);
   if (!from) return laci_fail_memory(err, "the pack");
   *from = (packed_file){pack, file};
@@ -149,11 +149,11 @@ static lac_status open_reader(laci_packfile *pack, size_t file, laci_reader **re
                               .size_bytes = (size_t)laci_packfile_file_size(pack, file),
                               .id = laci_packfile_id(pack),
                               .fetch = fetch_bytes,
-                              .outline = fill_file_outline,
+                              .outline = copy_unpacked_bytes,
                               .whole = restore_whole_file,
                               .close = close_file,
                               .context = from};
-  lac_status st = laci_reader_open_origin(&origin, reader, err);
+  lac_status st = laci_reader_open_callbacks(&origin, reader, err);
   if (st) laci_free(from);
   return st;
 }
@@ -164,7 +164,7 @@ static lac_status open_data(void *context, const char *location, laci_reader **r
   laci_packfile *pack = context;
   for (size_t at = 1; at < laci_packfile_n_files(pack); at++) {
     if (strcmp(laci_packfile_file_name(pack, at), location) != 0) continue;
-    return open_reader(pack, at, reader, err);
+    return open_packed_file(pack, at, reader, err);
   }
   return laci_fail(err, LAC_NOT_FOUND, "the pack has no external data '%s'", location);
 }
@@ -182,8 +182,7 @@ static lac_status fetch_rows(void *context, int64_t first, int64_t n, const laci
 }
 
 /** Notes in the model which weights are packed in the pack. */
-static lac_status record_packed_weights(const laci_packfile *pack, lac_model *model,
-                                        lac_error *err) {
+static lac_status list_packed_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
   size_t n = laci_packfile_n_tensors(pack);
   model->weights = laci_alloc(n, sizeof *model->weights);
   model->packings = laci_alloc(n, sizeof *model->packings);
@@ -212,19 +211,19 @@ static lac_status load_pack(laci_packfile **pack, lac_model *model, lac_error *e
   if (laci_packfile_file_size(from, 0) == 0) {
     return laci_fail(err, LAC_BAD_FILE, "a pack of an empty file");
   }
-  lac_status st = open_reader(from, 0, &reader, err);
+  lac_status st = open_packed_file(from, 0, &reader, err);
   if (st) return st;
   *pack = NULL; /* the reader owns it now */
   const laci_onnx_outside data = {.open = open_data, .context = from};
-  st = laci_onnx_load_from(reader, &data, &model->file, &model->graph, err);
-  return st ? st : record_packed_weights(from, model, err);
+  st = laci_onnx_load_readers(reader, &data, &model->file, &model->graph, err);
+  return st ? st : list_packed_weights(from, model, err);
 }
 
 lac_status laci_pack_load(const char *name, laci_packfile *pack, lac_model **model,
                           lac_error *err) {
   lac_model *made = NULL;
   *model = NULL;
-  lac_status st = laci_model_new(name, &made, err);
+  lac_status st = laci_model_create_empty(name, &made, err);
   if (!st) made->packed = true;
   if (!st) st = load_pack(&pack, made, err);
   if (st) st = laci_fail_with_prefix(err, st, "%s", name);
@@ -246,7 +245,7 @@ lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err) {
   if (st) return st;
   lac_pack *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  st = laci_pack_find(path, true, &made->file, err);
+  st = laci_pack_open_if_pack(path, true, &made->file, err);
   if (!st && !made->file) st = laci_packfile_open_whole(path, &made->file, err);
   if (st) laci_free(made);
   else *pack = made;

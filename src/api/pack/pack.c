@@ -19,21 +19,21 @@
 #include "lacuna/pack.h"
 #include "pack/packfile.h"
 
-static int compare_spans(const void *a, const void *b) {
+static int compare_weight_offsets(const void *a, const void *b) {
   const laci_packfile_weight *left = a, *right = b;
   if (left->file != right->file) return left->file < right->file ? -1 : 1;
   return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-static lac_status pack_files(laci_packer *k, const lac_options *options, const char *path,
-                             bool force, lac_error *err) {
+static lac_status write_packed_files(laci_packer *k, const lac_options *options, const char *path,
+                                     bool force, lac_error *err) {
   lac_pack_report *report = &k->report->pub;
   lac_status st = laci_job_open(k->model, options, &k->job, err);
   if (!st) st = laci_job_materialise(&k->job, k->model, err);
   if (!st) st = laci_pack_list_files(k, err);
   if (!st) st = laci_pack_choose_weights(k, err);
   if (st) return st;
-  qsort(k->weights, k->n_weights, sizeof *k->weights, compare_spans);
+  qsort(k->weights, k->n_weights, sizeof *k->weights, compare_weight_offsets);
   const laci_packfile_input input = {k->files, k->n_files, k->weights, k->n_weights};
   const laci_write_options how = {.force = force, .keep = k->id, .n_keep = 1};
   st = laci_packfile_write(&input, path, &how, &report->packed_bytes, err);
@@ -43,10 +43,11 @@ static lac_status pack_files(laci_packer *k, const lac_options *options, const c
 }
 
 /** Packs a model whose files contain it unchanged. */
-static lac_status pack_model(const lac_model *model, const lac_options *options, const char *path,
-                             bool force, laci_pack_report *report, lac_error *err) {
+static lac_status pack_unchanged_model(const lac_model *model, const lac_options *options,
+                                       const char *path, bool force, laci_pack_report *report,
+                                       lac_error *err) {
   laci_packer k = {.model = model, .pattern = {options->n, options->m}, .report = report};
-  lac_status st = pack_files(&k, options, path, force, err);
+  lac_status st = write_packed_files(&k, options, path, force, err);
   laci_job_close(&k.job);
   laci_free(k.files);
   laci_free(k.file_of_data);
@@ -58,8 +59,8 @@ static lac_status pack_model(const lac_model *model, const lac_options *options,
 }
 
 /** Saves a changed model to a temporary folder, and packs it from there. */
-static lac_status save_and_pack(lac_model *model, const lac_options *options, const char *path,
-                                bool force, laci_pack_report *report, lac_error *err) {
+static lac_status pack_changed_model(lac_model *model, const lac_options *options, const char *path,
+                                     bool force, laci_pack_report *report, lac_error *err) {
   char saved_path[PATH_MAX];
   laci_scratch scratch = {.folder = ""};
   lac_model *saved = NULL;
@@ -72,15 +73,15 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   lac_load_options lenient = lac_load_options_default();
   lenient.lenient = true; /* it was read already */
   if (!st) st = lac_model_load(saved_path, &lenient, &saved, err);
-  if (!st) st = pack_model(saved, options, path, force, report, err);
+  if (!st) st = pack_unchanged_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);
   if (st) laci_scratch_hide_paths(&scratch, err);
   laci_scratch_remove(&scratch);
   return st;
 }
 
-static lac_status new_report(const lac_model *model, const lac_options *options,
-                             laci_pack_report **report, lac_error *err) {
+static lac_status create_pack_report(const lac_model *model, const lac_options *options,
+                                     laci_pack_report **report, lac_error *err) {
   laci_pack_report *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the report");
   made->pub.pattern_n = options->n;
@@ -100,19 +101,20 @@ lac_status lac_pack_save(lac_model *model, const char *path, const lac_options *
   if (out) *out = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
   laci_own_options own;
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
   options = &own.options;
   if (lac_model_reads(model, path)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
                      path);
   }
-  st = new_report(model, options, &report, err);
+  st = create_pack_report(model, options, &report, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(options->context);
-  if (laci_pack_is_unchanged(model)) st = pack_model(model, options, path, force, report, err);
-  else st = save_and_pack(model, options, path, force, report, err);
-  laci_call_end(before);
+  lac_context *before = laci_call_enter_context(options->context);
+  if (laci_pack_is_model_unchanged(model))
+    st = pack_unchanged_model(model, options, path, force, report, err);
+  else st = pack_changed_model(model, options, path, force, report, err);
+  laci_call_leave_context(before);
   if (!st && out) *out = &report->pub;
   else lac_pack_report_destroy(&report->pub);
   return st;

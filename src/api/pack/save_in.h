@@ -38,12 +38,13 @@ typedef struct laci_packer {
 /* ---- files.c ---- */
 
 /** Do the files that the model was read from contain the model as it is now? */
-bool laci_pack_is_unchanged(const lac_model *model);
+bool laci_pack_is_model_unchanged(const lac_model *model);
 /** Fills the list of files, the model's first, and the offsets of tensors in it. */
 LAC_MUST_CHECK lac_status laci_pack_list_files(laci_packer *k, lac_error *err);
 /** Finds a stored tensor's bytes in the files; false: the files do not store them as they are in
  * memory. */
-bool laci_pack_find_place(laci_packer *k, const laci_stored *stored, laci_packfile_weight *weight);
+bool laci_pack_find_tensor_bytes(laci_packer *k, const laci_stored *stored,
+                                 laci_packfile_weight *weight);
 
 /* ---- layers.c ---- */
 

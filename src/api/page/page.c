@@ -55,11 +55,11 @@ static lac_status make_title(const char *report, char *title, size_t size, lac_e
 }
 
 /* Is this a failure of the drawing alone, without which the page is still of use? */
-static bool is_only_drawing(lac_status st) {
+static bool is_drawing_failure(lac_status st) {
   return st == LAC_UNSUPPORTED || st == LAC_NOT_FOUND || st == LAC_IO;
 }
 
-static lac_status make_drawing(const lac_page *page, parts *p, lac_error *err) {
+static lac_status draw_network(const lac_page *page, parts *p, lac_error *err) {
   laci_report_plot made;
   if (!page->model || !page->layers) return LAC_OK;
   const laci_graph *graph = page->model->graph;
@@ -68,7 +68,7 @@ static lac_status make_drawing(const lac_page *page, parts *p, lac_error *err) {
   if (!st) {
     made.plot.for_page = true;
     st = laci_plot_draw(graph, &made.plot, "page.svg", &p->svg, &p->svg_bytes, &p->no_drawing);
-    if (is_only_drawing(st)) st = LAC_OK;
+    if (is_drawing_failure(st)) st = LAC_OK;
     else if (st && err) *err = p->no_drawing;
   }
   laci_report_plot_clear(&made);
@@ -83,7 +83,7 @@ static lac_status write_page(const lac_page *page, const char *path, bool force,
     st = laci_report_json(page->layers, report ? &p->layers : &p->report, err);
   if (!report) report = p->report;
   if (!st) st = make_title(report, p->title, sizeof p->title, err);
-  if (!st) st = make_drawing(page, p, err);
+  if (!st) st = draw_network(page, p, err);
   const laci_page_about about = {.command = page->command,
                                  .warnings = page->warnings,
                                  .n_warnings = page->n_warnings,
@@ -109,9 +109,9 @@ lac_status lac_page_write(const lac_page *page, const char *path, bool force, la
   if (!st && !own.report && !own.layers)
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: a page needs a report", path);
   if (st) return st;
-  lac_context *before = laci_call_begin(context);
+  lac_context *before = laci_call_enter_context(context);
   st = write_page(&own, path, force, &p, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   clear_parts(&p);
   return st;
 }

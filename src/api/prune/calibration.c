@@ -27,17 +27,17 @@ static lac_status check_images_fit(const laci_graph *graph, const laci_samples *
   *classes = true;
   if (!set) return LAC_OK;
   lac_status st = laci_fit_images_to_network(graph, set, &preprocessing, &input, err);
-  if (!st) *classes = laci_check_classes(graph, set, NULL) == LAC_OK;
+  if (!st) *classes = laci_check_class_count(graph, set, NULL) == LAC_OK;
   return st;
 }
 
 /* Checks before any work that there are enough samples to measure the loss (max_drop) in addition
  * to those for fitting. */
-static lac_status check_judging_samples(const laci_graph *graph, const lac_calibration *c,
-                                        const laci_samples *samples, lac_error *err) {
+static lac_status check_samples_for_loss(const laci_graph *graph, const lac_calibration *c,
+                                         const laci_samples *samples, lac_error *err) {
   if (c->max_drop < 0) return LAC_OK;
-  const char *unit = laci_has_class_outputs(graph) ? "points" : "percent";
-  const int64_t least = laci_drop_least_samples(c->max_drop, laci_has_class_outputs(graph));
+  const char *unit = laci_is_classifier(graph) ? "points" : "percent";
+  const int64_t least = laci_drop_least_samples(c->max_drop, laci_is_classifier(graph));
   const int64_t judging = laci_samples_count_judging(samples);
   if (judging >= least) return LAC_OK;
   if (least == INT64_MAX) {
@@ -67,10 +67,10 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   const laci_calibration_data from = {graph, options, job, source->given};
   if (!st) st = laci_calibration_samples_open(&from, c->copies, &source->samples, err);
   if (!st) st = check_images_fit(graph, source->samples, &classes, err);
-  if (!st) st = check_judging_samples(graph, c, source->samples, err);
+  if (!st) st = check_samples_for_loss(graph, c, source->samples, err);
   const bool mixed = c->synthetic && !laci_calibration_is_drawn(c);
   if (!st && mixed) st = laci_calibration_mix(&from, &source->samples, err);
-  if (!st) st = laci_calibration_list(graph, source, err);
+  if (!st) st = laci_calibration_describe_samples(graph, source, err);
   if (st) {
     laci_calibration_close(source);
     return st;
@@ -91,7 +91,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
     return st;
   }
   laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_description(source->samples),
-           laci_score_name_of(options), c->solve ? ", kept weights solved" : "");
+           laci_score_name_of_options(options), c->solve ? ", kept weights solved" : "");
   return LAC_OK;
 }
 

@@ -16,7 +16,7 @@
 enum { MOST_SIDE = LACI_PREPROCESSING_MAX, MOST_STEPS = 1000000000 };
 static const char magnitude[] = "magnitude", with_data[] = "alps", in_memory[] = "memory";
 
-const char *laci_score_name_of(const lac_options *options) {
+const char *laci_score_name_of_options(const lac_options *options) {
   if (options->scores) return in_memory;
   if (options->score) return options->score;
   if (!options->calibration) return magnitude;
@@ -25,11 +25,11 @@ const char *laci_score_name_of(const lac_options *options) {
 }
 
 const laci_score *laci_score_of_options(const lac_options *options) {
-  return laci_score_find(laci_score_name_of(options));
+  return laci_score_find(laci_score_name_of_options(options));
 }
 
 lac_status laci_check_score(const lac_options *options, lac_error *err) {
-  const char *name = laci_score_name_of(options);
+  const char *name = laci_score_name_of_options(options);
   const laci_score *score = laci_score_find(name);
   char known[256] = "";
   if (options->scores) {
@@ -37,7 +37,7 @@ lac_status laci_check_score(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "scores in memory and %s: wanted one of them",
                      options->score ? "a score by name" : "calibration");
   }
-  if (!score && laci_score_is_file(name)) {
+  if (!score && laci_score_is_file_name(name)) {
     if (!options->calibration) return LAC_OK;
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "score %s: a file's scores are for pruning without inputs of the network",
@@ -88,5 +88,5 @@ lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
   if (c->refine_steps < 0 || c->refine_steps > MOST_STEPS)
     return laci_fail(err, LAC_BAD_ARGUMENT, "%lld steps of refinement, wanted 0 to %d",
                      (long long)c->refine_steps, MOST_STEPS);
-  return laci_scale_check(c->mean, c->std, err);
+  return laci_scale_check_mean_and_std(c->mean, c->std, err);
 }

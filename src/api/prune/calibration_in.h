@@ -22,9 +22,9 @@ typedef struct laci_samples laci_samples;
 LAC_MUST_CHECK lac_status laci_check_score(const lac_options *options, lac_error *err);
 
 /** laci_score_of_options returns the score that the options name, or the default score.
- * laci_score_name_of returns its name. */
+ * laci_score_name_of_options returns its name. */
 const laci_score *laci_score_of_options(const lac_options *options);
-const char *laci_score_name_of(const lac_options *options);
+const char *laci_score_name_of_options(const lac_options *options);
 /** Checks options->calibration, which must not be NULL. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac_error *err);
 
@@ -33,8 +33,8 @@ LAC_MUST_CHECK lac_status laci_check_one_process(const lac_options *options, lac
 
 /** Can the calibration be skipped? True if it is optional, and either no layer is to be pruned or
  * its samples do not fit the network; *why then gives the reason. (optional.c) */
-bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options *options,
-                               lac_error *why);
+bool laci_calibration_can_be_skipped(const laci_analysis *analysis, const lac_options *options,
+                                     lac_error *why);
 
 /** laci_percent_of returns 100 * part / of. laci_agreement_lower_bound returns a lower confidence
  * bound, in percent, of how often the pruned network gives the dense network's answer on such data.
@@ -69,8 +69,9 @@ void laci_calibration_close(laci_calibration_source *source); /* may be empty */
 
 /** Describes the open source->samples for the network in source->list, all but labels. Fails
  * LAC_NO_MEMORY. (calibration_list.c) */
-LAC_MUST_CHECK lac_status laci_calibration_list(const laci_graph *graph,
-                                                laci_calibration_source *source, lac_error *err);
+LAC_MUST_CHECK lac_status laci_calibration_describe_samples(const laci_graph *graph,
+                                                            laci_calibration_source *source,
+                                                            lac_error *err);
 void laci_calibration_clear_list(laci_calibration_source *source);
 /** Parses calibration->constants, "NAME=NUMBER": *constants, in the arena, names too. Fails
  * LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
@@ -109,7 +110,7 @@ LAC_MUST_CHECK lac_status laci_calibration_judge_drawn(const lac_options *option
 
 /** Does the network classify, so that each sample has one answer? True for an output [N, classes],
  * and if the shape is not known. */
-bool laci_has_class_outputs(const laci_graph *graph);
+bool laci_is_classifier(const laci_graph *graph);
 
 /** Opens source->distill for the steps of options->calibration on the network as a whole
  * (recalibrate, refine, max_drop). */

@@ -12,22 +12,23 @@
 #include "graph/graph.h"
 #include "lacuna/calibration.h"
 
-static lac_status list_forms(laci_calibration_source *source, lac_error *err) {
+static lac_status list_sample_shapes(laci_calibration_source *source, lac_error *err) {
   const laci_samples *s = source->samples;
-  const int n_forms = laci_samples_count_forms(s);
+  const int n_forms = laci_samples_count_shape_sets(s);
   const int64_t n = laci_samples_count(s) + laci_samples_count_judging(s);
   if (n_forms < 2) return LAC_OK;
   source->form_shapes = laci_alloc((size_t)n_forms, sizeof *source->form_shapes);
   source->form_of = laci_alloc((size_t)n + 1, sizeof *source->form_of);
   if (!source->form_shapes || !source->form_of) return laci_fail_memory(err, "the samples");
   for (int form = 0; form < n_forms; form++)
-    source->form_shapes[form] = laci_samples_form_shapes(s, form);
-  for (int64_t place = 0; place < n; place++) source->form_of[place] = laci_samples_form(s, place);
+    source->form_shapes[form] = laci_samples_shapes_of_set(s, form);
+  for (int64_t place = 0; place < n; place++)
+    source->form_of[place] = laci_samples_shape_set(s, place);
   return LAC_OK;
 }
 
-lac_status laci_calibration_list(const laci_graph *graph, laci_calibration_source *source,
-                                 lac_error *err) {
+lac_status laci_calibration_describe_samples(const laci_graph *graph,
+                                             laci_calibration_source *source, lac_error *err) {
   const laci_samples *s = source->samples;
   const size_t n_inputs = (size_t)graph->n_inputs;
   source->shapes = laci_alloc(n_inputs + 1, sizeof *source->shapes);
@@ -37,18 +38,18 @@ lac_status laci_calibration_list(const laci_graph *graph, laci_calibration_sourc
     return laci_fail_memory(err, "the samples");
   for (int k = 0; k < graph->n_inputs; k++) {
     source->shapes[k] = laci_samples_type(s, k)->shape;
-    source->axes[k] = laci_samples_axis(s, k);
+    source->axes[k] = laci_samples_batch_axis(s, k);
     source->constants[k] = laci_samples_constant(s, k);
   }
-  lac_status st = list_forms(source, err);
+  lac_status st = list_sample_shapes(source, err);
   source->list = (laci_calibration_samples){.count = laci_samples_count(s),
                                             .held_back = laci_samples_count_held_back(s),
                                             .judging = laci_samples_count_judging(s),
                                             .shapes = source->shapes,
                                             .axes = source->axes,
                                             .constants = source->constants,
-                                            .single = laci_samples_are_single(s),
-                                            .n_forms = laci_samples_count_forms(s),
+                                            .single = laci_samples_need_batch_of_one(s),
+                                            .n_forms = laci_samples_count_shape_sets(s),
                                             .form_shapes = source->form_shapes,
                                             .form_of = source->form_of,
                                             .fetch = laci_calibration_fetch_samples,

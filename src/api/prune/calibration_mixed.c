@@ -32,7 +32,7 @@ static lac_status try_samples(const lac_options *options, const laci_job *job,
   lac_status st = laci_calibrate(job->analysis, list, &how, &fitted, err);
   if (st) return st;
   *known = !fitted->outputs_reason;
-  const int64_t fixed = laci_calibration_fixed_batch(graph, list);
+  const int64_t fixed = laci_calibration_required_batch(graph, list);
   const int64_t batch = fixed > 0 ? fixed : 1;
   const laci_weighted_graph dense = {.graph = graph};
   const laci_weighted_graph pruned = {graph, (const uint8_t *const *)fitted->weights};
@@ -52,7 +52,7 @@ static lac_status list_again(const laci_job *job, laci_calibration_source *sourc
                              const int64_t *labels, lac_error *err) {
   const char *engine = source->list.engine;
   laci_calibration_clear_list(source);
-  lac_status st = laci_calibration_list(job->analysis->graph, source, err);
+  lac_status st = laci_calibration_describe_samples(job->analysis->graph, source, err);
   source->list.engine = engine;
   source->list.labels = labels ? laci_samples_labels(source->samples) : NULL;
   return st;

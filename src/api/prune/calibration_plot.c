@@ -10,7 +10,7 @@
 #include "lacuna/report.h"
 #include "report/curve.h"
 
-static lac_status check_request(const lac_report *report, const char *path, lac_error *err) {
+static lac_status check_plot_request(const lac_report *report, const char *path, lac_error *err) {
   size_t n = strlen(path);
   if (!report->calibration || report->calibration->n_curve < 1) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the loss over the layers was not measured",
@@ -25,7 +25,7 @@ lac_status lac_calibration_plot(const lac_report *report, const char *path, bool
   char *svg = NULL, data[300];
   size_t size_bytes = 0;
   lac_status st = LACI_CHECK_GIVEN(err, {"report", report}, {"path", path});
-  if (!st) st = check_request(report, path, err);
+  if (!st) st = check_plot_request(report, path, err);
   if (st) return st;
   const lac_calibration_result *c = report->calibration;
   const size_t n = (size_t)c->n_curve;

@@ -17,11 +17,11 @@ double laci_percent_of(int64_t part, int64_t of) {
 
 double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_held_back) {
   if (n_held_back < 1 || d->n_answers != d->n_samples) return 0;
-  return 100 * laci_binomial_lower(d->n_agree, d->n_answers, 1 - LACI_DROP_CONFIDENCE);
+  return 100 * laci_binomial_lower_bound(d->n_agree, d->n_answers, 1 - LACI_DROP_CONFIDENCE);
 }
 
 /* Adds the limit of the loss (max_drop) and the measured loss. */
-static void add_drop(const laci_judged_drop *from, double limit, lac_calibration_result *to) {
+static void add_loss_drop(const laci_judged_drop *from, double limit, lac_calibration_result *to) {
   static const char *const measures[] = {[LACI_DROP_TOP1] = "top1",
                                          [LACI_DROP_ANSWERS] = "answers",
                                          [LACI_DROP_OUTPUTS] = "outputs",
@@ -35,8 +35,8 @@ static void add_drop(const laci_judged_drop *from, double limit, lac_calibration
   to->drop_confidence = LACI_DROP_CONFIDENCE;
 }
 
-static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
-                      lac_calibration_result *to) {
+static bool add_loss_curve(laci_report *report, const laci_pruning_calibration *from,
+                           lac_calibration_result *to) {
   if (from->n_points == 0) return true;
   lac_calibration_point *points =
       laci_arena_alloc(&report->arena, (size_t)from->n_points, sizeof *points);
@@ -55,13 +55,13 @@ static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
 }
 
 /* Names the part of the outputs that differs most, where there are several. */
-static bool add_worst(laci_report *report, const laci_graph *graph, const laci_output_difference *d,
-                      lac_calibration_result *to) {
+static bool add_worst_output(laci_report *report, const laci_graph *graph,
+                             const laci_output_difference *d, lac_calibration_result *to) {
   static const char *const whats[] = {[LACI_PART_NUMBERS] = "",
                                       [LACI_PART_SMALL] = ", its smaller numbers",
                                       [LACI_PART_ANSWERS] = ", answers that change"};
   char text[300];
-  to->worst_error = laci_worst_part(d);
+  to->worst_error = laci_worst_part_error(d);
   int worst = 0;
   double most = -1;
   for (int p = 0; p < d->n_parts; p++) {
@@ -110,9 +110,9 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .error_alone = source->error_data,
       .error_added = source->error_mixed};
   to->agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back);
-  add_drop(&from->drop, source->calibration.max_drop, to);
-  bool whole =
-      to->data && add_curve(report, from, to) && add_worst(report, p->analysis->graph, outputs, to);
+  add_loss_drop(&from->drop, source->calibration.max_drop, to);
+  bool whole = to->data && add_loss_curve(report, from, to) &&
+               add_worst_output(report, p->analysis->graph, outputs, to);
   if (from->outputs_reason) {
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
     whole = whole && to->outputs_reason;

@@ -22,17 +22,18 @@ lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t 
   return laci_samples_read_batch(context, first, n, to, err);
 }
 
-bool laci_has_class_outputs(const laci_graph *graph) {
+bool laci_is_classifier(const laci_graph *graph) {
   if (graph->n_outputs < 1) return false;
   const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;
   return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
 }
 
-static lac_status make_synthetic(const laci_graph *graph, const laci_synthetic_options *wanted,
-                                 int64_t n, laci_synthetic_input *images, laci_synthetic_made *made,
-                                 lac_error *err) {
-  lac_status st = laci_synthetic_choose(graph, wanted, n, images, &made->chosen, err);
-  return st ? st : laci_synthetic_fit(graph, wanted, n, images, made, err);
+static lac_status choose_and_fit_images(const laci_graph *graph,
+                                        const laci_synthetic_options *wanted, int64_t n,
+                                        laci_synthetic_input *images, laci_synthetic_made *made,
+                                        lac_error *err) {
+  lac_status st = laci_synthetic_choose_images(graph, wanted, n, images, &made->chosen, err);
+  return st ? st : laci_synthetic_fit_images(graph, wanted, n, images, made, err);
 }
 
 /* Synthetic images are as large as images of the data, and scaled as they are. */
@@ -50,9 +51,10 @@ static void take_likeness(const laci_samples *like, laci_preprocessing *scale,
 
 /* Finds out which synthetic images the network takes. Makes as many as are asked for; where the
  * number is open, fitted ones, or else as many as are enough. *made is to be cleared. */
-static lac_status describe_synthetic(const laci_calibration_data *from, const laci_samples *like,
-                                     laci_samples_options *how, laci_synthetic_input *images,
-                                     laci_synthetic_made *made, lac_error *err) {
+static lac_status describe_synthetic_images(const laci_calibration_data *from,
+                                            const laci_samples *like, laci_samples_options *how,
+                                            laci_synthetic_input *images, laci_synthetic_made *made,
+                                            lac_error *err) {
   const laci_graph *graph = from->graph;
   laci_preprocessing scale;
   laci_synthetic_options wanted = {.crop = how->crop,
@@ -66,30 +68,30 @@ static lac_status describe_synthetic(const laci_calibration_data *from, const la
   how->synthetic = images;
   how->resize = how->crop = 0;
   how->mean = how->std = NULL;
-  lac_status st = laci_synthetic_open(graph, &wanted, images, err);
+  lac_status st = laci_synthetic_find_input(graph, &wanted, images, err);
   if (st) return st;
   const bool open = how->n == 0;
   if (how->copies > 0) { /* refused later */
-    if (open) how->n = laci_synthetic_enough(graph);
+    if (open) how->n = laci_synthetic_enough_images(graph);
     return LAC_OK;
   }
-  if (open) how->n = laci_synthetic_fits(graph, images);
-  if (how->n > 0) st = make_synthetic(graph, &wanted, how->n, images, made, err);
+  if (open) how->n = laci_synthetic_count_fitted(graph, images);
+  if (how->n > 0) st = choose_and_fit_images(graph, &wanted, how->n, images, made, err);
   if (st || !open || images->fitted) return st;
   laci_synthetic_made_clear(made);
   images->chosen = NULL;
-  how->n = laci_synthetic_enough(graph);
-  return laci_synthetic_choose(graph, &wanted, how->n, images, &made->chosen, err);
+  how->n = laci_synthetic_enough_images(graph);
+  return laci_synthetic_choose_images(graph, &wanted, how->n, images, &made->chosen, err);
 }
 
 /* Finds out which token ids the network takes. *drawn is to be freed. */
-static lac_status describe_ids(const laci_graph *graph, laci_samples_options *how,
-                               laci_drawn_input **drawn, lac_error *err) {
+static lac_status describe_token_ids(const laci_graph *graph, laci_samples_options *how,
+                                     laci_drawn_input **drawn, lac_error *err) {
   *drawn = laci_alloc((size_t)graph->n_inputs, sizeof **drawn);
   if (!*drawn) return laci_fail_memory(err, "token ids");
   if (how->n == 0) how->n = laci_synthetic_enough_ids(graph);
   how->drawn = *drawn;
-  return laci_synthetic_find_ids(graph, *drawn, err);
+  return laci_synthetic_describe_id_inputs(graph, *drawn, err);
 }
 
 /* The options that samples of data and drawn ones have in common. If mean and std are the defaults,
@@ -98,7 +100,7 @@ static lac_status common_options(const laci_calibration_data *from, laci_samples
                                  laci_sample_input **inputs, lac_error *err) {
   const laci_graph *graph = from->graph;
   const lac_calibration *c = from->options->calibration;
-  const bool scaled = laci_synthetic_is_scaled(c->mean, c->std);
+  const bool scaled = laci_synthetic_has_own_scale(c->mean, c->std);
   *inputs = laci_alloc((size_t)graph->n_inputs, sizeof **inputs);
   if (!*inputs) return laci_fail_memory(err, c->data);
   for (int k = 0; k < graph->n_inputs; k++) {
@@ -120,7 +122,7 @@ static lac_status common_options(const laci_calibration_data *from, laci_samples
 /* Which samples are held back, judge, or are changed copies. */
 static void set_parts(const laci_calibration_data *from, int copies, laci_samples_options *how) {
   const lac_calibration *c = from->options->calibration;
-  const bool limited = c->max_drop >= 0, answers = laci_has_class_outputs(from->graph);
+  const bool limited = c->max_drop >= 0, answers = laci_is_classifier(from->graph);
   how->judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0;
   how->judging_most = limited ? laci_drop_enough_samples(c->max_drop, answers) : 0;
   how->copies = copies;
@@ -135,8 +137,8 @@ static lac_status open_drawn(const laci_calibration_data *from, const laci_sampl
   laci_synthetic_made made = {.chosen = NULL};
   laci_drawn_input *drawn = NULL;
   lac_status st = laci_synthetic_takes_ids(from->graph)
-                      ? describe_ids(from->graph, how, &drawn, err)
-                      : describe_synthetic(from, like, how, &images, &made, err);
+                      ? describe_token_ids(from->graph, how, &drawn, err)
+                      : describe_synthetic_images(from, like, how, &images, &made, err);
   for (int k = 0; drawn && like && !st && k < how->n_inputs; k++)
     drawn[k].shape = laci_samples_type(like, k)->shape;
   if (!st) st = laci_samples_open(laci_drawn_name, how, samples, err);

@@ -53,14 +53,14 @@ lac_status laci_check_model(const lac_model *model, const lac_model *original,
   laci_report *report = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  st = laci_check_engine_runs(options, original != NULL, err);
-  if (!st) st = laci_target_plan_limit(&job, options, err);
+  st = laci_check_engine_of_plugin(options, original != NULL, err);
+  if (!st) st = laci_target_exclude_planned_dense(&job, options, err);
   if (!st) st = laci_report_create(model, "check", options, job.analysis, &report, err);
-  if (!st) st = laci_report_measure(report, &job, options, err);
+  if (!st) st = laci_report_measure_weights(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
-  if (!st && laci_target_any_is_planned(&job, options))
+  if (!st && laci_targets_include_own_engine(&job, options))
     st = laci_report_add_prediction(report, &job, options, NULL, err);
-  if (!st) st = laci_report_measure_computed(report, &job, options, err);
+  if (!st) st = laci_report_measure_computed_weights(report, &job, options, err);
   if (!st && original) st = find_and_verify_orders(original, model, options, report, err);
   laci_job_close(&job);
   if (!st) *out = &report->pub;

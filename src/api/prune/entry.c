@@ -16,11 +16,11 @@ lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **
   laci_own_options own;
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_prune_model(model, &own.options, own.options.permute, true, report, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -29,11 +29,11 @@ lac_status lac_permute(lac_model *model, const lac_options *options, lac_report 
   laci_own_options own;
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_prune_model(model, &own.options, true, false, report, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -42,11 +42,11 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   laci_own_options own;
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_inspect_model(model, &own.options, report, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -57,15 +57,15 @@ lac_status lac_inspect_why(const lac_model *model, const lac_options *options, c
   if (text) *text = NULL;
   lac_status st =
       LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"node", node}, {"text", text});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_job_open(model, &own.options, &job, err);
   if (!st) {
     st = laci_analysis_explain_node(job.analysis, node, text, err);
     laci_job_close(&job);
   }
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -74,11 +74,11 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   laci_own_options own;
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_check_model(model, original, &own.options, report, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -88,10 +88,10 @@ lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options},
                                    {"report", report});
-  if (!st) st = laci_own_options_take(options, &own, err);
+  if (!st) st = laci_own_options_copy(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.options.context);
+  lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_apply_permutation(model, path, invert, &own.options, report, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }

@@ -10,13 +10,13 @@
 #include "lacuna/prune.h"
 
 /* Asks what would be planned, and adds the answer to the report. */
-static lac_status add_plan(laci_report *report, const lac_model *model,
-                           const lac_engine_options *options, lac_error *err) {
+static lac_status add_engine_plan(laci_report *report, const lac_model *model,
+                                  const lac_engine_options *options, lac_error *err) {
   const lac_plan_node *nodes;
   if (!options) return LAC_OK;
   lac_status st = lac_plan_ask(model, options, &report->answer, err);
   if (st) return st;
-  const lac_plan_facts *facts = laci_plan_answer_view(report->answer, &nodes);
+  const lac_plan_facts *facts = laci_plan_answer_facts(report->answer, &nodes);
   const lac_plan_node **list =
       laci_arena_alloc(&report->arena, (size_t)facts->n_nodes, sizeof *list);
   if (!list) return laci_fail_memory(err, "the report");
@@ -36,10 +36,10 @@ lac_status laci_inspect_model(const lac_model *model, const lac_options *options
   if (st) return st;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
   if (!st && job.streamed) laci_report_leave_unmeasured(report, model->path);
-  else if (!st) st = laci_report_measure(report, &job, options, err);
-  if (!st && !job.streamed) st = laci_report_measure_computed(report, &job, options, err);
+  else if (!st) st = laci_report_measure_weights(report, &job, options, err);
+  if (!st && !job.streamed) st = laci_report_measure_computed_weights(report, &job, options, err);
   if (!st) laci_report_compute_sums(report);
-  if (!st) st = add_plan(report, model, options->plan, err);
+  if (!st) st = add_engine_plan(report, model, options->plan, err);
   if (!st) {
     *out = &report->pub;
   } else if (report) {

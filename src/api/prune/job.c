@@ -22,7 +22,8 @@
 #include "verify/verify.h"
 
 /* Checks that a list has `n` texts that are not NULL. */
-static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {
+static lac_status check_text_list(const char *name, const char *const *list, int n,
+                                  lac_error *err) {
   if (n < 0) return laci_fail(err, LAC_BAD_ARGUMENT, "n_%s is %d, wanted 0 or more", name, n);
   if (n > 0 && !list)
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s is NULL, but n_%s is %d", name, name, n);
@@ -44,16 +45,17 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   }
   if (options->strategy && !laci_search_has_strategy(options->strategy)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "strategy %s: wanted %s", options->strategy,
-                     laci_search_strategies());
+                     laci_search_strategy_names());
   }
   lac_status st = laci_check_threads(options->threads, err);
-  if (!st) st = laci_check_choice("effort", (int)options->effort, LAC_EFFORT_BEST + 1, err);
+  if (!st) st = laci_check_enum_value("effort", (int)options->effort, LAC_EFFORT_BEST + 1, err);
   if (!st) st = laci_check_score(options, err);
-  if (!st) st = laci_check_rule(options, err);
-  if (!st) st = check_list("assume", options->assume, options->n_assume, err);
-  if (!st) st = check_list("targets", options->targets, options->n_targets, err);
+  if (!st) st = laci_check_mask_rule(options, err);
+  if (!st) st = check_text_list("assume", options->assume, options->n_assume, err);
+  if (!st) st = check_text_list("targets", options->targets, options->n_targets, err);
   if (!st && options->engine) st = laci_engine_check_name(options->engine, err);
-  return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
+  return st ? st
+            : check_text_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
 }
 
 /* Parses "NAME=1x3x224x224"; ? or -1 keeps the model's size. */
@@ -149,7 +151,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
   }
   job->engine = options->engine;
   job->budget = laci_budget_with_limit(options->max_memory);
-  job->streamed = laci_model_is_large(model, &job->budget);
+  job->streamed = laci_model_stays_in_files(model, &job->budget);
   if (job->streamed) laci_model_add_streamed_to_budget(model, &job->budget);
   else laci_model_add_stored_to_budget(model, &job->budget);
   st = laci_budget_check(&job->budget, "the model", err);
@@ -189,8 +191,8 @@ void laci_job_close(laci_job *job) {
   *job = (laci_job){0};
 }
 
-lac_status laci_check_engine_runs(const lac_options *options, bool samples, lac_error *err) {
-  if (samples || laci_verify_runs_on(options->engine)) return LAC_OK;
+lac_status laci_check_engine_of_plugin(const lac_options *options, bool samples, lac_error *err) {
+  if (samples || laci_verify_can_use_engine(options->engine)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED,
                    "the engine '%s' would run nothing: there is no calibration, and what is "
                    "verified must not rest on an engine from a plug-in",

@@ -41,7 +41,7 @@ void laci_job_close(laci_job *job);
 /** Fails LAC_UNSUPPORTED if an engine from a plug-in is named, but the call would run no network
  * with it. `samples`: the call runs the network on samples. Verification never uses an engine from
  * a plug-in. */
-LAC_MUST_CHECK lac_status laci_check_engine_runs(const lac_options *options, bool samples,
-                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_engine_of_plugin(const lac_options *options, bool samples,
+                                                      lac_error *err);
 
 #endif

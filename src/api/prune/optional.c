@@ -11,7 +11,7 @@
 #include "lacuna/calibration.h"
 #include "lacuna/prune.h"
 
-static lac_status check_eligible(const laci_analysis *analysis, lac_error *err) {
+static lac_status check_any_layer_eligible(const laci_analysis *analysis, lac_error *err) {
   for (int l = 0; l < analysis->n_layers; l++)
     if (analysis->layers[l].eligible) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "no layer is to be pruned");
@@ -19,7 +19,7 @@ static lac_status check_eligible(const laci_analysis *analysis, lac_error *err) 
 
 /* Would calibration take hours by default? Only networks with token ids are checked: networks of
  * images are small enough. */
-static lac_status check_size(const laci_analysis *analysis, lac_error *err) {
+static lac_status check_calibration_time(const laci_analysis *analysis, lac_error *err) {
   const int64_t most = 200000000;
   int64_t n = 0;
   if (!laci_synthetic_takes_ids(analysis->graph)) return LAC_OK;
@@ -33,21 +33,22 @@ static lac_status check_size(const laci_analysis *analysis, lac_error *err) {
                    (long long)n, (long long)most);
 }
 
-bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options *options,
-                               lac_error *why) {
+bool laci_calibration_can_be_skipped(const laci_analysis *analysis, const lac_options *options,
+                                     lac_error *why) {
   const lac_calibration *c = options->calibration;
   if (!c || !c->optional) return false;
-  if (check_eligible(analysis, why)) return true;
+  if (check_any_layer_eligible(analysis, why)) return true;
   if (laci_check_one_process(options, why)) {
     laci_log(LAC_LOG_WARNING, "pruned without calibration: %s", why->text);
     return true;
   }
   return laci_calibration_is_drawn(c) &&
-         (laci_synthetic_check(analysis->graph, c->crop, why) || check_size(analysis, why));
+         (laci_synthetic_check_network(analysis->graph, c->crop, why) ||
+          check_calibration_time(analysis, why));
 }
 
 /* Can the failure have been caused by the calibration, so that pruning without it may succeed? */
-static bool is_of_calibration(lac_status status) {
+static bool is_calibration_failure(lac_status status) {
   return status == LAC_BAD_SHAPE || status == LAC_BAD_VALUE || status == LAC_UNSUPPORTED ||
          status == LAC_MEMORY_LIMIT || status == LAC_NO_MEMORY;
 }
@@ -58,7 +59,7 @@ lac_status laci_prune_model(lac_model *model, const lac_options *options, bool p
   laci_prune_kind kind = {.permute = permute, .mask = mask};
   lac_error failure = {0};
   lac_status st = laci_prune_once(model, &own, &kind, out, &failure);
-  if (is_of_calibration(st) && mask && own.calibration && own.calibration->optional) {
+  if (is_calibration_failure(st) && mask && own.calibration && own.calibration->optional) {
     laci_log(LAC_LOG_WARNING, "pruned without calibration: %s", failure.text);
     kind.unfit = failure;
     failure = (lac_error){0};

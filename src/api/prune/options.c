@@ -17,7 +17,7 @@ void lac_options_init(lac_options *options, size_t size) {
                              .verify = true,
                              .permute_for = "score",
                              .effort = LAC_EFFORT_NORMAL};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 void lac_calibration_init(lac_calibration *options, size_t size) {
@@ -25,12 +25,12 @@ void lac_calibration_init(lac_calibration *options, size_t size) {
   lac_calibration usual = {.size = sizeof usual, .samples = 512, .solve = true, .max_drop = -1};
   memcpy(usual.mean, images.mean, sizeof usual.mean);
   memcpy(usual.std, images.std, sizeof usual.std);
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 void lac_quantization_init(lac_quantization *options, size_t size) {
   const lac_quantization usual = {.size = sizeof usual, .range = "mse"};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 const char laci_drawn_name[] = "synthetic";
@@ -47,7 +47,7 @@ static lac_status take_calibration(const lac_calibration *given, lac_calibration
   return LAC_OK;
 }
 
-lac_status laci_own_options_take(const lac_options *options, laci_own_options *own,
+lac_status laci_own_options_copy(const lac_options *options, laci_own_options *own,
                                  lac_error *err) {
   lac_status st = laci_take_options(options, &own->options, err);
   if (st) return st;

@@ -20,7 +20,7 @@ extern const char laci_drawn_name[];
 
 /** Copies the caller's options, and the calibration and quantization that they point to; options
  * NULL: all defaults. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (api/model/structs.h). */
-LAC_MUST_CHECK lac_status laci_own_options_take(const lac_options *options, laci_own_options *own,
+LAC_MUST_CHECK lac_status laci_own_options_copy(const lac_options *options, laci_own_options *own,
                                                 lac_error *err);
 
 #endif

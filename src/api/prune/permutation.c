@@ -32,8 +32,8 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
 
 /* Sets *held [n_rows], from laci_alloc: which computed weights hold the pattern before the
  * reordering. */
-static lac_status measure_before(const laci_job *job, const lac_options *options, bool **held,
-                                 lac_error *err) {
+static lac_status find_layers_with_pattern(const laci_job *job, const lac_options *options,
+                                           bool **held, lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_mask_rule rule = laci_mask_rule_of(options);
   const laci_computed_options how = {&rule, &job->budget, job->pool};
@@ -47,7 +47,8 @@ static lac_status measure_before(const laci_job *job, const lac_options *options
 
 /* Warns about weights that were N:M sparse before the reordering and are not any more. This can
  * happen because a stored order is applied without a search. */
-static void warn_of_broken(const laci_report *report, const laci_job *job, const bool *held) {
+static void warn_of_lost_patterns(const laci_report *report, const laci_job *job,
+                                  const bool *held) {
   for (int l = 0; l < job->analysis->n_rows; l++) {
     const lac_layer *layer = &report->layers[l];
     const bool was = l < job->analysis->n_layers ? layer->was_pruned : held[l];
@@ -59,21 +60,21 @@ static void warn_of_broken(const laci_report *report, const laci_job *job, const
   }
 }
 
-static lac_status replay_orders(lac_model *model, const laci_job *job,
-                                const laci_saved_orders *orders, const lac_options *options,
-                                laci_report **out, lac_error *err) {
+static lac_status apply_saved_orders(lac_model *model, const laci_job *job,
+                                     const laci_saved_orders *orders, const lac_options *options,
+                                     laci_report **out, lac_error *err) {
   const laci_prune_options how = laci_prune_options_of(options, job);
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   bool *held = NULL;
-  lac_status st = measure_before(job, options, &held, err);
-  if (!st) st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
+  lac_status st = find_layers_with_pattern(job, options, &held, err);
+  if (!st) st = laci_prune_with_saved_orders(job->analysis, orders, &how, job->pool, &pruning, err);
   if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
   if (!st) st = laci_report_add_pruning(report, pruning, err);
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
-    laci_report_remeasure_computed(report, job, options);
-    warn_of_broken(report, job, held);
+    laci_report_remeasure_computed_weights(report, job, options);
+    warn_of_lost_patterns(report, job, held);
     *out = report;
   } else if (report) {
     lac_report_destroy(&report->pub);
@@ -91,10 +92,10 @@ lac_status laci_apply_permutation(lac_model *model, const char *path, bool inver
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   char *text = NULL;
-  st = laci_check_engine_runs(options, false, err);
+  st = laci_check_engine_of_plugin(options, false, err);
   if (!st) st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
   const laci_saved_orders orders = {.name = path, .text = text, .invert = invert};
-  if (!st) st = replay_orders(model, &job, &orders, options, &made, err);
+  if (!st) st = apply_saved_orders(model, &job, &orders, options, &made, err);
   laci_free(text);
   laci_job_close(&job);
   if (st) return st;

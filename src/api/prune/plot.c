@@ -15,7 +15,7 @@
 
 /* Does the node have stored parameters that are reordered with its channels? Such nodes are orange.
  */
-static bool has_parameters(const laci_graph *graph, const laci_node *node) {
+static bool has_permuted_parameters(const laci_graph *graph, const laci_node *node) {
   for (int i = 0; i < node->n_inputs; i++) {
     int value = node->inputs[i];
     if (value >= 0 && graph->values[value].stored >= 0 &&
@@ -34,7 +34,8 @@ static bool is_constant(const laci_graph *graph, const laci_node *node) {
   return true;
 }
 
-static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac_layer *layer) {
+static laci_plot_colour colour_of_node(const laci_analysis *a, int node_id,
+                                       const lac_layer *layer) {
   const laci_node *node = &a->graph->nodes[node_id];
   if (layer)
     return layer->pruned || layer->permutable_c || layer->permutable_k ? LACI_PLOT_GREEN
@@ -42,20 +43,21 @@ static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac
   if (!node->op && !node->assume) return LACI_PLOT_RED;
   if (node->op->role == LACI_ROLE_SKIP || is_constant(a->graph, node)) return LACI_PLOT_GREY;
   laci_node_mobility channels;
-  laci_analysis_node_mobility(a, node_id, &channels);
+  laci_analysis_find_node_mobility(a, node_id, &channels);
   if (channels.blocks) return LACI_PLOT_RED;
-  if (node->op->role == LACI_ROLE_INFER || (channels.free && has_parameters(a->graph, node)))
+  if (node->op->role == LACI_ROLE_INFER ||
+      (channels.free && has_permuted_parameters(a->graph, node)))
     return LACI_PLOT_ORANGE;
   return LACI_PLOT_YELLOW;
 }
 
-static const char *axes_text(bool k, bool c) {
+static const char *permuted_axes_text(bool k, bool c) {
   if (k) return c ? "[K,C]" : "[K]";
   return c ? "[C]" : "";
 }
 
 /* with_groups: with the numbers of its groups, which are its own. */
-static const char *detail_of(laci_arena *arena, const lac_layer *layer, bool with_groups) {
+static const char *layer_detail_text(laci_arena *arena, const lac_layer *layer, bool with_groups) {
   char text[256], group[64] = "";
   if (with_groups && (layer->group_c > 0 || layer->group_k > 0)) {
     char c[16] = "-", k[16] = "-";
@@ -63,22 +65,23 @@ static const char *detail_of(laci_arena *arena, const lac_layer *layer, bool wit
     if (layer->group_k > 0) (void)snprintf(k, sizeof k, "%d", layer->group_k);
     (void)snprintf(group, sizeof group, "group %s -> %s", c, k);
   }
-  const char *moved = axes_text(layer->permuted_k, layer->permuted_c);
-  const char *axes = moved[0] ? moved : axes_text(layer->permutable_k, layer->permutable_c);
+  const char *moved = permuted_axes_text(layer->permuted_k, layer->permuted_c);
+  const char *axes =
+      moved[0] ? moved : permuted_axes_text(layer->permutable_k, layer->permutable_c);
   const char *word = moved[0] ? "reordered " : axes[0] ? "may be permuted " : "";
   (void)snprintf(text, sizeof text, "%s%s%s%s%s%s", group, group[0] && axes[0] ? "  " : "", word,
                  axes, layer->pruned ? "  " : "", layer->pruned ? "S" : "");
   return laci_arena_text(arena, text);
 }
 
-static const lac_layer *layer_of(const laci_analysis *a, const lac_report *report, int node) {
+static const lac_layer *layer_of_node(const laci_analysis *a, const lac_report *report, int node) {
   for (int l = 0; l < a->n_rows && l < report->n_layers; l++) {
     if (a->layers[l].node == node) return &report->layers[l];
   }
   return NULL;
 }
 
-static const char *first_cause(const laci_analysis *a, int node) {
+static const char *first_blocking_cause(const laci_analysis *a, int node) {
   const char *name = a->graph->nodes[node].name;
   size_t n = strlen(name);
   for (int g = 0; g < a->n_groups; g++) {
@@ -90,7 +93,7 @@ static const char *first_cause(const laci_analysis *a, int node) {
 }
 
 /* Writes what was pruned and reordered, or for a report of lac_inspect what could be. */
-static void summary_text(const lac_report *report, char *text, size_t size) {
+static void write_summary(const lac_report *report, char *text, size_t size) {
   const lac_summary *sum = &report->summary;
   bool done = strcmp(report->verb, "prune") == 0 || strcmp(report->verb, "permute") == 0;
   done = done || sum->reordered > 0;
@@ -102,7 +105,7 @@ static void summary_text(const lac_report *report, char *text, size_t size) {
 lac_status laci_report_plot_make(const lac_model *model, const lac_report *report,
                                  laci_report_plot *made, lac_error *err) {
   *made = (laci_report_plot){.analysis = NULL};
-  if (!laci_model_is_inferred(model))
+  if (!laci_model_has_inferred_shapes(model))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
   laci_rules rules = {.pattern = {report->pattern_n, report->pattern_m}};
   lac_status st = laci_analyze(model->graph, &rules, &made->analysis, err);
@@ -112,18 +115,18 @@ lac_status laci_report_plot_make(const lac_model *model, const lac_report *repor
   laci_plot_node *nodes = laci_arena_alloc(&made->arena, (size_t)n_nodes, sizeof *nodes);
   if (!nodes) return laci_fail_memory(err, "the drawing");
   for (int n = 0; n < n_nodes; n++) {
-    const lac_layer *layer = layer_of(a, report, n);
-    nodes[n] = (laci_plot_node){.colour = colour_of(a, n, layer)};
-    if (layer) nodes[n].detail = detail_of(&made->arena, layer, true);
-    if (layer) nodes[n].kind = detail_of(&made->arena, layer, false);
+    const lac_layer *layer = layer_of_node(a, report, n);
+    nodes[n] = (laci_plot_node){.colour = colour_of_node(a, n, layer)};
+    if (layer) nodes[n].detail = layer_detail_text(&made->arena, layer, true);
+    if (layer) nodes[n].kind = layer_detail_text(&made->arena, layer, false);
     if (nodes[n].colour == LACI_PLOT_RED || (layer && !layer->pruned)) {
-      nodes[n].reason = layer ? layer->reason : first_cause(a, n);
+      nodes[n].reason = layer ? layer->reason : first_blocking_cause(a, n);
     }
   }
   const char *base = strrchr(report->model, '/');
   (void)snprintf(made->title, sizeof made->title, "%s, %s", base ? base + 1 : report->model,
                  report->pattern);
-  summary_text(report, made->summary, sizeof made->summary);
+  write_summary(report, made->summary, sizeof made->summary);
   made->plot = (laci_plot){.title = made->title, .summary = made->summary, .nodes = nodes};
   return LAC_OK;
 }
@@ -133,22 +136,22 @@ void laci_report_plot_clear(laci_report_plot *made) {
   laci_analysis_destroy(made->analysis);
 }
 
-static lac_status plot(const lac_model *model, const lac_report *report, const char *path,
-                       const lac_plot_options *options, lac_error *err) {
+static lac_status plot_model(const lac_model *model, const lac_report *report, const char *path,
+                             const lac_plot_options *options, lac_error *err) {
   laci_report_plot made;
-  lac_context *before = laci_call_begin(options->context);
+  lac_context *before = laci_call_enter_context(options->context);
   lac_status st = laci_report_plot_make(model, report, &made, err);
   made.plot.fold = options->all_nodes ? LACI_PLOT_FOLD_NEVER : LACI_PLOT_FOLD_LARGE;
   made.plot.details = options->details;
   if (!st) st = laci_plot_write(model->graph, &made.plot, path, options->force, err);
   laci_report_plot_clear(&made);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
 void lac_plot_options_init(lac_plot_options *options, size_t size) {
   const lac_plot_options usual = {.size = sizeof usual};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 lac_status lac_plot_with(const lac_model *model, const lac_report *report, const char *path,
@@ -156,7 +159,7 @@ lac_status lac_plot_with(const lac_model *model, const lac_report *report, const
   lac_plot_options own;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
   if (!st) st = laci_take_plot_options(options, &own, err);
-  return st ? st : plot(model, report, path, &own, err);
+  return st ? st : plot_model(model, report, path, &own, err);
 }
 
 lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
@@ -165,5 +168,5 @@ lac_status lac_plot(const lac_model *model, const lac_report *report, const char
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
   options.force = force;
   options.context = context;
-  return st ? st : plot(model, report, path, &options, err);
+  return st ? st : plot_model(model, report, path, &options, err);
 }

@@ -13,8 +13,8 @@
 #include "graph/graph.h"
 #include "graph/view.h"
 
-static const char *reason_of(laci_arena *arena, const laci_engine_node *node,
-                             const laci_engine_answer *answer) {
+static const char *reason_not_sparse(laci_arena *arena, const laci_engine_node *node,
+                                     const laci_engine_answer *answer) {
   char text[400];
   if (answer->refusal.status)
     (void)snprintf(text, sizeof text, "no plan is possible: %.300s", answer->refusal.text);
@@ -36,14 +36,14 @@ static lac_status fill_layers(const laci_analysis *a, const laci_engine_node *no
                                     .seconds = node->predicted_seconds,
                                     .flops = node->flops};
     if (layer->sparse) continue;
-    layer->reason = reason_of(arena, node, answer);
+    layer->reason = reason_not_sparse(arena, node, answer);
     if (!layer->reason) return laci_fail_memory(err, "the plan");
   }
   return LAC_OK;
 }
 
-lac_status laci_predict(const laci_predict_source *from, laci_arena *arena, laci_prediction *p,
-                        lac_error *err) {
+lac_status laci_predict_times(const laci_predict_source *from, laci_arena *arena,
+                              laci_prediction *p, lac_error *err) {
   const laci_analysis *a = from->analysis;
   const laci_engine_options options = {.threads = from->threads, .bf16 = from->bf16};
   laci_graph *view = NULL;

@@ -44,7 +44,7 @@ typedef struct laci_prediction {
 
 /** Predicts a run. All that the prediction points to is in the arena. Fails LAC_NO_MEMORY, and as
  * laci_engine_ask. */
-LAC_MUST_CHECK lac_status laci_predict(const laci_predict_source *from, laci_arena *arena,
-                                       laci_prediction *prediction, lac_error *err);
+LAC_MUST_CHECK lac_status laci_predict_times(const laci_predict_source *from, laci_arena *arena,
+                                             laci_prediction *prediction, lac_error *err);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "lacuna/process_group.h"
 
-static laci_permute_for permute_goal_of(const lac_options *options) {
+static laci_permute_for permute_goal_of_options(const lac_options *options) {
   const bool magnitude = options->permute_for && strcmp(options->permute_for, "magnitude") == 0;
   return magnitude ? LACI_FOR_MAGNITUDE : LACI_FOR_SCORE;
 }
@@ -29,7 +29,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .v = rule.v,
                               .permute = options->permute,
                               .keep_pruned = options->keep_pruned,
-                              .permute_for = permute_goal_of(options),
+                              .permute_for = permute_goal_of_options(options),
                               .verify = options->verify,
                               .engine = options->engine,
                               .search = {.effort = (laci_effort)options->effort,
@@ -55,15 +55,15 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   laci_quantization *quantized = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
   if (!st && mask) st = laci_analysis_check_targets(job.analysis, err);
-  if (!st && mask) st = laci_target_plan_limit(&job, options, err);
+  if (!st && mask) st = laci_target_exclude_planned_dense(&job, options, err);
   if (!st && mask) st = laci_check_quantization(model, options, err);
-  if (!st) st = laci_check_engine_runs(options, mask && options->calibration, err);
+  if (!st) st = laci_check_engine_of_plugin(options, mask && options->calibration, err);
   st = lac_process_group_agree(options->group, st, err);
   if (st) {
     laci_job_close(&job);
     return st;
   }
-  if (mask && laci_calibration_is_unfit(job.analysis, options, &kind->unfit))
+  if (mask && laci_calibration_can_be_skipped(job.analysis, options, &kind->unfit))
     options->calibration = NULL;
   if (mask && options->calibration) st = laci_job_materialise(&job, model, err);
   laci_prune_options how = laci_prune_options_of(options, &job);
@@ -95,7 +95,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   }
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
-    laci_report_remeasure_computed(report, &job, options);
+    laci_report_remeasure_computed_weights(report, &job, options);
     if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
     report->pub.summary.total_seconds = laci_clock_seconds() - start;
     *out = &report->pub;

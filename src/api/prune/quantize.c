@@ -19,7 +19,7 @@ static const char *const rules[] = {[LACI_RANGE_PERCENTILE] = "percentile",
                                     [LACI_RANGE_MINMAX] = "minmax"};
 enum { N_RULES = sizeof rules / sizeof *rules };
 
-static int range_rule_of(const lac_quantization *q) {
+static int find_range_rule(const lac_quantization *q) {
   const char *name = q->range ? q->range : rules[LACI_RANGE_MSE];
   int rule = 0;
   while (rule < N_RULES && strcmp(rules[rule], name) != 0) rule++;
@@ -30,7 +30,7 @@ lac_status laci_check_quantization(const lac_model *model, const lac_options *op
                                    lac_error *err) {
   const lac_quantization *q = options->quantization;
   if (!q) return LAC_OK;
-  if (range_rule_of(q) == N_RULES)
+  if (find_range_rule(q) == N_RULES)
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "range of activations %s: wanted percentile, mse or minmax", q->range);
   if (!options->calibration)
@@ -43,8 +43,8 @@ lac_status laci_check_quantization(const lac_model *model, const lac_options *op
   return laci_quantize_check(model->graph, model->file, err);
 }
 
-static bool add_layers(laci_report *report, const laci_quantization *from,
-                       lac_quantization_result *to) {
+static bool add_quantized_layers(laci_report *report, const laci_quantization *from,
+                                 lac_quantization_result *to) {
   lac_quantized_layer *layers =
       laci_arena_alloc(&report->arena, (size_t)from->n_layers + 1, sizeof *layers);
   bool ok = layers != NULL;
@@ -68,8 +68,8 @@ static bool add_layers(laci_report *report, const laci_quantization *from,
   return ok;
 }
 
-static bool add_values(laci_report *report, const laci_quantization *from,
-                       lac_quantization_result *to) {
+static bool add_quantized_values(laci_report *report, const laci_quantization *from,
+                                 lac_quantization_result *to) {
   lac_quantized_value *values =
       laci_arena_alloc(&report->arena, (size_t)from->n_values + 1, sizeof *values);
   bool ok = values != NULL;
@@ -94,7 +94,7 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
   if (!to) return laci_fail_memory(err, "the report");
   *to = (lac_quantization_result){
       .format = "qdq-int8",
-      .range = rules[range_rule_of(options)],
+      .range = rules[find_range_rule(options)],
       .activations = options->is_signed ? "int8" : "uint8",
       .samples = from->n_fitted,
       .held_back = from->n_held_back,
@@ -112,7 +112,7 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
     if (!to->outputs_reason) return laci_fail_memory(err, "the report");
   }
-  if (!add_layers(report, from, to) || !add_values(report, from, to))
+  if (!add_quantized_layers(report, from, to) || !add_quantized_values(report, from, to))
     return laci_fail_memory(err, "the report");
   report->pub.quantization = to;
   return LAC_OK;
@@ -125,7 +125,7 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
   *made = NULL;
   if (!options) return LAC_OK;
   const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
-  const laci_quantize_options how = {.rule = (laci_range_rule)range_rule_of(options),
+  const laci_quantize_options how = {.rule = (laci_range_rule)find_range_rule(options),
                                      .is_signed = options->is_signed,
                                      .samples = &source->samples->list,
                                      .pool = source->job->pool,
@@ -140,7 +140,7 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
 
 void laci_quantized_commit(lac_model *model, laci_quantization *made) {
   if (!made) return;
-  laci_model_take_graph(model, made->graph);
+  laci_model_replace_graph(model, made->graph);
   laci_onnx_edit_keep(made->edit);
   made->graph = NULL;
   made->edit = NULL;

@@ -48,7 +48,7 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
                     .k_axis = from->k_axis,
                     .computed = !stored,
                     .storable = !stored && from->storable,
-                    .folded = stored && laci_model_has_folded(model, stored->name),
+                    .folded = stored && laci_model_is_tensor_folded(model, stored->name),
                     .eligible = from->eligible,
                     .searchable = from->searchable,
                     .permutable_c = from->searchable,
@@ -61,7 +61,8 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
   return ok;
 }
 
-static const char *const *names_of_layers(laci_report *report, const int *layers, int n, bool *ok) {
+static const char *const *copy_layer_names(laci_report *report, const int *layers, int n,
+                                           bool *ok) {
   const char **names = laci_arena_alloc(&report->arena, (size_t)n, sizeof *names);
   *ok &= names != NULL;
   for (int i = 0; names && i < n; i++) names[i] = report->layers[layers[i]].name;
@@ -78,13 +79,13 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
                     .n_producers = from->n_producers,
                     .frozen = from->frozen,
                     .cause = copy_text(report, from->cause, &ok)};
-  to->consumers = names_of_layers(report, from->layers, from->n_layers, &ok);
-  to->producers = names_of_layers(report, from->producers, from->n_producers, &ok);
+  to->consumers = copy_layer_names(report, from->layers, from->n_layers, &ok);
+  to->producers = copy_layer_names(report, from->producers, from->n_producers, &ok);
   return ok;
 }
 
 /* Copies the names of the rule, since the caller's texts may be freed before the report is. */
-static bool name_rule(laci_report *report, const lac_options *options, bool prunes) {
+static bool copy_rule_names(laci_report *report, const lac_options *options, bool prunes) {
   char text[LACI_PATTERN_TEXT];
   bool ok = true;
   report->pub.pattern = copy_text(report, laci_pattern_text(options, text), &ok);
@@ -115,7 +116,7 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
                              .layers = report->layers,
                              .groups = report->groups};
   report->pub.model = copy_text(report, model->path, &ok);
-  ok = ok && name_rule(report, options, strcmp(verb, "prune") == 0);
+  ok = ok && copy_rule_names(report, options, strcmp(verb, "prune") == 0);
   report->pub.summary.groups = a->n_searchable;
   report->pub.summary.folded = model->n_folded;
   for (int l = 0; ok && l < a->n_rows; l++) ok = fill_layer(report, model, a, l);
@@ -136,7 +137,7 @@ lac_status laci_report_set_uncalibrated(laci_report *report, const char *reason,
 
 /* ---- Adding the results of a pruning ---- */
 
-static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
+static bool add_layer_figures(laci_report *report, const laci_pruning *p, int l) {
   const laci_pruned_layer *from = &p->layers[l];
   lac_layer *to = &report->layers[l];
   bool ok = true;
@@ -162,9 +163,10 @@ static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
   return ok;
 }
 
-lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, lac_error *err) {
+lac_status laci_report_add_layer_figures(laci_report *report, const laci_pruning *p,
+                                         lac_error *err) {
   bool ok = true;
-  for (int l = 0; ok && l < p->analysis->n_layers; l++) ok = add_layer(report, p, l);
+  for (int l = 0; ok && l < p->analysis->n_layers; l++) ok = add_layer_figures(report, p, l);
   for (int g = 0; ok && g < report->pub.n_groups; g++) {
     if (!p->plan->held[g]) continue;
     report->groups[g].frozen = true;
@@ -174,14 +176,14 @@ lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, la
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-lac_status laci_report_measure(laci_report *report, const laci_job *job, const lac_options *options,
-                               lac_error *err) {
+lac_status laci_report_measure_weights(laci_report *report, const laci_job *job,
+                                       const lac_options *options, lac_error *err) {
   laci_pruning *found = NULL;
   const laci_mask_rule rule = laci_mask_rule_of(options);
   lac_status st = laci_pruning_create(job->analysis, rule.pattern, &found, err);
   if (!st) found->rule = rule;
-  if (!st) st = laci_pruning_measure(found, job->pool, err);
-  if (!st) st = laci_report_add_layers(report, found, err);
+  if (!st) st = laci_pruning_measure_layers(found, job->pool, err);
+  if (!st) st = laci_report_add_layer_figures(report, found, err);
   laci_pruning_destroy(found);
   if (st) return st;
   for (int l = 0; l < report->pub.n_layers; l++) {
@@ -266,7 +268,7 @@ lac_status laci_report_add_verification(laci_report *report, const laci_pruning 
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-static bool add_group(laci_report *report, const laci_pruning *p, int g) {
+static bool add_group_result(laci_report *report, const laci_pruning *p, int g) {
   const laci_group *from = &p->analysis->groups[g];
   const laci_found *found = &p->plan->found[g];
   lac_group *to = &report->groups[g];
@@ -297,11 +299,11 @@ static bool move_mask_to_report(laci_report *report, const laci_pruning *p,
 }
 
 lac_status laci_report_add_pruning(laci_report *report, laci_pruning *p, lac_error *err) {
-  lac_status st = laci_report_add_layers(report, p, err);
+  lac_status st = laci_report_add_layer_figures(report, p, err);
   if (!st) st = laci_report_add_verification(report, p, err);
   if (!st) st = laci_report_add_orders(report, p, err);
   bool ok = true;
-  for (int g = 0; !st && ok && g < report->pub.n_groups; g++) ok = add_group(report, p, g);
+  for (int g = 0; !st && ok && g < report->pub.n_groups; g++) ok = add_group_result(report, p, g);
   report->masks_spill = p->masks_spill;
   p->masks_spill = NULL;
   for (int k = 0; !st && ok && k < p->n_masks; k++)

@@ -23,9 +23,9 @@ static void fill_layer(lac_layer *to, const laci_weight_measurement *look) {
   to->holds_pattern_both = look->is_pruned && look->holds_rows;
 }
 
-static lac_status measure_layer(laci_report *report, const laci_job *job, int l,
-                                const laci_weight_view *view, const laci_mask_rule *rule,
-                                lac_error *err) {
+static lac_status measure_computed_weight(laci_report *report, const laci_job *job, int l,
+                                          const laci_weight_view *view, const laci_mask_rule *rule,
+                                          lac_error *err) {
   laci_weight_measurement look;
   lac_status st = laci_weight_measure(view, rule, job->pool, &look, err);
   if (!st) fill_layer(&report->layers[l], &look);
@@ -35,7 +35,8 @@ static lac_status measure_layer(laci_report *report, const laci_job *job, int l,
 
 /* Records in the report why a weight could not be measured, for example because it has NaN or
  * infinities. Such a weight can be neither folded nor pruned. */
-static lac_status note_unknown(laci_report *report, int l, const char *why, lac_error *err) {
+static lac_status set_unmeasured_reason(laci_report *report, int l, const char *why,
+                                        lac_error *err) {
   lac_layer *layer = &report->layers[l];
   char text[700];
   laci_log(LAC_LOG_INFO, "%s: its content is not known: %s", layer->weight, why);
@@ -45,8 +46,8 @@ static lac_status note_unknown(laci_report *report, int l, const char *why, lac_
   return layer->reason ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-lac_status laci_report_measure_computed(laci_report *report, const laci_job *job,
-                                        const lac_options *options, lac_error *err) {
+lac_status laci_report_measure_computed_weights(laci_report *report, const laci_job *job,
+                                                const lac_options *options, lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_mask_rule rule = laci_mask_rule_of(options);
   lac_status st = LAC_OK;
@@ -57,21 +58,21 @@ lac_status laci_report_measure_computed(laci_report *report, const laci_job *job
     if (report->layers[l].n_elements <= 0) continue;
     st = laci_evaluate_computed_weight(a, l, &job->budget, &view, &bytes, err);
     if (st || !bytes) continue;
-    st = measure_layer(report, job, l, &view, &rule, &why);
+    st = measure_computed_weight(report, job, l, &view, &rule, &why);
     laci_free(bytes);
-    if (laci_status_ends_run(st)) {
+    if (laci_status_is_not_about_data(st)) {
       if (err) *err = why;
     } else if (st) {
-      st = note_unknown(report, l, why.text, err);
+      st = set_unmeasured_reason(report, l, why.text, err);
     }
   }
   laci_report_compute_sums(report);
   return st;
 }
 
-void laci_report_remeasure_computed(laci_report *report, const laci_job *job,
-                                    const lac_options *options) {
+void laci_report_remeasure_computed_weights(laci_report *report, const laci_job *job,
+                                            const lac_options *options) {
   lac_error why = {0};
-  if (laci_report_measure_computed(report, job, options, &why))
+  if (laci_report_measure_computed_weights(report, job, options, &why))
     laci_log(LAC_LOG_WARNING, "computed weights were not looked at: %s", why.text);
 }

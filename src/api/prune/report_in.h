@@ -66,8 +66,9 @@ LAC_MUST_CHECK lac_status laci_report_set_uncalibrated(laci_report *report, cons
  * analysis, unless the comment says otherwise. Each fails LAC_NO_MEMORY. */
 
 /** Adds the layers' figures, and which groups are held in their order. */
-LAC_MUST_CHECK lac_status laci_report_add_layers(laci_report *report, const laci_pruning *pruning,
-                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_add_layer_figures(laci_report *report,
+                                                        const laci_pruning *pruning,
+                                                        lac_error *err);
 /** Adds which layers are reordered, the orders of all stored tensors, and the permutation file's
  * text. The pruning may also be of the original of the report's network. */
 LAC_MUST_CHECK lac_status laci_report_add_orders(laci_report *report, const laci_pruning *pruning,
@@ -82,19 +83,21 @@ LAC_MUST_CHECK lac_status laci_report_add_pruning(laci_report *report, laci_prun
 
 /** Measures the layers' weights in the model and sums them up; layers whose weights are pruned
  * count as pruned. Fails LAC_BAD_VALUE, too. */
-LAC_MUST_CHECK lac_status laci_report_measure(laci_report *report, const laci_job *job,
-                                              const lac_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_measure_weights(laci_report *report, const laci_job *job,
+                                                      const lac_options *options, lac_error *err);
 
 /** Measures the computed weights of the job's network without storing them, adds the targets'
  * answers for them, and sums up. Weights that cannot be evaluated stay unmeasured; the log says
  * why. Call it last. Fails LAC_NO_MEMORY, LAC_IO. (report_computed.c) */
-LAC_MUST_CHECK lac_status laci_report_measure_computed(laci_report *report, const laci_job *job,
-                                                       const lac_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_measure_computed_weights(laci_report *report,
+                                                               const laci_job *job,
+                                                               const lac_options *options,
+                                                               lac_error *err);
 
-/** Does laci_report_measure_computed after the network was changed: a failure is only a warning,
- * since the change cannot be undone. (report_computed.c) */
-void laci_report_remeasure_computed(laci_report *report, const laci_job *job,
-                                    const lac_options *options);
+/** Does laci_report_measure_computed_weights after the network was changed: a failure is only a
+ * warning, since the change cannot be undone. (report_computed.c) */
+void laci_report_remeasure_computed_weights(laci_report *report, const laci_job *job,
+                                            const lac_options *options);
 
 /** Computes the summary's sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_compute_sums(laci_report *report);

@@ -42,7 +42,7 @@ static lac_status check_score(const lac_options *options, const laci_mask_rule *
                    laci_score_name(score));
 }
 
-lac_status laci_check_rule(const lac_options *options, lac_error *err) {
+lac_status laci_check_mask_rule(const lac_options *options, lac_error *err) {
   laci_mask_form form = LACI_MASK_1D;
   char text[LACI_PATTERN_TEXT];
   if (options->mask && !laci_mask_form_find(options->mask, &form)) {

@@ -8,17 +8,17 @@
 typedef struct lac_options lac_options;
 typedef struct laci_job laci_job;
 
-/** Returns the rule of masks for options that laci_check_rule accepts. */
+/** Returns the rule of masks for options that laci_check_mask_rule accepts. */
 laci_mask_rule laci_mask_rule_of(const lac_options *options);
 /** Checks the options about masks. Fails LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status laci_check_rule(const lac_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_mask_rule(const lac_options *options, lac_error *err);
 
 /** Bytes of a pattern's text, such as "2:4" or "64:2:8". */
 enum { LACI_PATTERN_TEXT = 48 };
 const char *laci_pattern_text(const lac_options *options, char text[LACI_PATTERN_TEXT]);
 
 /** Does the name mean a file of scores, "FILE.npz"? */
-bool laci_score_is_file(const char *name);
+bool laci_score_is_file_name(const char *name);
 
 /** Scores of the weights that may be pruned, for laci_prune_options; empty if the score is the
  * magnitude or one of calibration. */

@@ -21,7 +21,7 @@
 
 enum { DRAWN_AT_ONCE = 1 << 16 };
 
-bool laci_score_is_file(const char *name) {
+bool laci_score_is_file_name(const char *name) {
   const size_t n = strlen(name);
   return n > 4 && strcmp(name + n - 4, ".npz") == 0;
 }
@@ -40,7 +40,7 @@ static void draw_random_parts(int64_t begin, int64_t end, void *context) {
     int64_t last = (part + 1) * DRAWN_AT_ONCE;
     if (last > d->count) last = d->count;
     for (int64_t e = part * DRAWN_AT_ONCE; e < last; e++)
-      d->out[e] = (float)laci_rng_unit(d->seed, d->stream, (uint64_t)e);
+      d->out[e] = (float)laci_rng_unit_interval(d->seed, d->stream, (uint64_t)e);
   }
 }
 
@@ -78,7 +78,7 @@ static bool same_shape(const laci_shape *a, const laci_shape *b) {
   return same;
 }
 
-static lac_status check_values(const char *name, const float *values, int64_t count,
+static lac_status check_scores(const char *name, const float *values, int64_t count,
                                lac_error *err) {
   for (int64_t e = 0; e < count; e++) {
     if (values[e] >= 0 && isfinite(values[e])) continue;
@@ -89,10 +89,10 @@ static lac_status check_values(const char *name, const float *values, int64_t co
   return LAC_OK;
 }
 
-static lac_status read_rows(const laci_rows *rows, const laci_stored *stored, float *out,
-                            lac_error *err) {
+static lac_status read_score_rows(const laci_rows *rows, const laci_stored *stored, float *out,
+                                  lac_error *err) {
   const laci_type *type = laci_rows_type(rows);
-  const int64_t width = laci_rows_width(rows), n = stored->shape.dims[0];
+  const int64_t width = laci_rows_elements_per_row(rows), n = stored->shape.dims[0];
   char found[128], wanted[128];
   if (!same_shape(&type->shape, &stored->shape)) {
     shape_text(&type->shape, found, sizeof found);
@@ -113,11 +113,12 @@ static lac_status read_rows(const laci_rows *rows, const laci_stored *stored, fl
     for (int64_t e = 0; integers && !st && e < width; e++) to[e] = (float)integers[e];
   }
   laci_free(integers);
-  return st ? st : check_values(laci_rows_name(rows), out, n * width, err);
+  return st ? st : check_scores(laci_rows_name(rows), out, n * width, err);
 }
 
-static lac_status read_array(const laci_npz *npz, const char *path, const laci_stored *stored,
-                             laci_job *job, float *out, lac_error *err) {
+static lac_status read_scores_from_npz(const laci_npz *npz, const char *path,
+                                       const laci_stored *stored, laci_job *job, float *out,
+                                       lac_error *err) {
   const int at = find_array(npz, stored->name);
   laci_rows *rows = NULL;
   if (at < 0) {
@@ -127,7 +128,7 @@ static lac_status read_array(const laci_npz *npz, const char *path, const laci_s
   }
   laci_budget budget = job->budget;
   lac_status st = laci_npz_open_rows(npz, at, &budget, &rows, err);
-  if (!st) st = read_rows(rows, stored, out, err);
+  if (!st) st = read_score_rows(rows, stored, out, err);
   laci_rows_close(rows);
   return st;
 }
@@ -139,8 +140,8 @@ typedef struct score_source {
   int n_arrays;
 } score_source;
 
-static lac_status read_memory(const score_source *source, const laci_stored *stored, float *out,
-                              lac_error *err) {
+static lac_status read_scores_from_memory(const score_source *source, const laci_stored *stored,
+                                          float *out, lac_error *err) {
   laci_rows *rows = NULL;
   int at = 0;
   while (at < source->n_arrays && strcmp(source->arrays[at].name, stored->name) != 0) at++;
@@ -149,16 +150,16 @@ static lac_status read_memory(const score_source *source, const laci_stored *sto
                      "no scores for the weight %s: wanted an array of that name", stored->name);
   }
   lac_status st = laci_rows_open_memory(&source->arrays[at], &rows, err);
-  if (!st) st = read_rows(rows, stored, out, err);
+  if (!st) st = read_score_rows(rows, stored, out, err);
   laci_rows_close(rows);
   return st;
 }
 
 /* ---- Scores of all tensors ---- */
 
-static lac_status open_all_arrays(const lac_options *options, laci_job *job,
-                                  const score_source *source, laci_score_arrays *scores,
-                                  lac_error *err) {
+static lac_status read_scores_of_all_tensors(const lac_options *options, laci_job *job,
+                                             const score_source *source, laci_score_arrays *scores,
+                                             lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_graph *graph = a->graph;
   scores->n = graph->n_stored;
@@ -170,14 +171,15 @@ static lac_status open_all_arrays(const lac_options *options, laci_job *job,
     float **array = &scores->arrays[a->layers[l].stored];
     const int64_t count = laci_shape_count(&stored->shape);
     if (!a->layers[l].eligible || *array) continue;
-    laci_budget_add(&job->budget, laci_bytes_of(count, sizeof **array), "%.200s (its scores)",
-                    stored->name);
+    laci_budget_add(&job->budget, laci_count_bytes_saturated(count, sizeof **array),
+                    "%.200s (its scores)", stored->name);
     st = laci_budget_check(&job->budget, "the scores", err);
     if (!st && !(*array = laci_alloc((size_t)count, sizeof **array)))
       st = laci_fail_memory(err, stored->name);
     if (st) break;
-    if (source->npz) st = read_array(source->npz, options->score, stored, job, *array, err);
-    else if (source->arrays) st = read_memory(source, stored, *array, err);
+    if (source->npz)
+      st = read_scores_from_npz(source->npz, options->score, stored, job, *array, err);
+    else if (source->arrays) st = read_scores_from_memory(source, stored, *array, err);
     else draw_random_scores(stored, options->seed, job->pool, *array);
   }
   return st;
@@ -186,7 +188,7 @@ static lac_status open_all_arrays(const lac_options *options, laci_job *job,
 lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
                                   laci_score_arrays *scores, lac_error *err) {
   const char *name = options->score; /* NULL: |w| */
-  const bool is_file = name && laci_score_is_file(name);
+  const bool is_file = name && laci_score_is_file_name(name);
   const bool is_random = name && strcmp(name, "random") == 0;
   laci_npz *npz = NULL;
   laci_rows_memory *arrays = NULL;
@@ -195,10 +197,10 @@ lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
   if (options->calibration || !(is_file || is_random || options->scores)) return LAC_OK;
   if (is_file) st = laci_npz_open(name, &npz, err);
   if (options->scores) {
-    st = laci_arrays_describe(options->scores, options->n_scores, NULL, NULL, &arrays, err);
+    st = laci_arrays_as_rows(options->scores, options->n_scores, NULL, NULL, &arrays, err);
   }
   const score_source source = {.npz = npz, .arrays = arrays, .n_arrays = options->n_scores};
-  if (!st) st = open_all_arrays(options, job, &source, scores, err);
+  if (!st) st = read_scores_of_all_tensors(options, job, &source, scores, err);
   laci_npz_close(npz);
   laci_free(arrays);
   if (st) laci_score_arrays_close(scores);

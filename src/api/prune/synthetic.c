@@ -24,7 +24,7 @@ void lac_synthetic_options_init(lac_synthetic_options *options, size_t size) {
   lac_synthetic_options usual = {.size = sizeof usual, .samples = 512};
   memcpy(usual.mean, images.mean, sizeof usual.mean);
   memcpy(usual.std, images.std, sizeof usual.std);
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 /* Open synthetic images. */
@@ -45,21 +45,21 @@ static lac_status check_options(const lac_synthetic_options *o, lac_error *err) 
     return laci_fail(err, LAC_BAD_ARGUMENT, "crop %d: wanted 0 to %d pixels", o->crop,
                      LACI_PREPROCESSING_MAX);
   }
-  return laci_scale_check(o->mean, o->std, err);
+  return laci_scale_check_mean_and_std(o->mean, o->std, err);
 }
 
-static lac_status open_samples(drawing *d, const laci_graph *graph,
-                               const lac_synthetic_options *options, lac_error *err) {
+static lac_status open_image_samples(drawing *d, const laci_graph *graph,
+                                     const lac_synthetic_options *options, lac_error *err) {
   const laci_value *value = &graph->values[graph->inputs[0]];
   const laci_sample_input input = {value->name, value->type};
-  const bool scaled = laci_synthetic_is_scaled(options->mean, options->std);
+  const bool scaled = laci_synthetic_has_own_scale(options->mean, options->std);
   const laci_synthetic_options how = {.crop = options->crop,
                                       .mean = scaled ? options->mean : NULL,
                                       .std = scaled ? options->std : NULL,
                                       .seed = options->seed,
                                       .pool = d->job.pool};
   laci_synthetic_input images;
-  lac_status st = laci_synthetic_open(graph, &how, &images, err);
+  lac_status st = laci_synthetic_find_input(graph, &how, &images, err);
   if (st) return st;
   const laci_samples_options from = {.n = options->samples,
                                      .seed = options->seed,
@@ -77,22 +77,23 @@ static lac_status open_samples(drawing *d, const laci_graph *graph,
   return d->batch ? LAC_OK : laci_fail_memory(err, "synthetic images");
 }
 
-static void close_drawing(drawing *d) {
+static void close_synthetic_images(drawing *d) {
   laci_samples_close(d->samples);
   laci_free(d->batch);
   laci_job_close(&d->job);
 }
 
-static lac_status open_drawing(const lac_model *model, const lac_synthetic_options *options,
-                               drawing *d, lac_error *err) {
+static lac_status open_synthetic_images(const lac_model *model,
+                                        const lac_synthetic_options *options, drawing *d,
+                                        lac_error *err) {
   lac_options how = lac_options_default();
   *d = (drawing){.samples = NULL};
   how.threads = options->threads;
   lac_status st = laci_job_open(model, &how, &d->job, err);
   if (st) return st;
   st = laci_job_materialise(&d->job, model, err);
-  if (!st) st = open_samples(d, model->graph, options, err);
-  if (st) close_drawing(d);
+  if (!st) st = open_image_samples(d, model->graph, options, err);
+  if (st) close_synthetic_images(d);
   return st;
 }
 
@@ -106,7 +107,7 @@ static lac_status draw_batch(drawing *d, int64_t first, int64_t n, lac_error *er
   return LAC_OK;
 }
 
-static int64_t at_a_time(const drawing *d, int64_t first) {
+static int64_t count_images_in_batch(const drawing *d, int64_t first) {
   const int64_t left = d->type.shape.dims[0] - first;
   return left < IMAGES_AT_A_TIME ? left : IMAGES_AT_A_TIME;
 }
@@ -114,7 +115,7 @@ static int64_t at_a_time(const drawing *d, int64_t first) {
 static lac_status draw_to_memory(const lac_model *model, const lac_synthetic_options *options,
                                  lac_array *images, lac_error *err) {
   drawing d;
-  lac_status st = open_drawing(model, options, &d, err);
+  lac_status st = open_synthetic_images(model, options, &d, err);
   if (st) return st;
   const size_t width = (size_t)d.width * lac_dtype_size(d.type.dtype);
   laci_budget budget = d.job.budget;
@@ -126,7 +127,7 @@ static lac_status draw_to_memory(const lac_model *model, const lac_synthetic_opt
     if (!data) st = laci_fail_memory(err, "synthetic images");
   }
   for (int64_t first = 0; first < d.type.shape.dims[0] && !st; first += IMAGES_AT_A_TIME) {
-    const int64_t n = at_a_time(&d, first);
+    const int64_t n = count_images_in_batch(&d, first);
     st = draw_batch(&d, first, n, err);
     if (!st) memcpy(data + (size_t)first * width, d.batch, (size_t)n * width);
   }
@@ -140,7 +141,7 @@ static lac_status draw_to_memory(const lac_model *model, const lac_synthetic_opt
   } else {
     laci_free(data);
   }
-  close_drawing(&d);
+  close_synthetic_images(&d);
   return st;
 }
 
@@ -149,25 +150,25 @@ static lac_status draw_to_file(const lac_model *model, const char *path,
   const laci_write_options how = {.force = force};
   laci_writer *writer = NULL;
   drawing d;
-  lac_status st = open_drawing(model, options, &d, err);
+  lac_status st = open_synthetic_images(model, options, &d, err);
   if (st) return st;
   const size_t width = (size_t)d.width * lac_dtype_size(d.type.dtype);
   st = laci_writer_open(path, &how, &writer, err);
   if (!st) st = laci_npy_append_header(writer, &d.type, err);
   for (int64_t first = 0; first < d.type.shape.dims[0] && !st; first += IMAGES_AT_A_TIME) {
-    const int64_t n = at_a_time(&d, first);
+    const int64_t n = count_images_in_batch(&d, first);
     st = draw_batch(&d, first, n, err);
     if (!st) st = laci_writer_append(writer, d.batch, (size_t)n * width, err);
   }
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
-  close_drawing(&d);
+  close_synthetic_images(&d);
   return st;
 }
 
-static lac_status take_options(const lac_synthetic_options *options, lac_synthetic_options *own,
-                               lac_error *err) {
+static lac_status copy_checked_options(const lac_synthetic_options *options,
+                                       lac_synthetic_options *own, lac_error *err) {
   lac_status st = laci_take_synthetic_options(options, own, err);
   return st ? st : check_options(own, err);
 }
@@ -176,11 +177,11 @@ lac_status lac_synthetic_images(const lac_model *model, const lac_synthetic_opti
                                 lac_array *images, lac_error *err) {
   lac_synthetic_options own;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"images", images});
-  if (!st) st = take_options(options, &own, err);
+  if (!st) st = copy_checked_options(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.context);
+  lac_context *before = laci_call_enter_context(own.context);
   st = draw_to_memory(model, &own, images, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -188,10 +189,10 @@ lac_status lac_synthetic_save(const lac_model *model, const char *path,
                               const lac_synthetic_options *options, bool force, lac_error *err) {
   lac_synthetic_options own;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path});
-  if (!st) st = take_options(options, &own, err);
+  if (!st) st = copy_checked_options(options, &own, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.context);
+  lac_context *before = laci_call_enter_context(own.context);
   st = draw_to_file(model, path, &own, force, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }

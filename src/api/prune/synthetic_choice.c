@@ -12,14 +12,15 @@
  * their number. */
 enum { MOST_CHOSEN = 4096 };
 
-bool laci_synthetic_is_of_network(lac_status status) {
+bool laci_synthetic_is_network_failure(lac_status status) {
   return status && status != LAC_NO_MEMORY && status != LAC_INTERRUPTED &&
          status != LAC_MEMORY_LIMIT;
 }
 
-lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_options *options,
-                                 int64_t n, laci_synthetic_input *input, int64_t **chosen,
-                                 lac_error *err) {
+lac_status laci_synthetic_choose_images(const laci_graph *graph,
+                                        const laci_synthetic_options *options, int64_t n,
+                                        laci_synthetic_input *input, int64_t **chosen,
+                                        lac_error *err) {
   laci_samples *candidates = NULL;
   laci_choice choice = {.n_norms = 0};
   lac_error why = {0};
@@ -40,7 +41,7 @@ lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_o
   st = places ? laci_choose_samples(graph, &wish, places, &choice, &why)
               : laci_fail_memory(&why, "synthetic images");
   if (!st && choice.n_norms > 0) {
-    for (int64_t k = 0; k < n; k++) places[k] = laci_samples_number(candidates, places[k]);
+    for (int64_t k = 0; k < n; k++) places[k] = laci_samples_data_index(candidates, places[k]);
     laci_log(LAC_LOG_INFO,
              "synthetic images: %lld of %lld are chosen by the statistics of %d batch "
              "normalizations, %.2g from those stored (the first ones: %.2g)",
@@ -52,7 +53,7 @@ lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_o
   }
   laci_free(places);
   laci_samples_close(candidates);
-  if (!st || laci_synthetic_is_of_network(st)) return LAC_OK;
+  if (!st || laci_synthetic_is_network_failure(st)) return LAC_OK;
   if (err) *err = why;
   return st;
 }

@@ -24,19 +24,19 @@ void laci_synthetic_made_clear(laci_synthetic_made *made) {
   *made = (laci_synthetic_made){.chosen = NULL};
 }
 
-static int count_norms(const laci_graph *graph) {
+static int count_batch_norms(const laci_graph *graph) {
   int n = 0;
   for (int id = 0; id < graph->n_nodes; id++)
     n += strcmp(graph->nodes[id].type, "BatchNormalization") == 0;
   return n;
 }
 
-int64_t laci_synthetic_fits(const laci_graph *graph, const laci_synthetic_input *input) {
+int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_input *input) {
   const int side = input->height < input->width ? input->height : input->width;
   const double each = 3 * STEPS * laci_synthetic_multiplications(graph);
-  if (side < LEAST_SIDE || input->integers || count_norms(graph) < LEAST_NORMS || !(each > 0))
+  if (side < LEAST_SIDE || input->integers || count_batch_norms(graph) < LEAST_NORMS || !(each > 0))
     return 0;
-  const int64_t n = laci_int_from_f(most_work / each);
+  const int64_t n = laci_clamp_to_int64(most_work / each);
   return (n < MOST_FITTED ? n : MOST_FITTED) / BATCH * BATCH;
 }
 
@@ -46,8 +46,9 @@ typedef struct fitting {
   float *images;
 } fitting;
 
-static lac_status draw(const laci_graph *graph, const laci_synthetic_options *options, int64_t n,
-                       const laci_synthetic_input *input, fitting *f, lac_error *err) {
+static lac_status draw_images(const laci_graph *graph, const laci_synthetic_options *options,
+                              int64_t n, const laci_synthetic_input *input, fitting *f,
+                              lac_error *err) {
   lac_status st = laci_synthetic_samples_open(graph, options, n, input, &f->samples, err);
   if (st) return st;
   f->how.shape = laci_samples_type(f->samples, 0)->shape;
@@ -57,15 +58,15 @@ static lac_status draw(const laci_graph *graph, const laci_synthetic_options *op
 }
 
 /* Stores the images as grey levels. */
-static lac_status keep(const fitting *f, laci_synthetic_input *input, laci_synthetic_made *made,
-                       lac_error *err) {
+static lac_status store_grey_levels(const fitting *f, laci_synthetic_input *input,
+                                    laci_synthetic_made *made, lac_error *err) {
   const size_t plane = (size_t)input->height * (size_t)input->width;
   const size_t channels = (size_t)input->channels, n = (size_t)f->how.n;
   made->fitted = laci_alloc(n * channels * plane, 1);
   made->fitted_at = laci_alloc(n, sizeof *made->fitted_at);
   if (!made->fitted || !made->fitted_at) return laci_fail_memory(err, "synthetic images");
   for (size_t k = 0; k < n; k++) {
-    made->fitted_at[k] = laci_samples_number(f->samples, (int64_t)k);
+    made->fitted_at[k] = laci_samples_data_index(f->samples, (int64_t)k);
     for (size_t c = 0; c < channels; c++) {
       for (size_t p = 0; p < plane; p++) {
         const size_t at = input->channels_last ? p * channels + c : c * plane + p;
@@ -83,10 +84,10 @@ static lac_status keep(const fitting *f, laci_synthetic_input *input, laci_synth
   return LAC_OK;
 }
 
-lac_status laci_synthetic_fit(const laci_graph *graph, const laci_synthetic_options *options,
-                              int64_t n, laci_synthetic_input *input, laci_synthetic_made *made,
-                              lac_error *err) {
-  const int64_t most = laci_synthetic_fits(graph, input);
+lac_status laci_synthetic_fit_images(const laci_graph *graph, const laci_synthetic_options *options,
+                                     int64_t n, laci_synthetic_input *input,
+                                     laci_synthetic_made *made, lac_error *err) {
+  const int64_t most = laci_synthetic_count_fitted(graph, input);
   fitting f = {.how = {.channels_last = input->channels_last,
                        .n = (most < n ? most : n) / BATCH * BATCH,
                        .batch = BATCH,
@@ -100,7 +101,7 @@ lac_status laci_synthetic_fit(const laci_graph *graph, const laci_synthetic_opti
     f.how.low[c] = -input->mean[c] / input->std[c];
     f.how.high[c] = (255 - input->mean[c]) / input->std[c];
   }
-  lac_status st = draw(graph, options, n, input, &f, err);
+  lac_status st = draw_images(graph, options, n, input, &f, err);
   if (!st) {
     st = laci_fit_images(graph, &f.how, f.images, &done, &why);
     if (st && err) *err = why;
@@ -112,10 +113,10 @@ lac_status laci_synthetic_fit(const laci_graph *graph, const laci_synthetic_opti
              "from those stored (before: %.2g), and %.2g (before: %.2g) where it was not asked%s",
              (long long)f.how.n, f.how.steps, done.after, done.before, done.held_after,
              done.held_before, nearer ? "" : ": left as they were");
-    if (nearer) st = keep(&f, input, made, err);
+    if (nearer) st = store_grey_levels(&f, input, made, err);
   }
   if (st) laci_log(LAC_LOG_DEBUG, "synthetic images are not fitted: %s", why.text);
   laci_samples_close(f.samples);
   laci_free(f.images);
-  return laci_synthetic_is_of_network(st) || st == LAC_MEMORY_LIMIT ? LAC_OK : st;
+  return laci_synthetic_is_network_failure(st) || st == LAC_MEMORY_LIMIT ? LAC_OK : st;
 }

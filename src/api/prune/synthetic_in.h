@@ -17,12 +17,12 @@ typedef struct laci_synthetic_options {
   const float *mean, *std; /* [3] of the grey levels; NULL: find them out */
   uint64_t seed;
   laci_pool *pool;
-  const laci_budget *budget; /* for laci_synthetic_choose */
-  const char *engine;        /* for laci_synthetic_choose: what runs the network */
+  const laci_budget *budget; /* for laci_synthetic_choose_images */
+  const char *engine;        /* for laci_synthetic_choose_images: what runs the network */
 } laci_synthetic_options;
 
 /** Do mean and std [3] differ from the defaults? The defaults count as not set. */
-bool laci_synthetic_is_scaled(const float *mean, const float *std);
+bool laci_synthetic_has_own_scale(const float *mean, const float *std);
 
 /** Finds and logs the layout of the network's input and the range of its values. The network's only
  * input is [N, C, H, W] or [N, H, W, C] with 3 channels, or 1. A range that is not given is, of the
@@ -31,12 +31,12 @@ bool laci_synthetic_is_scaled(const float *mean, const float *std);
  * decides between 0..1 and 0..255. Without that it is ImageNet's mean and std. The graph's bytes
  * are in memory. Fails LAC_BAD_SHAPE if the network's inputs are not images, LAC_NO_MEMORY,
  * LAC_INTERRUPTED. */
-LAC_MUST_CHECK lac_status laci_synthetic_open(const laci_graph *graph,
-                                              const laci_synthetic_options *options,
-                                              laci_synthetic_input *input, lac_error *err);
+LAC_MUST_CHECK lac_status laci_synthetic_find_input(const laci_graph *graph,
+                                                    const laci_synthetic_options *options,
+                                                    laci_synthetic_input *input, lac_error *err);
 
-/** Parts of laci_synthetic_open. find_layout sets all but the range. choose_range sets the range,
- * and *reason to why it is this one, a literal. */
+/** Parts of laci_synthetic_find_input. find_layout sets all but the range. choose_range sets the
+ * range, and *reason to why it is this one, a literal. */
 LAC_MUST_CHECK lac_status laci_synthetic_find_layout(const laci_graph *graph, int crop,
                                                      laci_synthetic_input *input, lac_error *err);
 LAC_MUST_CHECK lac_status laci_synthetic_choose_range(const laci_graph *graph,
@@ -54,33 +54,33 @@ typedef struct laci_synthetic_made {
 /** Returns how many images are fitted at most. It is 0 for networks of small images, for those that
  * store few statistics, and for those that take too long. The number is the same on every machine.
  * */
-int64_t laci_synthetic_fits(const laci_graph *graph, const laci_synthetic_input *input);
+int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_input *input);
 
 /** Fits the images of input, some or all of n, to the statistics that the network's batch
  * normalizations store, in a fixed number of steps (calibrate/images.h). Sets input->fitted where
  * statistics that were held back come nearer; where memory does not suffice they stay as they are.
  * Fails LAC_NO_MEMORY, LAC_INTERRUPTED. (synthetic_fit.c) */
-LAC_MUST_CHECK lac_status laci_synthetic_fit(const laci_graph *graph,
-                                             const laci_synthetic_options *options, int64_t n,
-                                             laci_synthetic_input *input, laci_synthetic_made *made,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_synthetic_fit_images(const laci_graph *graph,
+                                                    const laci_synthetic_options *options,
+                                                    int64_t n, laci_synthetic_input *input,
+                                                    laci_synthetic_made *made, lac_error *err);
 void laci_synthetic_made_clear(laci_synthetic_made *made);
 
 /** Multiplications of a network for one image; 0: not known. */
 double laci_synthetic_multiplications(const laci_graph *graph);
 
 /** Is the failure due to the network, and not to the machine or the user? */
-bool laci_synthetic_is_of_network(lac_status status);
+bool laci_synthetic_is_network_failure(lac_status status);
 
 /** Chooses n images whose statistics are near those that the network's batch normalizations store,
  * among LACI_SYNTHETIC_CANDIDATES as many. Sets input->chosen and *chosen, which the caller frees
  * with laci_free. They stay NULL if the network has no such normalizations, if it cannot be run as
  * a whole, or if thousands of images are wanted. Fails LAC_NO_MEMORY, LAC_INTERRUPTED,
  * LAC_MEMORY_LIMIT. */
-LAC_MUST_CHECK lac_status laci_synthetic_choose(const laci_graph *graph,
-                                                const laci_synthetic_options *options, int64_t n,
-                                                laci_synthetic_input *input, int64_t **chosen,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_synthetic_choose_images(const laci_graph *graph,
+                                                       const laci_synthetic_options *options,
+                                                       int64_t n, laci_synthetic_input *input,
+                                                       int64_t **chosen, lac_error *err);
 enum { LACI_SYNTHETIC_CANDIDATES = 4 };
 
 /** Opens n synthetic images for the network's input, by the options' seed. */
@@ -92,7 +92,7 @@ LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
 /** Returns how many synthetic images calibrate the network in about a minute on two cores. The
  * number depends on the network's multiplications for one image: 32 to 512, the same on every
  * machine. The graph's shapes must be inferred. */
-int64_t laci_synthetic_enough(const laci_graph *graph);
+int64_t laci_synthetic_enough_images(const laci_graph *graph);
 
 /** Can token ids be drawn for the network: does an input look up the rows of a stored table? */
 bool laci_synthetic_takes_ids(const laci_graph *graph);
@@ -100,12 +100,14 @@ bool laci_synthetic_takes_ids(const laci_graph *graph);
  * the table's rows, positions (by the input's name), zeros where a table has a handful of rows
  * (segments), else ones (masks). Open lengths are 128. Fails LAC_BAD_SHAPE if an input is not of
  * integers. (synthetic_ids.c) */
-LAC_MUST_CHECK lac_status laci_synthetic_find_ids(const laci_graph *graph, laci_drawn_input *inputs,
-                                                  lac_error *err);
-/** As laci_synthetic_enough, for samples of token ids. */
+LAC_MUST_CHECK lac_status laci_synthetic_describe_id_inputs(const laci_graph *graph,
+                                                            laci_drawn_input *inputs,
+                                                            lac_error *err);
+/** As laci_synthetic_enough_images, for samples of token ids. */
 int64_t laci_synthetic_enough_ids(const laci_graph *graph);
 
 /** Fails LAC_BAD_SHAPE if neither images nor token ids can be drawn for the network. */
-LAC_MUST_CHECK lac_status laci_synthetic_check(const laci_graph *graph, int crop, lac_error *err);
+LAC_MUST_CHECK lac_status laci_synthetic_check_network(const laci_graph *graph, int crop,
+                                                       lac_error *err);
 
 #endif

@@ -50,7 +50,7 @@ typedef struct first_norm {
   bool *needed; /* [n_nodes] */
 } first_norm;
 
-static int stored_of(const laci_graph *graph, const laci_node *node, int input) {
+static int find_stored_input(const laci_graph *graph, const laci_node *node, int input) {
   return node->n_inputs > input && node->inputs[input] >= 0
              ? graph->values[node->inputs[input]].stored
              : -1;
@@ -58,7 +58,7 @@ static int stored_of(const laci_graph *graph, const laci_node *node, int input) 
 
 /* Finds the first batch normalization with stored statistics whose input depends on the network's.
  * NULL: there is none. depends: [n_values]. */
-static const laci_node *find_norm(const laci_graph *graph, bool *depends) {
+static const laci_node *find_first_norm(const laci_graph *graph, bool *depends) {
   depends[graph->inputs[0]] = true;
   for (int id = 0; id < graph->n_nodes; id++) {
     const laci_node *node = &graph->nodes[id];
@@ -67,8 +67,8 @@ static const laci_node *find_norm(const laci_graph *graph, bool *depends) {
     for (int k = 0; k < node->n_inputs; k++)
       from_input = from_input || (node->inputs[k] >= 0 && depends[node->inputs[k]]);
     if (from_input && !node->domain[0] && strcmp(node->type, "BatchNormalization") == 0 &&
-        node->n_inputs >= 5 && depends[node->inputs[0]] && stored_of(graph, node, 3) >= 0 &&
-        stored_of(graph, node, 4) >= 0)
+        node->n_inputs >= 5 && depends[node->inputs[0]] && find_stored_input(graph, node, 3) >= 0 &&
+        find_stored_input(graph, node, 4) >= 0)
       return node;
     for (int k = 0; k < node->n_outputs; k++)
       if (node->outputs[k] >= 0) depends[node->outputs[k]] = from_input;
@@ -78,7 +78,7 @@ static const laci_node *find_norm(const laci_graph *graph, bool *depends) {
 
 /* Marks the nodes that are needed to compute the input of norm->node; the graph's nodes are sorted.
  * wanted: [n_values], all false. */
-static void mark_needed(const laci_graph *graph, first_norm *norm, bool *wanted) {
+static void mark_nodes_before_norm(const laci_graph *graph, first_norm *norm, bool *wanted) {
   wanted[norm->node->inputs[0]] = true;
   for (int id = (int)(norm->node - graph->nodes) - 1; id >= 0; id--) {
     const laci_node *node = &graph->nodes[id];
@@ -91,7 +91,8 @@ static void mark_needed(const laci_graph *graph, first_norm *norm, bool *wanted)
 
 /* Returns how far the statistics of x [N, channels, ..] are from the stored ones: the mean over the
  * channels of the Kullback-Leibler divergence between normal distributions. */
-static double distance(const laci_buf *x, const laci_buf *mean, const laci_buf *variance) {
+static double distance_of_statistics(const laci_buf *x, const laci_buf *mean,
+                                     const laci_buf *variance) {
   const int64_t channels = mean->count, n = x->shape.dims[0];
   const int64_t inner = x->count / n / channels;
   const double least = 1e-12;
@@ -115,12 +116,13 @@ static double distance(const laci_buf *x, const laci_buf *mean, const laci_buf *
 
 /* Computes the input of the normalization for a batch, and frees the batch. *far: the distance of
  * its statistics from the stored ones. */
-static lac_status measure(const laci_graph *graph, const first_norm *norm, laci_buf *batch,
-                          laci_pool *pool, double *far, lac_error *err) {
+static lac_status measure_norm_input(const laci_graph *graph, const first_norm *norm,
+                                     laci_buf *batch, laci_pool *pool, double *far,
+                                     lac_error *err) {
   laci_stepper *walk = NULL;
   laci_buf *mean = NULL, *variance = NULL;
-  const laci_stored *stored[2] = {&graph->stored[stored_of(graph, norm->node, 3)],
-                                  &graph->stored[stored_of(graph, norm->node, 4)]};
+  const laci_stored *stored[2] = {&graph->stored[find_stored_input(graph, norm->node, 3)],
+                                  &graph->stored[find_stored_input(graph, norm->node, 4)]};
   const laci_stepper_options options = {.engine = LACI_ENGINE_EXACT, .pool = pool};
   lac_status st = laci_stepper_create(graph, &options, &walk, err);
   if (st) {
@@ -139,7 +141,7 @@ static lac_status measure(const laci_graph *graph, const first_norm *norm, laci_
   const bool fits = !st && x && x->f && x->count > 0 && mean->f && variance->f && mean->count > 0 &&
                     x->shape.rank >= 2 && x->shape.dims[1] == mean->count &&
                     variance->count == mean->count;
-  *far = fits ? distance(x, mean, variance) : INFINITY;
+  *far = fits ? distance_of_statistics(x, mean, variance) : INFINITY;
   laci_buf_destroy(mean);
   laci_buf_destroy(variance);
   laci_stepper_destroy(walk);
@@ -189,28 +191,29 @@ static void set_range(laci_synthetic_input *input, const usual_range *range) {
 
 /* Finds the first normalization, and marks the nodes before it. norm->node is NULL if there is
  * none. */
-static lac_status prepare_norm(const laci_graph *graph, first_norm *norm, lac_error *err) {
+static lac_status prepare_first_norm(const laci_graph *graph, first_norm *norm, lac_error *err) {
   bool *depends = laci_alloc((size_t)graph->n_values, sizeof *depends);
   bool *wanted = laci_alloc((size_t)graph->n_values, sizeof *wanted);
   norm->needed = laci_alloc((size_t)graph->n_nodes, sizeof *norm->needed);
   const bool made = depends && wanted && norm->needed;
-  if (made) norm->node = find_norm(graph, depends);
-  if (made && norm->node) mark_needed(graph, norm, wanted);
+  if (made) norm->node = find_first_norm(graph, depends);
+  if (made && norm->node) mark_nodes_before_norm(graph, norm, wanted);
   laci_free(depends);
   laci_free(wanted);
   return made ? LAC_OK : laci_fail_memory(err, "synthetic images");
 }
 
 /* Measures a range. *far is infinite if the network cannot be computed up to the normalization. */
-static lac_status try_range(const laci_graph *graph, const first_norm *norm,
-                            const laci_synthetic_input *input,
-                            const laci_synthetic_options *options, double *far, lac_error *err) {
+static lac_status measure_range(const laci_graph *graph, const first_norm *norm,
+                                const laci_synthetic_input *input,
+                                const laci_synthetic_options *options, double *far,
+                                lac_error *err) {
   laci_buf *batch = NULL;
   lac_error why = {0};
   *far = INFINITY;
   lac_status st = make_batch(graph, input, options, &batch, err);
   if (st) return st;
-  st = measure(graph, norm, batch, options->pool, far, &why);
+  st = measure_norm_input(graph, norm, batch, options->pool, far, &why);
   if (st != LAC_NO_MEMORY && st != LAC_INTERRUPTED) return LAC_OK;
   if (err) *err = why;
   return st;
@@ -218,18 +221,20 @@ static lac_status try_range(const laci_graph *graph, const first_norm *norm,
 
 /* Chooses the range by the first normalization. *reason stays NULL if there is none, or if the
  * network cannot be computed up to there. */
-static lac_status choose_by_norm(const laci_graph *graph, const laci_synthetic_options *options,
-                                 laci_synthetic_input *input, const char **reason, lac_error *err) {
+static lac_status choose_range_by_norm(const laci_graph *graph,
+                                       const laci_synthetic_options *options,
+                                       laci_synthetic_input *input, const char **reason,
+                                       lac_error *err) {
   const bool grey = input->channels == 1;
   const usual_range *ranges = grey ? in_grey : in_colour;
   const int n = grey ? N_IN_GREY : N_IN_COLOUR;
   first_norm norm = {.node = NULL};
   double nearest = INFINITY, far = INFINITY;
-  lac_status st = prepare_norm(graph, &norm, err);
+  lac_status st = prepare_first_norm(graph, &norm, err);
   for (int k = 0; k < n && !st && norm.node; k++) {
     laci_synthetic_input tried = *input;
     set_range(&tried, &ranges[k]);
-    st = try_range(graph, &norm, &tried, options, &far, err);
+    st = measure_range(graph, &norm, &tried, options, &far, err);
     if (st || !(far < nearest)) continue;
     nearest = far;
     *input = tried;
@@ -242,17 +247,17 @@ static lac_status choose_by_norm(const laci_graph *graph, const laci_synthetic_o
 /* ---- Without a normalization ---- */
 
 /* Returns the largest magnitude in the stored tensors that the node reads; 0: it reads none. */
-static double operand_of(const laci_graph *graph, const laci_node *node) {
+static double largest_stored_operand(const laci_graph *graph, const laci_node *node) {
   double most = 0;
   for (int k = 0; k < node->n_inputs; k++) {
-    const int id = stored_of(graph, node, k);
+    const int id = find_stored_input(graph, node, k);
     if (id < 0 || !graph->stored[id].bytes || !laci_dtype_is_float(graph->stored[id].dtype))
       continue;
     const laci_stored *stored = &graph->stored[id];
     const int64_t n = (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype));
     for (int64_t at = 0; at < n; at++) {
       double value;
-      laci_read_f(stored->dtype, stored->bytes, at, 1, &value);
+      laci_read_f64(stored->dtype, stored->bytes, at, 1, &value);
       most = fmax(most, fabs(value));
     }
   }
@@ -261,12 +266,12 @@ static double operand_of(const laci_graph *graph, const laci_node *node) {
 
 /* Does the network itself scale grey levels of 0..255? *scales: it subtracts or divides its input
  * by stored numbers. */
-static bool takes_grey_levels(const laci_graph *graph, bool *scales) {
+static bool scales_grey_levels(const laci_graph *graph, bool *scales) {
   const laci_value *input = &graph->values[graph->inputs[0]];
   *scales = false;
   for (int k = 0; k < input->n_readers; k++) {
     const laci_node *node = &graph->nodes[input->readers[k]];
-    const double operand = operand_of(graph, node);
+    const double operand = largest_stored_operand(graph, node);
     const bool taken_off = strcmp(node->type, "Sub") == 0 || strcmp(node->type, "Add") == 0;
     const bool divided = strcmp(node->type, "Div") == 0,
                multiplied = strcmp(node->type, "Mul") == 0;
@@ -277,7 +282,7 @@ static bool takes_grey_levels(const laci_graph *graph, bool *scales) {
   return false;
 }
 
-bool laci_synthetic_is_scaled(const float *mean, const float *std) {
+bool laci_synthetic_has_own_scale(const float *mean, const float *std) {
   const laci_preprocessing usual = laci_preprocessing_default();
   return memcmp(mean, usual.mean, sizeof usual.mean) != 0 ||
          memcmp(std, usual.std, sizeof usual.std) != 0;
@@ -302,17 +307,17 @@ lac_status laci_synthetic_choose_range(const laci_graph *graph,
     *reason = "the input has integers";
     return LAC_OK;
   }
-  lac_status st = choose_by_norm(graph, options, input, reason, err);
+  lac_status st = choose_range_by_norm(graph, options, input, reason, err);
   if (st || *reason) return st;
-  const bool grey_levels = takes_grey_levels(graph, &scales);
+  const bool grey_levels = scales_grey_levels(graph, &scales);
   const usual_range *assumed = input->channels == 1 ? &in_grey[0] : &in_colour[0];
   set_range(input, !scales ? assumed : grey_levels ? &levels : &unit);
   *reason = scales ? "by the network's first step" : "assumed";
   return LAC_OK;
 }
 
-lac_status laci_synthetic_open(const laci_graph *graph, const laci_synthetic_options *options,
-                               laci_synthetic_input *input, lac_error *err) {
+lac_status laci_synthetic_find_input(const laci_graph *graph, const laci_synthetic_options *options,
+                                     laci_synthetic_input *input, lac_error *err) {
   const char *reason = NULL;
   lac_status st = laci_synthetic_find_layout(graph, options->crop, input, err);
   if (!st && options->height > 0) input->height = options->height;

@@ -43,15 +43,16 @@ static const char *gain_text(laci_report *report, const laci_target *target,
 }
 
 /* Adds `by` to the count of this answer: 1, or -1 to take it back. */
-static void count_answer(lac_target_report *to, lac_target_answer answer, int by) {
+static void count_target_answer(lac_target_report *to, lac_target_answer answer, int by) {
   to->n_dense += by * (answer == LAC_TARGET_DENSE);
   to->n_taken += by * (answer == LAC_TARGET_TAKEN);
   to->n_refused += by * (answer == LAC_TARGET_REFUSED);
   to->n_not_stated += by * (answer == LAC_TARGET_NOT_STATED);
 }
 
-static lac_status judge_layer(laci_report *report, const laci_target_choice *choice,
-                              const laci_target_layer *seen, lac_target_layer *to, lac_error *err) {
+static lac_status ask_target_about_layer(laci_report *report, const laci_target_choice *choice,
+                                         const laci_target_layer *seen, lac_target_layer *to,
+                                         lac_error *err) {
   laci_target_answer found;
   bool ok = true;
   lac_status st = laci_target_judge_weight(choice, seen, &found, err);
@@ -65,8 +66,8 @@ static lac_status judge_layer(laci_report *report, const laci_target_choice *cho
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-static lac_status add_layers(laci_report *report, const laci_job *job, const laci_pruning *pruning,
-                             int target, lac_error *err) {
+static lac_status add_target_layers(laci_report *report, const laci_job *job,
+                                    const laci_pruning *pruning, int target, lac_error *err) {
   const laci_analysis *a = job->analysis;
   lac_target_report *to = &report->targets[target];
   lac_target_layer *layers = laci_arena_alloc(&report->arena, (size_t)a->n_rows, sizeof *layers);
@@ -77,35 +78,36 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
     laci_analysis_describe_target_layer(a, l, &seen);
     const uint8_t *fresh = pruning ? pruning->weights[a->layers[l].stored] : NULL;
     if (fresh) seen.view.bytes = fresh;
-    lac_status st = judge_layer(report, &job->targets[target], &seen, &layers[l], err);
+    lac_status st = ask_target_about_layer(report, &job->targets[target], &seen, &layers[l], err);
     if (st) return st;
-    count_answer(to, layers[l].answer, 1);
+    count_target_answer(to, layers[l].answer, 1);
   }
   for (int l = a->n_layers; l < a->n_rows; l++) { /* rows with computed weights count as dense until
                                                      they are measured */
     layers[l].reason = report->layers[l].reason;
-    count_answer(to, LAC_TARGET_DENSE, 1);
+    count_target_answer(to, LAC_TARGET_DENSE, 1);
   }
   return LAC_OK;
 }
 
 /* Replaces the answers for the library's own engine by those of its plan: a layer that has the
  * zeros but is run as dense is not accelerated. */
-static lac_status use_plan(laci_report *report, const laci_job *job, const lac_options *options,
-                           const laci_pruning *pruning, int target, lac_error *err) {
+static lac_status replace_answers_by_plan(laci_report *report, const laci_job *job,
+                                          const lac_options *options, const laci_pruning *pruning,
+                                          int target, lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_predict_source from = {a, pruning ? (const uint8_t *const *)pruning->weights : NULL,
                                     options->threads, job->targets[target].as == LAC_DTYPE_BF16};
   laci_prediction plan;
-  lac_status st = laci_predict(&from, &report->arena, &plan, err);
+  lac_status st = laci_predict_times(&from, &report->arena, &plan, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     lac_target_layer *layer = &report->target_layers[target][l];
     if (layer->answer != LAC_TARGET_TAKEN || plan.layers[l].sparse) continue;
-    count_answer(&report->targets[target], layer->answer, -1);
+    count_target_answer(&report->targets[target], layer->answer, -1);
     *layer = (lac_target_layer){.answer = LAC_TARGET_REFUSED,
                                 .fault = laci_target_fault_name(LACI_FAULT_PLAN),
                                 .reason = plan.layers[l].reason};
-    count_answer(&report->targets[target], layer->answer, 1);
+    count_target_answer(&report->targets[target], layer->answer, 1);
   }
   return st;
 }
@@ -118,9 +120,9 @@ lac_status laci_report_add_computed_target(laci_report *report, const laci_job *
     lac_target_layer *to = &report->target_layers[t][l];
     laci_analysis_describe_target_layer(job->analysis, l, &seen);
     seen.view = *view;
-    count_answer(&report->targets[t], to->answer, -1);
-    st = judge_layer(report, &job->targets[t], &seen, to, err);
-    count_answer(&report->targets[t], to->answer, 1);
+    count_target_answer(&report->targets[t], to->answer, -1);
+    st = ask_target_about_layer(report, &job->targets[t], &seen, to, err);
+    count_target_answer(&report->targets[t], to->answer, 1);
   }
   return st;
 }
@@ -140,9 +142,9 @@ lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
     targets[t] = (lac_target_report){.name = copy_text(report, options->targets[t], &ok),
                                      .title = target->title,
                                      .needs = target->needs};
-    lac_status st = add_layers(report, job, pruning, t, err);
-    if (!st && !job->streamed && laci_target_is_planned(&job->targets[t]))
-      st = use_plan(report, job, options, pruning, t, err);
+    lac_status st = add_target_layers(report, job, pruning, t, err);
+    if (!st && !job->streamed && laci_target_is_own_engine(&job->targets[t]))
+      st = replace_answers_by_plan(report, job, options, pruning, t, err);
     if (st) return st;
   }
   report->pub.n_targets = options->n_targets;

@@ -6,12 +6,12 @@
 #include "lacuna/prune.h"
 #include "target/target.h"
 
-bool laci_target_is_planned(const laci_target_choice *choice) {
+bool laci_target_is_own_engine(const laci_target_choice *choice) {
   return choice->target == &laci_target_lacuna_cpu;
 }
 
-bool laci_target_any_is_planned(const laci_job *job, const lac_options *options) {
+bool laci_targets_include_own_engine(const laci_job *job, const lac_options *options) {
   for (int t = 0; t < options->n_targets; t++)
-    if (laci_target_is_planned(&job->targets[t])) return true;
+    if (laci_target_is_own_engine(&job->targets[t])) return true;
   return false;
 }

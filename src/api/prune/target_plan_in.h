@@ -10,8 +10,8 @@ typedef struct laci_job laci_job;
 typedef struct laci_target_choice laci_target_choice;
 
 /** Is the target "lacuna-cpu", whose answers come from a plan of the library's own engine? */
-bool laci_target_is_planned(const laci_target_choice *choice);
+bool laci_target_is_own_engine(const laci_target_choice *choice);
 /** Is "lacuna-cpu" one of the options' targets? */
-bool laci_target_any_is_planned(const laci_job *job, const lac_options *options);
+bool laci_targets_include_own_engine(const laci_job *job, const lac_options *options);
 
 #endif

@@ -19,12 +19,12 @@
 enum { MOST_ROUNDS = 4 };
 
 /* Makes layers ineligible that the plan runs as dense; *n_left: the number of these layers. */
-static lac_status leave_dense(const laci_job *job, const laci_predict_source *from,
-                              const char *target, int *n_left, lac_error *err) {
+static lac_status exclude_layers_planned_dense(const laci_job *job, const laci_predict_source *from,
+                                               const char *target, int *n_left, lac_error *err) {
   laci_analysis *a = job->analysis;
   laci_prediction plan;
   *n_left = 0;
-  lac_status st = laci_predict(from, &a->arena, &plan, err);
+  lac_status st = laci_predict_times(from, &a->arena, &plan, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     if (!a->layers[l].eligible || plan.layers[l].sparse) continue;
     char text[500];
@@ -45,8 +45,8 @@ static int count_eligible(const laci_analysis *a) {
 
 /* If some layers stay dense, a new plan may run further layers as dense. So plans are made until
  * one leaves out no further layer. */
-static lac_status limit_to(const laci_job *job, const lac_options *options, int target,
-                           lac_error *err) {
+static lac_status exclude_until_plan_is_stable(const laci_job *job, const lac_options *options,
+                                               int target, lac_error *err) {
   const laci_analysis *a = job->analysis;
   const int n_eligible = count_eligible(a), n_stored = a->graph->n_stored;
   lac_status st = LAC_OK;
@@ -58,7 +58,7 @@ static lac_status limit_to(const laci_job *job, const lac_options *options, int 
       if (a->layers[l].eligible) st = laci_timing_mask_layer(job, options, l, weights, err);
     const laci_predict_source from = {a, (const uint8_t *const *)weights, options->threads,
                                       job->targets[target].as == LAC_DTYPE_BF16};
-    if (!st) st = leave_dense(job, &from, options->targets[target], &n_left, err);
+    if (!st) st = exclude_layers_planned_dense(job, &from, options->targets[target], &n_left, err);
     for (int s = 0; s < n_stored; s++) laci_free(weights[s]);
     laci_free((void *)weights);
   }
@@ -68,9 +68,11 @@ static lac_status limit_to(const laci_job *job, const lac_options *options, int 
   return st;
 }
 
-lac_status laci_target_plan_limit(const laci_job *job, const lac_options *options, lac_error *err) {
+lac_status laci_target_exclude_planned_dense(const laci_job *job, const lac_options *options,
+                                             lac_error *err) {
   lac_status st = LAC_OK;
   for (int t = 0; t < options->n_targets && !st && !job->streamed; t++)
-    if (laci_target_is_planned(&job->targets[t])) st = limit_to(job, options, t, err);
+    if (laci_target_is_own_engine(&job->targets[t]))
+      st = exclude_until_plan_is_stable(job, options, t, err);
   return st;
 }

@@ -68,7 +68,7 @@ static lac_status predict_run(void *context, const bool *pruned, double *layers,
     if (!st) weights[a->layers[l].stored] = t->masked[a->layers[l].stored];
   }
   const laci_predict_source from = {a, weights, t->options->threads, t->bf16};
-  if (!st) st = laci_predict(&from, &arena, &p, err);
+  if (!st) st = laci_predict_times(&from, &arena, &p, err);
   if (!st && p.refusal)
     st = laci_fail(err, LAC_UNSUPPORTED, "no time can be predicted: %.300s", p.refusal);
   for (int l = 0; l < a->n_layers && !st; l++) layers[l] = p.layers[l].seconds;
@@ -80,13 +80,14 @@ static lac_status predict_run(void *context, const bool *pruned, double *layers,
 
 /* Does a choice depend on time? It does if a speed is wanted. For the library's own engine it also
  * does if a limit of the loss leaves some layers dense. */
-static bool is_wanted(const laci_job *job, const lac_options *options) {
+static bool needs_timing(const laci_job *job, const lac_options *options) {
   if (options->speed > 0) return true;
   const lac_calibration *c = options->calibration;
-  return c && c->max_drop >= 0 && !job->streamed && laci_target_any_is_planned(job, options);
+  return c && c->max_drop >= 0 && !job->streamed && laci_targets_include_own_engine(job, options);
 }
 
-static lac_status check_speed(const laci_job *job, const lac_options *options, lac_error *err) {
+static lac_status check_speed_option(const laci_job *job, const lac_options *options,
+                                     lac_error *err) {
   const lac_calibration *c = options->calibration;
   if (options->speed != 0 && !(options->speed > 1 && options->speed <= MOST_SPEED)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "speed %g: wanted more than 1, at most %d",
@@ -107,13 +108,14 @@ lac_status laci_timing_open(const laci_job *job, const lac_options *options, lac
                             lac_error *err) {
   const size_t n_stored = (size_t)job->analysis->graph->n_stored;
   *timing = NULL;
-  lac_status st = check_speed(job, options, err);
-  if (st || !is_wanted(job, options)) return st;
+  lac_status st = check_speed_option(job, options, err);
+  if (st || !needs_timing(job, options)) return st;
   laci_timing *t = laci_alloc(1, sizeof *t);
   if (!t) return laci_fail_memory(err, "the predicted times");
   *t = (laci_timing){.job = job, .options = options, .of = {predict_run, t, options->speed}};
   for (int at = 0; at < options->n_targets; at++)
-    if (laci_target_is_planned(&job->targets[at])) t->bf16 = job->targets[at].as == LAC_DTYPE_BF16;
+    if (laci_target_is_own_engine(&job->targets[at]))
+      t->bf16 = job->targets[at].as == LAC_DTYPE_BF16;
   t->masked = (uint8_t **)laci_alloc(n_stored + 1, sizeof *t->masked);
   if (!t->masked) st = laci_fail_memory(err, "the predicted times");
   if (st) laci_timing_close(t);

@@ -29,7 +29,8 @@ const laci_prune_timing *laci_timing_of(const laci_timing *timing);
 /** Makes eligible layers ineligible that a plan of the pruned network would run as dense, for the
  * target "lacuna-cpu". A model whose tensors are not in memory stays unchanged.
  * (target_plan_limit.c) */
-LAC_MUST_CHECK lac_status laci_target_plan_limit(const laci_job *job, const lac_options *options,
-                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_target_exclude_planned_dense(const laci_job *job,
+                                                            const lac_options *options,
+                                                            lac_error *err);
 
 #endif

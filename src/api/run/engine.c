@@ -29,15 +29,15 @@ struct lac_engine {
                      requested since the last run */
 };
 
-const char *laci_engine_or_default(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
+const char *laci_engine_name_or_default(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
 
-lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted) {
-  const bool lacks = laci_engine_computes_in(engine, wanted) == LACI_DTYPE_NOT_HERE;
+lac_dtype laci_dtype_find_supported(const char *engine, lac_dtype wanted) {
+  const bool lacks = laci_engine_find_dtype_support(engine, wanted) == LACI_DTYPE_NOT_HERE;
   return lacks ? LAC_DTYPE_F32 : wanted;
 }
 
-lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted) {
-  const lac_dtype here = laci_dtype_supported(engine, wanted);
+lac_dtype laci_dtype_find_supported_or_warn(const char *engine, lac_dtype wanted) {
+  const lac_dtype here = laci_dtype_find_supported(engine, wanted);
   if (here != wanted) {
     laci_log(LAC_LOG_WARNING,
              "this processor has no bf16 instructions (AVX512-BF16): it computes in f32");
@@ -66,7 +66,7 @@ const char *lac_engine_name(int at) {
 
 void lac_engine_options_init(lac_engine_options *options, size_t size) {
   const lac_engine_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_port **ports,
@@ -90,7 +90,7 @@ static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_por
 
 lac_status laci_check_engine_options(const lac_engine_options *options, lac_error *err) {
   lac_status st = laci_check_run_options(&options->run, err);
-  return st ? st : laci_check_shapes(options->shapes, options->n_shapes, err);
+  return st ? st : laci_check_engine_shapes(options->shapes, options->n_shapes, err);
 }
 
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
@@ -100,10 +100,10 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
   lac_status st = laci_take_engine_options(options, &own, err);
   if (st) return st;
   laci_budget budget = laci_budget_with_limit(own.run.max_memory);
-  lac_context *before = laci_call_begin(own.run.context);
+  lac_context *before = laci_call_enter_context(own.run.context);
   st = laci_model_create_engine(model, &own, NULL, &budget, engine, err);
-  if (!st) laci_log_engine_parts(*engine);
-  laci_call_end(before);
+  if (!st) laci_log_exact_part(*engine);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -125,12 +125,12 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
                                     lac_engine **engine, lac_error *err) {
   if (engine) *engine = NULL;
   const laci_named_pointer given[] = {{"model", model}, {"engine", engine}};
-  lac_status st = laci_check_arguments("lac_engine_create", given, 2, err);
+  lac_status st = laci_check_arguments_not_null("lac_engine_create", given, 2, err);
   if (!st) st = laci_check_engine_options(options, err);
   if (st) return st;
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
-  made->context = laci_context_entered();
+  made->context = laci_context_entered_by_thread();
   laci_request *request = &made->request;
   st = laci_request_init(request, model, options, err);
   if (!st) {
@@ -190,9 +190,9 @@ lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
   }
   free_results(engine);
   engine->has_run = false;
-  lac_context *before = laci_call_begin(engine->context);
+  lac_context *before = laci_call_enter_context(engine->context);
   const lac_status st = laci_engine_run_watched(engine->engine, inputs, outputs, watch, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   engine->has_run = !st;
   return st;
 }
@@ -203,14 +203,14 @@ lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *c
   return st ? st : laci_model_engine_run(engine, inputs, outputs, NULL, err);
 }
 
-const laci_engine *laci_model_engine_inside(const lac_engine *engine) { return engine->engine; }
+const laci_engine *laci_model_engine_inner(const lac_engine *engine) { return engine->engine; }
 
 const laci_buf *laci_model_engine_result(const lac_engine *engine, int output) {
   return laci_engine_result(engine->engine, output);
 }
 
-void laci_log_engine_parts(const lac_engine *engine) {
-  const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
+void laci_log_exact_part(const lac_engine *engine) {
+  const laci_engine_exact exact = laci_engine_describe_exact_nodes(engine->engine);
   laci_log_exact_nodes(&exact, engine->request.view->graph->n_nodes);
 }
 
@@ -253,7 +253,7 @@ lac_status lac_engine_result(lac_engine *engine, int output, lac_engine_port *po
 }
 
 lac_engine_facts laci_model_engine_facts(const lac_engine *engine) {
-  const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
+  const laci_engine_exact exact = laci_engine_describe_exact_nodes(engine->engine);
   return (lac_engine_facts){.size = sizeof(lac_engine_facts),
                             .name = laci_engine_name(engine->engine),
                             .dtype = engine->request.dtype,

@@ -59,17 +59,17 @@ typedef struct evaluation {
 
 /* ---- Checking that network and data fit ---- */
 
-static lac_status open_data(evaluation *e, const lac_model *model, const char *folder,
-                            const lac_eval_options *options, lac_error *err) {
+static lac_status open_images(evaluation *e, const lac_model *model, const char *folder,
+                              const lac_eval_options *options, lac_error *err) {
   laci_dataset_options o = {
       .part = LACI_PART_TEST,
       .classes_path = options->classes,
       .known = model->graph->class_names,
       .trained_on = e->trained_on,
       .outputs = e->trained_on ? laci_model_n_classes(model, options->run.max_memory) : 0,
-      .input = laci_only_input(model->graph),
+      .input = laci_only_input_name(model->graph),
       .quiet = e->quiet};
-  laci_open_from_memory(e->memory, &o);
+  laci_dataset_options_set_memory(e->memory, &o);
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
   e->images = laci_dataset_count(e->set);
@@ -129,10 +129,10 @@ static lac_status plan_network(evaluation *e, const lac_eval_options *options, l
   const laci_graph *graph = e->view->graph;
   laci_image_input input = {.batch = e->images < options->batch ? (int)e->images : options->batch};
   lac_status st = laci_fit_images_to_network(graph, e->set, &e->preprocessing, &input, err);
-  if (!st) st = laci_check_classes(graph, e->set, err);
+  if (!st) st = laci_check_class_count(graph, e->set, err);
   if (st) return st;
   e->batch = input.batch;
-  const laci_shape a_sample = laci_preprocessing_shape(&e->preprocessing);
+  const laci_shape a_sample = laci_preprocessing_sample_shape(&e->preprocessing);
   lac_engine_shape shape = {.name = input.name, .rank = a_sample.rank + 1, .shape = {e->batch}};
   for (int axis = 0; axis < a_sample.rank; axis++) shape.shape[axis + 1] = a_sample.dims[axis];
   lac_engine_options o = lac_engine_options_default();
@@ -142,12 +142,13 @@ static lac_status plan_network(evaluation *e, const lac_eval_options *options, l
   o.n_shapes = 1;
   size_t sample = laci_preprocessing_sample_size(&e->preprocessing) * sizeof(float);
   laci_budget budget = laci_budget_with_limit(options->run.max_memory);
-  laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
+  laci_budget_add(&budget,
+                  laci_count_bytes_saturated(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
   st = laci_model_create_engine(e->view, &o, NULL, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
-  if (!e->quiet) laci_log_engine_parts(e->engine);
+  if (!e->quiet) laci_log_exact_part(e->engine);
   return check_output(e, err);
 }
 
@@ -236,7 +237,7 @@ static lac_status run_all(evaluation *e, lac_error *err) {
     done += batch.n;
     laci_progress("evaluate", done, n);
   }
-  return laci_metrics_check(&e->metrics, err);
+  return laci_metrics_check_all_finite(&e->metrics, err);
 }
 
 /* Logs the memory of the loader's batches and of the outputs. */
@@ -268,9 +269,9 @@ static lac_status prepare_evaluation(evaluation *e, const lac_model *model, cons
                                      const lac_eval_options *options, lac_error *err) {
   lac_status st = laci_eval_options_check(options, err);
   if (!st)
-    e->dtype = laci_dtype_supported_or_warn(laci_engine_or_default(options->run.engine),
-                                            options->run.dtype);
-  if (!st) st = open_data(e, model, data, options, err);
+    e->dtype = laci_dtype_find_supported_or_warn(laci_engine_name_or_default(options->run.engine),
+                                                 options->run.dtype);
+  if (!st) st = open_images(e, model, data, options, err);
   if (!st) st = laci_model_view_create(model, &e->view, err);
   if (!st) st = plan_network(e, options, err);
   if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(e->view->graph);
@@ -280,7 +281,7 @@ static lac_status prepare_evaluation(evaluation *e, const lac_model *model, cons
 }
 
 /* Evaluates the images [begin, end). */
-static lac_status run_images(evaluation *e, int threads, lac_error *err) {
+static lac_status run_image_range(evaluation *e, int threads, lac_error *err) {
   if (e->begin == e->end) return LAC_OK;
   double begin = laci_clock_seconds();
   lac_status st = start_loader(e, threads, err);
@@ -290,8 +291,8 @@ static lac_status run_images(evaluation *e, int threads, lac_error *err) {
   return st;
 }
 
-static void set_result(const laci_metrics *metrics, int n_sparse, double seconds,
-                       lac_eval_result *result) {
+static void set_metrics_result(const laci_metrics *metrics, int n_sparse, double seconds,
+                               lac_eval_result *result) {
   *result = (lac_eval_result){.size = sizeof(lac_eval_result),
                               .images = metrics->images,
                               .top1 = laci_metrics_top1(metrics),
@@ -301,7 +302,7 @@ static void set_result(const laci_metrics *metrics, int n_sparse, double seconds
   if (seconds > 0) result->images_per_second = (double)result->images / seconds;
 }
 
-static void set_facts(const lac_engine *engine, lac_eval_result *result) {
+static void set_engine_facts(const lac_engine *engine, lac_eval_result *result) {
   const lac_engine_facts about = laci_model_engine_facts(engine);
   result->dtype = about.dtype;
   result->n_nodes = about.n_nodes;
@@ -312,29 +313,31 @@ static void set_facts(const lac_engine *engine, lac_eval_result *result) {
 }
 
 /* Runs an evaluation, and frees e. */
-static lac_status evaluate(evaluation *e, const lac_model *model, const char *data,
-                           const lac_eval_options *options, lac_eval_result *result,
-                           lac_error *err) {
+static lac_status evaluate_and_clear(evaluation *e, const lac_model *model, const char *data,
+                                     const lac_eval_options *options, lac_eval_result *result,
+                                     lac_error *err) {
   *result = (lac_eval_result)LAC_SIZED(lac_eval_result);
   lac_status st = prepare_evaluation(e, model, data, options, err);
   e->end = e->images;
-  if (!st) st = run_images(e, options->run.threads, err);
+  if (!st) st = run_image_range(e, options->run.threads, err);
   if (!st && e->predictions) {
     st = laci_writer_finish(e->predictions, err);
     if (!st) st = laci_writer_commit(e->predictions, err);
   }
-  if (!st) set_result(&e->metrics, laci_model_engine_n_sparse(e->engine), e->seconds, result);
-  if (!st) set_facts(e->engine, result);
+  if (!st)
+    set_metrics_result(&e->metrics, laci_model_engine_n_sparse(e->engine), e->seconds, result);
+  if (!st) set_engine_facts(e->engine, result);
   evaluation_clear(e);
   return st;
 }
 
-lac_status laci_eval_parts(const lac_model *model, const laci_parts *parts,
-                           const laci_given_samples *memory, const lac_eval_options *options,
-                           lac_eval_result *result, lac_error *err) {
+lac_status laci_evaluate_test_part(const lac_model *model, const laci_parts *parts,
+                                   const laci_given_samples *memory,
+                                   const lac_eval_options *options, lac_eval_result *result,
+                                   lac_error *err) {
   const bool has_training_part = strcmp(parts->train, parts->test) != 0 && parts->train[0];
   evaluation e = {.memory = memory, .trained_on = has_training_part ? parts->train : NULL};
-  return evaluate(&e, model, parts->test, options, result, err);
+  return evaluate_and_clear(&e, model, parts->test, options, result, err);
 }
 
 /* ---- Evaluating a part of the images ---- */
@@ -345,8 +348,8 @@ int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_par
   return begin < scores->images ? begin : scores->images;
 }
 
-static lac_status check_part(const lac_eval_options *options, const laci_eval_part *part,
-                             lac_error *err) {
+static lac_status check_part_options(const lac_eval_options *options, const laci_eval_part *part,
+                                     lac_error *err) {
   if (part->n_parts < 1 || part->part < 0 || part->part >= part->n_parts) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "part %d of %d of an evaluation", part->part,
                      part->n_parts);
@@ -361,7 +364,7 @@ lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
                                     laci_eval_scores *scores, lac_error *err) {
   evaluation e = {.memory = part->memory, .quiet = part->quiet};
   *scores = (laci_eval_scores){.images = 0};
-  lac_status st = check_part(options, part, err);
+  lac_status st = check_part_options(options, part, err);
   if (!st) st = prepare_evaluation(&e, model, data, options, err);
   if (st) goto out;
   *scores = (laci_eval_scores){.images = e.images, .batch = e.batch};
@@ -370,7 +373,7 @@ lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
   e.begin = laci_eval_part_begin(scores, part->part, part->n_parts);
   e.end = laci_eval_part_begin(scores, part->part + 1, part->n_parts);
   e.metrics.first = e.begin;
-  if (!st) st = run_images(&e, options->run.threads, err);
+  if (!st) st = run_image_range(&e, options->run.threads, err);
   scores->n_sparse = laci_model_engine_n_sparse(e.engine);
   scores->seconds = e.seconds;
 out:
@@ -381,10 +384,10 @@ out:
   return st;
 }
 
-void laci_eval_scores_result(const laci_eval_scores *scores, lac_eval_result *result) {
+void laci_eval_result_from_scores(const laci_eval_scores *scores, lac_eval_result *result) {
   laci_metrics metrics = {.first = 0};
   for (int64_t at = 0; at < scores->images; at++) {
     laci_metrics_add_score(&metrics, &scores->scores[at]);
   }
-  set_result(&metrics, scores->n_sparse, scores->seconds, result);
+  set_metrics_result(&metrics, scores->n_sparse, scores->seconds, result);
 }

@@ -17,7 +17,7 @@ void lac_eval_options_init(lac_eval_options *options, size_t size) {
   lac_eval_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}, .batch = 64};
   memcpy(usual.mean, images.mean, sizeof usual.mean);
   memcpy(usual.std, images.std, sizeof usual.std);
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 lac_status laci_eval_options_check(const lac_eval_options *options, lac_error *err) {
@@ -30,7 +30,7 @@ lac_status laci_eval_options_check(const lac_eval_options *options, lac_error *e
   if (options->limit < 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
   }
-  return laci_scale_check(options->mean, options->std, err);
+  return laci_scale_check_mean_and_std(options->mean, options->std, err);
 }
 
 lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
@@ -42,22 +42,22 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   if (st) return st;
   laci_give_eval_result(&found, result);
   st = laci_take_eval_options(options, &own, err);
-  if (!st) st = laci_check_data("lac_eval", data, own.from_memory, err);
+  if (!st) st = laci_check_data_source("lac_eval", data, own.from_memory, err);
   if (st) return st;
   laci_given_samples *memory = NULL;
   laci_parts *parts = laci_alloc(1, sizeof *parts);
   if (!parts) return laci_fail_memory(err, "the data");
-  lac_context *before = laci_call_begin(own.run.context);
+  lac_context *before = laci_call_enter_context(own.run.context);
   if (own.from_memory) {
     st = laci_given_samples_open(own.from_memory, &memory, err);
     (void)strcpy(parts->test, laci_memory_name);
   } else {
     st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
   }
-  if (!st) st = laci_eval_parts(model, parts, memory, &own, &found, err);
+  if (!st) st = laci_evaluate_test_part(model, parts, memory, &own, &found, err);
   laci_give_eval_result(&found, result);
   laci_given_samples_close(memory);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   laci_free(parts);
   return st;
 }

@@ -42,10 +42,10 @@ lac_status laci_choose_preprocessing(laci_preprocessing *p, const char *data,
   return laci_preprocessing_check(p, err);
 }
 
-lac_status laci_check_ready_samples(const laci_value *input, const laci_preprocessing *p,
-                                    lac_error *err) {
+lac_status laci_check_prepared_samples(const laci_value *input, const laci_preprocessing *p,
+                                       lac_error *err) {
   const laci_shape *shape = &input->type.shape;
-  const laci_shape sample = laci_preprocessing_shape(p);
+  const laci_shape sample = laci_preprocessing_sample_shape(p);
   const lac_dtype dtype = input->type.dtype;
   bool fits = shape->rank < 0 || shape->rank == sample.rank + 1;
   fits = fits && (dtype == LAC_DTYPE_NONE || laci_dtype_is_float(dtype));
@@ -60,11 +60,12 @@ lac_status laci_check_ready_samples(const laci_value *input, const laci_preproce
                    laci_shape_text(&sample, found, sizeof found));
 }
 
-void laci_open_from_memory(const laci_given_samples *memory, laci_dataset_options *options) {
+void laci_dataset_options_set_memory(const laci_given_samples *memory,
+                                     laci_dataset_options *options) {
   options->arrays = laci_given_samples_rows(memory, &options->n_arrays);
 }
 
-const char *laci_only_input(const laci_graph *network) {
+const char *laci_only_input_name(const laci_graph *network) {
   return network->n_inputs == 1 ? network->values[network->inputs[0]].name : NULL;
 }
 
@@ -79,8 +80,8 @@ static int resize_for_crop(const laci_dataset *set, const laci_preprocessing *pr
   return (int)((side * photograph.resize + photograph.height / 2) / photograph.height);
 }
 
-lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
-                          const laci_preprocessing *preprocessing, lac_error *err) {
+lac_status laci_fail_crop_size(const laci_value *input, const laci_dataset *set,
+                               const laci_preprocessing *preprocessing, lac_error *err) {
   const laci_shape *shape = &input->type.shape;
   const int64_t height = shape->dims[2], width = shape->dims[3];
   const int64_t side = height > 0 ? height : width;
@@ -102,7 +103,7 @@ lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
                 preprocessing->width, cure));
 }
 
-static int64_t classes_of(const laci_graph *network) {
+static int64_t count_network_classes(const laci_graph *network) {
   if (network->n_outputs < 1) return 0;
   const laci_shape *shape = &network->values[network->outputs[0]].type.shape;
   return shape->rank == RANK_LOGITS && shape->dims[1] > 0 ? shape->dims[1] : 0;
@@ -110,7 +111,8 @@ static int64_t classes_of(const laci_graph *network) {
 
 static int64_t count_classes(const lac_model *model) {
   lac_model *view;
-  const int64_t n = laci_model_view_create(model, &view, NULL) ? 0 : classes_of(view->graph);
+  const int64_t n =
+      laci_model_view_create(model, &view, NULL) ? 0 : count_network_classes(view->graph);
   laci_model_view_destroy(view);
   return n;
 }
@@ -119,7 +121,7 @@ static int64_t count_classes(const lac_model *model) {
  */
 int64_t laci_model_n_classes(const lac_model *model, uint64_t max_memory) {
   int64_t n = count_classes(model);
-  if (n == 0 && !laci_model_is_inferred(model)) {
+  if (n == 0 && !laci_model_has_inferred_shapes(model)) {
     lac_options options = lac_options_default();
     laci_job job;
     options.max_memory = max_memory;
@@ -130,7 +132,8 @@ int64_t laci_model_n_classes(const lac_model *model, uint64_t max_memory) {
   return n;
 }
 
-lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {
+lac_status laci_check_class_count(const laci_graph *network, const laci_dataset *set,
+                                  lac_error *err) {
   if (network->n_outputs < 1) return LAC_OK;
   const laci_value *scores = &network->values[network->outputs[0]];
   const laci_shape *shape = &scores->type.shape;
@@ -138,8 +141,8 @@ lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set
   return laci_dataset_check_outputs(set, scores->name, shape->dims[1], err);
 }
 
-static lac_status fit_images(const laci_value *input, const laci_dataset *set,
-                             const laci_preprocessing *preprocessing, lac_error *err) {
+static lac_status check_image_size(const laci_value *input, const laci_dataset *set,
+                                   const laci_preprocessing *preprocessing, lac_error *err) {
   const int64_t wanted[RANK_IMAGES] = {0, laci_preprocessing_channels(preprocessing),
                                        preprocessing->height, preprocessing->width};
   const laci_shape *shape = &input->type.shape;
@@ -155,7 +158,7 @@ static lac_status fit_images(const laci_value *input, const laci_dataset *set,
   }
   for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
     if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
-    return laci_fail_crop(input, set, preprocessing, err);
+    return laci_fail_crop_size(input, set, preprocessing, err);
   }
   return LAC_OK;
 }
@@ -171,8 +174,8 @@ lac_status laci_fit_images_to_network(const laci_graph *graph, const laci_datase
   const laci_shape *shape = &input->type.shape;
   const bool known = shape->rank >= 0;
   char text[256];
-  lac_status st = preprocessing->is_ready ? laci_check_ready_samples(input, preprocessing, err)
-                                          : fit_images(input, set, preprocessing, err);
+  lac_status st = preprocessing->is_ready ? laci_check_prepared_samples(input, preprocessing, err)
+                                          : check_image_size(input, set, preprocessing, err);
   if (st) return st;
   int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
   if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > LACI_EVAL_MOST_BATCH)) {

@@ -25,10 +25,10 @@ LAC_MUST_CHECK lac_status laci_eval_options_check(const lac_eval_options *option
 
 /** Does lac_eval on the test part of the data, or on samples in memory (NULL: there are none), with
  * options of this library's size. */
-LAC_MUST_CHECK lac_status laci_eval_parts(const lac_model *model, const laci_parts *parts,
-                                          const laci_given_samples *memory,
-                                          const lac_eval_options *options, lac_eval_result *result,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_evaluate_test_part(const lac_model *model, const laci_parts *parts,
+                                                  const laci_given_samples *memory,
+                                                  const lac_eval_options *options,
+                                                  lac_eval_result *result, lac_error *err);
 
 /** A part of an evaluation: consecutive whole batches, the same ones as without parts, so that each
  * image's score has the same bits. */
@@ -59,7 +59,7 @@ LAC_MUST_CHECK lac_status laci_model_evaluate_part(const lac_model *model, const
 int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_parts);
 /** Computes the result of lac_eval from the scores of all parts. It is the same bits as without
  * parts, except for images_per_second. */
-void laci_eval_scores_result(const laci_eval_scores *scores, lac_eval_result *result);
+void laci_eval_result_from_scores(const laci_eval_scores *scores, lac_eval_result *result);
 
 /** The network's input for images. */
 typedef struct laci_image_input {
@@ -85,13 +85,13 @@ int64_t laci_model_n_classes(const lac_model *model, uint64_t max_memory);
 
 /** Checks that the network's first output has as many classes as the data, as far as the file says;
  * planning checks the rest. Fails as laci_dataset_check_outputs. */
-LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_class_count(const laci_graph *network, const laci_dataset *set,
+                                                 lac_error *err);
 
 /** Fails LAC_BAD_SHAPE: the prepared images do not have the size that the network fixes. The text
  * says which crop would fit. */
-lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
-                          const laci_preprocessing *preprocessing, lac_error *err);
+lac_status laci_fail_crop_size(const laci_value *input, const laci_dataset *set,
+                               const laci_preprocessing *preprocessing, lac_error *err);
 
 /** The caller's choice of how images are prepared; see lac_eval_options. */
 typedef struct laci_image_choice {
@@ -108,14 +108,15 @@ LAC_MUST_CHECK lac_status laci_choose_preprocessing(laci_preprocessing *preproce
                                                     lac_error *err);
 
 /** Checks that samples that need no preparation fit the network's input. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_check_ready_samples(const laci_value *input,
-                                                   const laci_preprocessing *preprocessing,
-                                                   lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_prepared_samples(const laci_value *input,
+                                                      const laci_preprocessing *preprocessing,
+                                                      lac_error *err);
 
 /** Returns the name of the network's only input; NULL: it has several, or none. */
-const char *laci_only_input(const laci_graph *network);
+const char *laci_only_input_name(const laci_graph *network);
 
 /** Sets the options so that they open the samples in memory; memory NULL: changes nothing. */
-void laci_open_from_memory(const laci_given_samples *memory, laci_dataset_options *options);
+void laci_dataset_options_set_memory(const laci_given_samples *memory,
+                                     laci_dataset_options *options);
 
 #endif

@@ -27,17 +27,17 @@
 
 void lac_infer_options_init(lac_infer_options *options, size_t size) {
   const lac_infer_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
-static int64_t batch_of(const laci_inference *run) {
+static int64_t find_batch_size(const laci_inference *run) {
   const laci_shape *first = run->graph->n_inputs > 0 ? &run->inputs[0]->shape : NULL;
   return first && first->rank > 0 ? first->dims[0] : 1;
 }
 
 /* Do the options name an engine that runs node by node? Such an engine can run networks whose sizes
  * depend on data, and returns doubles. */
-static bool is_run_by_node(const lac_infer_options *options) {
+static bool names_stepping_engine(const lac_infer_options *options) {
   const char *engine = options->run.engine;
   return engine && laci_engine_has_stepper(engine);
 }
@@ -47,22 +47,22 @@ static lac_status resolve_options(laci_inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
   lac_status st = laci_check_run_options(&options->run, err);
   if (st) return st;
-  if (is_run_by_node(options) && options->run.dtype != LAC_DTYPE_F32) {
+  if (names_stepping_engine(options) && options->run.dtype != LAC_DTYPE_F32) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the %s engine does not compute in %s",
                      options->run.engine, lac_dtype_name(options->run.dtype));
   }
-  run->dtype =
-      laci_dtype_supported_or_warn(laci_engine_or_default(options->run.engine), options->run.dtype);
+  run->dtype = laci_dtype_find_supported_or_warn(laci_engine_name_or_default(options->run.engine),
+                                                 options->run.dtype);
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *shape = &options->shapes[at];
     if (laci_inference_find_input(run, shape->name) < 0) {
-      return laci_graph_fail_input(run->graph, shape->name, err);
+      return laci_graph_fail_unknown_input(run->graph, shape->name, err);
     }
   }
   return LAC_OK;
 }
 
-static bool is_computed_double(const laci_inference *run, int value) {
+static bool is_computed_as_f64(const laci_inference *run, int value) {
   const laci_value *v = &run->graph->values[value];
   return v->stored < 0 && v->type.dtype == LAC_DTYPE_F64;
 }
@@ -72,12 +72,13 @@ static bool is_computed_double(const laci_inference *run, int value) {
 static const char *find_stepping_engine(const laci_inference *run) {
   const laci_graph *graph = run->graph;
   bool doubles = false;
-  if (is_run_by_node(run->options)) return run->options->run.engine;
-  if (strcmp(laci_engine_or_default(run->options->run.engine), LACI_ENGINE_AUTO) != 0) return NULL;
+  if (names_stepping_engine(run->options)) return run->options->run.engine;
+  if (strcmp(laci_engine_name_or_default(run->options->run.engine), LACI_ENGINE_AUTO) != 0)
+    return NULL;
   for (int at = 0; at < graph->n_inputs; at++)
-    doubles |= is_computed_double(run, graph->inputs[at]);
+    doubles |= is_computed_as_f64(run, graph->inputs[at]);
   for (int at = 0; at < graph->n_outputs; at++)
-    doubles |= is_computed_double(run, graph->outputs[at]);
+    doubles |= is_computed_as_f64(run, graph->outputs[at]);
   if (!doubles) return NULL;
   laci_log(LAC_LOG_INFO, "the network runs exactly, which is slow: elements of type f64");
   return LACI_ENGINE_EXACT;
@@ -124,7 +125,7 @@ static lac_status check_files(const lac_infer_input *inputs, int n_inputs, lac_e
   }
   for (int at = 0; at < n_inputs; at++) {
     const laci_named_pointer given[] = {{"name", inputs[at].name}, {"path", inputs[at].path}};
-    lac_status st = laci_check_arguments("lac_infer", given, 2, err);
+    lac_status st = laci_check_arguments_not_null("lac_infer", given, 2, err);
     if (st) return st;
   }
   return LAC_OK;
@@ -140,15 +141,15 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"folder", folder});
   if (!st) st = check_files(inputs, n_inputs, err);
   if (!st) st = laci_take_infer_options(options, &own, err);
-  if (!st) st = laci_check_shapes(own.shapes, own.n_shapes, err);
+  if (!st) st = laci_check_engine_shapes(own.shapes, own.n_shapes, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(own.run.context);
+  lac_context *before = laci_call_enter_context(own.run.context);
   laci_file_set_begin(&set);
   st = inference_init(&run, model, &own, n_inputs, err);
   if (!st) st = resolve_options(&run, err);
   if (!st) st = laci_inference_read_inputs(&run, inputs, n_inputs, err);
-  if (!st) run.result->pub.batch = batch_of(&run);
-  if (!st) st = laci_inference_name_outputs(&run, folder, err);
+  if (!st) run.result->pub.batch = find_batch_size(&run);
+  if (!st) st = laci_inference_choose_output_paths(&run, folder, err);
   if (!st) st = laci_inference_open_outputs(&run, model, folder, err);
   if (!st) {
     run.walker = find_stepping_engine(&run);
@@ -162,7 +163,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   }
   inference_clear(&run);
   st = laci_file_set_end(&set, st, err);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   if (st && result) {
     lac_infer_result_destroy(*result);
     *result = NULL;

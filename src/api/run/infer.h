@@ -35,13 +35,13 @@ LAC_MUST_CHECK lac_status laci_check_engine_options(const lac_engine_options *op
                                                     lac_error *err);
 
 /** Returns the name of the engine to use; name NULL: that of the default engine. */
-const char *laci_engine_or_default(const char *name);
+const char *laci_engine_name_or_default(const char *name);
 /** Returns the type in which the engine (NULL: the fast one) computes if `wanted` is requested: f32
  * instead of bf16 if this processor has no bf16 instructions. */
-lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted);
-/** Returns the type of laci_dtype_supported, and logs a warning if it is not the wanted one. Call
- * it once, before the run. */
-lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted);
+lac_dtype laci_dtype_find_supported(const char *engine, lac_dtype wanted);
+/** Returns the type of laci_dtype_find_supported, and logs a warning if it is not the wanted one.
+ * Call it once, before the run. */
+lac_dtype laci_dtype_find_supported_or_warn(const char *engine, lac_dtype wanted);
 
 /** Returns laci_engine_result of the engine inside. */
 const laci_buf *laci_model_engine_result(const lac_engine *engine, int output);
@@ -50,10 +50,10 @@ LAC_MUST_CHECK lac_status laci_model_engine_run(lac_engine *engine, const void *
                                                 void *const *outputs,
                                                 const laci_engine_watch *watch, lac_error *err);
 /** Returns the engine inside. */
-const laci_engine *laci_model_engine_inside(const lac_engine *engine);
+const laci_engine *laci_model_engine_inner(const lac_engine *engine);
 /** Logs at LAC_LOG_INFO which nodes run by slow definitions and why, if any do. */
 void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes);
-void laci_log_engine_parts(const lac_engine *engine);
+void laci_log_exact_part(const lac_engine *engine);
 
 /** Returns laci_engine_sparse_step_count of the engine inside. */
 int laci_model_engine_n_sparse(const lac_engine *engine);
@@ -61,8 +61,8 @@ int laci_model_engine_n_sparse(const lac_engine *engine);
 lac_engine_facts laci_model_engine_facts(const lac_engine *engine);
 
 /** Returns the facts of an answer, and its nodes; views. */
-const lac_plan_facts *laci_plan_answer_view(const lac_plan_answer *answer,
-                                            const lac_plan_node **nodes);
+const lac_plan_facts *laci_plan_answer_facts(const lac_plan_answer *answer,
+                                             const lac_plan_node **nodes);
 
 /** Logs the plan's lines at LAC_LOG_DEBUG; the last line has the plan's memory. */
 void laci_log_plan(const lac_engine *engine);

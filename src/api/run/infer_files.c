@@ -30,8 +30,8 @@ int laci_inference_find_input(const laci_inference *run, const char *name) {
 }
 
 /* Changes the array's shape to the one in the options, if there is one. */
-static lac_status reshape(const laci_inference *run, const char *name, const char *path,
-                          laci_shape *shape, lac_error *err) {
+static lac_status apply_given_shape(const laci_inference *run, const char *name, const char *path,
+                                    laci_shape *shape, lac_error *err) {
   const lac_infer_options *options = run->options;
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *given = &options->shapes[at];
@@ -53,8 +53,8 @@ static lac_status reshape(const laci_inference *run, const char *name, const cha
 }
 
 /* Checks the sizes that the network fixes; the engines check symbolic sizes. */
-static lac_status check_shape(const laci_value *value, const char *path, const laci_shape *found,
-                              lac_error *err) {
+static lac_status check_fixed_sizes(const laci_value *value, const char *path,
+                                    const laci_shape *found, lac_error *err) {
   const laci_shape *wanted = &value->type.shape;
   bool fits = wanted->rank < 0 || wanted->rank == found->rank;
   for (int axis = 0; fits && axis < wanted->rank; axis++) {
@@ -72,7 +72,7 @@ static lac_status check_shape(const laci_value *value, const char *path, const l
 static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
   if (to->f) to->f[k] = laci_float_round_finite(to->dtype, laci_buf_get_f(from, k));
   else
-    to->i[k] = from->f ? laci_int_nearest(to->dtype, from->f[k])
+    to->i[k] = from->f ? laci_int_truncate(to->dtype, from->f[k])
                        : laci_int_from_wide(to->dtype, laci_int_to_wide(from->dtype, from->i[k]));
   const double held = laci_buf_get_f(to, k);
   if (from->f && to->f && isfinite(from->f[k])) return isfinite(held);
@@ -80,12 +80,12 @@ static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
   const laci_wide whole = laci_int_to_wide(from->dtype, from->i[k]);
   if (to->i) return laci_int_to_wide(to->dtype, to->i[k]) == whole;
   const lac_dtype widest = held < 0 ? LAC_DTYPE_I64 : LAC_DTYPE_U64;
-  return held < 0x1p64 && laci_int_to_wide(widest, laci_int_nearest(widest, held)) == whole;
+  return held < 0x1p64 && laci_int_to_wide(widest, laci_int_truncate(widest, held)) == whole;
 }
 
 /* Converts *buf to the type that the network declares, if that can represent every element. */
-static lac_status convert(const laci_value *value, const char *path, laci_buf **buf,
-                          lac_error *err) {
+static lac_status convert_to_declared_type(const laci_value *value, const char *path,
+                                           laci_buf **buf, lac_error *err) {
   lac_dtype dtype = value->type.dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : value->type.dtype;
   laci_buf *from = *buf, *to = NULL;
   if (from->dtype == dtype) return LAC_OK;
@@ -113,26 +113,28 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
   return LAC_OK;
 }
 
-static lac_status read_input(laci_inference *run, int place, const char *path, lac_error *err) {
+static lac_status read_input_file(laci_inference *run, int place, const char *path,
+                                  lac_error *err) {
   const laci_value *value = laci_inference_input(run, place);
   laci_npy array;
   lac_status st = laci_npy_read_as(path, value->type.dtype, &array, err);
-  if (!st) st = reshape(run, value->name, path, &array.type.shape, err);
-  if (!st) st = check_shape(value, path, &array.type.shape, err);
+  if (!st) st = apply_given_shape(run, value->name, path, &array.type.shape, err);
+  if (!st) st = check_fixed_sizes(value, path, &array.type.shape, err);
   if (!st) {
     laci_budget both = run->budget; /* budget with the array twice: as read, and converted to the
                                        network's type */
     int64_t count = laci_shape_count(&array.type.shape);
-    laci_budget_add(&run->budget, laci_bytes_of(count, sizeof(double)), "input '%.200s'",
+    laci_budget_add(&run->budget, laci_count_bytes_saturated(count, sizeof(double)),
+                    "input '%.200s'", value->name);
+    laci_budget_add(&both, laci_count_bytes_saturated(count, 2 * sizeof(double)), "input '%.200s'",
                     value->name);
-    laci_budget_add(&both, laci_bytes_of(count, 2 * sizeof(double)), "input '%.200s'", value->name);
     st = laci_budget_check(&both, "reading the inputs", err);
   }
   if (!st) {
     st = laci_buf_from_bytes(&array.type, array.bytes, array.size_bytes, &run->inputs[place], err);
   }
   laci_npy_clear(&array);
-  return st ? st : convert(value, path, &run->inputs[place], err);
+  return st ? st : convert_to_declared_type(value, path, &run->inputs[place], err);
 }
 
 lac_status laci_inference_read_inputs(laci_inference *run, const lac_infer_input *inputs,
@@ -140,11 +142,11 @@ lac_status laci_inference_read_inputs(laci_inference *run, const lac_infer_input
   for (int at = 0; at < n_inputs; at++) {
     int place = laci_inference_find_input(run, inputs[at].name);
     struct stat found;
-    if (place < 0) { return laci_graph_fail_input(run->graph, inputs[at].name, err); }
+    if (place < 0) { return laci_graph_fail_unknown_input(run->graph, inputs[at].name, err); }
     if (run->inputs[place]) {
       return laci_fail(err, LAC_BAD_ARGUMENT, "input '%s' is given twice", inputs[at].name);
     }
-    lac_status st = read_input(run, place, inputs[at].path, err);
+    lac_status st = read_input_file(run, place, inputs[at].path, err);
     if (st) return st;
     if (stat(inputs[at].path, &found) == 0) {
       run->keep[run->n_keep++] =
@@ -167,7 +169,7 @@ lac_status laci_inference_read_inputs(laci_inference *run, const lac_infer_input
 /* ---- Outputs ---- */
 
 /* Returns FOLDER/NAME.npy, with special characters of NAME replaced. */
-static char *path_for(laci_arena *arena, const char *folder, const char *name) {
+static char *make_output_path(laci_arena *arena, const char *folder, const char *name) {
   static const char harmless[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   size_t n_folder = strlen(folder), n = strlen(name);
@@ -184,7 +186,8 @@ static char *path_for(laci_arena *arena, const char *folder, const char *name) {
   return path;
 }
 
-lac_status laci_inference_name_outputs(laci_inference *run, const char *folder, lac_error *err) {
+lac_status laci_inference_choose_output_paths(laci_inference *run, const char *folder,
+                                              lac_error *err) {
   laci_infer_result *result = run->result;
   int n = run->graph->n_outputs;
   result->outputs = laci_arena_alloc(&result->arena, (size_t)n, sizeof *result->outputs);
@@ -192,7 +195,7 @@ lac_status laci_inference_name_outputs(laci_inference *run, const char *folder, 
   for (int at = 0; at < n; at++) {
     lac_infer_output *output = &result->outputs[at];
     output->name = laci_arena_text(&result->arena, laci_inference_output(run, at)->name);
-    output->path = output->name ? path_for(&result->arena, folder, output->name) : NULL;
+    output->path = output->name ? make_output_path(&result->arena, folder, output->name) : NULL;
     if (!output->path) return laci_fail_memory(err, "the outputs");
     for (int other = 0; other < at; other++) {
       if (strcmp(result->outputs[other].path, output->path) != 0) continue;
@@ -206,7 +209,8 @@ lac_status laci_inference_name_outputs(laci_inference *run, const char *folder, 
 }
 
 /* Is path the file of an input or of the model, under any name? */
-static bool is_input(const laci_inference *run, const lac_model *model, const char *path) {
+static bool is_file_of_input_or_model(const laci_inference *run, const lac_model *model,
+                                      const char *path) {
   struct stat found;
   if (lac_model_reads(model, path)) return true;
   if (stat(path, &found) != 0) return false;
@@ -223,7 +227,7 @@ lac_status laci_inference_open_outputs(laci_inference *run, const lac_model *mod
   lac_status st = laci_file_set_make_folder(folder, err);
   for (int at = 0; at < run->graph->n_outputs && !st; at++) {
     const char *path = run->result->outputs[at].path;
-    if (is_input(run, model, path)) {
+    if (is_file_of_input_or_model(run, model, path)) {
       return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", path);
     }
     st = laci_writer_open(path, &options, &run->writers[at], err);
@@ -232,8 +236,8 @@ lac_status laci_inference_open_outputs(laci_inference *run, const lac_model *mod
 }
 
 /* Returns the type in the file, which is the one that the network declares. */
-static lac_dtype file_dtype(const laci_inference *run, const laci_value *value,
-                            const laci_buf *buf) {
+static lac_dtype find_dtype_in_file(const laci_inference *run, const laci_value *value,
+                                    const laci_buf *buf) {
   lac_dtype declared = value->type.dtype == LAC_DTYPE_NONE ? buf->dtype : value->type.dtype;
   if (buf->i) return laci_dtype_is_integer(declared) ? declared : LAC_DTYPE_I64;
   return laci_dtype_is_float(declared) && !run->options->f32 ? declared : LAC_DTYPE_F32;
@@ -247,27 +251,29 @@ static lac_status append_values(laci_writer *writer, lac_dtype dtype, const laci
   lac_status st = LAC_OK;
   for (int64_t first = 0; first < buf->count && !st; first += STEP) {
     int64_t n = buf->count - first < STEP ? buf->count - first : STEP;
-    if (buf->f) laci_write_f(dtype, buf->f + first, n, bytes);
-    else laci_write_i(dtype, buf->i + first, n, bytes);
+    if (buf->f) laci_write_f64(dtype, buf->f + first, n, bytes);
+    else laci_write_i64(dtype, buf->i + first, n, bytes);
     st = laci_writer_append(writer, bytes, (size_t)n * size, err);
   }
   return st;
 }
 
 /* Writes an output of the stepper, which ran the network node by node. */
-static lac_status append_walked(laci_inference *run, int at, laci_type *type, lac_error *err) {
+static lac_status append_stepper_output(laci_inference *run, int at, laci_type *type,
+                                        lac_error *err) {
   const laci_value *value = laci_inference_output(run, at);
   const laci_buf *buf = laci_stepper_value(run->walk, run->graph->outputs[at]);
   if (!buf) {
     return laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", value->name);
   }
-  *type = (laci_type){file_dtype(run, value, buf), buf->shape};
+  *type = (laci_type){find_dtype_in_file(run, value, buf), buf->shape};
   lac_status st = laci_npy_append_header(run->writers[at], type, err);
   return st ? st : append_values(run->writers[at], type->dtype, buf, err);
 }
 
 /* Writes an output of the session, which has the type of the file. */
-static lac_status append_array(laci_inference *run, int at, laci_type *type, lac_error *err) {
+static lac_status append_session_output(laci_inference *run, int at, laci_type *type,
+                                        lac_error *err) {
   const lac_array *array = &run->outputs[at];
   *type = (laci_type){array->dtype, laci_shape_of(array->rank, array->shape)};
   lac_status st = laci_npy_append_header(run->writers[at], type, err);
@@ -277,8 +283,8 @@ static lac_status append_array(laci_inference *run, int at, laci_type *type, lac
 static lac_status write_output(laci_inference *run, int at, lac_error *err) {
   lac_infer_output *output = &run->result->outputs[at];
   laci_type type;
-  lac_status st =
-      run->walk ? append_walked(run, at, &type, err) : append_array(run, at, &type, err);
+  lac_status st = run->walk ? append_stepper_output(run, at, &type, err)
+                            : append_session_output(run, at, &type, err);
   if (st) return st;
   output->dtype = type.dtype;
   output->rank = type.shape.rank;

@@ -68,8 +68,8 @@ LAC_MUST_CHECK lac_status laci_inference_run_steps(laci_inference *run, const la
 void laci_inference_clear_outputs(laci_inference *run);
 
 /** Chooses the outputs' paths. Fails LAC_EXISTS if two outputs have the same. */
-LAC_MUST_CHECK lac_status laci_inference_name_outputs(laci_inference *run, const char *folder,
-                                                      lac_error *err);
+LAC_MUST_CHECK lac_status laci_inference_choose_output_paths(laci_inference *run,
+                                                             const char *folder, lac_error *err);
 /** Opens all output files under temporary names. Fails LAC_EXISTS if one is an input. */
 LAC_MUST_CHECK lac_status laci_inference_open_outputs(laci_inference *run, const lac_model *model,
                                                       const char *folder, lac_error *err);

@@ -27,7 +27,7 @@ static lac_status copy_facts(laci_infer_result *result, const lac_engine *engine
 
 /* Returns the values as an array for the session. made [count]: memory for the converted elements.
  * */
-static lac_array array_of(const laci_buf *buf, void *made) {
+static lac_array make_array_of_values(const laci_buf *buf, void *made) {
   const lac_dtype dtype = buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
   lac_array array = {.dtype = dtype,
                      .rank = buf->shape.rank,
@@ -47,7 +47,7 @@ static lac_status convert_inputs(laci_inference *run, lac_array *arrays, lac_err
     laci_buf **buf = &run->inputs[at];
     void *made = laci_alloc((size_t)(*buf)->count, (*buf)->f ? sizeof(float) : sizeof(int64_t));
     if (!made) return laci_fail_memory(err, "the inputs");
-    arrays[at] = array_of(*buf, made);
+    arrays[at] = make_array_of_values(*buf, made);
     laci_buf_destroy(*buf);
     *buf = NULL;
   }
@@ -68,13 +68,13 @@ static lac_status create_session(const laci_inference *run, lac_session **sessio
 }
 
 /* Plans the network for the inputs' shapes, and describes the plan. held: bytes of all ports. */
-static lac_status plan_session(laci_inference *run, lac_session *session, const lac_engine **engine,
-                               size_t *held, lac_error *err) {
+static lac_status plan_for_input_shapes(laci_inference *run, lac_session *session,
+                                        const lac_engine **engine, size_t *held, lac_error *err) {
   laci_shape *shapes = laci_alloc((size_t)run->graph->n_inputs, sizeof *shapes);
   laci_session_engine *e = NULL;
   if (!shapes) return laci_fail_memory(err, "the shapes of the inputs");
   for (int at = 0; at < run->graph->n_inputs; at++) shapes[at] = run->inputs[at]->shape;
-  lac_status st = laci_session_take(session, shapes, &e, err);
+  lac_status st = laci_session_take_engine(session, shapes, &e, err);
   laci_free(shapes);
   if (st) return st;
   laci_budget budget = run->budget;
@@ -100,7 +100,7 @@ lac_status laci_inference_run_planned(laci_inference *run, lac_error *err) {
   size_t held = 0;
   lac_array *inputs = laci_alloc((size_t)n_in, sizeof *inputs);
   lac_status st = inputs ? create_session(run, &session, err) : laci_fail_memory(err, "the inputs");
-  if (!st) st = plan_session(run, session, &engine, &held, err);
+  if (!st) st = plan_for_input_shapes(run, session, &engine, &held, err);
   if (!st) st = convert_inputs(run, inputs, err);
   for (int at = 0; at < n_out && run->options->f32; at++) {
     const lac_dtype declared = laci_inference_output(run, at)->type.dtype;

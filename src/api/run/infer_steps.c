@@ -17,7 +17,8 @@
 
 /* Adds to the budget the memory of the values for these inputs, as far as sizes are known before
  * the run. */
-static lac_status plan_steps(const laci_inference *run, laci_budget *budget, lac_error *err) {
+static lac_status add_values_to_budget(const laci_inference *run, laci_budget *budget,
+                                       lac_error *err) {
   int n = run->graph->n_inputs;
   laci_type *types = NULL;
   laci_input_shape *shapes = laci_alloc((size_t)n, sizeof *shapes);
@@ -44,7 +45,7 @@ lac_status laci_inference_run_steps(laci_inference *run, const lac_model *model,
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
   if (!st) st = laci_model_materialise(model, err); /* shapes depend on small stored tensors */
-  if (!st) st = plan_steps(run, &planned, err);
+  if (!st) st = add_values_to_budget(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->run.threads, &pool, err);
   const laci_stepper_options options = {.engine = run->walker, .pool = pool, .budget = &budget};
   if (!st) st = laci_stepper_create(graph, &options, &run->walk, err);

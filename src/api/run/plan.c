@@ -39,11 +39,11 @@ static const lac_node_runner runners[] = {
 
 /* Is the node also in the file? Nodes that mark the beginning of a loop's or branch's body are not.
  * */
-static bool is_in_file(const laci_node *node) {
-  return laci_node_control_flow(node) != LACI_CONTROL_BEGIN;
+static bool is_node_in_file(const laci_node *node) {
+  return laci_node_control_flow_role(node) != LACI_CONTROL_BEGIN;
 }
 
-static void count_node(lac_plan_facts *facts, const lac_plan_node *node) {
+static void count_node_by_runner(lac_plan_facts *facts, const lac_plan_node *node) {
   int *const counts[] = {
       [LAC_RUNNER_NONE] = &facts->n_none,         [LAC_RUNNER_UNKNOWN] = &facts->n_unknown,
       [LAC_RUNNER_NO_STEP] = &facts->n_no_step,   [LAC_RUNNER_FAST] = &facts->n_fast,
@@ -56,7 +56,7 @@ static void count_node(lac_plan_facts *facts, const lac_plan_node *node) {
 
 /* Copies a text of the model. Returns NULL for NULL. Without memory returns NULL, too, and sets
  * *whole to false. */
-static const char *keep_text(lac_plan_answer *a, const char *text, bool *whole) {
+static const char *copy_text_to_answer(lac_plan_answer *a, const char *text, bool *whole) {
   const char *kept = text ? laci_arena_text(&a->memory, text) : NULL;
   *whole = *whole && !text == !kept;
   return kept;
@@ -68,19 +68,19 @@ static lac_status add_node(lac_plan_answer *a, const laci_graph *graph, int at,
   lac_plan_node *to = &a->nodes[a->facts.n_nodes];
   bool whole = true;
   *to = (lac_plan_node){.size = sizeof *to,
-                        .name = keep_text(a, from->name, &whole),
-                        .op = keep_text(a, from->type, &whole),
+                        .name = copy_text_to_answer(a, from->name, &whole),
+                        .op = copy_text_to_answer(a, from->type, &whole),
                         .runner = runners[found->runner],
                         .sparse = found->sparse,
                         .sparse_possible = found->sparse_possible,
                         .reason = found->reason}; /* it is in the answer's memory */
   for (int port = 0; port < from->n_outputs && whole; port++) {
     if (from->outputs[port] < 0) continue;
-    const char *name = keep_text(a, graph->values[from->outputs[port]].name, &whole);
+    const char *name = copy_text_to_answer(a, graph->values[from->outputs[port]].name, &whole);
     if (!to->output) to->output = name;
     a->outputs[a->n_outputs++] = (named){.output = name, .node = a->facts.n_nodes};
   }
-  count_node(&a->facts, to);
+  count_node_by_runner(&a->facts, to);
   return whole ? LAC_OK : laci_fail_memory(err, "the answer");
 }
 
@@ -96,15 +96,15 @@ static lac_status add_nodes(lac_plan_answer *a, const laci_graph *graph,
   a->outputs = laci_arena_alloc(&a->memory, n_outputs, sizeof *a->outputs);
   lac_status st = a->nodes && a->outputs ? LAC_OK : laci_fail_memory(err, "the answer");
   for (int n = 0; n < graph->n_nodes && !st; n++) {
-    if (is_in_file(&graph->nodes[n])) st = add_node(a, graph, n, &nodes[n], err);
+    if (is_node_in_file(&graph->nodes[n])) st = add_node(a, graph, n, &nodes[n], err);
   }
   if (!st && a->n_outputs)
     qsort(a->outputs, (size_t)a->n_outputs, sizeof *a->outputs, compare_names);
   return st;
 }
 
-static lac_status ask(lac_plan_answer *a, const lac_model *model, const lac_engine_options *options,
-                      lac_error *err) {
+static lac_status ask_engine_for_plan(lac_plan_answer *a, const lac_model *model,
+                                      const lac_engine_options *options, lac_error *err) {
   laci_request request;
   laci_engine_answer found;
   laci_engine_node *nodes = NULL;
@@ -120,14 +120,15 @@ static lac_status ask(lac_plan_answer *a, const lac_model *model, const lac_engi
   if (!st) st = laci_engine_ask(graph, &request.options, &a->memory, nodes, &found, err);
   if (!st) {
     const lac_status refusal =
-        laci_engine_add_hint(graph, &request.options, found.refusal.status, &found.refusal);
-    a->facts = (lac_plan_facts){.size = sizeof a->facts,
-                                .engine = keep_text(a, request.options.engine, &whole),
-                                .dtype = request.dtype,
-                                .refusal = refusal,
-                                .reason = keep_text(a, refusal ? found.refusal.text : NULL, &whole),
-                                .hint = refusal ? found.refusal.hint : LAC_HINT_NONE,
-                                .open = found.open};
+        laci_engine_add_failure_hint(graph, &request.options, found.refusal.status, &found.refusal);
+    a->facts = (lac_plan_facts){
+        .size = sizeof a->facts,
+        .engine = copy_text_to_answer(a, request.options.engine, &whole),
+        .dtype = request.dtype,
+        .refusal = refusal,
+        .reason = copy_text_to_answer(a, refusal ? found.refusal.text : NULL, &whole),
+        .hint = refusal ? found.refusal.hint : LAC_HINT_NONE,
+        .open = found.open};
     st = whole ? add_nodes(a, graph, nodes, err) : laci_fail_memory(err, "the answer");
   }
   laci_free(nodes);
@@ -145,9 +146,9 @@ lac_status lac_plan_ask(const lac_model *model, const lac_engine_options *option
   if (st) return st;
   lac_plan_answer *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the answer");
-  lac_context *before = laci_call_begin(own.run.context);
-  st = ask(made, model, &own, err);
-  laci_call_end(before);
+  lac_context *before = laci_call_enter_context(own.run.context);
+  st = ask_engine_for_plan(made, model, &own, err);
+  laci_call_leave_context(before);
   if (st) lac_plan_answer_destroy(made);
   else *answer = made;
   return st;
@@ -195,8 +196,8 @@ lac_status lac_plan_find(const lac_plan_answer *answer, const char *output, lac_
   return LAC_OK;
 }
 
-const lac_plan_facts *laci_plan_answer_view(const lac_plan_answer *answer,
-                                            const lac_plan_node **nodes) {
+const lac_plan_facts *laci_plan_answer_facts(const lac_plan_answer *answer,
+                                             const lac_plan_node **nodes) {
   *nodes = answer->nodes;
   return &answer->facts;
 }

@@ -16,7 +16,7 @@ struct lac_process_group {
 
 void lac_process_group_options_init(lac_process_group_options *options, size_t size) {
   const lac_process_group_options usual = {.size = sizeof usual, .timeout_seconds = 300};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 laci_comm *laci_process_group_comm(const lac_process_group *group) {
@@ -60,7 +60,7 @@ void lac_process_group_close(lac_process_group *group, lac_status ended) {
   laci_comm_close(comm, ended);
 }
 
-int lac_process_group_launched_rank(void) { return laci_comm_launched_rank(); }
+int lac_process_group_launched_rank(void) { return laci_comm_rank_from_environment(); }
 
 int lac_process_group_rank(const lac_process_group *group) {
   return laci_comm_rank(laci_process_group_comm(group));
@@ -81,11 +81,11 @@ lac_status lac_process_group_agree(lac_process_group *group, lac_status mine, la
 }
 
 void lac_process_group_leave_to_first(lac_process_group *group) {
-  laci_comm_wait_for_first(laci_process_group_comm(group));
+  laci_comm_wait_for_process_0(laci_process_group_comm(group));
 }
 
 bool lac_process_group_agreed(const lac_process_group *group) {
-  return laci_comm_has_agreed(laci_process_group_comm(group));
+  return laci_comm_is_failure_known_to_all(laci_process_group_comm(group));
 }
 
 lac_status lac_process_group_broadcast(lac_process_group *group, void *bytes, size_t n,

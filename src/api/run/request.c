@@ -21,7 +21,7 @@ static lac_status convert_shapes(laci_request *request, const lac_engine_options
   return LAC_OK;
 }
 
-laci_engine_options laci_engine_options_of(const lac_run_options *run, lac_dtype dtype) {
+laci_engine_options laci_engine_options_of_run(const lac_run_options *run, lac_dtype dtype) {
   return (laci_engine_options){.engine = run->engine,
                                .threads = run->threads,
                                .bf16 = dtype == LAC_DTYPE_BF16,
@@ -35,17 +35,18 @@ lac_status laci_request_init(laci_request *request, const lac_model *model,
   *request = (laci_request){0};
   lac_status st = laci_model_view_create(model, &request->view, err);
   if (!st) st = convert_shapes(request, options, err);
-  if (!st) st = laci_model_list_known_weights(request->view, &request->weights, &n_weights, err);
+  if (!st)
+    st = laci_model_list_unchanged_weights(request->view, &request->weights, &n_weights, err);
   if (st) return st;
-  const char *name = laci_engine_or_default(options->run.engine);
-  request->dtype = laci_dtype_supported_or_warn(name, options->run.dtype);
-  request->options = laci_engine_options_of(&options->run, request->dtype);
+  const char *name = laci_engine_name_or_default(options->run.engine);
+  request->dtype = laci_dtype_find_supported_or_warn(name, options->run.dtype);
+  request->options = laci_engine_options_of_run(&options->run, request->dtype);
   request->options.engine = name;
   request->options.shapes = request->shapes;
   request->options.n_shapes = options->n_shapes;
   request->options.weights = request->weights;
   request->options.n_weights = n_weights;
-  request->options.fetch = model->file ? laci_onnx_fetch : NULL;
+  request->options.fetch = model->file ? laci_onnx_copy_stored_bytes : NULL;
   request->options.fetch_context = model->file;
   return LAC_OK;
 }

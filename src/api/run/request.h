@@ -9,7 +9,7 @@
 /** Converts a caller's run options to engine options. This is the only place where each of them is
  * passed on. dtype: the type of the computation. The caller of this function adds memory limit,
  * tuning and threads. */
-laci_engine_options laci_engine_options_of(const lac_run_options *run, lac_dtype dtype);
+laci_engine_options laci_engine_options_of_run(const lac_run_options *run, lac_dtype dtype);
 
 typedef struct laci_request {
   lac_model *view; /* has the graph of the engine, which borrows it */

@@ -17,14 +17,14 @@ enum { DEFAULT_PLANS = 16 };
 
 void lac_session_options_init(lac_session_options *options, size_t size) {
   const lac_session_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 /* ---- Creation ---- */
 
 /* Describes values as the network declares them; an input without a type is one of floats. */
-static lac_status describe(const laci_graph *graph, const int *values, int n, lac_array **arrays,
-                           lac_error *err) {
+static lac_status describe_declared_values(const laci_graph *graph, const int *values, int n,
+                                           lac_array **arrays, lac_error *err) {
   *arrays = laci_alloc((size_t)n, sizeof **arrays);
   if (!*arrays) return laci_fail_memory(err, "the session");
   for (int at = 0; at < n; at++) {
@@ -49,7 +49,7 @@ static lac_status copy_text(const char *text, char **copy, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status check_counts(const lac_session_options *o, lac_error *err) {
+static lac_status check_plan_counts(const lac_session_options *o, lac_error *err) {
   if (o->n_plans >= 0 && o->n_copies >= 0) return LAC_OK;
   const bool plans = o->n_plans < 0;
   return laci_fail(err, LAC_BAD_ARGUMENT, "lac_session_options: %s is %d, wanted 0 or more",
@@ -58,23 +58,23 @@ static lac_status check_counts(const lac_session_options *o, lac_error *err) {
 
 /* Fills the options of all engines; all of them have the same type and number of threads. */
 static lac_status set_options(lac_session *s, const lac_session_options *o, lac_error *err) {
-  lac_status st = copy_text(laci_engine_or_default(o->run.engine), &s->engine, err);
+  lac_status st = copy_text(laci_engine_name_or_default(o->run.engine), &s->engine, err);
   if (!st) st = copy_text(o->run.timings, &s->timings, err);
   s->options = lac_engine_options_default();
   s->options.run = o->run;
   s->options.run.engine = s->engine;
   s->options.run.timings = s->timings;
   if (!st) st = laci_check_engine_options(&s->options, err);
-  if (!st) st = check_counts(o, err);
+  if (!st) st = check_plan_counts(o, err);
   if (!st) st = laci_engine_check_name(s->engine, err);
   if (st) return st;
   s->options.run.threads = laci_pool_threads_wanted(o->run.threads);
   s->parallel = (laci_parallel){.run = o->parallel, .context = o->parallel_context};
-  s->options.run.dtype = laci_dtype_supported_or_warn(s->engine, o->run.dtype);
+  s->options.run.dtype = laci_dtype_find_supported_or_warn(s->engine, o->run.dtype);
   return LAC_OK;
 }
 
-static void clear(lac_session *s) {
+static void session_clear(lac_session *s) {
   laci_free(s->inputs);
   laci_free(s->outputs);
   laci_free(s->engine);
@@ -83,21 +83,24 @@ static void clear(lac_session *s) {
   laci_free(s);
 }
 
-static lac_status create(const lac_model *model, const lac_session_options *o,
-                         lac_session **session, lac_error *err) {
+static lac_status create_session(const lac_model *model, const lac_session_options *o,
+                                 lac_session **session, lac_error *err) {
   lac_session *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, "the session");
-  s->context = laci_context_entered();
+  s->context = laci_context_entered_by_thread();
   lac_status st = set_options(s, o, err);
   if (!st) st = laci_model_view_create(model, &s->view, err);
   if (!st) {
     s->n_inputs = s->view->graph->n_inputs;
     s->n_outputs = s->view->graph->n_outputs;
-    st = describe(s->view->graph, s->view->graph->inputs, s->n_inputs, &s->inputs, err);
+    st = describe_declared_values(s->view->graph, s->view->graph->inputs, s->n_inputs, &s->inputs,
+                                  err);
   }
-  if (!st) st = describe(s->view->graph, s->view->graph->outputs, s->n_outputs, &s->outputs, err);
+  if (!st)
+    st = describe_declared_values(s->view->graph, s->view->graph->outputs, s->n_outputs,
+                                  &s->outputs, err);
   if (st) {
-    clear(s);
+    session_clear(s);
     return st;
   }
   const int copies = laci_pool_threads_wanted(0) / s->options.run.threads;
@@ -105,7 +108,7 @@ static lac_status create(const lac_model *model, const lac_session_options *o,
                           o->n_copies ? o->n_copies
                           : copies    ? copies
                                       : 1);
-  laci_session_enlist(s);
+  laci_session_list_add(s);
   *session = s;
   return LAC_OK;
 }
@@ -117,17 +120,17 @@ lac_status lac_session_create(const lac_model *model, const lac_session_options 
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"session", session});
   if (!st) st = laci_take_session_options(options, &o, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(o.run.context);
-  st = create(model, &o, session, err);
-  laci_call_end(before);
+  lac_context *before = laci_call_enter_context(o.run.context);
+  st = create_session(model, &o, session, err);
+  laci_call_leave_context(before);
   return st;
 }
 
 void lac_session_destroy(lac_session *session) {
   if (!session) return;
-  laci_session_delist(session);
+  laci_session_list_remove(session);
   laci_session_plans_clear(session);
-  clear(session);
+  session_clear(session);
 }
 
 /* ---- Description ---- */
@@ -150,7 +153,7 @@ lac_status lac_session_about(lac_session *session, lac_session_facts *facts, lac
                              .engine = session->engine,
                              .dtype = session->options.run.dtype,
                              .threads = session->options.run.threads};
-  laci_session_plans_about(session, &found);
+  laci_session_plans_add_facts(session, &found);
   laci_give_session_facts(&found, facts);
   return LAC_OK;
 }

@@ -28,7 +28,7 @@ static void in_child(void) {
  * memory, a fork is as unsafe as in any program with locks. */
 static void register_handlers(void) { (void)pthread_atfork(before_fork, after_fork, in_child); }
 
-void laci_session_enlist(lac_session *session) {
+void laci_session_list_add(lac_session *session) {
   (void)pthread_once(&registered, register_handlers);
   pthread_mutex_lock(&lock);
   session->next = sessions;
@@ -36,7 +36,7 @@ void laci_session_enlist(lac_session *session) {
   pthread_mutex_unlock(&lock);
 }
 
-void laci_session_delist(lac_session *session) {
+void laci_session_list_remove(lac_session *session) {
   pthread_mutex_lock(&lock);
   lac_session **at = &sessions;
   while (*at != session) at = &(*at)->next;

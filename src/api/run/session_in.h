@@ -88,20 +88,20 @@ void laci_session_plans_clear(lac_session *session);
 
 /** Runs an engine that was taken, on the buffers that it holds. Reports its steps to the session's
  * watcher. */
-LAC_MUST_CHECK lac_status laci_session_compute(lac_session *session, laci_session_engine *engine,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_session_run_engine(lac_session *session, laci_session_engine *engine,
+                                                  lac_error *err);
 
 /** Returns an engine for inputs of these shapes, [n_inputs], for the calling thread alone, until it
  * is given back: one that nobody runs, a new one, or one that another thread gives back. */
-LAC_MUST_CHECK lac_status laci_session_take(lac_session *session, const laci_shape *shapes,
-                                            laci_session_engine **engine, lac_error *err);
+LAC_MUST_CHECK lac_status laci_session_take_engine(lac_session *session, const laci_shape *shapes,
+                                                   laci_session_engine **engine, lac_error *err);
 void laci_session_give_back(lac_session *session, laci_session_engine *engine);
 
 /* ---- Fork: all locks are held during it, so that the new process finds consistent plans ---- */
 
-/** Adds the session to the list of the process's sessions; laci_session_delist removes it. */
-void laci_session_enlist(lac_session *session);
-void laci_session_delist(lac_session *session);
+/** Adds the session to the list of the process's sessions; laci_session_list_remove removes it. */
+void laci_session_list_add(lac_session *session);
+void laci_session_list_remove(lac_session *session);
 void laci_session_plans_before_fork(lac_session *session);
 /** Called in the parent process after the fork. */
 void laci_session_plans_after_fork(lac_session *session);
@@ -110,6 +110,6 @@ void laci_session_plans_after_fork(lac_session *session);
 void laci_session_plans_in_child(lac_session *session);
 
 /** Adds the session's plans to *facts. */
-void laci_session_plans_about(lac_session *session, lac_session_facts *facts);
+void laci_session_plans_add_facts(lac_session *session, lac_session_facts *facts);
 
 #endif

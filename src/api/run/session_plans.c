@@ -105,7 +105,7 @@ static uint64_t hash_shapes(const laci_shape *shapes, int n) {
   return hash;
 }
 
-static bool has_shapes(const laci_session_plan *plan, const laci_shape *shapes, int n) {
+static bool plan_has_shapes(const laci_session_plan *plan, const laci_shape *shapes, int n) {
   for (int at = 0; at < n; at++) {
     if (!laci_shape_equal(&plan->shapes[at], &shapes[at])) return false;
   }
@@ -114,7 +114,8 @@ static bool has_shapes(const laci_session_plan *plan, const laci_shape *shapes, 
 
 static laci_session_plan *find_plan(lac_session *s, uint64_t hash, const laci_shape *shapes) {
   laci_session_plan *plan = s->plans.first;
-  while (plan && (plan->hash != hash || !has_shapes(plan, shapes, s->n_inputs))) plan = plan->next;
+  while (plan && (plan->hash != hash || !plan_has_shapes(plan, shapes, s->n_inputs)))
+    plan = plan->next;
   return plan;
 }
 
@@ -151,7 +152,7 @@ static void free_plan(laci_session_plan *plan) {
   laci_free(plan);
 }
 
-static void wake_all(laci_session_plan *plan) {
+static void wake_all_waiters(laci_session_plan *plan) {
   for (waiter *w = plan->waiting; w; w = w->next) {
     w->again = true;
     pthread_cond_signal(&w->woken);
@@ -160,7 +161,7 @@ static void wake_all(laci_session_plan *plan) {
   plan->last = &plan->waiting;
 }
 
-static laci_session_plan *find_least_recent(const laci_session_plans *p) {
+static laci_session_plan *find_least_recent_idle_plan(const laci_session_plans *p) {
   laci_session_plan *found = NULL;
   for (laci_session_plan *plan = p->first; plan; plan = plan->next) {
     bool at_rest = plan->n_busy == 0 && plan->n_making == 0 && !plan->waiting;
@@ -171,8 +172,8 @@ static laci_session_plan *find_least_recent(const laci_session_plans *p) {
 
 /* Drops the least recently used plan that no call uses, and frees it without the lock; false: there
  * is none. The lists may have changed when it returns. */
-static bool drop_one(laci_session_plans *p) {
-  laci_session_plan *plan = find_least_recent(p);
+static bool drop_least_recent_plan(laci_session_plans *p) {
+  laci_session_plan *plan = find_least_recent_idle_plan(p);
   uint64_t bytes = 0;
   if (!plan) return false;
   unlink_plan(p, plan);
@@ -195,12 +196,12 @@ static bool drop_one(laci_session_plans *p) {
 
 /* ---- Taking ---- */
 
-static lac_status pass_on(lac_status st, const lac_error *why, lac_error *err) {
+static lac_status fail_with_copy(lac_status st, const lac_error *why, lac_error *err) {
   if (err) *err = *why;
   return st;
 }
 
-/* The state of one call of laci_session_take. */
+/* The state of one call of laci_session_take_engine. */
 typedef struct taking {
   lac_session *session;
   const laci_shape *shapes;
@@ -210,20 +211,20 @@ typedef struct taking {
   laci_session_engine *engine; /* the result */
 } taking;
 
-static void stop_seeking(taking *t) {
+static void stop_seeking_memory(taking *t) {
   laci_session_plans *p = &t->session->plans;
   if (!t->seeks) return;
   t->seeks = p->sought = false;
   pthread_cond_broadcast(&p->gate);
 }
 
-static void wait_at_gate(const taking *t) {
+static void wait_while_others_seek(const taking *t) {
   laci_session_plans *p = &t->session->plans;
   while (p->sought && !t->seeks) pthread_cond_wait(&p->gate, &p->lock);
 }
 
 /* Becomes the seeker, and waits until an engine is given back or other work has ended. */
-static void wait_for_room(taking *t) {
+static void seek_memory_and_wait(taking *t) {
   laci_session_plans *p = &t->session->plans;
   t->seeks = p->sought = true;
   pthread_cond_wait(&p->room, &p->lock);
@@ -231,7 +232,8 @@ static void wait_for_room(taking *t) {
 
 /* Makes an engine of a plan that is in the list, within `share` bytes, without the lock. On success
  * the caller owns it. */
-static lac_status make_engine(taking *t, laci_session_plan *plan, uint64_t share, lac_error *err) {
+static lac_status make_engine_unlocked(taking *t, laci_session_plan *plan, uint64_t share,
+                                       lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   laci_session_engine *e;
   const bool is_copy = plan->n_engines > 0;
@@ -240,7 +242,7 @@ static lac_status make_engine(taking *t, laci_session_plan *plan, uint64_t share
   p->promised += share;
   pthread_mutex_unlock(&p->lock);
   lac_status st = create_engine(t->session, t->shapes, share, &e, err);
-  if (!st && !is_copy) laci_log_engine_parts(e->engine);
+  if (!st && !is_copy) laci_log_exact_part(e->engine);
   pthread_mutex_lock(&p->lock);
   p->promised -= share;
   p->n_working--;
@@ -256,13 +258,13 @@ static lac_status make_engine(taking *t, laci_session_plan *plan, uint64_t share
   return LAC_OK;
 }
 
-static uint64_t free_bytes(const laci_session_plans *p) {
+static uint64_t count_free_bytes(const laci_session_plans *p) {
   const uint64_t taken = p->held + p->promised;
   return taken < p->limit ? p->limit - taken : 0;
 }
 
 /* Waits in the plan's queue for an engine. May return without one; the caller then looks again. */
-static void wait_in_queue(taking *t, laci_session_plan *plan) {
+static void wait_for_engine_of_plan(taking *t, laci_session_plan *plan) {
   laci_session_plans *p = &t->session->plans;
   waiter w = {0};
   pthread_cond_init(&w.woken, NULL); /* never fails with default attributes */
@@ -273,16 +275,16 @@ static void wait_in_queue(taking *t, laci_session_plan *plan) {
   t->engine = w.engine;
 }
 
-static bool may_copy(const laci_session_plans *p, const laci_session_plan *plan) {
+static bool may_add_engine(const laci_session_plans *p, const laci_session_plan *plan) {
   if (plan->n_engines == 0 || plan->n_engines + plan->n_making >= p->most_copies) return false;
   return !plan->copy_refused || plan->refused_at != p->n_dropped;
 }
 
 /* Takes an engine of a plan that is in the list. May return without one; the caller then looks
  * again. */
-static lac_status take_of_plan(taking *t, laci_session_plan *plan, lac_error *err) {
+static lac_status try_take_engine(taking *t, laci_session_plan *plan, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
-  stop_seeking(t);
+  stop_seeking_memory(t);
   plan->used = ++p->tick;
   if (plan->idle) {
     t->engine = plan->idle;
@@ -290,30 +292,30 @@ static lac_status take_of_plan(taking *t, laci_session_plan *plan, lac_error *er
     plan->n_busy++;
     return LAC_OK;
   }
-  if (!may_copy(p, plan)) {
-    wait_in_queue(t, plan);
+  if (!may_add_engine(p, plan)) {
+    wait_for_engine_of_plan(t, plan);
     return LAC_OK;
   }
   lac_error why = {0};
-  lac_status st = make_engine(t, plan, free_bytes(p) / 2, &why);
+  lac_status st = make_engine_unlocked(t, plan, count_free_bytes(p) / 2, &why);
   if (!st) {
     p->n_copied++;
     return LAC_OK;
   }
-  if (st != LAC_MEMORY_LIMIT && st != LAC_NO_MEMORY) return pass_on(st, &why, err);
+  if (st != LAC_MEMORY_LIMIT && st != LAC_NO_MEMORY) return fail_with_copy(st, &why, err);
   plan->copy_refused = true; /* the engines that exist must suffice */
   plan->refused_at = p->n_dropped;
   return LAC_OK;
 }
 
 /* Makes a plan. It is in the list already while it is made. */
-static lac_status make_listed_plan(taking *t, uint64_t share, lac_error *err) {
+static lac_status make_plan_in_list(taking *t, uint64_t share, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   laci_session_plan *plan = add_plan(t->session, t->hash, t->shapes);
   if (!plan) return laci_fail_memory(err, "a plan of the session");
   plan->used = ++p->tick;
-  lac_status st = make_engine(t, plan, share, err);
-  wake_all(plan);
+  lac_status st = make_engine_unlocked(t, plan, share, err);
+  wake_all_waiters(plan);
   if (!st) {
     p->n_planned++;
     return LAC_OK;
@@ -325,42 +327,43 @@ static lac_status make_listed_plan(taking *t, uint64_t share, lac_error *err) {
 
 /* Makes a plan that is not in the list. May return without one, after a wait or after memory was
  * freed; the caller then looks again. */
-static lac_status make_plan(taking *t, lac_error *err) {
+static lac_status try_make_plan(taking *t, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   if (p->n_plans >= p->most_plans) {
-    if (!drop_one(p)) wait_for_room(t);
+    if (!drop_least_recent_plan(p)) seek_memory_and_wait(t);
     return LAC_OK;
   }
   if (t->alone && p->n_working > 0) {
-    wait_for_room(t);
+    seek_memory_and_wait(t);
     return LAC_OK;
   }
   if (t->alone) t->seeks = p->sought = true;
   lac_error why = {0};
-  lac_status st = make_listed_plan(t, t->alone ? free_bytes(p) : free_bytes(p) / 2, &why);
+  lac_status st =
+      make_plan_in_list(t, t->alone ? count_free_bytes(p) : count_free_bytes(p) / 2, &why);
   if (st == LAC_MEMORY_LIMIT && !t->alone) {
     t->alone = true;
     return LAC_OK;
   }
   if (st == LAC_MEMORY_LIMIT && p->held > 0) {
-    while (!drop_one(p)) wait_for_room(t);
+    while (!drop_least_recent_plan(p)) seek_memory_and_wait(t);
     return LAC_OK;
   }
-  return st ? pass_on(st, &why, err) : LAC_OK;
+  return st ? fail_with_copy(st, &why, err) : LAC_OK;
 }
 
-lac_status laci_session_take(lac_session *session, const laci_shape *shapes,
-                             laci_session_engine **engine, lac_error *err) {
+lac_status laci_session_take_engine(lac_session *session, const laci_shape *shapes,
+                                    laci_session_engine **engine, lac_error *err) {
   laci_session_plans *p = &session->plans;
   taking t = {.session = session, .shapes = shapes, .hash = hash_shapes(shapes, session->n_inputs)};
   lac_status st = LAC_OK;
   pthread_mutex_lock(&p->lock);
   while (!t.engine && !st) {
-    wait_at_gate(&t);
+    wait_while_others_seek(&t);
     laci_session_plan *plan = find_plan(session, t.hash, shapes);
-    st = plan ? take_of_plan(&t, plan, err) : make_plan(&t, err);
+    st = plan ? try_take_engine(&t, plan, err) : try_make_plan(&t, err);
   }
-  stop_seeking(&t);
+  stop_seeking_memory(&t);
   pthread_mutex_unlock(&p->lock);
   *engine = t.engine;
   return st;
@@ -410,7 +413,7 @@ void laci_session_plans_clear(lac_session *session) {
   pthread_mutex_destroy(&p->tuning);
 }
 
-void laci_session_plans_about(lac_session *session, lac_session_facts *facts) {
+void laci_session_plans_add_facts(lac_session *session, lac_session_facts *facts) {
   laci_session_plans *p = &session->plans;
   pthread_mutex_lock(&p->lock);
   facts->n_plans = p->n_plans;

@@ -64,8 +64,8 @@ static lac_status fail_unknown(const char *kind, const char *name, int index, in
   return laci_fail(err, LAC_NOT_FOUND, "%s %d has no name, and the network has %d", kind, index, n);
 }
 
-static lac_status check_lists(const char *function, const lac_array *inputs, int n_inputs,
-                              const lac_array *outputs, int n_outputs, lac_error *err) {
+static lac_status check_array_lists(const char *function, const lac_array *inputs, int n_inputs,
+                                    const lac_array *outputs, int n_outputs, lac_error *err) {
   if (n_inputs < 0 || n_outputs < 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s is %d, wanted 0 or more", function,
                      n_inputs < 0 ? "n_inputs" : "n_outputs", n_inputs < 0 ? n_inputs : n_outputs);
@@ -134,16 +134,16 @@ static lac_status check_shape(const lac_array *declared, const laci_shape *shape
 }
 
 /* Do type and shape of an input fit? Fills *shape. */
-static lac_status check_form(const lac_array *declared, const lac_array *array, laci_shape *shape,
-                             lac_error *err) {
-  lac_status st = laci_array_shape(array, declared->name, shape, err);
+static lac_status check_dtype_and_shape(const lac_array *declared, const lac_array *array,
+                                        laci_shape *shape, lac_error *err) {
+  lac_status st = laci_array_read_shape(array, declared->name, shape, err);
   if (!st) st = check_dtype(declared, array->dtype, err);
   return st ? st : check_shape(declared, shape, err);
 }
 
 static lac_status check_input(const lac_array *declared, const lac_array *array, laci_shape *shape,
                               lac_error *err) {
-  lac_status st = check_form(declared, array, shape, err);
+  lac_status st = check_dtype_and_shape(declared, array, shape, err);
   if (!st) st = laci_array_check_bytes(array, declared->name, shape, err);
   if (st) return st;
   if (array->data || laci_shape_count(shape) == 0) return LAC_OK;
@@ -171,14 +171,14 @@ static bool is_aligned(const void *data, lac_dtype dtype) {
 }
 
 /* Returns the buffer. It is allocated at its first use, and belongs to the engine. */
-static void *keep_buffer(void **buffer, size_t size_bytes) {
+static void *find_or_alloc_buffer(void **buffer, size_t size_bytes) {
   if (!*buffer) *buffer = laci_alloc(size_bytes, 1);
   return *buffer;
 }
 
 /* Checks elements given as i64 against the type that the network declares. */
-static lac_status check_range(const lac_array *declared, const int64_t *elements, int64_t n,
-                              lac_error *err) {
+static lac_status check_integer_range(const lac_array *declared, const int64_t *elements, int64_t n,
+                                      lac_error *err) {
   int64_t low, high;
   if (declared->dtype == LAC_DTYPE_I64 || declared->dtype == LAC_DTYPE_U64) return LAC_OK;
   laci_int_range(declared->dtype, &low, &high);
@@ -191,28 +191,28 @@ static lac_status check_range(const lac_array *declared, const int64_t *elements
   return LAC_OK;
 }
 
-static lac_status set_input(const lac_session *s, int at, const lac_array *array,
-                            laci_session_engine *e, lac_error *err) {
+static lac_status bind_input(const lac_session *s, int at, const lac_array *array,
+                             laci_session_engine *e, lac_error *err) {
   const lac_engine_port *port = &e->inputs[at];
   const int64_t n = (int64_t)(port->size_bytes / lac_dtype_size(port->dtype));
   const bool checked = array->dtype != s->inputs[at].dtype && port->dtype == LAC_DTYPE_I64;
   e->in[at] = array->data;
   if (n == 0 || array->dtype != port->dtype || !is_aligned(array->data, port->dtype)) {
-    void *to = keep_buffer(&e->converted[at], port->size_bytes);
+    void *to = find_or_alloc_buffer(&e->converted[at], port->size_bytes);
     if (!to) return laci_fail_memory(err, port->name);
     e->in[at] = to;
     if (n == 0) return LAC_OK;
     if (port->dtype == LAC_DTYPE_F32) laci_read_f32(array->dtype, array->data, 0, n, to);
-    else laci_read_i(array->dtype, array->data, 0, n, to);
+    else laci_read_i64(array->dtype, array->data, 0, n, to);
   }
-  return checked ? check_range(&s->inputs[at], e->in[at], n, err) : LAC_OK;
+  return checked ? check_integer_range(&s->inputs[at], e->in[at], n, err) : LAC_OK;
 }
 
 /* ---- Outputs ---- */
 
 /* Returns the type of an output array, for elements that the engine computes as `computed`. */
-static lac_status result_dtype(const lac_session *s, int at, const lac_array *wanted,
-                               lac_dtype computed, lac_dtype *dtype, lac_error *err) {
+static lac_status find_output_dtype(const lac_session *s, int at, const lac_array *wanted,
+                                    lac_dtype computed, lac_dtype *dtype, lac_error *err) {
   const lac_array *declared = &s->outputs[at];
   *dtype = wanted->dtype == LAC_DTYPE_NONE ? declared->dtype : wanted->dtype;
   if (*dtype == LAC_DTYPE_NONE) *dtype = computed;
@@ -224,8 +224,8 @@ static lac_status result_dtype(const lac_session *s, int at, const lac_array *wa
 }
 
 /* Checks the caller's buffer, or allocates one in e->made. */
-static lac_status find_buffer(const lac_array *declared, const lac_array *wanted, size_t size_bytes,
-                              void **made, lac_error *err) {
+static lac_status check_or_alloc_output(const lac_array *declared, const lac_array *wanted,
+                                        size_t size_bytes, void **made, lac_error *err) {
   if (wanted->data && wanted->size_bytes < size_bytes) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: size_bytes is %zu, wanted %zu", declared->name,
                      wanted->size_bytes, size_bytes);
@@ -235,57 +235,59 @@ static lac_status find_buffer(const lac_array *declared, const lac_array *wanted
   return *made ? LAC_OK : laci_fail_memory(err, declared->name);
 }
 
-static lac_status set_output(const lac_session *s, int at, const lac_array *wanted,
-                             laci_session_engine *e, lac_error *err) {
+static lac_status bind_output(const lac_session *s, int at, const lac_array *wanted,
+                              laci_session_engine *e, lac_error *err) {
   const lac_engine_port *port = &e->outputs[at];
   lac_dtype dtype = port->dtype;
   e->out[at] = NULL;
   if (port->open) return LAC_OK;
   if (wanted) {
-    lac_status st = result_dtype(s, at, wanted, port->dtype, &dtype, err);
+    lac_status st = find_output_dtype(s, at, wanted, port->dtype, &dtype, err);
     const size_t n = port->size_bytes / lac_dtype_size(port->dtype);
     if (!st)
-      st = find_buffer(&s->outputs[at], wanted, n * lac_dtype_size(dtype), &e->made[at], err);
+      st = check_or_alloc_output(&s->outputs[at], wanted, n * lac_dtype_size(dtype), &e->made[at],
+                                 err);
     if (st) return st;
     e->out[at] = wanted->data ? wanted->data : e->made[at];
   }
   if (wanted && dtype == port->dtype && is_aligned(e->out[at], dtype)) return LAC_OK;
-  e->out[at] = keep_buffer(&e->results[at], port->size_bytes);
+  e->out[at] = find_or_alloc_buffer(&e->results[at], port->size_bytes);
   return e->out[at] ? LAC_OK : laci_fail_memory(err, port->name);
 }
 
 /* Copies an output of fixed shape to the caller's array, if the engine did not write it there. */
-static void store_result(const lac_array *wanted, int at, lac_dtype dtype,
-                         const laci_session_engine *e) {
+static void copy_fixed_output(const lac_array *wanted, int at, lac_dtype dtype,
+                              const laci_session_engine *e) {
   const lac_engine_port *port = &e->outputs[at];
   const int64_t n = (int64_t)(port->size_bytes / lac_dtype_size(port->dtype));
   void *to = wanted->data ? wanted->data : e->made[at];
   if (to == e->out[at]) return;
   if (port->dtype == LAC_DTYPE_F32) laci_write_f32(dtype, e->out[at], n, to);
-  else laci_write_i(dtype, e->out[at], n, to);
+  else laci_write_i64(dtype, e->out[at], n, to);
 }
 
 /* Copies an output whose shape depends on data. */
-static lac_status store_open(const lac_session *s, int at, const lac_array *wanted,
-                             laci_session_engine *e, lac_array *result, lac_error *err) {
+static lac_status copy_open_output(const lac_session *s, int at, const lac_array *wanted,
+                                   laci_session_engine *e, lac_array *result, lac_error *err) {
   const laci_buf *buf = laci_model_engine_result(e->engine, at);
   const char *name = s->outputs[at].name;
   if (!buf) return laci_fail(err, LAC_INTERNAL, "output '%s' was not kept", name);
   lac_status st =
-      result_dtype(s, at, wanted, buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64, &result->dtype, err);
+      find_output_dtype(s, at, wanted, buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64, &result->dtype, err);
   result->size_bytes = (size_t)buf->count * lac_dtype_size(result->dtype);
-  if (!st) st = find_buffer(&s->outputs[at], wanted, result->size_bytes, &e->made[at], err);
+  if (!st)
+    st = check_or_alloc_output(&s->outputs[at], wanted, result->size_bytes, &e->made[at], err);
   if (st) return st;
   result->rank = buf->shape.rank;
   memcpy(result->shape, buf->shape.dims, sizeof result->shape);
   void *to = wanted->data ? wanted->data : e->made[at];
-  if (buf->f) laci_write_f(result->dtype, buf->f, buf->count, to);
-  else laci_write_i(result->dtype, buf->i, buf->count, to);
+  if (buf->f) laci_write_f64(result->dtype, buf->f, buf->count, to);
+  else laci_write_i64(result->dtype, buf->i, buf->count, to);
   return LAC_OK;
 }
 
 /* Fills the fields of the caller's array that the caller left open. */
-static void set_array(lac_array *array, const lac_array *result, void *made) {
+static void fill_caller_array(lac_array *array, const lac_array *result, void *made) {
   array->name = result->name;
   array->dtype = result->dtype;
   array->rank = result->rank;
@@ -299,8 +301,8 @@ static void set_array(lac_array *array, const lac_array *result, void *made) {
 /* ---- A run ---- */
 
 /* Stores all outputs; the caller's structs change only when nothing can fail any more. */
-static lac_status store_outputs(const lac_session *s, const call *c, laci_session_engine *e,
-                                lac_error *err) {
+static lac_status copy_outputs(const lac_session *s, const call *c, laci_session_engine *e,
+                               lac_error *err) {
   lac_status st = LAC_OK;
   lac_array few[FEW], *results = few;
   if (s->n_outputs > FEW) results = laci_alloc((size_t)s->n_outputs, sizeof *results);
@@ -310,19 +312,19 @@ static lac_status store_outputs(const lac_session *s, const call *c, laci_sessio
     results[at] = (lac_array){.name = s->outputs[at].name, .rank = port->rank};
     if (!c->outputs[at]) continue;
     if (port->open) {
-      st = store_open(s, at, c->outputs[at], e, &results[at], err);
+      st = copy_open_output(s, at, c->outputs[at], e, &results[at], err);
       continue;
     }
-    st = result_dtype(s, at, c->outputs[at], port->dtype, &results[at].dtype, err);
+    st = find_output_dtype(s, at, c->outputs[at], port->dtype, &results[at].dtype, err);
     if (st) break;
     memcpy(results[at].shape, port->shape, sizeof port->shape);
     results[at].size_bytes =
         port->size_bytes / lac_dtype_size(port->dtype) * lac_dtype_size(results[at].dtype);
-    store_result(c->outputs[at], at, results[at].dtype, e);
+    copy_fixed_output(c->outputs[at], at, results[at].dtype, e);
   }
   for (int at = 0; at < s->n_outputs && !st; at++) {
     if (!c->outputs[at]) continue;
-    set_array(c->outputs[at], &results[at], e->made[at]);
+    fill_caller_array(c->outputs[at], &results[at], e->made[at]);
     e->made[at] = NULL; /* now the caller's, if the caller wants this output */
   }
   if (results != few) laci_free(results);
@@ -332,10 +334,10 @@ static lac_status store_outputs(const lac_session *s, const call *c, laci_sessio
 static lac_status run_engine(lac_session *s, const call *c, laci_session_engine *e,
                              lac_error *err) {
   lac_status st = LAC_OK;
-  for (int at = 0; at < s->n_inputs && !st; at++) st = set_input(s, at, c->inputs[at], e, err);
-  for (int at = 0; at < s->n_outputs && !st; at++) st = set_output(s, at, c->outputs[at], e, err);
-  if (!st) st = laci_session_compute(s, e, err);
-  if (!st) st = store_outputs(s, c, e, err);
+  for (int at = 0; at < s->n_inputs && !st; at++) st = bind_input(s, at, c->inputs[at], e, err);
+  for (int at = 0; at < s->n_outputs && !st; at++) st = bind_output(s, at, c->outputs[at], e, err);
+  if (!st) st = laci_session_run_engine(s, e, err);
+  if (!st) st = copy_outputs(s, c, e, err);
   for (int at = 0; at < s->n_outputs; at++) {
     laci_free(e->made[at]); /* of a run that failed */
     e->made[at] = NULL;
@@ -348,18 +350,18 @@ lac_status lac_session_run(lac_session *session, const lac_array *inputs, int n_
   call c;
   laci_session_engine *engine = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"session", session});
-  if (!st) st = check_lists("lac_session_run", inputs, n_inputs, outputs, n_outputs, err);
+  if (!st) st = check_array_lists("lac_session_run", inputs, n_inputs, outputs, n_outputs, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(session->context);
+  lac_context *before = laci_call_enter_context(session->context);
   st = call_init(&c, session, err);
   if (!st) st = find_inputs(session, inputs, n_inputs, &c, err);
   if (!st) st = find_outputs(session, outputs, n_outputs, &c, err);
   if (!st) st = check_arrays(session, &c, err);
-  if (!st) st = laci_session_take(session, c.shapes, &engine, err);
+  if (!st) st = laci_session_take_engine(session, c.shapes, &engine, err);
   if (!st) st = run_engine(session, &c, engine, err);
   if (engine) laci_session_give_back(session, engine);
   call_clear(&c);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -368,17 +370,17 @@ lac_status lac_session_plan(lac_session *session, const lac_array *inputs, int n
   call c;
   laci_session_engine *engine = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"session", session});
-  if (!st) st = check_lists("lac_session_plan", inputs, n_inputs, NULL, 0, err);
+  if (!st) st = check_array_lists("lac_session_plan", inputs, n_inputs, NULL, 0, err);
   if (st) return st;
-  lac_context *before = laci_call_begin(session->context);
+  lac_context *before = laci_call_enter_context(session->context);
   st = call_init(&c, session, err);
   if (!st) st = find_inputs(session, inputs, n_inputs, &c, err);
   for (int at = 0; !st && at < session->n_inputs; at++)
-    st = check_form(&session->inputs[at], c.inputs[at], &c.shapes[at], err);
-  if (!st) st = laci_session_take(session, c.shapes, &engine, err);
+    st = check_dtype_and_shape(&session->inputs[at], c.inputs[at], &c.shapes[at], err);
+  if (!st) st = laci_session_take_engine(session, c.shapes, &engine, err);
   if (engine) laci_session_give_back(session, engine);
   call_clear(&c);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 

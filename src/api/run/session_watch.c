@@ -13,7 +13,7 @@ void lac_session_watch(lac_session *session, lac_on_step *on_step, void *context
   __atomic_store_n(&session->is_watched, on_step != NULL, __ATOMIC_RELEASE);
 }
 
-static laci_session_watcher watcher_of(lac_session *session) {
+static laci_session_watcher copy_watcher(lac_session *session) {
   laci_session_watcher found = {0};
   if (!__atomic_load_n(&session->is_watched, __ATOMIC_ACQUIRE)) return found;
   (void)pthread_mutex_lock(&session->plans.lock);
@@ -38,9 +38,9 @@ static void report_steps(const laci_session_watcher *watcher, const laci_engine 
   }
 }
 
-lac_status laci_session_compute(lac_session *session, laci_session_engine *e, lac_error *err) {
-  const laci_session_watcher watcher = watcher_of(session);
-  const laci_engine *engine = laci_model_engine_inside(e->engine);
+lac_status laci_session_run_engine(lac_session *session, laci_session_engine *e, lac_error *err) {
+  const laci_session_watcher watcher = copy_watcher(session);
+  const laci_engine *engine = laci_model_engine_inner(e->engine);
   const size_t n = laci_engine_step_count(engine);
   /* Without memory for times the run goes on unseen. */
   if (watcher.on_step && !e->times) e->times = laci_alloc(2 * n, sizeof *e->times);

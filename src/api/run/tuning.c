@@ -24,12 +24,12 @@ static void save_timings(laci_timings *timings) {
   laci_timings_close(timings);
 }
 
-lac_status laci_engine_add_hint(const laci_graph *graph, const laci_engine_options *options,
-                                lac_status st, lac_error *err) {
+lac_status laci_engine_add_failure_hint(const laci_graph *graph, const laci_engine_options *options,
+                                        lac_status st, lac_error *err) {
   const char *name = options->engine ? options->engine : LACI_ENGINE_FAST;
   bool all = st == LAC_UNSUPPORTED && strcmp(name, LACI_ENGINE_AUTO) != 0;
   for (int n = 0; all && n < graph->n_nodes; n++)
-    all = laci_engine_supports(LACI_ENGINE_AUTO, graph, &graph->nodes[n], NULL);
+    all = laci_engine_can_run_node(LACI_ENGINE_AUTO, graph, &graph->nodes[n], NULL);
   return all && err && err->hint == LAC_HINT_NONE ? laci_hint(err, LAC_HINT_ENGINE, st) : st;
 }
 
@@ -47,11 +47,12 @@ lac_status laci_tuned_engine_create(const laci_graph *graph, const laci_engine_o
   if (st) return st;
   own.tuning = tunings[tuning];
   if (own.tuning == LACI_TUNING_OFF)
-    return laci_engine_add_hint(graph, &own, laci_engine_create(graph, &own, engine, err), err);
-  laci_cpu_model(machine);
+    return laci_engine_add_failure_hint(graph, &own, laci_engine_create(graph, &own, engine, err),
+                                        err);
+  laci_cpu_read_model(machine);
   st = laci_timings_open(path, machine, &own.timings, err);
   if (st) return st;
   st = laci_engine_create(graph, &own, engine, err);
   save_timings(own.timings);
-  return laci_engine_add_hint(graph, &own, st, err);
+  return laci_engine_add_failure_hint(graph, &own, st, err);
 }

@@ -22,7 +22,7 @@ LAC_MUST_CHECK lac_status laci_tuned_engine_create(const laci_graph *graph,
 
 /** Adds a hint to the failure st of an engine, and returns st: the automatic engine can run the
  * network if every operator is known. */
-lac_status laci_engine_add_hint(const laci_graph *graph, const laci_engine_options *options,
-                                lac_status st, lac_error *err);
+lac_status laci_engine_add_failure_hint(const laci_graph *graph, const laci_engine_options *options,
+                                        lac_status st, lac_error *err);
 
 #endif

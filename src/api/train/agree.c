@@ -17,7 +17,7 @@
 #include "tensor/shape.h"
 
 /** Returns a hash of names, types and sizes of all stored tensors, and of the masks' names. */
-static uint64_t structure_hash(const laci_graph *graph, const lac_mask *mask) {
+static uint64_t hash_network_structure(const laci_graph *graph, const lac_mask *mask) {
   uint64_t hash = 0;
   for (int s = 0; s < graph->n_stored; s++) {
     const laci_stored *stored = &graph->stored[s];
@@ -34,7 +34,7 @@ static uint64_t structure_hash(const laci_graph *graph, const lac_mask *mask) {
 
 static lac_status compare_structure(laci_comm *comm, const laci_graph *graph, const lac_mask *mask,
                                     lac_error *err) {
-  const uint64_t ours = structure_hash(graph, mask);
+  const uint64_t ours = hash_network_structure(graph, mask);
   uint64_t first = ours;
   lac_status st = laci_comm_broadcast(comm, &first, sizeof first, err);
   if (!st && first != ours) {
@@ -47,7 +47,7 @@ static lac_status compare_structure(laci_comm *comm, const laci_graph *graph, co
 
 /** Returns a hash of everything that determines the number of steps and the work between them:
  * processes that differ in this would wait for each other forever. */
-static uint64_t plan_hash(const laci_training *t) {
+static uint64_t hash_training_plan(const laci_training *t) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;
   const int64_t numbers[] = {
@@ -62,7 +62,7 @@ static uint64_t plan_hash(const laci_training *t) {
 }
 
 static lac_status compare_plans(laci_comm *comm, const laci_training *t, lac_error *err) {
-  const uint64_t ours = plan_hash(t);
+  const uint64_t ours = hash_training_plan(t);
   uint64_t first = ours;
   lac_status st = laci_comm_broadcast(comm, &first, sizeof first, err);
   if (!st && first != ours) {

@@ -17,7 +17,7 @@ static lac_status infer_model(const lac_model *model, uint64_t max_memory, lac_e
   lac_options options = lac_options_default();
   laci_job job;
   options.max_memory = max_memory;
-  if (!laci_model_is_inferred(model)) {
+  if (!laci_model_has_inferred_shapes(model)) {
     lac_status st = laci_job_open(model, &options, &job, err);
     if (st) return st;
     laci_job_close(&job);
@@ -27,18 +27,18 @@ static lac_status infer_model(const lac_model *model, uint64_t max_memory, lac_e
 
 /** Checks that the images fit the network's input, whose batch size may differ and whose other
  * sizes may be open. */
-static lac_status laci_training_check_images(const laci_training *t, lac_error *err) {
+static lac_status check_images_fit(const laci_training *t, lac_error *err) {
   const laci_graph *graph = t->model->graph;
   const laci_preprocessing *p = &t->plan->prepare;
   const int64_t wanted[] = {-1, laci_preprocessing_channels(p), p->height, p->width};
   if (graph->n_inputs != 1) return LAC_OK; /* making the training graph reports this */
   const laci_value *images = &graph->values[graph->inputs[0]];
-  if (p->is_ready) return laci_check_ready_samples(images, p, err);
+  if (p->is_ready) return laci_check_prepared_samples(images, p, err);
   const laci_shape *shape = &images->type.shape;
   bool fits = shape->rank < 0 || shape->rank == 4;
   for (int axis = 1; axis < shape->rank && fits; axis++) {
     fits = shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis];
-    if (!fits && axis > 1) return laci_fail_crop(images, t->plan->set, p, err);
+    if (!fits && axis > 1) return laci_fail_crop_size(images, t->plan->set, p, err);
   }
   if (fits) return LAC_OK;
   char text[256];
@@ -62,14 +62,14 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
                               .known = by_network ? t->plan->known : NULL,
                               .input = t->plan->input,
                               .quiet = true};
-  laci_open_from_memory(laci_train_part_in_memory(t->plan, true), &how);
+  laci_dataset_options_set_memory(laci_train_samples_of_part(t->plan, true), &how);
   lac_status st = laci_dataset_open(t->plan->parts.test, &how, &test, err);
   if (st) return st;
   t->plan->test_images = laci_dataset_count(test);
-  int wanted = laci_dataset_classes(train), found = laci_dataset_classes(test);
+  int wanted = laci_dataset_count_classes(train), found = laci_dataset_count_classes(test);
   const bool arrays = strcmp(laci_dataset_format(test), "arrays") == 0;
   if (arrays) { /* classes that neither part has are no failure */
-    st = laci_check_classes(t->model->graph, test, err);
+    st = laci_check_class_count(t->model->graph, test, err);
   } else if (wanted != found) {
     st = laci_fail(err, LAC_BAD_SHAPE, "%s: %d classes for evaluation, but %d for training",
                    t->plan->parts.test, found, wanted);
@@ -84,25 +84,25 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
   return st;
 }
 
-lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err) {
+lac_status laci_training_check_and_plan(laci_training *t, const char *data, lac_error *err) {
   t->plan->known = t->model->graph->class_names;
-  t->plan->input = laci_only_input(t->model->graph);
+  t->plan->input = laci_only_input_name(t->model->graph);
   lac_status st = laci_train_open_data(data, t->options, t->plan, err);
-  if (!st) st = laci_train_resolve_options(t->options, t->plan, err);
+  if (!st) st = laci_train_plan_fill(t->options, t->plan, err);
   if (!st) st = check_test_part(t, err);
   if (!st) st = infer_model(t->model, t->options->run.max_memory, err);
-  if (!st) st = laci_training_check_images(t, err);
-  return st ? st : laci_check_classes(t->model->graph, t->plan->set, err);
+  if (!st) st = check_images_fit(t, err);
+  return st ? st : laci_check_class_count(t->model->graph, t->plan->set, err);
 }
 
 /* ---- The graph of a training step ---- */
 
 laci_training_options laci_training_graph_options(const laci_training *t) {
   return (laci_training_options){.batch = t->plan->batch,
-                                 .image = laci_preprocessing_shape(&t->plan->prepare)};
+                                 .image = laci_preprocessing_sample_shape(&t->plan->prepare)};
 }
 
-lac_status laci_training_check_outputs_and_types(const laci_training *t,
+lac_status laci_training_check_classes_and_types(const laci_training *t,
                                                  const laci_training_graph *g, lac_error *err) {
   lac_status st = laci_dataset_check_outputs(
       t->plan->set, t->model->graph->values[t->model->graph->outputs[0]].name, g->n_classes, err);
@@ -120,7 +120,7 @@ lac_status laci_training_check_graph(const laci_training *t, lac_error *err) {
   laci_training_options o = laci_training_graph_options(t);
   laci_training_graph *graph = NULL;
   lac_status st = laci_training_graph_create(t->model->graph, &o, &graph, err);
-  if (!st) st = laci_training_check_outputs_and_types(t, graph, err);
+  if (!st) st = laci_training_check_classes_and_types(t, graph, err);
   laci_training_graph_destroy(graph);
   return st;
 }

@@ -26,8 +26,8 @@ static bool is_single_line(const char *name) {
 }
 
 /* Logs that ImageNet's class numbers are used although some of its classes are missing. */
-static void log_absent(const laci_dataset *set) {
-  const int n = laci_dataset_classes(set);
+static void log_absent_classes(const laci_dataset *set) {
+  const int n = laci_dataset_count_classes(set);
   bool *there = laci_alloc((size_t)n, sizeof *there);
   int n_there = 0;
   for (int64_t at = 0; there && at < laci_dataset_count(set); at++) {
@@ -44,11 +44,11 @@ static void log_absent(const laci_dataset *set) {
   laci_free(there);
 }
 
-static void log_classes(const laci_training *t) {
+static void log_class_meanings(const laci_training *t) {
   const laci_dataset *set = t->plan->set;
   const laci_numbering by = laci_dataset_numbering(set);
   if (t->plan->quiet || t->options->eval_only) return;
-  if (by == LACI_NUMBERED_BY_WORDNET) log_absent(set);
+  if (by == LACI_NUMBERED_BY_WORDNET) log_absent_classes(set);
   if (t->plan->known && by == LACI_NUMBERED_IN_ORDER)
     laci_log(LAC_LOG_INFO,
              "the data have other classes than the network was trained on: its outputs become "
@@ -58,13 +58,13 @@ static void log_classes(const laci_training *t) {
 /* Stores the names of the folders as the meaning of the network's outputs. For ImageNet's ids, and
  * for data with class numbers, no names are needed, and names of former classes are removed, since
  * they would be wrong. */
-lac_status laci_training_name_classes(const laci_training *t, lac_error *err) {
+lac_status laci_training_store_class_names(const laci_training *t, lac_error *err) {
   const laci_dataset *set = t->plan->set;
   laci_graph *graph = t->model->graph;
   const laci_numbering by = laci_dataset_numbering(set);
-  const int n = laci_dataset_classes(set);
+  const int n = laci_dataset_count_classes(set);
   size_t size = 1;
-  log_classes(t);
+  log_class_meanings(t);
   if (t->options->eval_only) return LAC_OK;
   graph->class_names = NULL;
   if (by == LACI_NUMBERED_BY_DATA || by == LACI_NUMBERED_BY_WORDNET) return LAC_OK;

@@ -10,7 +10,7 @@
 #include "lacuna/train.h"
 #include "report/curve.h"
 
-static lac_status check_request(const lac_recovery *recovery, const char *path, lac_error *err) {
+static lac_status check_recovery(const lac_recovery *recovery, const char *path, lac_error *err) {
   if (!recovery->runs || !recovery->title)
     return laci_fail(err, LAC_BAD_ARGUMENT, "a title and runs are needed");
   if (recovery->n_runs < 1 || recovery->n_runs > LACI_CURVE_MAX_SERIES) {
@@ -46,7 +46,7 @@ lac_status lac_recovery_plot(const lac_recovery *recovery, const char *path, boo
   lac_recovery own;
   lac_status st = LACI_CHECK_GIVEN(err, {"recovery", recovery}, {"path", path});
   if (!st) st = laci_take_recovery(recovery, &own, err);
-  if (!st) st = check_request(&own, path, err);
+  if (!st) st = check_recovery(&own, path, err);
   if (st) return st;
   recovery = &own;
   laci_curve curve = {.title = recovery->title,

@@ -8,10 +8,10 @@
 
 void lac_imagenet_options_init(lac_imagenet_options *options, size_t size) {
   const lac_imagenet_options usual = {.size = sizeof usual, .shards = 1024, .val_shards = 128};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
-static lac_imagenet_part part_of(const laci_imagenet_part *part) {
+static lac_imagenet_part copy_imagenet_part(const laci_imagenet_part *part) {
   return (lac_imagenet_part){part->images, part->broken, part->shards, part->kept};
 }
 
@@ -33,11 +33,11 @@ lac_status lac_imagenet_convert(const char *raw, const char *folder,
                              .val_shards = own.val_shards,
                              .seed = own.seed,
                              .force = own.force};
-  lac_context *before = laci_call_begin(own.context);
+  lac_context *before = laci_call_enter_context(own.context);
   st = laci_imagenet_convert(raw, folder, &o, parts, err);
-  laci_call_end(before);
-  made.train = part_of(&parts[0]);
-  made.validation = part_of(&parts[1]);
+  laci_call_leave_context(before);
+  made.train = copy_imagenet_part(&parts[0]);
+  made.validation = copy_imagenet_part(&parts[1]);
   laci_give_imagenet_result(&made, result);
   return st;
 }

@@ -42,7 +42,7 @@ typedef struct tuning {
 void lac_finetune_options_init(lac_finetune_options *options, size_t size) {
   const lac_finetune_options usual = {
       .size = sizeof usual, .sparse = true, .prune_rest = true, .replay = true};
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 void lac_finetune_training_init(lac_train_options *options, size_t size) {
@@ -51,11 +51,11 @@ void lac_finetune_training_init(lac_train_options *options, size_t size) {
   usual.epochs = 3;
   usual.rate = 0.02;
   usual.eval_first = true;
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 /* Frees what a result of this library's size holds. */
-static void free_parts(const lac_finetune_result *result) {
+static void free_result_parts(const lac_finetune_result *result) {
   lac_report_destroy(result->found);
   lac_report_destroy(result->pruning);
   lac_mask_destroy(result->mask);
@@ -67,7 +67,7 @@ void lac_finetune_result_clear(lac_finetune_result *result) {
   lac_finetune_result own;
   const lac_finetune_result empty = LAC_SIZED(lac_finetune_result);
   if (!result || laci_take_finetune_result(result, &own, NULL)) return;
-  free_parts(&own);
+  free_result_parts(&own);
   laci_give_finetune_result(&empty, result);
 }
 
@@ -81,7 +81,7 @@ static bool order_path(const char *model_dir, char path[PATH_MAX]) {
 /* Applies the channel orders of the run in model_dir to the model, if the run has a checkpoint;
  * without one the run starts again, perhaps from another network. Returns false, with the model
  * unchanged, if the orders are not known. */
-static bool replay_order(const tuning *t, const lac_options *pruning) {
+static bool apply_order_of_run(const tuning *t, const lac_options *pruning) {
   const char *folder = t->training->model_dir;
   char path[PATH_MAX];
   lac_options how = *pruning;
@@ -97,13 +97,13 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   return st == LAC_OK;
 }
 
-/* Does replay_order for all processes: process 0 decides whether the orders are known; if they are,
- * all processes must be able to read them. */
-static lac_status replay_in_all_processes(const tuning *t, const lac_options *pruning,
-                                          lac_error *err) {
+/* Does apply_order_of_run for all processes: process 0 decides whether the orders are known; if
+ * they are, all processes must be able to read them. */
+static lac_status apply_order_in_all_processes(const tuning *t, const lac_options *pruning,
+                                               lac_error *err) {
   lac_process_group *group = t->training->group;
   lac_finetune_result *r = t->result;
-  r->replayed = replay_order(t, pruning);
+  r->replayed = apply_order_of_run(t, pruning);
   bool first = r->replayed;
   /* waits without a timeout, since reading the folder may take one process longer */
   lac_status st = laci_comm_agree_without_timeout(laci_process_group_comm(group), LAC_OK, err);
@@ -132,7 +132,7 @@ static void save_order(const char *folder, const lac_report *report) {
 
 /* Stores the orders at the first event, since from then on the folder is the run's; only process 0
  * writes. */
-static void on_event(const lac_train_event *event, void *context) {
+static void save_order_at_first_event(const lac_train_event *event, void *context) {
   const tuning *t = context;
   const lac_train_options *given = t->training;
   bool writes = !given->eval_only && lac_process_group_rank(given->group) == 0;
@@ -148,7 +148,7 @@ static void on_event(const lac_train_event *event, void *context) {
 
 typedef enum kind { KIND_PRUNED, KIND_REST, KIND_ZERO, KIND_NONE } kind;
 
-static kind kind_of_layer(const lac_layer *layer) {
+static kind classify_layer(const lac_layer *layer) {
   if (!layer->eligible) return KIND_NONE;
   if (layer->pruned) return KIND_PRUNED;
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements ? KIND_ZERO : KIND_REST;
@@ -156,7 +156,7 @@ static kind kind_of_layer(const lac_layer *layer) {
 
 static void count_kinds(lac_finetune_result *r) {
   int n[KIND_NONE + 1] = {0};
-  for (int l = 0; l < r->found->n_layers; l++) n[kind_of_layer(&r->found->layers[l])]++;
+  for (int l = 0; l < r->found->n_layers; l++) n[classify_layer(&r->found->layers[l])]++;
   r->n_pruned = n[KIND_PRUNED];
   r->n_rest = n[KIND_REST];
   r->n_zero = n[KIND_ZERO];
@@ -169,7 +169,7 @@ static const char *list_layers_of_kind(const lac_report *report, kind wanted,
   size_t used = 0;
   text[0] = 0;
   for (int l = 0; l < report->n_layers; l++) {
-    if (kind_of_layer(&report->layers[l]) != wanted) continue;
+    if (classify_layer(&report->layers[l]) != wanted) continue;
     const char *name = report->layers[l].name;
     if (++n > MOST_NAMES || used + strlen(name) + 3 > NAMES_BYTES) return "";
     used += (size_t)sprintf(text + used, "%s%s", n == 1 ? ": " : ", ", name);
@@ -207,7 +207,7 @@ static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
   how.keep_pruned = true;
   how.group = t->training->group;
   if (t->training->recover && how.permute && t->options->replay) {
-    lac_status st = replay_in_all_processes(t, &how, err);
+    lac_status st = apply_order_in_all_processes(t, &how, err);
     if (st) return st;
     how.permute = !r->replayed;
   }
@@ -219,8 +219,9 @@ static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
   return st;
 }
 
-/* Checks the model, and prunes the layers that are not pruned yet, if prune_rest is set. */
-static lac_status prune_rest(const tuning *t, lac_error *err) {
+/* Checks the model, and prunes the layers that are not pruned yet, if check_and_prune_rest is set.
+ * */
+static lac_status check_and_prune_rest(const tuning *t, lac_error *err) {
   const lac_options *pruning = t->pruning;
   lac_finetune_result *r = t->result;
   lac_status st = lac_check(t->model, NULL, pruning, &r->found, err);
@@ -243,7 +244,7 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   const lac_finetune_options *o = t->options;
   lac_finetune_result *r = t->result;
   if (!o->sparse || (t->training->eval_only && !t->training->recover)) return LAC_OK;
-  lac_status st = prune_rest(t, err);
+  lac_status st = check_and_prune_rest(t, err);
   if (!st) st = lac_mask_from_model(t->model, t->pruning, &r->mask, err);
   st = lac_process_group_agree(t->training->group, st, err);
   if (!st) st = laci_mask_broadcast(r->mask, laci_process_group_comm(t->training->group), err);
@@ -265,14 +266,15 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
 
 /* Does the work of lac_finetune with structs of this library's size. trained: receives lac_train's
  * result. */
-static lac_status finetune(tuning *t, const char *data, lac_train_result *trained, lac_error *err) {
+static lac_status finetune_model(tuning *t, const char *data, lac_train_result *trained,
+                                 lac_error *err) {
   lac_train_options training = *t->training;
-  training.run.dtype = laci_dtype_supported_or_warn(training.run.engine, training.run.dtype);
+  training.run.dtype = laci_dtype_find_supported_or_warn(training.run.engine, training.run.dtype);
   lac_status st = lac_train_check(t->model, data, &training, err);
   if (!st) st = make_masks(t, err);
   if (lac_mask_count(t->result->mask) == 0) training.eval_first = false;
   laci_give_finetune_result(t->result, t->given); /* for the listener */
-  training.listener = on_event;
+  training.listener = save_order_at_first_event;
   training.context = t;
   return st ? st : lac_train(t->model, data, t->result->mask, &training, trained, err);
 }
@@ -288,9 +290,9 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
   if (st) return st;
   laci_give_finetune_result(&found, result);
   st = laci_take_finetune_options(options, &own, err);
-  if (!st) st = laci_own_options_take(own.pruning, &pruning, err);
+  if (!st) st = laci_own_options_copy(own.pruning, &pruning, err);
   if (!st) st = laci_take_train_options(own.training, &training, err);
-  if (!st) st = laci_check_data(__func__, data, training.from_memory, err);
+  if (!st) st = laci_check_data_source(__func__, data, training.from_memory, err);
   if (st) return st;
   if (!own.training) training = lac_finetune_training_default();
   lac_train_result *trained = laci_alloc(1, sizeof *trained);
@@ -303,9 +305,9 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
               .pruning = &pruning.options,
               .result = &found,
               .given = result};
-  lac_context *before = laci_call_begin(training.run.context);
-  st = finetune(&t, data, trained, err);
-  laci_call_end(before);
+  lac_context *before = laci_call_enter_context(training.run.context);
+  st = finetune_model(&t, data, trained, err);
+  laci_call_leave_context(before);
   laci_give_finetune_result(&found, result);
   return st;
 }

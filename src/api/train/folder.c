@@ -25,7 +25,7 @@ static lac_status mark_folder(const laci_training *t, lac_error *err) {
 }
 
 /* Creates the folder and those above it: a, a/b, a/b/c. */
-static lac_status make_folders(const char *folder, lac_error *err) {
+static lac_status make_folder_path(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   const size_t n = strlen(folder);
   if (n >= sizeof path) return laci_fail(err, LAC_IO, "%s: the name is too long", folder);
@@ -47,14 +47,14 @@ lac_status laci_training_open_folder(laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   const char *folder = o->model_dir;
   if (!laci_training_writes_files(t)) return LAC_OK;
-  lac_status st = make_folders(folder, err);
+  lac_status st = make_folder_path(folder, err);
   if (!st) st = laci_folder_lock(folder, &t->lock, err);
-  if (!st) st = laci_run_folder_check(folder, err);
+  if (!st) st = laci_run_folder_check_usable(folder, err);
   if (st) return st;
   if (o->recover || !laci_loop_has_checkpoints(folder)) return mark_folder(t, err);
   if (o->force) {
-    st = laci_loop_clear_folder(folder, err);
-    if (!st) st = laci_events_clear(folder, err);
+    st = laci_loop_remove_checkpoints(folder, err);
+    if (!st) st = laci_events_remove_files(folder, err);
     return st ? st : mark_folder(t, err);
   }
   return laci_fail(err, LAC_EXISTS,

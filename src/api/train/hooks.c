@@ -40,7 +40,8 @@ lac_status laci_training_on_event(void *context, const laci_loop_event *from, la
   lac_status st = LAC_OK;
   copy_event(from, &event);
   event.is_display = event.kind == LAC_TRAIN_STEP && event.step % o->display_steps == 0;
-  if (event.kind == LAC_TRAIN_BEGIN) event.memory_bytes = laci_trainer_memory(t->trainer);
+  if (event.kind == LAC_TRAIN_BEGIN)
+    event.memory_bytes = laci_trainer_count_memory_bytes(t->trainer);
   if (event.kind == LAC_TRAIN_BEGIN && laci_training_writes_files(t)) {
     laci_train_about about = {.network = t->model->path,
                               .format = laci_dataset_format(t->plan->set),
@@ -49,7 +50,7 @@ lac_status laci_training_on_event(void *context, const laci_loop_event *from, la
                               .dense_top1 = o->dense_top1};
     st = laci_train_record_open(o->model_dir, event.step, &about, &t->record, err);
   }
-  if (!st && t->record) st = laci_train_record_add(t->record, &event, err);
+  if (!st && t->record) st = laci_train_record_add_event(t->record, &event, err);
   if (!st && o->listener) o->listener(&event, o->context);
   return st;
 }

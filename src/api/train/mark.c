@@ -44,7 +44,7 @@ lac_status laci_train_mark_folder(const laci_training *t, lac_error *err) {
   struct tm parts;
   struct utsname name;
   (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-  laci_cpu_model(processor);
+  laci_cpu_read_model(processor);
   if (uname(&name) == 0)
     (void)snprintf(system, sizeof system, "%.64s %.64s", name.sysname, name.release);
   const laci_run_mark mark = {.started = started,
@@ -53,7 +53,7 @@ lac_status laci_train_mark_folder(const laci_training *t, lac_error *err) {
                               .steps = p->steps,
                               .options = p->about,
                               .processor = processor,
-                              .instructions = laci_cpu_name(laci_cpu_level_in_force()),
+                              .instructions = laci_cpu_level_name(laci_cpu_level_in_force()),
                               .system = system,
                               .compiler = __VERSION__,
                               .threads = laci_pool_threads_wanted(o->run.threads),
@@ -61,7 +61,7 @@ lac_status laci_train_mark_folder(const laci_training *t, lac_error *err) {
                               .format = laci_dataset_format(p->set),
                               .images = laci_dataset_count(p->set),
                               .test_images = p->test_images,
-                              .classes = laci_dataset_classes(p->set),
+                              .classes = laci_dataset_count_classes(p->set),
                               .data_hash = laci_train_hash_data(p)};
   char *text;
   lac_status st = laci_run_mark_json(&mark, &text, err);

@@ -61,10 +61,10 @@ static bool is_float(lac_dtype dtype) {
 }
 
 /** Makes the weight's view for src/sparse: [outer, columns, inner]. */
-static lac_status view_of_weight(const lac_mask *mask, const lac_mask_weight *w,
-                                 laci_weight_view *view, lac_error *err) {
+static lac_status make_weight_view(const lac_mask *mask, const lac_mask_weight *w,
+                                   laci_weight_view *view, lac_error *err) {
   const laci_named_pointer given[] = {{"name", w->name}, {"values", w->values}};
-  lac_status st = laci_check_arguments("lac_mask_weight", given, 2, err);
+  lac_status st = laci_check_arguments_not_null("lac_mask_weight", given, 2, err);
   if (st) return st;
   if (!is_float(w->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted f16, bf16, f32 or f64",
@@ -114,7 +114,7 @@ static lac_status make_entry(lac_mask *mask, const laci_weight_view *view, entry
   return LAC_OK;
 }
 
-static void keep_or_free_entry(lac_mask *mask, entry *e, lac_status st) {
+static void add_or_free_entry(lac_mask *mask, entry *e, lac_status st) {
   if (!st) {
     mask->n++;
     return;
@@ -133,11 +133,11 @@ lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, in
   lac_mask_weight own;
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
   if (!st) st = laci_take_mask_weight(weight, &own, err);
-  if (!st) st = view_of_weight(mask, &own, &view, err);
+  if (!st) st = make_weight_view(mask, &own, &view, err);
   if (!st) st = make_entry(mask, &view, &e, err);
   if (st) return st;
   st = laci_mask_choose(&view, (laci_pattern){n, m}, NULL, e->bytes, err);
-  keep_or_free_entry(mask, e, st);
+  add_or_free_entry(mask, e, st);
   return st;
 }
 
@@ -147,7 +147,7 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
   lac_mask_weight own;
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
   if (!st) st = laci_take_mask_weight(weight, &own, err);
-  if (!st) st = view_of_weight(mask, &own, &view, err);
+  if (!st) st = make_weight_view(mask, &own, &view, err);
   if (st) return st;
   int64_t bad =
       laci_find_first_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
@@ -158,12 +158,12 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
   st = make_entry(mask, &view, &e, err);
   if (st) return st;
   laci_mask_from_zeros(&view, e->bytes);
-  keep_or_free_entry(mask, e, LAC_OK);
+  add_or_free_entry(mask, e, LAC_OK);
   return LAC_OK;
 }
 
-static lac_status add_layer(lac_mask *mask, const lac_model *model, const lac_layer *layer,
-                            lac_error *err) {
+static lac_status add_layer_mask(lac_mask *mask, const lac_model *model, const lac_layer *layer,
+                                 lac_error *err) {
   lac_tensor tensor = LAC_SIZED(lac_tensor);
   lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);
   if (st) return st;
@@ -188,7 +188,7 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
   for (int at = 0; !st && at < report->n_layers; at++) {
     const lac_layer *layer = &report->layers[at];
     bool counts = layer->eligible && layer->pruned && is_float(layer->dtype);
-    if (counts && !find_entry(made, layer->weight)) st = add_layer(made, model, layer, err);
+    if (counts && !find_entry(made, layer->weight)) st = add_layer_mask(made, model, layer, err);
   }
   lac_report_destroy(report);
   if (st) lac_mask_destroy(made);

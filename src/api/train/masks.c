@@ -25,7 +25,7 @@ static int find_parameter(const laci_training *t, const char *name) {
 
 /** Does the model store a tensor of this name that is not trained? Such a tensor, for example of an
  * output other than the first, keeps its zeros without a mask. */
-static bool is_untrained(const laci_training *t, const char *name) {
+static bool is_untrained_tensor(const laci_training *t, const char *name) {
   const laci_graph *graph = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);
   for (int s = 0; s < g->n_stats; s++) {
@@ -35,7 +35,7 @@ static bool is_untrained(const laci_training *t, const char *name) {
   return value >= 0 && graph->values[value].stored >= 0;
 }
 
-lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask, lac_error *err) {
+lac_status laci_training_fill_masks(laci_training *t, const lac_mask *mask, lac_error *err) {
   const laci_parameter *parameters = laci_trainer_parameters(t->trainer);
   laci_optimizer *optimizer = laci_trainer_optimizer(t->trainer);
   if (!mask || lac_mask_count(mask) == 0) return LAC_OK;
@@ -50,7 +50,7 @@ lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask, lac_e
     lac_status st = lac_mask_bytes(mask, name, &bytes, &count, err);
     if (st) return st;
     int p = find_parameter(t, name);
-    if (p < 0 && is_untrained(t, name)) continue;
+    if (p < 0 && is_untrained_tensor(t, name)) continue;
     if (p < 0) {
       return laci_fail(err, LAC_NOT_FOUND, "%s: it has a mask, but no such weight is trained",
                        name);
@@ -66,9 +66,9 @@ lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask, lac_e
   return LAC_OK;
 }
 
-lac_status laci_training_engine_masks(const laci_training *t, const lac_mask *mask,
-                                      laci_engine_weight **weights, int *n_weights,
-                                      lac_error *err) {
+lac_status laci_training_list_engine_masks(const laci_training *t, const lac_mask *mask,
+                                           laci_engine_weight **weights, int *n_weights,
+                                           lac_error *err) {
   int n = lac_mask_count(mask);
   *n_weights = 0;
   *weights = laci_alloc((size_t)n, sizeof **weights);
@@ -79,7 +79,7 @@ lac_status laci_training_engine_masks(const laci_training *t, const lac_mask *ma
     int stored = value >= 0 ? t->model->graph->values[value].stored : -1;
     const uint8_t *bytes;
     size_t count;
-    if (stored < 0) continue; /* laci_training_set_masks reports this failure */
+    if (stored < 0) continue; /* laci_training_fill_masks reports this failure */
     lac_status st = lac_mask_bytes(mask, name, &bytes, &count, err);
     if (st) return st;
     if (count != (size_t)laci_shape_count(&t->model->graph->stored[stored].shape)) continue;

@@ -44,42 +44,42 @@ void lac_train_options_init(lac_train_options *options, size_t size) {
                              .wire = LAC_DTYPE_F32};
   memcpy(usual.mean, images.mean, sizeof usual.mean);
   memcpy(usual.std, images.std, sizeof usual.std);
-  laci_struct_init(&usual, sizeof usual, options, size);
+  laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
 /* ---- The data ---- */
 
-lac_status laci_train_check_data(const char *function, const char *data,
-                                 const lac_train_options *options, lac_error *err) {
+lac_status laci_train_check_data_source(const char *function, const char *data,
+                                        const lac_train_options *options, lac_error *err) {
   if (!options->from_memory && options->test_from_memory) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s: options.test_from_memory, but no options.from_memory", function);
   }
-  return laci_check_data(function, data, options->from_memory, err);
+  return laci_check_data_source(function, data, options->from_memory, err);
 }
 
 /** Returns which parts of the data this run reads. */
-static laci_parts_use parts_used(const lac_train_options *o) {
+static laci_parts_use find_parts_to_read(const lac_train_options *o) {
   if (o->eval_only) return LACI_PARTS_TEST;
   return o->evaluate ? LACI_PARTS_BOTH : LACI_PARTS_TRAIN;
 }
 
-static lac_status resolve_images(const char *data, const lac_train_options *o,
-                                 laci_train_plan *plan, lac_error *err) {
+static lac_status resolve_image_options(const char *data, const lac_train_options *o,
+                                        laci_train_plan *plan, lac_error *err) {
   laci_preprocessing *p = &plan->prepare;
   *p = laci_dataset_preprocessing(plan->set);
   const laci_image_choice choice = {o->resize, o->crop, o->mean, o->std};
   return laci_choose_preprocessing(p, data, &choice, err);
 }
 
-const laci_given_samples *laci_train_part_in_memory(const laci_train_plan *plan, bool is_test) {
+const laci_given_samples *laci_train_samples_of_part(const laci_train_plan *plan, bool is_test) {
   return is_test && plan->memory[1] ? plan->memory[1] : plan->memory[0];
 }
 
 /** Finds the parts: of a folder, or in memory. */
 static lac_status find_parts(const char *data, const lac_train_options *o, laci_train_plan *plan,
                              lac_error *err) {
-  if (!o->from_memory) return laci_parts_find(data, parts_used(o), &plan->parts, err);
+  if (!o->from_memory) return laci_parts_find(data, find_parts_to_read(o), &plan->parts, err);
   lac_status st = laci_given_samples_open(o->from_memory, &plan->memory[0], err);
   if (!st && o->test_from_memory) {
     st = laci_given_samples_open(o->test_from_memory, &plan->memory[1], err);
@@ -90,8 +90,8 @@ static lac_status find_parts(const char *data, const lac_train_options *o, laci_
 }
 
 /** Warns where evaluations would see the images that are trained on. */
-static void warn_of_one_part(const char *data, const lac_train_options *o,
-                             const laci_train_plan *plan) {
+static void warn_of_shared_images(const char *data, const lac_train_options *o,
+                                  const laci_train_plan *plan) {
   const bool arrays = strcmp(laci_dataset_format(plan->set), "arrays") == 0;
   const bool one_folder = strcmp(plan->parts.train, plan->parts.test) == 0;
   if (!o->evaluate || o->eval_only || plan->quiet || !one_folder || plan->memory[1]) return;
@@ -113,7 +113,7 @@ lac_status laci_train_open_data(const char *data, const lac_train_options *o, la
                               .input = plan->input,
                               .may_be_new = !o->eval_only,
                               .quiet = plan->quiet};
-  laci_open_from_memory(laci_train_part_in_memory(plan, o->eval_only), &how);
+  laci_dataset_options_set_memory(laci_train_samples_of_part(plan, o->eval_only), &how);
   st = laci_dataset_open(o->eval_only ? test : train, &how, &plan->set, err);
   if (st) return st;
   const char *format = laci_dataset_format(plan->set);
@@ -121,8 +121,8 @@ lac_status laci_train_open_data(const char *data, const lac_train_options *o, la
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it holds %s, but the format wanted is %s", data,
                      format, o->format);
   }
-  warn_of_one_part(data, o, plan);
-  return resolve_images(data, o, plan, err);
+  warn_of_shared_images(data, o, plan);
+  return resolve_image_options(data, o, plan, err);
 }
 
 lac_status lac_train_data_find(const char *data, const lac_train_options *options,
@@ -131,17 +131,17 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
   lac_train_options own;
   if (!st) st = laci_check_struct_train_data(found, err);
   if (!st) st = laci_take_train_options(options, &own, err);
-  if (!st) st = laci_train_check_data(__func__, data, &own, err);
+  if (!st) st = laci_train_check_data_source(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  lac_context *before = laci_call_begin(own.run.context);
+  lac_context *before = laci_call_enter_context(own.run.context);
   st = laci_train_open_data(data, &own, &plan, err);
   if (!st) {
-    const laci_shape sample = laci_preprocessing_shape(&plan.prepare);
+    const laci_shape sample = laci_preprocessing_sample_shape(&plan.prepare);
     lac_train_data about = {.size = sizeof about,
                             .format = laci_dataset_format(plan.set),
                             .images = laci_dataset_count(plan.set),
-                            .classes = laci_dataset_classes(plan.set)};
+                            .classes = laci_dataset_count_classes(plan.set)};
     if (sample.rank == 3) {
       about.channels = (int)sample.dims[0];
       about.height = (int)sample.dims[1];
@@ -150,7 +150,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
     laci_give_train_data(&about, found);
   }
   laci_train_plan_clear(&plan);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -175,9 +175,9 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
       "\"policy_magnitude\": %d, \"shuffle\": "
       "%s, "
       "\"dtype\": \"%s\", \"eval_limit\": %" PRId64 ", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
-      r->name, laci_optimizer_name(r->optimizer.kind), (double)r->optimizer.momentum,
+      r->name, laci_optimizer_kind_name(r->optimizer.kind), (double)r->optimizer.momentum,
       r->optimizer.nesterov ? "true" : "false", (double)r->optimizer.decay,
-      r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
+      r->optimizer.decay_all ? "true" : "false", laci_schedule_kind_name(plan->schedule.kind),
       plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
       plan->processes, r->smoothing, r->mixup, r->cutmix, r->erasing, r->clip_norm, o->ema,
       r->augment ? "true" : "false", r->policy ? r->policy : "none", r->policy_magnitude,
@@ -185,8 +185,7 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
       laci_dataset_count(plan->set), o->seed);
 }
 
-lac_status laci_train_resolve_options(const lac_train_options *o, laci_train_plan *plan,
-                                      lac_error *err) {
+lac_status laci_train_plan_fill(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
   lac_status st = laci_train_check_options(o, err);
   if (!st) st = laci_train_make_recipe(o, &plan->recipe, err);
   if (st) return st;
@@ -202,7 +201,7 @@ lac_status laci_train_resolve_options(const lac_train_options *o, laci_train_pla
   }
   plan->processes = lac_process_group_size(o->group);
   plan->process = lac_process_group_rank(o->group);
-  int64_t batches = laci_training_steps(plan->set, plan->batch);
+  int64_t batches = laci_training_steps_per_epoch(plan->set, plan->batch);
   if (batches < 1) {
     return laci_hint(
         err, LAC_HINT_BATCH,
@@ -226,11 +225,11 @@ lac_status laci_train_resolve_options(const lac_train_options *o, laci_train_pla
                         .steps = o->steps,
                         .n_processes = plan->processes,
                         .rate = o->rate};
-  st = laci_training_recipe_schedule(&plan->recipe, &size, &plan->schedule, err);
+  st = laci_training_recipe_make_schedule(&plan->recipe, &size, &plan->schedule, err);
   if (st) return st;
   plan->steps = plan->schedule.steps;
-  laci_training_recipe_changes(&plan->recipe, &size, &plan->schedule, plan->changed,
-                               sizeof plan->changed);
+  laci_training_recipe_describe_changes(&plan->recipe, &size, &plan->schedule, plan->changed,
+                                        sizeof plan->changed);
   plan->eval_every =
       o->eval_steps ? o->eval_steps : o->epochs_between_evals * plan->steps_per_epoch;
   plan->checkpoint_every = o->checkpoint_steps ? o->checkpoint_steps : plan->steps_per_epoch;

@@ -35,7 +35,7 @@ typedef struct laci_train_plan {
 } laci_train_plan;
 
 /** Returns the samples in memory of one of the parts of the data; NULL: folders have them. */
-const laci_given_samples *laci_train_part_in_memory(const laci_train_plan *plan, bool is_test);
+const laci_given_samples *laci_train_samples_of_part(const laci_train_plan *plan, bool is_test);
 
 /** Opens the training part of the folder or of the samples in memory, and determines how images are
  * prepared. Fails as lac_train. */
@@ -43,11 +43,12 @@ LAC_MUST_CHECK lac_status laci_train_open_data(const char *data, const lac_train
                                                laci_train_plan *plan, lac_error *err);
 /** Checks that a public function has either a folder or samples in memory. Fails
  * LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status laci_train_check_data(const char *function, const char *data,
-                                                const lac_train_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_check_data_source(const char *function, const char *data,
+                                                       const lac_train_options *options,
+                                                       lac_error *err);
 /** Fills the rest of the plan, after laci_train_open_data. */
-LAC_MUST_CHECK lac_status laci_train_resolve_options(const lac_train_options *options,
-                                                     laci_train_plan *plan, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_plan_fill(const lac_train_options *options,
+                                               laci_train_plan *plan, lac_error *err);
 /** Checks the limits of every option, and which options exclude each other. Fails LAC_BAD_ARGUMENT.
  */
 LAC_MUST_CHECK lac_status laci_train_check_options(const lac_train_options *options,

@@ -19,7 +19,7 @@ static lac_status fail_name(const char *what, const char *name, const char *name
 }
 
 /** Returns a common learning rate for an optimizer, if the recipe has none for it. */
-static double usual_rate(laci_optimizer_kind kind) {
+static double default_rate_of_optimizer(laci_optimizer_kind kind) {
   if (kind == LACI_OPTIMIZER_ADAMW) return 0.001;
   return kind == LACI_OPTIMIZER_LARS ? 2.5 : 0.1;
 }
@@ -27,7 +27,7 @@ static double usual_rate(laci_optimizer_kind kind) {
 static lac_status change_optimizer(const lac_train_options *o, laci_training_recipe *r,
                                    lac_error *err) {
   laci_optimizer_kind kind = r->optimizer.kind;
-  if (o->optimizer && !laci_optimizer_find(o->optimizer, &kind)) {
+  if (o->optimizer && !laci_optimizer_find_kind(o->optimizer, &kind)) {
     return fail_name("optimizer", o->optimizer, "sgd, lars or adamw", err);
   }
   if (kind != r->optimizer.kind) {
@@ -36,8 +36,8 @@ static lac_status change_optimizer(const lac_train_options *o, laci_training_rec
           err, LAC_HINT_RATE,
           laci_fail(err, LAC_BAD_ARGUMENT,
                     "optimizer %s: the rate of recipe %s is made for %s: wanted a rate, %g say",
-                    o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind),
-                    usual_rate(kind)));
+                    o->optimizer, r->name, laci_optimizer_kind_name(r->optimizer.kind),
+                    default_rate_of_optimizer(kind)));
     }
     laci_optimizer_options_set_kind(&r->optimizer, kind);
   }
@@ -63,12 +63,13 @@ static void set_default_stages(laci_training_recipe *r) {
 }
 
 /** Sets the stages to the caller's epochs, at each of which the rate falls. */
-static lac_status set_stages(const lac_train_options *o, laci_training_recipe *r, lac_error *err) {
+static lac_status set_schedule_stages(const lac_train_options *o, laci_training_recipe *r,
+                                      lac_error *err) {
   double factor = o->decay >= 0 ? o->decay : 0.1, before = 0;
   if (!o->schedule) r->schedule = LACI_SCHEDULE_PIECEWISE;
   if (r->schedule != LACI_SCHEDULE_PIECEWISE) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "boundaries with schedule %s: wanted piecewise",
-                     laci_schedule_name(r->schedule));
+                     laci_schedule_kind_name(r->schedule));
   }
   if (o->n_boundaries < 0 || o->n_boundaries > LACI_SCHEDULE_MAX_STAGES) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d boundaries: wanted %d at most", o->n_boundaries,
@@ -89,10 +90,11 @@ static lac_status set_stages(const lac_train_options *o, laci_training_recipe *r
 }
 
 /** Sets the caller's factor for the recipe's stages, at each of which the rate falls. */
-static lac_status set_decay(const lac_train_options *o, laci_training_recipe *r, lac_error *err) {
+static lac_status set_stage_decay(const lac_train_options *o, laci_training_recipe *r,
+                                  lac_error *err) {
   if (r->schedule != LACI_SCHEDULE_PIECEWISE) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "decay %g with schedule %s: wanted piecewise", o->decay,
-                     laci_schedule_name(r->schedule));
+                     laci_schedule_kind_name(r->schedule));
   }
   for (int k = 0; k < r->n_stages; k++) r->stages[k].factor = pow(o->decay, k + 1);
   return LAC_OK;
@@ -139,7 +141,7 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
                      "resnet-sgd, resnet-lars, resnext, mixup-250, cifar or adamw-300", err);
   }
   *r = *from;
-  if (o->schedule && !laci_schedule_find(o->schedule, &r->schedule)) {
+  if (o->schedule && !laci_schedule_find_kind(o->schedule, &r->schedule)) {
     return fail_name("schedule", o->schedule, "constant, piecewise, cosine or polynomial", err);
   }
   if (o->epochs >= 0) r->epochs = o->epochs;
@@ -151,16 +153,16 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
   if (o->clip_norm >= 0) r->clip_norm = o->clip_norm;
   if (!o->augment) r->augment = false;
   lac_status st = set_policy(o, r, err);
-  if (!st && o->n_boundaries) st = set_stages(o, r, err);
+  if (!st && o->n_boundaries) st = set_schedule_stages(o, r, err);
   else set_default_stages(r);
-  if (!st && o->decay >= 0 && !o->n_boundaries) st = set_decay(o, r, err);
+  if (!st && o->decay >= 0 && !o->n_boundaries) st = set_stage_decay(o, r, err);
   return st ? st : change_optimizer(o, r, err);
 }
 
 /** Writes the setting of an explicit rate, which does not depend on the batch size. */
-static void set_rate(const lac_train_options *o, laci_training_recipe *r) {
+static void set_explicit_rate(const lac_train_options *o, laci_training_recipe *r) {
   if (o->batch) r->batch = o->batch;
-  else if (!r->batch && laci_dtype_supported(o->run.engine, o->run.dtype) == LAC_DTYPE_BF16)
+  else if (!r->batch && laci_dtype_find_supported(o->run.engine, o->run.dtype) == LAC_DTYPE_BF16)
     r->batch = LACI_BATCH_BF16;
   if (o->rate < 0) return;
   r->rate = o->rate;
@@ -179,12 +181,12 @@ lac_status lac_train_settings(const lac_train_options *options, lac_train_settin
   if (st) return st;
   const laci_training_recipe *named = laci_training_recipe_find(r.name);
   *n = 0;
-  set_rate(&own, &r);
+  set_explicit_rate(&own, &r);
   for (int k = 0; k < LACI_RECIPE_SETTINGS; k++) {
     lac_train_setting *row = &settings[*n];
     char usual[sizeof row->value];
-    laci_recipe_setting_text(&r, (laci_recipe_setting)k, row->value, sizeof row->value);
-    laci_recipe_setting_text(named, (laci_recipe_setting)k, usual, sizeof usual);
+    laci_recipe_format_setting(&r, (laci_recipe_setting)k, row->value, sizeof row->value);
+    laci_recipe_format_setting(named, (laci_recipe_setting)k, usual, sizeof usual);
     if (!row->value[0]) continue;
     row->name = laci_recipe_setting_name((laci_recipe_setting)k);
     row->from = strcmp(row->value, usual) == 0 ? named->from[k] : NULL;

@@ -60,7 +60,7 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
 /** The series of the curves; each uses one number of one kind of log line. */
 typedef enum series { TRAIN_LOSS, EVAL_LOSS, TOP1, TOP5, N_SERIES } series;
 
-static double value_in_series(const laci_log_line *line, series which) {
+static double find_series_value(const laci_log_line *line, series which) {
   if (which == TOP1) return line->top1;
   return which == TOP5 ? line->top5 : line->loss;
 }
@@ -72,7 +72,7 @@ static laci_curve_series gather_series(const laci_log_line *lines, int64_t n, se
       .label = labels[which], .points = points, .is_marked = which != TRAIN_LOSS};
   for (int64_t at = 0; at < n; at++) {
     if (lines[at].is_eval != (which != TRAIN_LOSS)) continue;
-    points[made.n++] = (laci_curve_point){lines[at].step, value_in_series(&lines[at], which)};
+    points[made.n++] = (laci_curve_point){lines[at].step, find_series_value(&lines[at], which)};
   }
   return made;
 }
@@ -116,7 +116,7 @@ typedef struct stretch {
   double rate; /* of the last step */
 } stretch;
 
-static void add_to_stretch(stretch *s, const laci_log_line *line) {
+static void add_step_to_stretch(stretch *s, const laci_log_line *line) {
   s->loss += line->loss;
   s->top1 += line->top1;
   s->images_per_second += line->images_per_second;
@@ -125,7 +125,7 @@ static void add_to_stretch(stretch *s, const laci_log_line *line) {
 }
 
 /** Writes a cell: a number, or nothing if there is no number. */
-static void print_cell(FILE *out, double value, bool exists) {
+static void print_csv_cell(FILE *out, double value, bool exists) {
   fputc(',', out);
   if (exists && isfinite(value)) fprintf(out, "%.6g", value);
 }
@@ -144,19 +144,19 @@ static lac_status write_summary(const laci_train_record *r, lac_error *err) {
   for (int64_t k = 0; k < n; k++) {
     const laci_log_line *line = &lines[k];
     if (!line->is_eval) {
-      add_to_stretch(&s, line);
+      add_step_to_stretch(&s, line);
       continue;
     }
     const double steps = s.n ? (double)s.n : 1;
     fprintf(out, "%" PRId64, line->step);
-    print_cell(out, (double)line->step / (double)r->about.steps_per_epoch, true);
-    print_cell(out, s.loss / steps, s.n > 0);
-    print_cell(out, s.top1 / steps, s.n > 0);
-    print_cell(out, line->loss, true);
-    print_cell(out, line->top1, true);
-    print_cell(out, line->top5, true);
-    print_cell(out, s.rate, s.n > 0);
-    print_cell(out, s.images_per_second / steps, s.n > 0);
+    print_csv_cell(out, (double)line->step / (double)r->about.steps_per_epoch, true);
+    print_csv_cell(out, s.loss / steps, s.n > 0);
+    print_csv_cell(out, s.top1 / steps, s.n > 0);
+    print_csv_cell(out, line->loss, true);
+    print_csv_cell(out, line->top1, true);
+    print_csv_cell(out, line->top5, true);
+    print_csv_cell(out, s.rate, s.n > 0);
+    print_csv_cell(out, s.images_per_second / steps, s.n > 0);
     fputc('\n', out);
     s = (stretch){0};
   }
@@ -168,7 +168,7 @@ static lac_status write_summary(const laci_train_record *r, lac_error *err) {
 
 /* ---- Events ---- */
 
-static lac_status add_step(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+static lac_status record_step(laci_train_record *r, const lac_train_event *e, lac_error *err) {
   const laci_log_line line = {.step = e->step,
                               .epoch = e->epoch,
                               .loss = e->loss,
@@ -194,7 +194,8 @@ static bool is_evaluation_logged(const laci_train_record *r, int64_t step) {
   return n > 0 && lines[n - 1].is_eval && lines[n - 1].step == step;
 }
 
-static lac_status add_score(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+static lac_status record_evaluation(laci_train_record *r, const lac_train_event *e,
+                                    lac_error *err) {
   const laci_log_line line = {
       .is_eval = true, .step = e->step, .loss = e->loss, .top1 = e->top1, .top5 = e->top5};
   const laci_scalar scalars[] = {
@@ -206,9 +207,10 @@ static lac_status add_score(laci_train_record *r, const lac_train_event *e, lac_
   return st ? st : draw_curves(r, err);
 }
 
-lac_status laci_train_record_add(laci_train_record *r, const lac_train_event *e, lac_error *err) {
-  if (e->kind == LAC_TRAIN_STEP) return add_step(r, e, err);
-  if (e->kind == LAC_TRAIN_EVALUATED) return add_score(r, e, err);
+lac_status laci_train_record_add_event(laci_train_record *r, const lac_train_event *e,
+                                       lac_error *err) {
+  if (e->kind == LAC_TRAIN_STEP) return record_step(r, e, err);
+  if (e->kind == LAC_TRAIN_EVALUATED) return record_evaluation(r, e, err);
   return LAC_OK;
 }
 

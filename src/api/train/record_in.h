@@ -37,8 +37,8 @@ typedef struct laci_train_about {
 LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t step,
                                                  const laci_train_about *about,
                                                  laci_train_record **record, lac_error *err);
-LAC_MUST_CHECK lac_status laci_train_record_add(laci_train_record *record,
-                                                const lac_train_event *event, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_record_add_event(laci_train_record *record,
+                                                      const lac_train_event *event, lac_error *err);
 /** Draws the curves a last time and closes the record; NULL is fine. */
 LAC_MUST_CHECK lac_status laci_train_record_close(laci_train_record *record, lac_error *err);
 

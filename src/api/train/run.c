@@ -16,7 +16,7 @@
 #include "train/trainer.h"
 
 /** Logs how the run changes its recipe, one line per change. */
-static void log_changes(const laci_training *t) {
+static void log_recipe_changes(const laci_training *t) {
   if (t->options->eval_only) return;
   for (const char *at = t->plan->changed; *at;) {
     size_t n = strcspn(at, "\n");
@@ -33,7 +33,7 @@ static int64_t steps_per_loop(const laci_training *t) {
   return most;
 }
 
-static void log_sums(const lac_train_result *r, int processes) {
+static void log_gradient_sums(const lac_train_result *r, int processes) {
   laci_log(LAC_LOG_DEBUG,
            "sums of gradients over %d processes: in progress for %.3g s, %.1f %% of it during "
            "the backward part",
@@ -43,7 +43,7 @@ static void log_sums(const lac_train_result *r, int processes) {
 lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;
-  const laci_data_parallel_options share = laci_training_share_options(t);
+  const laci_data_parallel_options share = laci_training_parallel_options(t);
   laci_augment augment = laci_dataset_augment(p->set);
   augment.policy =
       (laci_policy){.n_changes = p->recipe.policy_changes, .magnitude = p->recipe.policy_magnitude};
@@ -82,7 +82,7 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
                            .on_event = laci_training_on_event,
                            .context = t};
   laci_loop_result r;
-  log_changes(t);
+  log_recipe_changes(t);
   lac_status st = laci_loop_run(t->trainer, p->set, &loop, &hooks, &r, err);
   const int64_t n_steps = r.step - r.first_step,
                 a_step = (int64_t)p->batch * p->accumulate * p->processes;
@@ -115,8 +115,8 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
       .comm_seconds = r.comm_seconds,
       .comm_hidden = r.comm_seconds > 0 ? 1 - fmin(1, r.comm_waited / r.comm_seconds) : NAN,
       .average_images_per_second = n_steps ? (double)(n_steps * a_step) / r.step_seconds : NAN,
-      .memory_bytes = laci_trainer_memory(t->trainer)};
-  if (p->processes > 1 && n_steps > 0) log_sums(result, p->processes);
+      .memory_bytes = laci_trainer_count_memory_bytes(t->trainer)};
+  if (p->processes > 1 && n_steps > 0) log_gradient_sums(result, p->processes);
   memcpy(result->changed, p->changed, sizeof result->changed);
   return st;
 }

@@ -55,7 +55,7 @@ lac_status laci_training_broadcast_weights(laci_training *t, const lac_mask *mas
   return st ? st : compare_masks(comm, mask, err);
 }
 
-laci_data_parallel_options laci_training_share_options(const laci_training *t) {
+laci_data_parallel_options laci_training_parallel_options(const laci_training *t) {
   const lac_train_options *o = t->options;
   return (laci_data_parallel_options){
       .comm = laci_process_group_comm(o->group),

@@ -14,18 +14,18 @@ lac_status lac_train_size_find(const char *data, const lac_train_options *option
   lac_train_options own;
   if (!st) st = laci_check_struct_train_size(found, err);
   if (!st) st = laci_take_train_options(options, &own, err);
-  if (!st) st = laci_train_check_data(__func__, data, &own, err);
+  if (!st) st = laci_train_check_data_source(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  lac_context *before = laci_call_begin(own.run.context);
-  own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);
+  lac_context *before = laci_call_enter_context(own.run.context);
+  own.run.dtype = laci_dtype_find_supported(own.run.engine, own.run.dtype);
   st = laci_train_open_data(data, &own, &plan, err);
-  if (!st) st = laci_train_resolve_options(&own, &plan, err);
+  if (!st) st = laci_train_plan_fill(&own, &plan, err);
   if (!st) {
     const lac_train_size size = {
         .size = sizeof size,
         .images = laci_dataset_count(plan.set),
-        .classes = laci_dataset_classes(plan.set),
+        .classes = laci_dataset_count_classes(plan.set),
         .step_images = (int64_t)plan.batch * plan.accumulate * plan.processes,
         .steps_per_epoch = plan.steps_per_epoch,
         .steps = plan.steps,
@@ -35,6 +35,6 @@ lac_status lac_train_size_find(const char *data, const lac_train_options *option
     laci_give_train_size(&size, found);
   }
   laci_train_plan_clear(&plan);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }

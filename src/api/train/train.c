@@ -28,16 +28,16 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   lac_train_options own;
   if (!st) st = laci_check_struct_train_result(result, err);
   if (!st) st = laci_take_train_options(options, &own, err);
-  if (!st) st = laci_train_check_data(__func__, data, &own, err);
+  if (!st) st = laci_train_check_data_source(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {0};
-  lac_context *before = laci_call_begin(own.run.context);
-  own.run.dtype = laci_dtype_supported_or_warn(own.run.engine, own.run.dtype);
+  lac_context *before = laci_call_enter_context(own.run.context);
+  own.run.dtype = laci_dtype_find_supported_or_warn(own.run.engine, own.run.dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
   lac_train_result done = {.size = sizeof done, .best_top1 = -1, .dtype = own.run.dtype};
-  st = laci_training_prepare(&t, data, err);
-  if (!st) st = laci_training_name_classes(&t, err);
+  st = laci_training_check_and_plan(&t, data, err);
+  if (!st) st = laci_training_store_class_names(&t, err);
   st = laci_training_agree_without_timeout(&t, st, err);
   if (!st) st = laci_training_broadcast_weights(&t, mask, err);
   if (!st)
@@ -51,7 +51,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   done.seconds = laci_clock_seconds() - begin;
   laci_give_train_result(&done, result);
   training_clear(&t);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }
 
@@ -60,21 +60,21 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options});
   lac_train_options own;
   if (!st) st = laci_take_train_options(options, &own, err);
-  if (!st) st = laci_train_check_data(__func__, data, &own, err);
+  if (!st) st = laci_train_check_data_source(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  lac_context *before = laci_call_begin(own.run.context);
-  own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);
+  lac_context *before = laci_call_enter_context(own.run.context);
+  own.run.dtype = laci_dtype_find_supported(own.run.engine, own.run.dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
-  st = laci_training_prepare(&t, data, err);
+  st = laci_training_check_and_plan(&t, data, err);
   if (!st && !own.eval_only) st = laci_training_check_graph(&t, err);
   if (!st && laci_training_writes_files(&t)) {
     /* The lock fails if another run uses the folder. */
     st = laci_folder_lock(own.model_dir, &t.lock, err);
-    if (!st) st = laci_run_folder_check(own.model_dir, err);
+    if (!st) st = laci_run_folder_check_usable(own.model_dir, err);
   }
   st = laci_training_agree_without_timeout(&t, st, err);
   training_clear(&t);
-  laci_call_end(before);
+  laci_call_leave_context(before);
   return st;
 }

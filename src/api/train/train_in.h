@@ -40,11 +40,12 @@ typedef struct laci_training {
 /* ---- check.c ---- */
 
 /** Checks everything that can be checked without planning a step, and fills the plan. */
-LAC_MUST_CHECK lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_check_and_plan(laci_training *t, const char *data,
+                                                       lac_error *err);
 /** Returns the options with which the graph of a training step is made from the model. */
 laci_training_options laci_training_graph_options(const laci_training *t);
 /** Checks that the number of classes and the weights' types fit. */
-LAC_MUST_CHECK lac_status laci_training_check_outputs_and_types(const laci_training *t,
+LAC_MUST_CHECK lac_status laci_training_check_classes_and_types(const laci_training *t,
                                                                 const laci_training_graph *graph,
                                                                 lac_error *err);
 /** Checks what only the graph of a step shows: operators without gradients, classes, types of
@@ -57,13 +58,14 @@ LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_
 /** Returns the masks as the engine's list of weights; the caller frees *weights. If the run
  * continues a checkpoint, its masks must be the same; otherwise continuing fails
  * (train/loop_state.c). */
-LAC_MUST_CHECK lac_status laci_training_engine_masks(const laci_training *t, const lac_mask *mask,
-                                                     laci_engine_weight **weights, int *n_weights,
-                                                     lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_list_engine_masks(const laci_training *t,
+                                                          const lac_mask *mask,
+                                                          laci_engine_weight **weights,
+                                                          int *n_weights, lac_error *err);
 /** Fills t->masks: all masks in one buffer, each at its weight's offset. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,
-                                                  lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_fill_masks(laci_training *t, const lac_mask *mask,
+                                                   lac_error *err);
 
 /* ---- agree.c: do all processes have the same job? ---- */
 
@@ -89,7 +91,7 @@ LAC_MUST_CHECK lac_status laci_training_gather_scores(const laci_training *t,
                                                       const laci_eval_scores *scores,
                                                       lac_error *err);
 /** Returns which processes train, and how gradients are sent. */
-laci_data_parallel_options laci_training_share_options(const laci_training *t);
+laci_data_parallel_options laci_training_parallel_options(const laci_training *t);
 
 /* ---- trainer.c ---- */
 
@@ -119,6 +121,7 @@ LAC_MUST_CHECK lac_status laci_training_run(laci_training *t, lac_train_result *
 
 /** classes.c: stores the names of the data's class folders in the network, as the meaning of its
  * outputs. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_training_name_classes(const laci_training *training, lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_store_class_names(const laci_training *training,
+                                                          lac_error *err);
 
 #endif

@@ -15,7 +15,8 @@ static bool is_double(const laci_graph *graph, const laci_type *types, int value
   return value >= 0 && graph->values[value].stored < 0 && types[value].dtype == LAC_DTYPE_F64;
 }
 
-static bool has_double(const laci_graph *graph, const laci_type *types, const int *values, int n) {
+static bool has_double_value(const laci_graph *graph, const laci_type *types, const int *values,
+                             int n) {
   for (int at = 0; at < n; at++) {
     if (is_double(graph, types, values[at])) return true;
   }
@@ -26,8 +27,8 @@ static bool has_double(const laci_graph *graph, const laci_type *types, const in
 static void make_double_node_exact(laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   if (!cut->fast[node] || cut->constant[node]) return;
-  if (!has_double(cut->graph, cut->types, n->inputs, n->n_inputs) &&
-      !has_double(cut->graph, cut->types, n->outputs, n->n_outputs)) {
+  if (!has_double_value(cut->graph, cut->types, n->inputs, n->n_inputs) &&
+      !has_double_value(cut->graph, cut->types, n->outputs, n->n_outputs)) {
     return;
   }
   cut->fast[node] = false;
@@ -52,7 +53,7 @@ static lac_status infer_types(const laci_graph *graph, const laci_engine_options
     if (copy.values[v].producer >= 0) copy.values[v].type.shape = laci_shape_unknown();
   }
   lac_status st = laci_graph_infer_types(&copy, options->shapes, options->n_shapes, types, &why);
-  if (st && !laci_status_ends_run(st)) {
+  if (st && !laci_status_is_not_about_data(st)) {
     *types = laci_alloc(n, sizeof **types);
     st = *types ? LAC_OK : LAC_NO_MEMORY;
     for (size_t v = 0; v < n && !st; v++) (*types)[v] = copy.values[v].type;
@@ -86,7 +87,7 @@ lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut, const laci_engine_o
                                    .why = &cut->reason,
                                    .reasons = cut->reasons,
                                    .memory = &cut->memory};
-    st = laci_engine_find_reach(LACI_ENGINE_FAST, cut->graph, options, &reached, err);
+    st = laci_engine_find_runnable_nodes(LACI_ENGINE_FAST, cut->graph, options, &reached, err);
   }
   for (size_t at = 0; at < n && !st; at++) {
     cut->fast[at] = nodes[at] != LACI_REACH_NOT;
@@ -116,7 +117,7 @@ static int find_outermost_body_end(const laci_graph *graph, const laci_node *nod
   return graph->bodies[body - 1].end;
 }
 
-static int lowest_phase(const laci_auto_cut *cut, int node) {
+static int find_lowest_phase(const laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   int least = 0;
   for (int at = 0; at < n->n_inputs + n->n_captures; at++) {
@@ -131,7 +132,7 @@ static int lowest_phase(const laci_auto_cut *cut, int node) {
  * of the node that ends it. */
 static bool raise_phase(laci_auto_cut *cut, int node) {
   int end = find_outermost_body_end(cut->graph, &cut->graph->nodes[node]);
-  int phase = lowest_phase(cut, node);
+  int phase = find_lowest_phase(cut, node);
   bool raised = false;
   if (end >= 0 && cut->phase[end] > phase) phase = cut->phase[end];
   for (int pass = 0; pass < 2; pass++) {
@@ -143,7 +144,7 @@ static bool raise_phase(laci_auto_cut *cut, int node) {
   return raised;
 }
 
-static void find_phases(laci_auto_cut *cut) {
+static void assign_lowest_phases(laci_auto_cut *cut) {
   bool raised = true;
   for (int n = 0; n < cut->graph->n_nodes; n++) cut->phase[n] = cut->fast[n] ? 0 : 1;
   while (raised) {
@@ -153,24 +154,25 @@ static void find_phases(laci_auto_cut *cut) {
   cut->n_phases = cut->n_exact = 0;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
-    const bool begins = laci_node_control_flow(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
+    const bool begins = laci_node_control_flow_role(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
     /* nodes that begin a body are not in the file, so they are not reported */
     cut->n_exact += !cut->fast[n] && !begins;
   }
 }
 
-static const laci_shape *find_shape_of(const laci_auto_cut *cut, const int *values, int n, int at) {
+static const laci_shape *shape_or_scalar(const laci_auto_cut *cut, const int *values, int n,
+                                         int at) {
   static const laci_shape none = {.rank = 0};
   return at < n && values[at] >= 0 ? &cut->types[values[at]].shape : &none;
 }
 
 static int64_t count_operations(const laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
-  const laci_shape *y = find_shape_of(cut, n->outputs, n->n_outputs, 0);
+  const laci_shape *y = shape_or_scalar(cut, n->outputs, n->n_outputs, 0);
   int64_t results = laci_shape_count(y);
   return (results > 0 ? results : 0) +
-         laci_engine_node_flops(n, find_shape_of(cut, n->inputs, n->n_inputs, 0),
-                                find_shape_of(cut, n->inputs, n->n_inputs, 1), y);
+         laci_engine_node_flops(n, shape_or_scalar(cut, n->inputs, n->n_inputs, 0),
+                                shape_or_scalar(cut, n->inputs, n->n_inputs, 1), y);
 }
 
 static int64_t count_phase_operations(const laci_auto_cut *cut, int phase) {
@@ -197,7 +199,7 @@ static bool make_phase_exact(laci_auto_cut *cut, int phase, const char *reason) 
 void laci_auto_cut_assign_phases(laci_auto_cut *cut, int64_t least_work) {
   bool dropped = true;
   while (dropped) {
-    find_phases(cut);
+    assign_lowest_phases(cut);
     dropped = false;
     for (int phase = 0; phase < cut->n_phases; phase += 2) {
       if (count_phase_operations(cut, phase) >= least_work) continue;

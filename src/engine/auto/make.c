@@ -68,14 +68,14 @@ static lac_status describe_ports(builder *m, const int *values, int n, laci_engi
 
 /* ---- What a part reads and makes ---- */
 
-static bool is_fast_in_phase(const laci_auto *a, int node, int phase) {
+static bool is_fast_node_of_phase(const laci_auto *a, int node, int phase) {
   return a->cut.phase[node] == phase && a->cut.fast[node];
 }
 
 /* Also chooses the constant nodes that chosen nodes read: each part has its own copy, since
  * planning reads their content. Producers come before their readers, so one pass backward is
  * enough. */
-static void choose_constants(builder *m) {
+static void choose_constant_nodes(builder *m) {
   const laci_graph *graph = m->a->graph;
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *reader = &graph->nodes[n];
@@ -88,17 +88,17 @@ static void choose_constants(builder *m) {
 }
 
 /* Chooses the nodes of a phase; returns true if there are any. */
-static bool choose_nodes(builder *m, int phase) {
+static bool choose_phase_nodes(builder *m, int phase) {
   bool any = false;
   for (int n = 0; n < m->a->graph->n_nodes; n++) {
-    m->chosen[n] = is_fast_in_phase(m->a, n, phase);
+    m->chosen[n] = is_fast_node_of_phase(m->a, n, phase);
     any = any || m->chosen[n];
   }
-  choose_constants(m);
+  choose_constant_nodes(m);
   return any;
 }
 
-static void list_input(builder *m, laci_auto_part *part, int value) {
+static void add_part_input(builder *m, laci_auto_part *part, int value) {
   const laci_value *v = &m->a->graph->values[value];
   bool inside = v->stored >= 0 || (v->producer >= 0 && m->chosen[v->producer]);
   if (inside || m->listed[value]) return;
@@ -124,9 +124,9 @@ static void list_inputs_and_outputs(builder *m, laci_auto_part *part, int phase)
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_inputs && m->chosen[n]; at++) {
-      if (node->inputs[at] >= 0) list_input(m, part, node->inputs[at]);
+      if (node->inputs[at] >= 0) add_part_input(m, part, node->inputs[at]);
     }
-    for (int at = 0; at < node->n_outputs && is_fast_in_phase(m->a, n, phase); at++) {
+    for (int at = 0; at < node->n_outputs && is_fast_node_of_phase(m->a, n, phase); at++) {
       int value = node->outputs[at];
       if (value >= 0 && is_read_elsewhere(m->a, value, phase))
         part->outputs[part->n_outputs++] = value;
@@ -162,7 +162,7 @@ static lac_status make_engine(builder *m, laci_auto_part *part, lac_error *err) 
                                .n_inputs = part->n_inputs,
                                .outputs = part->outputs,
                                .n_outputs = part->n_outputs};
-  lac_status st = laci_graph_build_part(&a->memory, a->graph, m->chosen, &ends, &graph, err);
+  lac_status st = laci_graph_build_subgraph(&a->memory, a->graph, m->chosen, &ends, &graph, err);
   if (st) return st;
   o.engine = LACI_ENGINE_FAST;
   o.shapes = NULL;
@@ -186,7 +186,7 @@ static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
   laci_auto *a = m->a;
   laci_auto_part *part = &a->parts[a->n_parts];
   size_t n = (size_t)a->graph->n_values;
-  if (!choose_nodes(m, phase)) return LAC_OK;
+  if (!choose_phase_nodes(m, phase)) return LAC_OK;
   part->inputs = laci_arena_alloc(&a->memory, n, sizeof *part->inputs);
   part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
@@ -218,8 +218,9 @@ static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
 /* Checks a node outside of bodies. Nodes in bodies may never run: what they lack is found when they
  * do. */
 static lac_status check_exact_node(const laci_node *node, lac_error *err) {
-  return node->body || laci_node_control_flow(node) ? LAC_OK
-                                                    : laci_engine_check_has_evaluation(node, err);
+  return node->body || laci_node_control_flow_role(node)
+             ? LAC_OK
+             : laci_engine_check_has_evaluation(node, err);
 }
 
 static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
@@ -339,7 +340,7 @@ static lac_status make_parts_with_fallback(builder *m, lac_error *err) {
   return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
 }
 
-static lac_status cut_network(builder *m, lac_error *err) {
+static lac_status cut_into_phases(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
   size_t n = (size_t)graph->n_values;
@@ -377,7 +378,7 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
   if (!st && options->observer) {
     st = laci_fail(err, LAC_UNSUPPORTED, "values of a network that is run in parts are not shown");
   }
-  if (!st) st = cut_network(&m, err);
+  if (!st) st = cut_into_phases(&m, err);
   laci_free(m.chosen);
   laci_free(m.listed);
   if (!st && options->budget) *options->budget = m.budget;
@@ -389,7 +390,7 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
 static bool has_threads(int threads) {
   laci_pool *pool = NULL;
   if (laci_pool_create(threads, &pool, NULL)) return false;
-  const bool reached = laci_openmp_can_use(laci_pool_threads(pool));
+  const bool reached = laci_openmp_can_use_threads(laci_pool_threads(pool));
   laci_pool_destroy(pool);
   return reached;
 }
@@ -408,7 +409,7 @@ lac_status laci_auto_create(const laci_engine_row *row, const laci_graph *graph,
   if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
   if (divided && options->bf16)
-    divided = laci_engine_computes_in(LACI_ENGINE_FAST, LAC_DTYPE_BF16) == LACI_DTYPE_HERE;
+    divided = laci_engine_find_dtype_support(LACI_ENGINE_FAST, LAC_DTYPE_BF16) == LACI_DTYPE_HERE;
   divided = divided && has_threads(options->threads);
   why.status = st;
   if (!divided) laci_auto_cut_clear(&a->cut);

@@ -14,8 +14,8 @@
 static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
                           const laci_node *node, lac_error *why) {
   (void)row;
-  return laci_engine_supports(LACI_ENGINE_FAST, graph, node, NULL) ||
-         laci_engine_supports(LACI_ENGINE_EXACT, graph, node, why);
+  return laci_engine_can_run_node(LACI_ENGINE_FAST, graph, node, NULL) ||
+         laci_engine_can_run_node(LACI_ENGINE_EXACT, graph, node, why);
 }
 
 static int get_inputs(const void *self, const laci_engine_port **ports) {
@@ -46,14 +46,14 @@ static lac_status measure_costs(char **text, lac_error *err) {
   return laci_engine_measure_costs(LACI_ENGINE_FAST, text, err);
 }
 
-static bool knows_costs(void) { return laci_engine_knows_costs(LACI_ENGINE_FAST); }
+static bool has_measured_costs(void) { return laci_engine_has_cost_table(LACI_ENGINE_FAST); }
 
-static laci_engine_dtype computes_in(const laci_engine_row *row, lac_dtype dtype) {
+static laci_engine_dtype computation_dtype(const laci_engine_row *row, lac_dtype dtype) {
   (void)row;
-  return laci_engine_computes_in(LACI_ENGINE_FAST, dtype);
+  return laci_engine_find_dtype_support(LACI_ENGINE_FAST, dtype);
 }
 
-static laci_engine_exact exact_part(const void *self) {
+static laci_engine_exact describe_exact_nodes(const void *self) {
   const laci_auto *a = self;
   if (a->whole || a->cut.n_exact == 0) return (laci_engine_exact){0};
   return (laci_engine_exact){.n_nodes = a->cut.n_exact, .reason = a->cut.reason.text};
@@ -72,7 +72,7 @@ static size_t step_count(const void *self) {
   return a->whole ? laci_engine_step_count(a->whole) : a->n_steps;
 }
 
-static int64_t bytes_of(const laci_auto *a, const int *values, int n) {
+static int64_t sum_value_bytes(const laci_auto *a, const int *values, int n) {
   int64_t sum = 0;
   for (int at = 0; at < n; at++) {
     int64_t count = values[at] >= 0 ? laci_shape_count(&a->cut.types[values[at]].shape) : 0;
@@ -81,7 +81,7 @@ static int64_t bytes_of(const laci_auto *a, const int *values, int n) {
   return sum;
 }
 
-static laci_engine_step exact_step(const laci_auto *a, const laci_node *node) {
+static laci_engine_step describe_exact_step(const laci_auto *a, const laci_node *node) {
   const laci_type *types = a->cut.types;
   laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
                            .op = node->type,
@@ -89,8 +89,8 @@ static laci_engine_step exact_step(const laci_auto *a, const laci_node *node) {
                            .kernel = "exact",
                            .plain = true,
                            .exact = true,
-                           .bytes_read = bytes_of(a, node->inputs, node->n_inputs),
-                           .bytes_written = bytes_of(a, node->outputs, node->n_outputs)};
+                           .bytes_read = sum_value_bytes(a, node->inputs, node->n_inputs),
+                           .bytes_written = sum_value_bytes(a, node->outputs, node->n_outputs)};
   bool product = node->n_inputs > 1 && node->n_outputs > 0 && node->inputs[0] >= 0 &&
                  node->inputs[1] >= 0 && node->outputs[0] >= 0;
   int64_t flops = !product ? 0
@@ -101,16 +101,16 @@ static laci_engine_step exact_step(const laci_auto *a, const laci_node *node) {
   return step;
 }
 
-static laci_engine_step step_info(const void *self, size_t at) {
+static laci_engine_step describe_step(const void *self, size_t at) {
   const laci_auto *a = self;
   if (a->whole) return laci_engine_step_info(a->whole, at);
   const laci_auto_part *part = a->parts;
   while (at >= part->first_step + part->n_steps) part++;
   if (part->engine) return laci_engine_step_info(part->engine, at - part->first_step);
-  return exact_step(a, &a->graph->nodes[part->nodes[at - part->first_step]]);
+  return describe_exact_step(a, &a->graph->nodes[part->nodes[at - part->first_step]]);
 }
 
-static size_t output_step(const void *self, int port) {
+static size_t find_output_step(const void *self, int port) {
   const laci_auto *a = self;
   return a->whole ? laci_engine_output_step(a->whole, port) : a->n_steps;
 }
@@ -179,11 +179,11 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .planned = planned_memory,
                                           .text = plan_text,
                                           .step_count = step_count,
-                                          .step_info = step_info,
-                                          .output_step = output_step,
+                                          .step_info = describe_step,
+                                          .output_step = find_output_step,
                                           .measure_costs = measure_costs,
-                                          .knows_costs = knows_costs,
-                                          .computes_in = computes_in,
-                                          .exact = exact_part,
+                                          .knows_costs = has_measured_costs,
+                                          .computes_in = computation_dtype,
+                                          .exact = describe_exact_nodes,
                                           .nodes = list_nodes,
                                           .result = get_result};

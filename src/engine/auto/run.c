@@ -16,7 +16,7 @@ typedef struct shifted_watch {
   size_t first;
 } shifted_watch;
 
-static lac_status call_between_steps(void *context, size_t step, lac_error *err) {
+static lac_status call_watch_between_steps(void *context, size_t step, lac_error *err) {
   const shifted_watch *s = context;
   return s->to->between(s->to->context, s->first + step, err);
 }
@@ -50,14 +50,14 @@ static lac_status copy_from_stepper(laci_auto *a, int value, const laci_engine_p
 
 /* ---- Parts ---- */
 
-static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_engine_watch *watch,
-                           lac_error *err) {
+static lac_status run_fast_part(laci_auto *a, const laci_auto_part *part,
+                                const laci_engine_watch *watch, lac_error *err) {
   shifted_watch to = {.to = watch, .first = part->first_step};
   laci_engine_watch own = watch ? *watch : (laci_engine_watch){0};
   if (own.begins) own.begins += part->first_step;
   if (own.seconds) own.seconds += part->first_step;
   if (own.between) {
-    own.between = call_between_steps;
+    own.between = call_watch_between_steps;
     own.context = &to;
   }
   lac_status st = LAC_OK;
@@ -78,8 +78,8 @@ static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_
   return st;
 }
 
-static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
-                            const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_exact_part(laci_auto *a, const laci_auto_part *part,
+                                 const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < part->n_steps && !st; at++) {
     size_t step = part->first_step + at;
@@ -95,8 +95,8 @@ static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
 
 /* Prepares the buffers of a run. A value that is an output is computed in the output's buffer; an
  * output that is listed twice is copied at the end. */
-static lac_status begin_run(laci_auto *a, const void *const *inputs, void *const *outputs,
-                            lac_error *err) {
+static lac_status prepare_run_buffers(laci_auto *a, const void *const *inputs, void *const *outputs,
+                                      lac_error *err) {
   const laci_graph *graph = a->graph;
   a->held = a->budget;
   laci_stepper_destroy(a->stepper);
@@ -116,7 +116,7 @@ static lac_status begin_run(laci_auto *a, const void *const *inputs, void *const
   return st;
 }
 
-static lac_status end_run(laci_auto *a, void *const *outputs, lac_error *err) {
+static lac_status copy_run_outputs(laci_auto *a, void *const *outputs, lac_error *err) {
   const laci_graph *graph = a->graph;
   lac_status st = LAC_OK;
   for (int at = 0; at < graph->n_outputs && !st; at++) {
@@ -136,10 +136,10 @@ lac_status laci_auto_run(void *self, const void *const *inputs, void *const *out
                          const laci_engine_watch *watch, lac_error *err) {
   laci_auto *a = self;
   if (a->whole) return laci_engine_run_watched(a->whole, inputs, outputs, watch, err);
-  lac_status st = begin_run(a, inputs, outputs, err);
+  lac_status st = prepare_run_buffers(a, inputs, outputs, err);
   for (int at = 0; at < a->n_parts && !st; at++) {
     const laci_auto_part *part = &a->parts[at];
-    st = part->engine ? run_fast(a, part, watch, err) : run_exact(a, part, watch, err);
+    st = part->engine ? run_fast_part(a, part, watch, err) : run_exact_part(a, part, watch, err);
   }
-  return st ? st : end_run(a, outputs, err);
+  return st ? st : copy_run_outputs(a, outputs, err);
 }

@@ -31,7 +31,7 @@ static void check_value_range(int64_t begin, int64_t end, void *context) {
   if (any < 0) atomic_store_explicit(&l->beyond, true, memory_order_relaxed);
 }
 
-static bool exceeds_limit(laci_net *net, const float *x, int64_t n) {
+static bool has_value_beyond_limit(laci_net *net, const float *x, int64_t n) {
   check l = {.x = x};
   laci_pool_for(net->pool, n, GRAIN, check_value_range, &l);
   return atomic_load_explicit(&l.beyond, memory_order_relaxed);
@@ -40,8 +40,8 @@ static bool exceeds_limit(laci_net *net, const float *x, int64_t n) {
 static lac_status run_value_check(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_tensor *t = &net->tensors[step->tensors[0]];
   (void)err;
-  if (exceeds_limit(net, laci_net_tensor_data(net, step->tensors[0]),
-                    laci_shape_count(&t->shape))) {
+  if (has_value_beyond_limit(net, laci_net_tensor_data(net, step->tensors[0]),
+                             laci_shape_count(&t->shape))) {
     net->suspect = step->context;
   }
   return LAC_OK;
@@ -69,7 +69,7 @@ void laci_net_add_check_steps(laci_net *net) {
   }
 }
 
-void laci_net_note_missing_checks(laci_net *net) {
+void laci_net_mark_missing_checks(laci_net *net) {
   for (int at = 0; at < net->plan.n_checked; at++) {
     const laci_checked_value *l = &net->plan.checked[at];
     if (!l->lowered) net->plan.careless = net->plan.graph->values[l->value].name;
@@ -83,7 +83,7 @@ void laci_net_check_inputs(laci_net *net, const void *const *inputs) {
     for (int port = 0; port < net->n_inputs && !net->suspect; port++) {
       if (net->plan.graph->inputs[port] != l->value) continue;
       const int64_t n = (int64_t)(net->inputs[port].size_bytes / sizeof(float));
-      if (exceeds_limit(net, inputs[port], n)) net->suspect = l;
+      if (has_value_beyond_limit(net, inputs[port], n)) net->suspect = l;
     }
   }
 }

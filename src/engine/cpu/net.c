@@ -64,7 +64,7 @@ static void create_memory_object(laci_net *net, int tensor) {
 }
 
 /** Finds the largest value that a run computes; -1: there is none. */
-static int largest_value(const laci_net *net) {
+static int find_largest_value(const laci_net *net) {
   int largest = -1;
   int64_t most = 0;
   for (int v = 0; v < net->plan.graph->n_values; v++) {
@@ -80,11 +80,11 @@ static int largest_value(const laci_net *net) {
 /** Checks all memory that a run needs against the budget, before the arena is allocated and
  * primitives are created.
  */
-static void check_memory(laci_net *net) {
+static void check_memory_budget(laci_net *net) {
   laci_budget *budget = net->plan.budget;
   if (net->plan.status) return;
   laci_budget_add(budget, net->plan.weight_bytes, "weights");
-  int v = laci_budget_allows(budget, net->plan.arena_bytes) ? -1 : largest_value(net);
+  int v = laci_budget_allows(budget, net->plan.arena_bytes) ? -1 : find_largest_value(net);
   if (v >= 0) {
     char text[256];
     laci_type type = net->plan.values[v].type;
@@ -93,8 +93,8 @@ static void check_memory(laci_net *net) {
                      : net->plan.bf16 ? sizeof(uint16_t)
                                       : sizeof(float);
     if (is_float) type.dtype = net->plan.bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
-    laci_value_text(net->plan.graph, v, &type, text, sizeof text);
-    uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
+    laci_value_describe(net->plan.graph, v, &type, text, sizeof text);
+    uint64_t bytes = laci_count_bytes_saturated(laci_shape_count(&type.shape), element);
     laci_budget_add(budget, bytes, "%s", text);
     laci_budget_subtract(budget, bytes); /* its bytes are counted as part of the arena */
   }
@@ -116,7 +116,7 @@ static void make_primitive(laci_net *net, laci_net_step *step) {
 }
 
 /** Sets the primitive's arguments; memory objects are shared by all steps that use a tensor. */
-static void bind_primitive(laci_net *net, laci_net_step *step) {
+static void bind_primitive_memory(laci_net *net, laci_net_step *step) {
   laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
   if (!memory) laci_plan_fail_no_memory(&net->plan);
   for (int at = 0; at < step->n_args && !net->plan.status; at++) {
@@ -131,7 +131,7 @@ static void bind_primitive(laci_net *net, laci_net_step *step) {
 }
 
 /** Allocates the arena, creates the primitives and binds them to it. */
-static void bind_memory(laci_net *net) {
+static void allocate_and_bind_memory(laci_net *net) {
   if (net->plan.status || net->outline) return;
   net->arena = laci_alloc(net->plan.arena_bytes, 1);
   if (!net->arena) {
@@ -143,12 +143,12 @@ static void bind_memory(laci_net *net) {
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
     make_primitive(net, step);
-    if (step->primitive && !net->plan.status) bind_primitive(net, step);
+    if (step->primitive && !net->plan.status) bind_primitive_memory(net, step);
   }
 }
 
 static lac_status check_openmp_team(const laci_net *net, lac_error *err) {
-  if (laci_openmp_can_use(net->n_threads)) return LAC_OK;
+  if (laci_openmp_can_use_threads(net->n_threads)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED,
                    "an engine of %d threads in a process that was forked after engines had run: "
                    "its threads were not forked; fork before the first run, or take 1 thread",
@@ -192,18 +192,18 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
   int before = laci_openmp_set_threads(net->n_threads);
   st = laci_memory_is_available(LACI_NET_RESERVE) ? laci_onednn_create(&net->onednn, err)
                                                   : laci_fail_memory(err, "oneDNN");
-  if (!st) st = laci_plan_infer(&net->plan, options->shapes, options->n_shapes, err);
+  if (!st) st = laci_plan_infer_types(&net->plan, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_note_observed_values(net, options->observer, err);
   if (!st) st = laci_plan_merge_pads(&net->plan, err);
-  if (!st) st = laci_plan_fuse(&net->plan, err);
-  if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
+  if (!st) st = laci_plan_fuse_nodes(&net->plan, err);
+  if (!st) st = laci_plan_make_schedule(&net->plan, options->recompute, err);
   if (!st && options->finite == LACI_FINITE_SURE && net->use->which != LACI_NATIVE_USE_LISTED) {
     laci_plan_find_values_to_check(&net->plan);
     st = net->plan.status;
   }
   if (!st && net->use->which == LACI_NATIVE_USE_LISTED) {
-    laci_native_choose(net);
+    laci_native_choose_layers(net);
     st = net->plan.status;
   } else if (!st) {
     laci_net_lower_graph(net);
@@ -212,8 +212,8 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
     laci_plan_free_constants(&net->plan);
     laci_net_free_unused_weights(net);
     laci_plan_place_buffers(&net->plan, net->buffers, net->n_buffers);
-    check_memory(net);
-    bind_memory(net);
+    check_memory_budget(net);
+    allocate_and_bind_memory(net);
     laci_net_write_text(net);
     st = net->plan.status;
   }
@@ -221,7 +221,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
   return st;
 }
 
-bool laci_net_has_bf16(void) {
+bool laci_net_can_use_bf16(void) {
   (void)pthread_once(&started, laci_onednn_limit_isa);
   return laci_onednn_has_bf16();
 }
@@ -231,7 +231,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
                            lac_error *err) {
   lac_error unseen;
   *net = NULL;
-  if (!laci_net_has_bf16() && options->bf16) {
+  if (!laci_net_can_use_bf16() && options->bf16) {
     return laci_fail(err, LAC_UNSUPPORTED, "this processor has no bf16 instructions (AVX512-BF16)");
   }
   laci_net *made = laci_alloc(1, sizeof *made);
@@ -241,7 +241,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .graph = graph,
       .fetch = options->fetch,
       .fetch_context = options->fetch_context,
-      .ask = laci_lower_fusible,
+      .ask = laci_lower_find_fusible,
       .lowering = made,
       .bf16 = options->bf16,
       .careful = options->finite == LACI_FINITE_CAREFUL,
@@ -282,7 +282,7 @@ void laci_net_destroy(laci_net *net) {
   for (size_t at = 0; at < net->n_buffers; at++) {
     if (net->buffers[at].owned) laci_free(net->buffers[at].data);
   }
-  laci_native_destroy(net);
+  laci_native_destroy_layers(net);
   laci_onednn_destroy(net->onednn);
   laci_pool_destroy(net->own_pool);
   laci_free(net->tensors);
@@ -321,7 +321,7 @@ const char *laci_net_suspect_value(const laci_net *net) {
 
 /* ---- Running ---- */
 
-static void set_buffers(laci_net *net, const void *const *inputs, void *const *outputs) {
+static void set_port_buffers(laci_net *net, const void *const *inputs, void *const *outputs) {
   for (size_t at = 0; at < net->n_buffers; at++) {
     laci_buffer *buffer = &net->buffers[at];
     if (buffer->place == LACI_PLACE_INPUT) buffer->data = (void *)(uintptr_t)inputs[buffer->port];
@@ -329,13 +329,15 @@ static void set_buffers(laci_net *net, const void *const *inputs, void *const *o
   }
 }
 
-static lac_status set_memory(laci_net *net) {
+static lac_status set_memory_addresses(laci_net *net) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < net->n_tensors && !st; at++) {
     const laci_net_tensor *t = &net->tensors[at];
     laci_place place = net->buffers[t->buffer].place;
     bool callers = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
-    if (t->memory && callers) { st = laci_memory_set(t->memory, net->buffers[t->buffer].data); }
+    if (t->memory && callers) {
+      st = laci_memory_set_data(t->memory, net->buffers[t->buffer].data);
+    }
   }
   return st;
 }
@@ -371,7 +373,7 @@ static void flush_denormals_of_thread(void *context) {
   if (!begins && --n_inside == 0) (void)laci_denormals_set_flushed(before);
 }
 
-static void flush_denormals(const laci_net *net, bool begins) {
+static void set_denormal_flushing(const laci_net *net, bool begins) {
   if (net->n_threads > 1 && laci_openmp_has_team()) {
     laci_openmp_run(net->n_threads, flush_denormals_of_thread, &begins);
   } else {
@@ -391,18 +393,19 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   if (!net->has_run && !laci_memory_is_available(LACI_NET_RESERVE))
     return laci_fail_memory(err, "a run");
   net->has_run = true;
-  set_buffers(net, inputs, outputs);
-  if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
+  set_port_buffers(net, inputs, outputs);
+  if (set_memory_addresses(net))
+    return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_set_threads(net->n_threads);
   laci_net_check_inputs(net, inputs);
-  flush_denormals(net, true);
+  set_denormal_flushing(net, true);
   net->watch = watch;
   st = run_steps(net, watch, err);
   net->watch = NULL;
-  if (!laci_onednn_wait(net->onednn) && !st) {
+  if (!laci_onednn_wait_for_all(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
-  flush_denormals(net, false);
+  set_denormal_flushing(net, false);
   (void)laci_openmp_set_threads(before);
   return st;
 }

@@ -48,7 +48,7 @@ LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
                                           lac_error *err);
 void laci_net_destroy(laci_net *net);
 /** Can nets compute in bf16 on this machine? */
-bool laci_net_has_bf16(void);
+bool laci_net_can_use_bf16(void);
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);
 int laci_net_outputs(const laci_net *net, const laci_engine_port **ports);

@@ -99,7 +99,7 @@ void laci_net_check_observed_are_lowered(laci_net *net);
  * now and have no such step yet. */
 void laci_net_add_check_steps(laci_net *net);
 /** Sets plan.careless where a value of plan.checked was never lowered. */
-void laci_net_note_missing_checks(laci_net *net);
+void laci_net_mark_missing_checks(laci_net *net);
 /** Checks inputs that are in plan.checked; they have no step, so laci_net_run calls this first. */
 void laci_net_check_inputs(laci_net *net, const void *const *inputs);
 

@@ -23,20 +23,20 @@ lac_status laci_net_note_observed_values(laci_net *net, const laci_engine_observ
   return st;
 }
 
-static lac_status observe_value(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_observer(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_observed *o = step->context;
   const laci_engine_observer *observer = &net->plan.observer;
   return observer->see(observer->context, o->value, &o->port,
                        laci_net_tensor_data(net, step->tensors[0]), err);
 }
 
-static void lower_observation(laci_net *net, laci_net_observed *o) {
+static void add_observer_step(laci_net *net, laci_net_observed *o) {
   static const laci_node node = {.name = "", .type = "observe"};
   int tensor = laci_net_read_value(net, o->value);
   bool convert = o->port.type.dtype == LAC_DTYPE_F32 && o->port.size_bytes > 0;
   if (convert) tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
   if (tensor < 0) return;
-  laci_net_step *step = laci_net_step_add_code(net, &node, observe_value, 1, &tensor);
+  laci_net_step *step = laci_net_step_add_code(net, &node, run_observer, 1, &tensor);
   if (!step) return;
   step->context = o;
   step->shown = tensor;
@@ -49,7 +49,7 @@ void laci_net_add_observer_steps(laci_net *net) {
     laci_net_observed *o = &net->observed[at];
     bool there =
         net->plan.values[o->value].tensor >= 0 || laci_plan_is_constant(&net->plan, o->value);
-    if (!o->lowered && there) lower_observation(net, o);
+    if (!o->lowered && there) add_observer_step(net, o);
   }
 }
 

@@ -14,21 +14,21 @@ static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
   return !laci_engine_check_has_evaluation(node, why);
 }
 
-static laci_engine_dtype computes_in(const laci_engine_row *row, lac_dtype dtype) {
+static laci_engine_dtype computation_dtype(const laci_engine_row *row, lac_dtype dtype) {
   (void)row;
   if (dtype == LAC_DTYPE_F32) return LACI_DTYPE_HERE;
   if (dtype != LAC_DTYPE_BF16) return LACI_DTYPE_NOT;
-  return laci_net_has_bf16() ? LACI_DTYPE_HERE : LACI_DTYPE_NOT_HERE;
+  return laci_net_can_use_bf16() ? LACI_DTYPE_HERE : LACI_DTYPE_NOT_HERE;
 }
 
-static lac_status find_reach(const laci_graph *graph, const laci_engine_options *options,
-                             laci_engine_reached *reached, lac_error *err) {
+static lac_status find_runnable_nodes(const laci_graph *graph, const laci_engine_options *options,
+                                      laci_engine_reached *reached, lac_error *err) {
   laci_cpu_plan plan = {.graph = graph,
                         .fetch = options->fetch,
                         .fetch_context = options->fetch_context,
                         .budget = options->budget,
                         .err = err};
-  lac_status st = laci_plan_infer_reach(&plan, options->shapes, options->n_shapes, reached, err);
+  lac_status st = laci_plan_infer_runnable(&plan, options->shapes, options->n_shapes, reached, err);
   laci_plan_clear(&plan);
   return st;
 }
@@ -64,11 +64,11 @@ static laci_engine_memory planned_memory(const void *self) {
 static const char *plan_text(const void *self) { return laci_microbatches_plan_text(self); }
 static size_t step_count(const void *self) { return laci_microbatches_step_count(self); }
 
-static laci_engine_step step_info(const void *self, size_t step) {
+static laci_engine_step describe_step(const void *self, size_t step) {
   return laci_microbatches_step_info(self, step);
 }
 
-static size_t output_step(const void *self, int port) {
+static size_t find_output_step(const void *self, int port) {
   return laci_microbatches_output_step(self, port);
 }
 
@@ -87,10 +87,10 @@ const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .planned = planned_memory,
                                          .text = plan_text,
                                          .step_count = step_count,
-                                         .step_info = step_info,
-                                         .output_step = output_step,
+                                         .step_info = describe_step,
+                                         .output_step = find_output_step,
                                          .measure_costs = laci_cpu_measure_costs,
-                                         .knows_costs = laci_cpu_has_costs,
+                                         .knows_costs = laci_cpu_has_own_costs,
                                          .nodes = list_nodes,
-                                         .reach = find_reach,
-                                         .computes_in = computes_in};
+                                         .reach = find_runnable_nodes,
+                                         .computes_in = computation_dtype};

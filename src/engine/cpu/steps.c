@@ -14,7 +14,7 @@
 
 /* ---- Products ---- */
 
-static int64_t last_dim(const laci_shape *shape) {
+static int64_t last_dimension(const laci_shape *shape) {
   return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
 }
 
@@ -26,25 +26,25 @@ static const laci_shape *operand_shape(const laci_net *net, const laci_net_step 
 }
 
 /* Each element of the result is a sum of as many products as an output channel has weights. */
-static int64_t convolution_flops(const laci_shape *result, const laci_shape *weight) {
+static int64_t count_convolution_flops(const laci_shape *result, const laci_shape *weight) {
   int64_t channels = result && result->rank > 1 ? result->dims[1] : 0;
   if (!weight || channels < 1) return 0;
   return 2 * laci_shape_count(result) * (laci_shape_count(weight) / channels);
 }
 
-static int64_t primitive_flops(const laci_net *net, const laci_net_step *step) {
+static int64_t count_primitive_flops(const laci_net *net, const laci_net_step *step) {
   const laci_shape *result = operand_shape(net, step, LACI_ARG_DST);
   const laci_shape *left = operand_shape(net, step, LACI_ARG_SRC);
   switch (laci_primitive_product_kind(step->primitive)) {
     case LACI_PRODUCT_CONV:
-      return convolution_flops(result, operand_shape(net, step, LACI_ARG_WEIGHTS));
+      return count_convolution_flops(result, operand_shape(net, step, LACI_ARG_WEIGHTS));
     case LACI_PRODUCT_MATMUL:
-      return result && left ? 2 * laci_shape_count(result) * last_dim(left) : 0;
+      return result && left ? 2 * laci_shape_count(result) * last_dimension(left) : 0;
     default: return 0;
   }
 }
 
-static int64_t plain_flops(const laci_net *net, const laci_node *node) {
+static int64_t count_plain_flops(const laci_net *net, const laci_node *node) {
   if (node->n_inputs < 2 || node->n_outputs < 1) return 0;
   if (node->inputs[0] < 0 || node->inputs[1] < 0 || node->outputs[0] < 0) return 0;
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
@@ -121,17 +121,18 @@ size_t laci_net_output_step(const laci_net *net, int port) {
 
 /* Marks the nodes that a kernel computes without the zeros of their weights (sparse), and those
  * that one could (sparse_possible). */
-static void note_sparse_nodes(const laci_net *net, const laci_graph *graph,
+static void mark_sparse_nodes(const laci_net *net, const laci_graph *graph,
                               laci_engine_node *nodes) {
   const laci_graph *own = net->plan.graph;
   int at = 0, from = 0;
-  for (int n = laci_native_next_sparse(net, &at); n >= 0; n = laci_native_next_sparse(net, &at)) {
-    const int to = laci_float_form_find_origin(graph, &own->nodes[n], &from);
+  for (int n = laci_native_find_next_sparse(net, &at); n >= 0;
+       n = laci_native_find_next_sparse(net, &at)) {
+    const int to = laci_float_form_find_original_node(graph, &own->nodes[n], &from);
     if (to >= 0) nodes[to].sparse_possible = true;
   }
   for (size_t s = 0; s < net->n_steps; s++) {
     const laci_node *node = net->steps[s].sparse ? net->steps[s].node : NULL;
-    const int to = node ? laci_float_form_find_origin(graph, node, &from) : -1;
+    const int to = node ? laci_float_form_find_original_node(graph, node, &from) : -1;
     if (to >= 0) nodes[to].sparse = nodes[to].sparse_possible = true;
   }
 }
@@ -141,11 +142,11 @@ void laci_net_list_nodes(const laci_net *net, const laci_graph *graph, laci_engi
   int from = 0;
   for (int n = 0; n < net->plan.graph->n_nodes; n++) {
     if (!net->plan.computed[n]) continue;
-    const int to = laci_float_form_find_origin(graph, &net->plan.graph->nodes[n], &from);
+    const int to = laci_float_form_find_original_node(graph, &net->plan.graph->nodes[n], &from);
     const laci_engine_node *how = &net->nodes[laci_plan_find_computing_node(&net->plan, n)];
     if (to >= 0 && how->runner >= nodes[to].runner) nodes[to] = *how;
   }
-  note_sparse_nodes(net, graph, nodes);
+  mark_sparse_nodes(net, graph, nodes);
 }
 
 int laci_net_threads(const laci_net *net) { return net->n_threads; }
@@ -162,10 +163,10 @@ laci_engine_step laci_net_step_info(const laci_net *net, size_t at) {
                            .op = step->node ? step->node->type : "reorder"};
   if (step->node && step->node->name[0]) info.name = step->node->name;
   if (step->primitive) {
-    info.flops = primitive_flops(net, step);
+    info.flops = count_primitive_flops(net, step);
     count_primitive_bytes(net, step, &info);
   } else if (info.plain) {
-    info.flops = plain_flops(net, step->node);
+    info.flops = count_plain_flops(net, step->node);
     count_plain_bytes(net, step->node, &info);
   } else {
     info.flops = step->flops;

@@ -24,7 +24,7 @@ static void append_text(writer *w, const char *format, ...) {
 }
 
 /* Returns the step's kernel; without a name it is a copy by code of this library. */
-static const char *kernel_name_of(const laci_net_step *step) {
+static const char *kernel_name_or_copy(const laci_net_step *step) {
   return step->kernel && step->kernel[0] ? step->kernel : "own";
 }
 
@@ -37,7 +37,7 @@ static widths measure_widths(const laci_net *net) {
   widths wide = {.what = 28, .kernel = 24};
   for (size_t at = 0; at < net->n_steps; at++) {
     int what = (int)strlen(net->steps[at].what),
-        kernel = (int)strlen(kernel_name_of(&net->steps[at]));
+        kernel = (int)strlen(kernel_name_or_copy(&net->steps[at]));
     if (what > wide.what) wide.what = what;
     if (kernel > wide.kernel) wide.kernel = kernel;
   }
@@ -49,11 +49,11 @@ static void write_step(writer *w, const laci_net *net, size_t at, const widths *
   char shape[128] = "";
   if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
   append_text(w, "%4zu  %-*s %-*s %-26s %s%s\n", at, wide->what, step->what, wide->kernel,
-              kernel_name_of(step), shape, step->node ? step->node->name : "",
+              kernel_name_or_copy(step), shape, step->node ? step->node->name : "",
               step->recomputed ? " (once more)" : "");
 }
 
-static void write_lines(writer *w, const laci_net *net) {
+static void write_step_lines(writer *w, const laci_net *net) {
   widths wide = measure_widths(net);
   size_t n_plain = 0, n_sparse = 0;
   append_text(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel",
@@ -64,7 +64,7 @@ static void write_lines(writer *w, const laci_net *net) {
     n_sparse += net->steps[at].sparse;
   }
   laci_native_refusal refusal;
-  for (int at = 0; laci_native_next_refusal(net, &at, &refusal);) {
+  for (int at = 0; laci_native_find_next_refusal(net, &at, &refusal);) {
     append_text(w, "%s: not by %s: %s\n", refusal.node, refusal.algorithm, refusal.why);
   }
   append_text(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
@@ -78,8 +78,8 @@ static void write_lines(writer *w, const laci_net *net) {
 void laci_net_write_text(laci_net *net) {
   writer count = {0};
   if (net->plan.status) return;
-  write_lines(&count, net);
+  write_step_lines(&count, net);
   writer w = {.capacity = count.used + 1};
   w.text = net->text = laci_plan_alloc(&net->plan, w.capacity, 1);
-  if (w.text) write_lines(&w, net);
+  if (w.text) write_step_lines(&w, net);
 }

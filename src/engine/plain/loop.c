@@ -38,8 +38,8 @@ static lac_status copy_value(laci_plain *run, const laci_node *node, int from, i
   return st;
 }
 
-static lac_status set_number(laci_plain *run, int value, lac_dtype dtype, int64_t number,
-                             lac_error *err) {
+static lac_status set_integer_value(laci_plain *run, int value, lac_dtype dtype, int64_t number,
+                                    lac_error *err) {
   const laci_shape scalar = {.rank = 0};
   laci_buf *buf = NULL;
   lac_status st = laci_buf_create(dtype, &scalar, &buf, err);
@@ -50,8 +50,8 @@ static lac_status set_number(laci_plain *run, int value, lac_dtype dtype, int64_
 }
 
 /** The number in an operand; `absent` where the node leaves it out. */
-static lac_status read_number(laci_plain *run, const laci_node *node, int port, int64_t absent,
-                              int64_t *number, lac_error *err) {
+static lac_status read_integer_operand(laci_plain *run, const laci_node *node, int port,
+                                       int64_t absent, int64_t *number, lac_error *err) {
   int value = node->inputs[port];
   *number = absent;
   if (value < 0) return LAC_OK;
@@ -90,7 +90,7 @@ static lac_status choose_branch_outputs(laci_plain *run, const laci_node *node, 
   int64_t condition;
   if (node->n_inputs != 1 + 2 * n)
     return laci_fail(err, LAC_UNSUPPORTED, "%s: an If without bodies", node->name);
-  lac_status st = read_number(run, node, 0, 0, &condition, err);
+  lac_status st = read_integer_operand(run, node, 0, 0, &condition, err);
   for (int at = 0; at < n && !st; at++)
     st = copy_value(run, node, node->inputs[1 + at + (condition ? 0 : n)], node->outputs[at], err);
   return st;
@@ -98,7 +98,7 @@ static lac_status choose_branch_outputs(laci_plain *run, const laci_node *node, 
 
 /* ---- What a loop reads lives until its end ---- */
 
-static bool is_outside(const laci_graph *graph, int value, const laci_body *body) {
+static bool is_outside_body(const laci_graph *graph, int value, const laci_body *body) {
   int producer = graph->values[value].producer;
   return producer < body->begin || producer >= body->end;
 }
@@ -110,7 +110,7 @@ static void add_readers_of_loop(laci_plain *run, const laci_body *body, bool beg
     const laci_node *node = &run->graph->nodes[n];
     for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
       int value = laci_plain_nth_read(node, at);
-      if (value < 0 || !is_outside(run->graph, value, body)) continue;
+      if (value < 0 || !is_outside_body(run->graph, value, body)) continue;
       run->readers_left[value] += more;
       if (more < 0) laci_plain_release_value(run, value);
     }
@@ -132,7 +132,8 @@ static void reset_reader_counts(laci_plain *run, const laci_body *body) {
 /* ---- Slices ---- */
 
 /** Computes the product of the sizes before an axis (outer) and after it (inner). */
-static void split_sizes(const laci_shape *whole, int axis, int64_t *outer, int64_t *inner) {
+static void find_sizes_around_axis(const laci_shape *whole, int axis, int64_t *outer,
+                                   int64_t *inner) {
   *outer = *inner = 1;
   for (int k = 0; k < whole->rank; k++)
     *(k < axis ? outer : inner) *= k == axis ? 1 : whole->dims[k];
@@ -144,7 +145,7 @@ static void copy_elements(laci_buf *to, int64_t at, const laci_buf *from, int64_
   if (n && from->i) memcpy(to->i + at, from->i + begin, (size_t)n * sizeof *to->i);
 }
 
-static bool is_reversed(const laci_node *node, const char *name, int k) {
+static bool is_sequence_reversed(const laci_node *node, const char *name, int k) {
   size_t n;
   const int64_t *directions = laci_node_ints(node, name, &n);
   return directions && (size_t)k < n && directions[k] == 1;
@@ -157,7 +158,7 @@ static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
   lac_status st = laci_plain_require_value(run, begin, value, err);
   if (st) return st;
   *whole = run->values[value];
-  *axis = laci_slice_axis(begin, "scan_input_axes", k, (*whole)->shape.rank);
+  *axis = laci_node_slice_axis(begin, "scan_input_axes", k, (*whole)->shape.rank);
   if (*axis >= 0) return LAC_OK;
   return laci_fail(err, LAC_BAD_SHAPE, "%s (%s): '%s' has no such axis", begin->name, begin->type,
                    run->graph->values[value].name);
@@ -176,8 +177,8 @@ static lac_status set_body_slice(laci_plain *run, const laci_node *begin, int k,
   st = laci_buf_create(whole->dtype, &shape, &slice, err);
   if (st) return st;
   int64_t outer, inner, n = whole->shape.dims[axis];
-  if (is_reversed(begin, "scan_input_directions", k)) iteration = n - 1 - iteration;
-  split_sizes(&whole->shape, axis, &outer, &inner);
+  if (is_sequence_reversed(begin, "scan_input_directions", k)) iteration = n - 1 - iteration;
+  find_sizes_around_axis(&whole->shape, axis, &outer, &inner);
   for (int64_t o = 0; o < outer; o++)
     copy_elements(slice, o * inner, whole, (o * n + iteration) * inner, inner);
   int to = begin->outputs[begin->n_outputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
@@ -214,14 +215,14 @@ static lac_status loop_init(loop *l, laci_plain *run, const laci_node *node, lac
               .begin = &graph->nodes[body->begin],
               .end = &graph->nodes[body->end],
               .err = err};
-  l->ports = laci_node_end_ports(l->end);
+  l->ports = laci_node_loop_end_ports(l->end);
   l->is_scan = strcmp(l->end->type, "Scan") == 0;
   if (l->is_scan) l->n_sequences = l->begin->n_inputs - l->ports.n_carried;
   return LAC_OK;
 }
 
 /** Does the number of iterations follow from the network alone? */
-static bool is_known(const laci_graph *graph, int value) {
+static bool is_known_from_network(const laci_graph *graph, int value) {
   if (value < 0 || graph->values[value].stored >= 0) return true;
   const laci_buf *known = graph->values[value].known;
   return known && known->i && known->count == 1 && !laci_is_symbol(known->i[0]);
@@ -231,11 +232,12 @@ static lac_status find_trip_count(loop *l) {
   const laci_plain *run = l->run;
   const int *inputs = l->begin->inputs;
   int64_t condition;
-  lac_status st = read_number(l->run, l->begin, 0, INT64_MAX, &l->wanted, l->err);
-  if (!st) st = read_number(l->run, l->begin, 1, 1, &condition, l->err);
+  lac_status st = read_integer_operand(l->run, l->begin, 0, INT64_MAX, &l->wanted, l->err);
+  if (!st) st = read_integer_operand(l->run, l->begin, 1, 1, &condition, l->err);
   if (st) return st;
   if (!condition || l->wanted < 0) l->wanted = 0;
-  if (is_known(run->graph, inputs[0]) && is_known(run->graph, inputs[1])) return LAC_OK;
+  if (is_known_from_network(run->graph, inputs[0]) && is_known_from_network(run->graph, inputs[1]))
+    return LAC_OK;
   l->least = run->max_iterations < 2 ? run->max_iterations : 2;
   if (l->wanted < l->least) l->wanted = l->least;
   return LAC_OK;
@@ -265,8 +267,8 @@ static lac_status find_max_iterations(loop *l) {
 static lac_status begin_iteration(loop *l, int64_t iteration) {
   lac_status st = LAC_OK;
   if (!l->is_scan) {
-    st = set_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, iteration, l->err);
-    if (!st) st = set_number(l->run, l->begin->outputs[1], LAC_DTYPE_BOOL, 1, l->err);
+    st = set_integer_value(l->run, l->begin->outputs[0], LAC_DTYPE_I64, iteration, l->err);
+    if (!st) st = set_integer_value(l->run, l->begin->outputs[1], LAC_DTYPE_BOOL, 1, l->err);
   }
   for (int k = 0; k < l->n_sequences && !st; k++)
     st = set_body_slice(l->run, l->begin, k, iteration, l->err);
@@ -293,7 +295,7 @@ static lac_status step_loop_begin(loop *l) {
 }
 
 /** The outputs of an iteration become the inputs of the next one, all at once. */
-static lac_status carry_values(loop *l) {
+static lac_status carry_loop_values(loop *l) {
   int n = l->ports.n_carried;
   const int *in = l->end->inputs + l->ports.in, *out = l->end->inputs + l->ports.out;
   laci_buf **copies = laci_alloc((size_t)n, sizeof(laci_buf *));
@@ -312,13 +314,13 @@ static lac_status carry_values(loop *l) {
 
 static lac_status run_iteration(loop *l, int64_t iteration) {
   lac_status st = laci_interrupted() ? laci_fail(l->err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
-  if (!st) st = carry_values(l);
+  if (!st) st = carry_loop_values(l);
   if (st) return st;
   reset_reader_counts(l->run, l->body);
   st = begin_iteration(l, iteration);
   for (int n = l->body->begin + 1; n < l->body->end && !st; n++)
     st = l->run->step(l->run, n, l->err);
-  laci_plain_release_last(l->run);
+  laci_plain_release_last_step(l->run);
   return st;
 }
 
@@ -326,7 +328,7 @@ static lac_status run_iteration(loop *l, int64_t iteration) {
 static lac_status find_joined_type(const loop *l, int k, const laci_type *slice, int64_t n,
                                    laci_type *whole, int *axis) {
   *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
-  *axis = laci_slice_axis(l->end, "scan_output_axes", k, whole->shape.rank);
+  *axis = laci_node_slice_axis(l->end, "scan_output_axes", k, whole->shape.rank);
   if (slice->shape.rank < 0 || whole->shape.rank > LACI_MAX_RANK || *axis < 0) {
     return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): the shape of result %d is not known",
                      l->end->name, l->end->type, l->ports.n_carried + k);
@@ -368,7 +370,7 @@ static lac_status run_iterations(loop *l) {
   bool iterates = l->run->iterates[l->end->frames - 1];
   if (!st && iterates) st = keep_slices(l);
   while (!st && iterates) {
-    if (!l->is_scan) st = read_number(l->run, l->end, 0, 1, &go_on, l->err);
+    if (!l->is_scan) st = read_integer_operand(l->run, l->end, 0, 1, &go_on, l->err);
     if (l->done < l->least) go_on = 1;
     bool enough = l->run->max_iterations && l->run->n_iterations >= MOST_LOOKED_AT;
     if (st || !go_on || enough || l->done >= l->wanted || l->done >= limit) break;
@@ -381,7 +383,7 @@ static lac_status run_iterations(loop *l) {
 }
 
 /** The type of a slice where there was no iteration: unknown sizes are 0. */
-static laci_type type_of_slice(const loop *l, int k) {
+static laci_type slice_type_or_empty(const loop *l, int k) {
   int value = l->end->inputs[l->ports.slices + k];
   laci_type type = l->run->graph->values[value].type;
   for (int a = 0; a < type.shape.rank; a++) {
@@ -396,7 +398,7 @@ static lac_status join_slices_of_output(loop *l, int k) {
   size_t n = (size_t)l->ports.n_slices;
   const laci_buf *first = l->done ? l->slices[k] : NULL;
   laci_type type =
-      first ? (laci_type){.dtype = first->dtype, .shape = first->shape} : type_of_slice(l, k);
+      first ? (laci_type){.dtype = first->dtype, .shape = first->shape} : slice_type_or_empty(l, k);
   int64_t repeated = l->run->max_iterations && l->wanted <= MOST_REPEATED ? l->wanted : l->done;
   int64_t iterations = l->done && repeated > l->done ? repeated : l->done;
   laci_type whole;
@@ -411,8 +413,8 @@ static lac_status join_slices_of_output(loop *l, int k) {
   }
   st = laci_plain_check_budget(l->run, to, &whole, l->err);
   if (!st) st = laci_buf_create(whole.dtype, &whole.shape, &buf, l->err);
-  split_sizes(&whole.shape, axis, &outer, &inner);
-  bool reversed = is_reversed(l->end, "scan_output_directions", k);
+  find_sizes_around_axis(&whole.shape, axis, &outer, &inner);
+  bool reversed = is_sequence_reversed(l->end, "scan_output_directions", k);
   for (int64_t t = 0; t < iterations && !st; t++) {
     const laci_buf *one = l->slices[(size_t)(t < l->done ? t : l->done - 1) * n + (size_t)k];
     int64_t at = reversed ? iterations - 1 - t : t;
@@ -449,10 +451,10 @@ static lac_status step_loop_end(loop *l) {
 lac_status laci_plain_run_control_node(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
   loop l;
-  if (laci_node_control_flow(node) == LACI_CONTROL_CHOICE)
+  if (laci_node_control_flow_role(node) == LACI_CONTROL_CHOICE)
     return choose_branch_outputs(run, node, err);
   lac_status st = loop_init(&l, run, node, err);
   if (st) return st;
-  return laci_node_control_flow(node) == LACI_CONTROL_BEGIN ? step_loop_begin(&l)
-                                                            : step_loop_end(&l);
+  return laci_node_control_flow_role(node) == LACI_CONTROL_BEGIN ? step_loop_begin(&l)
+                                                                 : step_loop_end(&l);
 }

@@ -17,7 +17,7 @@
 static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;
 
 /** Loads a graph output that is a stored tensor, since no step may read it. */
-static lac_status load_output(laci_plain *run, int value, lac_error *err) {
+static lac_status load_stored_output(laci_plain *run, int value, lac_error *err) {
   return run->graph->values[value].stored >= 0 ? laci_plain_load_value(run, value, err) : LAC_OK;
 }
 
@@ -30,7 +30,7 @@ static void mark_input_dependent_values(laci_plain *run) {
   for (int v = 0; v < graph->n_values; v++) found[v] = graph->values[v].is_input;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    bool data = node->body || node->n_captures || laci_node_control_flow(node);
+    bool data = node->body || node->n_captures || laci_node_control_flow_role(node);
     for (int at = 0; node->op && !node->op->shape_only && at < node->n_inputs; at++) {
       const bool shape_alone = at < 32 && (node->op->shape_inputs >> at & 1);
       data |= node->inputs[at] >= 0 && found[node->inputs[at]] && !shape_alone;
@@ -68,7 +68,7 @@ lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, v
   for (int v = 0; v < graph->n_values && !st; v++)
     made->readers_left[v] = graph->values[v].n_readers;
   for (int at = 0; at < graph->n_outputs && !st; at++)
-    st = load_output(made, graph->outputs[at], err);
+    st = load_stored_output(made, graph->outputs[at], err);
   if (st) laci_plain_destroy(made);
   else *run = made;
   return st;
@@ -156,7 +156,7 @@ static int64_t unknown_size(laci_infer *infer) {
   return -1;
 }
 
-static lac_status find_shapes(const step *s, lac_error *err) {
+static lac_status infer_output_types(const step *s, lac_error *err) {
   laci_infer infer = {.node = s->node,
                       .n_in = s->node->n_inputs,
                       .n_out = s->node->n_outputs,
@@ -206,7 +206,7 @@ static bool is_rounded_to_single(const laci_plain *run, const laci_node *node) {
   return run->single || (first >= 0 && !run->from_data[first]);
 }
 
-static lac_status evaluate_node(laci_plain *run, const step *s, lac_error *err) {
+static lac_status evaluate_and_round(laci_plain *run, const step *s, lac_error *err) {
   laci_eval eval = {.node = s->node,
                     .n_in = s->node->n_inputs,
                     .n_out = s->node->n_outputs,
@@ -217,17 +217,17 @@ static lac_status evaluate_node(laci_plain *run, const step *s, lac_error *err) 
                     .err = err};
   lac_status st = s->node->op->eval(&eval);
   const bool single = is_rounded_to_single(run, s->node);
-  if (!st && (single || !run->unrounded)) laci_eval_round_outputs(&eval, !single);
+  if (!st && (single || !run->unrounded)) laci_eval_round_outputs_to_types(&eval, !single);
   return st;
 }
 
-static lac_status step_plain_node(laci_plain *run, const laci_node *node, lac_error *err) {
+static lac_status run_plain_node(laci_plain *run, const laci_node *node, lac_error *err) {
   step s = {.node = node};
   lac_status st = laci_engine_check_has_evaluation(node, err);
   if (!st) st = step_init(run, node, &s, err);
-  if (!st) st = find_shapes(&s, err);
+  if (!st) st = infer_output_types(&s, err);
   if (!st) st = allocate_outputs(run, &s, err);
-  if (!st) st = evaluate_node(run, &s, err);
+  if (!st) st = evaluate_and_round(run, &s, err);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
     laci_plain_replace_value(run, node->outputs[at], s.out[at]);
@@ -240,20 +240,20 @@ static lac_status step_plain_node(laci_plain *run, const laci_node *node, lac_er
 /* A node that would not run in a real run may fail, since its operands need not fit: such a failure
  * becomes LAC_UNSUPPORTED. */
 static lac_status status_of_tolerated_failure(lac_status st) {
-  return !st || laci_status_ends_run(st) ? st : LAC_UNSUPPORTED;
+  return !st || laci_status_is_not_about_data(st) ? st : LAC_UNSUPPORTED;
 }
 
 lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
-  if (run->last != node_id) laci_plain_release_last(run);
+  if (run->last != node_id) laci_plain_release_last_step(run);
   run->last = node_id;
   bool active = laci_plain_is_active(run, node);
   for (int at = 0; at < node->n_outputs && !active; at++) {
     if (node->outputs[at] >= 0) laci_plain_replace_value(run, node->outputs[at], NULL);
   }
   if (!active && !run->max_iterations) return LAC_OK;
-  lac_status st = laci_node_control_flow(node) ? laci_plain_run_control_node(run, node_id, err)
-                                               : step_plain_node(run, node, err);
+  lac_status st = laci_node_control_flow_role(node) ? laci_plain_run_control_node(run, node_id, err)
+                                                    : run_plain_node(run, node, err);
   return active ? st : status_of_tolerated_failure(st);
 }
 

@@ -55,7 +55,7 @@ int laci_plain_nth_read(const laci_node *node, int at);
  * loaded again. */
 void laci_plain_release_value(laci_plain *run, int value);
 /** Frees the values that the last step kept for the caller. */
-void laci_plain_release_last(laci_plain *run);
+void laci_plain_release_last_step(laci_plain *run);
 
 /* loop.c */
 

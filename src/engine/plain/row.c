@@ -27,7 +27,7 @@ typedef struct plan {
 } plan;
 
 static lac_status check_node_is_supported(const laci_node *node, lac_error *err) {
-  return laci_node_control_flow(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
+  return laci_node_control_flow_role(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
 }
 
 static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
@@ -39,7 +39,7 @@ static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
 
 /* ---- Planning ---- */
 
-static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
+static lac_status check_all_nodes_supported(const laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
   for (int n = 0; n < graph->n_nodes && !st; n++) {
     st = check_node_is_supported(&graph->nodes[n], err);
@@ -89,9 +89,9 @@ static lac_status plan_memory(plan *p, laci_budget *budget, lac_error *err) {
 
 /* ---- Steps ---- */
 
-static int value_at(const int *values, int n, int at) { return at < n ? values[at] : -1; }
+static int value_or_none(const int *values, int n, int at) { return at < n ? values[at] : -1; }
 
-static int64_t bytes_of(const plan *p, int value) {
+static int64_t bytes_of_value(const plan *p, int value) {
   if (value < 0) return 0;
   int64_t count = laci_shape_count(&p->types[value].shape);
   return count > 0 ? count * (int64_t)sizeof(double) : 0;
@@ -102,7 +102,7 @@ static size_t step_count(const void *self) {
   return (size_t)p->own.graph.n_nodes;
 }
 
-static laci_engine_step step_info(const void *self, size_t at) {
+static laci_engine_step describe_step(const void *self, size_t at) {
   const plan *p = self;
   const laci_node *node = &p->own.graph.nodes[at];
   laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
@@ -110,14 +110,16 @@ static laci_engine_step step_info(const void *self, size_t at) {
                            .what = node->type,
                            .kernel = LACI_ENGINE_EXACT,
                            .plain = true};
-  int x = value_at(node->inputs, node->n_inputs, 0), w = value_at(node->inputs, node->n_inputs, 1);
-  int y = value_at(node->outputs, node->n_outputs, 0);
+  int x = value_or_none(node->inputs, node->n_inputs, 0),
+      w = value_or_none(node->inputs, node->n_inputs, 1);
+  int y = value_or_none(node->outputs, node->n_outputs, 0);
   if (x >= 0 && w >= 0 && y >= 0) {
     step.flops =
         laci_engine_node_flops(node, &p->types[x].shape, &p->types[w].shape, &p->types[y].shape);
   }
-  for (int i = 0; i < node->n_inputs; i++) step.bytes_read += bytes_of(p, node->inputs[i]);
-  for (int i = 0; i < node->n_outputs; i++) step.bytes_written += bytes_of(p, node->outputs[i]);
+  for (int i = 0; i < node->n_inputs; i++) step.bytes_read += bytes_of_value(p, node->inputs[i]);
+  for (int i = 0; i < node->n_outputs; i++)
+    step.bytes_written += bytes_of_value(p, node->outputs[i]);
   return step;
 }
 
@@ -130,17 +132,17 @@ static void list_nodes(const void *self, const laci_graph *graph, laci_engine_no
 }
 
 /* Writes the plan's text to `to`; with NULL it only returns the length. */
-static size_t write_text(const plan *p, char *to, size_t capacity) {
+static size_t write_plan_text(const plan *p, char *to, size_t capacity) {
   char shape[128];
-  size_t used = laci_engine_write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
+  size_t used = laci_engine_format_text(to, capacity, "step  %-28s %-26s node\n", "what", "result");
   for (int n = 0; n < p->own.graph.n_nodes; n++) {
     const laci_node *node = &p->own.graph.nodes[n];
-    int y = value_at(node->outputs, node->n_outputs, 0);
+    int y = value_or_none(node->outputs, node->n_outputs, 0);
     if (y >= 0) laci_shape_text(&p->types[y].shape, shape, sizeof shape);
-    used += laci_engine_write_line(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n",
-                                   n, node->type, y >= 0 ? shape : "", node->name);
+    used += laci_engine_format_text(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n",
+                                    n, node->type, y >= 0 ? shape : "", node->name);
   }
-  return used + laci_engine_write_line(
+  return used + laci_engine_format_text(
                     to ? to + used : NULL, capacity - used,
                     "%d step%s by the plain operator; f64, %d thread%s; values %.1f MB\n",
                     p->own.graph.n_nodes, laci_plural(p->own.graph.n_nodes),
@@ -148,11 +150,11 @@ static size_t write_text(const plan *p, char *to, size_t capacity) {
                     (double)p->memory.arena_bytes / 1e6);
 }
 
-static lac_status make_text(plan *p, lac_error *err) {
-  size_t capacity = write_text(p, NULL, 0) + 1;
+static lac_status make_plan_text(plan *p, lac_error *err) {
+  size_t capacity = write_plan_text(p, NULL, 0) + 1;
   p->text = laci_alloc(capacity, 1);
   if (!p->text) return laci_fail_memory(err, "the plan's text");
-  (void)write_text(p, p->text, capacity);
+  (void)write_plan_text(p, p->text, capacity);
   return LAC_OK;
 }
 
@@ -177,7 +179,7 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
                             laci_budget *budget, lac_error *err) {
   lac_status st = laci_engine_graph_init(&p->own, graph, options, NULL, budget, err);
   p->memory.weight_bytes = p->own.size_bytes;
-  if (!st) st = check_nodes(graph, err);
+  if (!st) st = check_all_nodes_supported(graph, err);
   if (!st)
     st = laci_graph_infer_types(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
   if (!st) st = laci_engine_check_inputs(&p->own.graph, p->types, err);
@@ -187,7 +189,7 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
   if (!st) st = plan_observer(p, options->observer, err);
   if (!st) st = plan_memory(p, budget, err);
   if (!st) st = laci_pool_create_on(options->parallel, options->threads, &p->pool, err);
-  return st ? st : make_text(p, err);
+  return st ? st : make_plan_text(p, err);
 }
 
 static lac_status create_engine(const laci_engine_row *row, const laci_graph *graph,
@@ -248,7 +250,7 @@ static lac_status observe_value(const plan *p, int value, const laci_buf *buf, l
 }
 
 /* Shows observed stored tensors; they are loaded here, since maybe no node reads them. */
-static lac_status observe_stored(const plan *p, lac_error *err) {
+static lac_status observe_stored_tensors(const plan *p, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < p->n_observed && !st; at++) {
     int value = p->values[at], s = p->own.graph.values[value].stored;
@@ -275,8 +277,8 @@ static lac_status observe_outputs(const plan *p, const laci_plain *run, int node
   return st;
 }
 
-static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *in,
-                             lac_error *err) {
+static lac_status set_input_values(const plan *p, laci_plain *run, const void *const *in,
+                                   lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < p->own.graph.n_inputs && !st; at++) {
     int value = p->own.graph.inputs[at];
@@ -317,8 +319,8 @@ static lac_status run_engine(void *self, const void *const *in, void *const *out
   const plan *p = self;
   laci_plain *walk = NULL;
   lac_status st = laci_plain_create(&p->own.graph, NULL, NULL, p->pool, &walk, err);
-  if (!st) st = observe_stored(p, err);
-  if (!st) st = set_inputs(p, walk, in, err);
+  if (!st) st = observe_stored_tensors(p, err);
+  if (!st) st = set_input_values(p, walk, in, err);
   if (!st) st = run_nodes(p, walk, watch, err);
   if (!st) st = copy_outputs(p, walk, out, err);
   laci_plain_destroy(walk);
@@ -371,6 +373,6 @@ const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
                                            .planned = planned_memory,
                                            .text = plan_text,
                                            .step_count = step_count,
-                                           .step_info = step_info,
+                                           .step_info = describe_step,
                                            .nodes = list_nodes,
                                            .stepping = &stepping};

@@ -7,7 +7,8 @@
 #include "graph/sizes.h"
 #include "tensor/buf.h"
 
-static lac_status load_bytes(const laci_graph *graph, int stored, laci_buf **buf, lac_error *err) {
+static lac_status load_from_memory(const laci_graph *graph, int stored, laci_buf **buf,
+                                   lac_error *err) {
   const laci_stored *from = &graph->stored[stored];
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
@@ -15,15 +16,15 @@ static lac_status load_bytes(const laci_graph *graph, int stored, laci_buf **buf
 
 /* ---- What is held ---- */
 
-static uint64_t bytes_of(const laci_buf *buf) {
-  return buf && (buf->f || buf->i) ? laci_bytes_of(buf->count, sizeof *buf->f) : 0;
+static uint64_t buffer_bytes(const laci_buf *buf) {
+  return buf && (buf->f || buf->i) ? laci_count_bytes_saturated(buf->count, sizeof *buf->f) : 0;
 }
 
 /* A shape that is known but too large to be counted takes the largest number. */
 uint64_t laci_plain_bytes_of_type(const laci_type *type) {
   int64_t count = laci_shape_count(&type->shape);
   if (count < 0 && laci_shape_is_known(&type->shape)) return UINT64_MAX;
-  return laci_bytes_of(count, sizeof(double));
+  return laci_count_bytes_saturated(count, sizeof(double));
 }
 
 /** Adds a value of that type to the budget. */
@@ -33,14 +34,14 @@ void laci_plain_add_to_budget(laci_budget *budget, const laci_graph *graph, int 
   uint64_t bytes = laci_plain_bytes_of_type(type);
   laci_type here = *type; /* as this engine holds it */
   here.dtype = laci_dtype_is_integer(type->dtype) ? LAC_DTYPE_I64 : LAC_DTYPE_F64;
-  if (bytes > budget->largest) laci_value_text(graph, value, &here, text, sizeof text);
+  if (bytes > budget->largest) laci_value_describe(graph, value, &here, text, sizeof text);
   laci_budget_add(budget, bytes, "%s", text);
 }
 
 void laci_plain_replace_value(laci_plain *run, int value, laci_buf *take) {
   if (run->budget) {
-    laci_budget_subtract(run->budget, bytes_of(run->values[value]));
-    laci_budget_add_unnamed(run->budget, bytes_of(take));
+    laci_budget_subtract(run->budget, buffer_bytes(run->values[value]));
+    laci_budget_add_unnamed(run->budget, buffer_bytes(take));
   }
   laci_buf_destroy(run->values[value]);
   run->values[value] = take;
@@ -61,7 +62,7 @@ lac_status laci_plain_load_value(laci_plain *run, int value, lac_error *err) {
   laci_buf *buf = NULL;
   if (run->values[value]) return LAC_OK;
   lac_status st = run->load ? run->load(run->context, v->stored, &buf, err)
-                            : load_bytes(run->graph, v->stored, &buf, err);
+                            : load_from_memory(run->graph, v->stored, &buf, err);
   if (st) return laci_fail_with_prefix(err, st, "%s", v->name);
   laci_plain_replace_value(run, value, buf);
   return LAC_OK;
@@ -93,7 +94,7 @@ int laci_plain_nth_read(const laci_node *node, int at) {
   return value >= 0 && !is_read_before(node, at, value) ? value : -1;
 }
 
-void laci_plain_release_last(laci_plain *run) {
+void laci_plain_release_last_step(laci_plain *run) {
   if (run->last < 0) return;
   const laci_node *node = &run->graph->nodes[run->last];
   for (int at = 0; at < node->n_inputs + node->n_captures; at++) {

@@ -20,15 +20,15 @@ static lac_status load_stored(const laci_plugin_plan *p, int value, laci_buf **b
   return laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, buf, err);
 }
 
-static lac_status port_of(const laci_plugin_plan *p, int value, laci_engine_port *port,
-                          lac_error *err) {
+static lac_status describe_value_port(const laci_plugin_plan *p, int value, laci_engine_port *port,
+                                      lac_error *err) {
   return laci_engine_port_init(&p->own.graph, value, &p->types[value], port, err);
 }
 
 lac_status laci_plugin_read_stored(const laci_plugin_plan *p, int value, void *to, lac_error *err) {
   laci_engine_port port;
   laci_buf *buf = NULL;
-  lac_status st = port_of(p, value, &port, err);
+  lac_status st = describe_value_port(p, value, &port, err);
   if (!st) st = load_stored(p, value, &buf, err);
   if (!st) st = laci_engine_port_store(&port, buf, to, err);
   laci_buf_destroy(buf);
@@ -47,15 +47,15 @@ static lac_status read_stored(void *self, int value, void *to, lac_error *err) {
 
 /* ---- A node ---- */
 
-static lac_status load_input(const laci_plugin_plan *p, int value, const void *content,
-                             laci_buf **buf, lac_error *err) {
+static lac_status load_operand(const laci_plugin_plan *p, int value, const void *content,
+                               laci_buf **buf, lac_error *err) {
   laci_engine_port port;
   if (!content && p->own.graph.values[value].stored >= 0) return load_stored(p, value, buf, err);
   if (!content) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its buffer is NULL",
                      p->own.graph.values[value].name);
   }
-  lac_status st = port_of(p, value, &port, err);
+  lac_status st = describe_value_port(p, value, &port, err);
   return st ? st : laci_engine_port_load(&port, p->types[value].dtype, content, buf, err);
 }
 
@@ -66,7 +66,7 @@ static lac_status store_output(const laci_plugin_plan *p, int value, const laci_
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its buffer is NULL",
                      p->own.graph.values[value].name);
   }
-  lac_status st = port_of(p, value, &port, err);
+  lac_status st = describe_value_port(p, value, &port, err);
   return st ? st : laci_engine_port_store(&port, buf, content, err);
 }
 
@@ -81,7 +81,7 @@ typedef struct evaluation {
   laci_buf **in, **out;
 } evaluation;
 
-static lac_status compute(laci_plugin_plan *p, const evaluation *e, lac_error *err) {
+static lac_status evaluate_operator(laci_plugin_plan *p, const evaluation *e, lac_error *err) {
   const laci_node *node = e->node;
   laci_eval eval = {.node = node,
                     .n_in = node->n_inputs,
@@ -92,7 +92,7 @@ static lac_status compute(laci_plugin_plan *p, const evaluation *e, lac_error *e
                     .pool = p->pool,
                     .err = err};
   lac_status st = node->op->eval(&eval);
-  if (!st) laci_eval_round_outputs(&eval, true);
+  if (!st) laci_eval_round_outputs_to_types(&eval, true);
   return st;
 }
 
@@ -102,7 +102,7 @@ static lac_status load_operands(const laci_plugin_plan *p, const evaluation *e,
   lac_status st = LAC_OK;
   for (int at = 0; at < node->n_inputs && !st; at++) {
     if (node->inputs[at] < 0) continue;
-    st = load_input(p, node->inputs[at], inputs ? inputs[at] : NULL, &e->in[at], err);
+    st = load_operand(p, node->inputs[at], inputs ? inputs[at] : NULL, &e->in[at], err);
   }
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
@@ -127,8 +127,8 @@ static void free_bufs(laci_buf **bufs, int n) {
   laci_free((void *)bufs);
 }
 
-static lac_status evaluate(void *self, int number, const void *const *inputs, void *const *outputs,
-                           lac_error *err) {
+static lac_status evaluate_node(void *self, int number, const void *const *inputs,
+                                void *const *outputs, lac_error *err) {
   laci_plugin_plan *p = self;
   if (number < 0 || number >= p->own.graph.n_nodes) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "node %d, and there are %d", number,
@@ -142,7 +142,7 @@ static lac_status evaluate(void *self, int number, const void *const *inputs, vo
                         .out = laci_alloc((size_t)node->n_outputs, sizeof *e.out)};
   if (!e.in || !e.out) st = laci_fail_memory(err, node->name);
   if (!st) st = load_operands(p, &e, inputs, err);
-  if (!st) st = compute(p, &e, err);
+  if (!st) st = evaluate_operator(p, &e, err);
   if (!st) st = store_results(p, &e, outputs, err);
   free_bufs(e.in, node->n_inputs);
   free_bufs(e.out, node->n_outputs);
@@ -181,16 +181,16 @@ static void run_in_parallel(void *self, lac_part *part, void *arg, int n) {
 static void log_line(void *self, lac_log_level level, const char *line) {
   const laci_plugin_plan *p = self;
   if (!line) return;
-  lac_context *before = laci_context_begin(p->context);
+  lac_context *before = laci_context_begin_call(p->context);
   laci_log(level, "%s: %s", p->row->name, line);
   (void)laci_context_enter(before);
 }
 
 void laci_plugin_host_init(laci_plugin_plan *p) {
-  p->context = laci_context_entered();
+  p->context = laci_context_entered_by_thread();
   p->host = (lac_engine_host){.size = sizeof p->host,
                               .self = p,
-                              .evaluate = evaluate,
+                              .evaluate = evaluate_node,
                               .read_stored = read_stored,
                               .count_memory = count_memory,
                               .parallel = run_in_parallel,

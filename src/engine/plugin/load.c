@@ -26,13 +26,13 @@ static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
                           const laci_node *node, lac_error *why) {
   laci_plugin_view view = {.graph = {0}};
   lac_status st = laci_plugin_view_init_node(&view, graph, node, why);
-  bool can =
-      !st && laci_plugin_ask((const laci_plugin_row *)row, &view, 0, why) != LAC_ENGINE_REFUSES;
+  bool can = !st && laci_plugin_ask_about_node((const laci_plugin_row *)row, &view, 0, why) !=
+                        LAC_ENGINE_REFUSES;
   laci_plugin_view_clear(&view);
   return can;
 }
 
-static laci_engine_dtype computes_in(const laci_engine_row *row, lac_dtype dtype) {
+static laci_engine_dtype computation_dtype(const laci_engine_row *row, lac_dtype dtype) {
   const lac_engine_plugin *engine = &((const laci_plugin_row *)row)->engine;
   for (int at = 0; at < engine->n_dtypes; at++) {
     if (engine->dtypes[at] == dtype) return LACI_DTYPE_HERE;
@@ -72,12 +72,12 @@ static size_t step_count(const void *self) {
   return p->n_steps;
 }
 
-static laci_engine_step step_info(const void *self, size_t step) {
+static laci_engine_step describe_step(const void *self, size_t step) {
   const laci_plugin_plan *p = self;
   return p->steps[step];
 }
 
-static laci_engine_exact exact_part(const void *self) {
+static laci_engine_exact describe_exact_nodes(const void *self) {
   const laci_plugin_plan *p = self;
   if (p->n_evaluated == 0) return (laci_engine_exact){0};
   return (laci_engine_exact){.n_nodes = p->n_evaluated, .reason = p->reason};
@@ -105,15 +105,15 @@ static const laci_engine_row functions = {.supports = supports_node,
                                           .planned = planned_memory,
                                           .text = plan_text,
                                           .step_count = step_count,
-                                          .step_info = step_info,
-                                          .exact = exact_part,
+                                          .step_info = describe_step,
+                                          .exact = describe_exact_nodes,
                                           .nodes = list_nodes,
                                           .update = laci_plugin_update,
-                                          .computes_in = computes_in};
+                                          .computes_in = computation_dtype};
 
 /* ---- Checks of what a plug-in offers ---- */
 
-static lac_status check_name(const char *path, const char *name, lac_error *err) {
+static lac_status check_engine_name(const char *path, const char *name, lac_error *err) {
   size_t n = name ? strnlen(name, LACI_PLUGIN_MOST_NAME + 1) : 0;
   bool good = n > 0 && n <= LACI_PLUGIN_MOST_NAME;
   for (size_t at = 0; good && at < n; at++) {
@@ -142,7 +142,7 @@ static lac_status check_dtypes(const char *path, const lac_engine_plugin *engine
 }
 
 /* Returns a function that is missing; NULL: none is. */
-static const char *find_missing(const lac_engine_plugin *e) {
+static const char *find_missing_function(const lac_engine_plugin *e) {
   if (!e->supports) return "supports";
   if (!e->create) return "create";
   if (!e->destroy) return "destroy";
@@ -156,24 +156,25 @@ static const char *find_missing(const lac_engine_plugin *e) {
 }
 
 /* Copies what the plug-in offers into the row, and checks it. */
-static lac_status take_engine(const char *path, const lac_engine_plugin *given,
-                              laci_plugin_row *row, lac_error *err) {
+static lac_status copy_and_check_engine(const char *path, const lac_engine_plugin *given,
+                                        laci_plugin_row *row, lac_error *err) {
   static const laci_plugin_struct engine_type = {
       "lac_engine_plugin", sizeof(lac_engine_plugin),
       offsetof(lac_engine_plugin, observes) + sizeof given->observes};
   static const laci_plugin_struct device_type = {
       "lac_engine_device", sizeof(lac_engine_device),
       offsetof(lac_engine_device, to_host) + sizeof given->device->to_host};
-  lac_status st = laci_plugin_take(path, &engine_type, given, given->size, &row->engine, err);
+  lac_status st =
+      laci_plugin_copy_struct(path, &engine_type, given, given->size, &row->engine, err);
   const lac_engine_device *device = st ? NULL : row->engine.device;
   if (device) {
-    st = laci_plugin_take(path, &device_type, device, device->size, &row->device, err);
+    st = laci_plugin_copy_struct(path, &device_type, device, device->size, &row->device, err);
     row->engine.device = &row->device;
   }
-  if (!st) st = check_name(path, row->engine.name, err);
+  if (!st) st = check_engine_name(path, row->engine.name, err);
   if (!st) st = check_dtypes(path, &row->engine, err);
   if (st) return st;
-  const char *missing = find_missing(&row->engine);
+  const char *missing = find_missing_function(&row->engine);
   if (missing) {
     return laci_fail(err, LAC_BAD_FILE, "%s: the engine %s has no %s", path, row->engine.name,
                      missing);
@@ -204,7 +205,7 @@ static lac_status add_engine(const char *path, const lac_engine_plugin *given, v
   }
   laci_plugin_row *row = laci_alloc(1, sizeof *row);
   if (!row) return laci_fail_memory(err, path);
-  lac_status st = take_engine(path, given, row, err);
+  lac_status st = copy_and_check_engine(path, given, row, err);
   if (!st) st = laci_engine_register(&row->row, err);
   if (st == LAC_EXISTS) st = laci_fail_with_prefix(err, st, "%s", path);
   if (st) {
@@ -216,32 +217,32 @@ static lac_status add_engine(const char *path, const lac_engine_plugin *given, v
   return LAC_OK;
 }
 
-static const char *find_loaded(const void *handle) {
+static const char *find_loaded_engine(const void *handle) {
   for (int at = 0; at < n_loaded; at++) {
     if (loaded[at].handle == handle) return loaded[at].row->name;
   }
   return NULL;
 }
 
-static lac_status load_locked(const char *path, const char **name, lac_error *err) {
+static lac_status load_plugin_locked(const char *path, const char **name, lac_error *err) {
   lac_plugin plugin;
   void *handle = NULL;
   const lac_engine_plugin *engine;
   lac_status st = laci_plugin_open(path, false, &plugin, &handle, err);
-  if (!st && find_loaded(handle)) {
-    *name = find_loaded(handle);
+  if (!st && find_loaded_engine(handle)) {
+    *name = find_loaded_engine(handle);
     return LAC_OK;
   }
   if (!st) st = open_engine(path, &plugin, &engine, err);
   if (!st) st = add_engine(path, engine, handle, err);
-  if (!st) *name = find_loaded(handle);
+  if (!st) *name = find_loaded_engine(handle);
   return st;
 }
 
 lac_status laci_engine_load(const char *path, const char **name, lac_error *err) {
   *name = NULL;
   (void)pthread_mutex_lock(&loading);
-  lac_status st = load_locked(path, name, err);
+  lac_status st = load_plugin_locked(path, name, err);
   (void)pthread_mutex_unlock(&loading);
   return st;
 }

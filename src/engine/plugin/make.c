@@ -23,8 +23,9 @@ lac_status laci_plugin_check_status(const laci_plugin_row *row, const char *doin
                    is_known ? "" : " (its status is none)");
 }
 
-lac_engine_answer laci_plugin_ask(const laci_plugin_row *row, const laci_plugin_view *view,
-                                  int node, lac_error *why) {
+lac_engine_answer laci_plugin_ask_about_node(const laci_plugin_row *row,
+                                             const laci_plugin_view *view, int node,
+                                             lac_error *why) {
   lac_error given = {0};
   const lac_graph_node *about = view->graph.nodes[node];
   lac_engine_answer answer = row->engine.supports(row->engine.context, &view->graph, node, &given);
@@ -44,19 +45,19 @@ lac_engine_answer laci_plugin_ask(const laci_plugin_row *row, const laci_plugin_
 /* ---- Nodes ---- */
 
 /* Values of a run are floats or integers of a known shape. */
-static lac_status check_value(const laci_plugin_plan *p, const laci_node *node, int value,
-                              lac_error *err) {
+static lac_status check_value_type(const laci_plugin_plan *p, const laci_node *node, int value,
+                                   lac_error *err) {
   laci_engine_port port;
   if (value < 0) return LAC_OK;
   lac_status st = laci_engine_port_init(&p->own.graph, value, &p->types[value], &port, err);
   return st ? laci_fail_with_prefix(err, st, "%s", node->name) : LAC_OK;
 }
 
-static lac_status check_node(laci_plugin_plan *p, int at, lac_error *err) {
+static lac_status ask_about_node(laci_plugin_plan *p, int at, lac_error *err) {
   const laci_node *node = &p->own.graph.nodes[at];
   lac_error why = {0};
-  if (laci_node_control_flow(node)) return laci_engine_check_has_evaluation(node, err);
-  lac_engine_answer answer = laci_plugin_ask(p->row, &p->view, at, &why);
+  if (laci_node_control_flow_role(node)) return laci_engine_check_has_evaluation(node, err);
+  lac_engine_answer answer = laci_plugin_ask_about_node(p->row, &p->view, at, &why);
   if (answer == LAC_ENGINE_REFUSES) return laci_fail(err, why.status, "%s", why.text);
   lac_status st = LAC_OK;
   if (answer == LAC_ENGINE_EVALUATES) {
@@ -65,20 +66,22 @@ static lac_status check_node(laci_plugin_plan *p, int at, lac_error *err) {
     if (!p->reasons[at]) return laci_fail_memory(err, "the engine");
     if (p->n_evaluated++ == 0) p->reason = p->reasons[at];
   }
-  for (int k = 0; k < node->n_inputs && !st; k++) st = check_value(p, node, node->inputs[k], err);
-  for (int k = 0; k < node->n_outputs && !st; k++) st = check_value(p, node, node->outputs[k], err);
+  for (int k = 0; k < node->n_inputs && !st; k++)
+    st = check_value_type(p, node, node->inputs[k], err);
+  for (int k = 0; k < node->n_outputs && !st; k++)
+    st = check_value_type(p, node, node->outputs[k], err);
   return st;
 }
 
-static lac_status check_nodes(laci_plugin_plan *p, lac_error *err) {
+static lac_status ask_about_all_nodes(laci_plugin_plan *p, lac_error *err) {
   lac_status st = LAC_OK;
   p->reasons = laci_alloc((size_t)p->own.graph.n_nodes, sizeof *p->reasons);
   if (!p->reasons) return laci_fail_memory(err, "the engine");
-  for (int n = 0; n < p->own.graph.n_nodes && !st; n++) st = check_node(p, n, err);
+  for (int n = 0; n < p->own.graph.n_nodes && !st; n++) st = ask_about_node(p, n, err);
   return st;
 }
 
-static void show_weights(laci_plugin_plan *p, const laci_engine_options *options) {
+static void pass_weight_facts(laci_plugin_plan *p, const laci_engine_options *options) {
   for (int at = 0; at < options->n_weights; at++) {
     const laci_engine_weight *weight = &options->weights[at];
     lac_graph_value *to = p->view.values[weight->value];
@@ -108,7 +111,7 @@ static lac_status describe_ports(laci_plugin_plan *p, const int *values, int n,
   return st;
 }
 
-static lac_status lay_out_arrays(laci_plugin_plan *p, int n_observed, lac_error *err) {
+static lac_status allocate_arrays(laci_plugin_plan *p, int n_observed, lac_error *err) {
   const laci_graph *graph = &p->own.graph;
   size_t n_in = (size_t)graph->n_inputs, n_out = (size_t)graph->n_outputs;
   size_t n_results = n_out + (size_t)n_observed;
@@ -139,11 +142,11 @@ static int add_result(laci_plugin_plan *p, int value, int at, const laci_engine_
   return p->n_results++;
 }
 
-static bool is_computed(const laci_graph *graph, int value) {
+static bool is_computed_by_node(const laci_graph *graph, int value) {
   return graph->values[value].producer >= 0;
 }
 
-static void list_ports(laci_plugin_plan *p) {
+static void list_port_buffers(laci_plugin_plan *p) {
   const laci_graph *graph = &p->own.graph;
   for (int at = 0; at < graph->n_inputs; at++) {
     p->inputs[at] =
@@ -151,7 +154,7 @@ static void list_ports(laci_plugin_plan *p) {
   }
   for (int at = 0; at < graph->n_outputs; at++) {
     int value = graph->outputs[at], known = find_result(p, value);
-    if (!is_computed(graph, value)) known = -1;
+    if (!is_computed_by_node(graph, value)) known = -1;
     else if (known < 0) known = add_result(p, value, at, &p->output_ports[at]);
     p->results_of[at] = known;
   }
@@ -168,7 +171,7 @@ static lac_status list_observed(laci_plugin_plan *p, const laci_engine_observer 
     seen->value = value;
     st = laci_engine_port_init(graph, value, &p->types[value], &seen->port, err);
     p->seen_at[value] = p->n_seen++;
-    if (st || !is_computed(graph, value)) continue;
+    if (st || !is_computed_by_node(graph, value)) continue;
     if (p->row->engine.observes) p->shown[p->request.n_observed++] = value;
     else if (find_result(p, value) < 0) (void)add_result(p, value, -1, &seen->port);
   }
@@ -187,9 +190,9 @@ static lac_status plan_ports(laci_plugin_plan *p, const laci_engine_options *opt
   if (!st) st = describe_ports(p, graph->inputs, graph->n_inputs, &p->input_ports, err);
   if (!st) st = describe_ports(p, graph->outputs, graph->n_outputs, &p->output_ports, err);
   if (!st) st = laci_budget_check(p->budget, "the run's inputs and outputs", err);
-  if (!st) st = lay_out_arrays(p, observer ? observer->n_values : 0, err);
+  if (!st) st = allocate_arrays(p, observer ? observer->n_values : 0, err);
   if (st) return st;
-  list_ports(p);
+  list_port_buffers(p);
   st = list_observed(p, observer, err);
   p->view.graph.n_outputs = p->n_results;
   p->view.graph.outputs = p->result_values;
@@ -198,7 +201,8 @@ static lac_status plan_ports(laci_plugin_plan *p, const laci_engine_options *opt
 
 /* ---- Buffers ---- */
 
-static lac_status make_on_device(laci_plugin_plan *p, laci_plugin_buffer *buffer, lac_error *err) {
+static lac_status allocate_on_device(laci_plugin_plan *p, laci_plugin_buffer *buffer,
+                                     lac_error *err) {
   const lac_engine_plugin *engine = &p->row->engine;
   if (!engine->device) return LAC_OK;
   size_t bytes = buffer->port.size_bytes ? buffer->port.size_bytes : 1;
@@ -209,7 +213,8 @@ static lac_status make_on_device(laci_plugin_plan *p, laci_plugin_buffer *buffer
                    engine->device->name, bytes);
 }
 
-static lac_status make_on_host(laci_plugin_plan *p, size_t bytes, void **memory, lac_error *err) {
+static lac_status allocate_on_host(laci_plugin_plan *p, size_t bytes, void **memory,
+                                   lac_error *err) {
   p->memory.arena_bytes += bytes;
   laci_budget_add(p->budget, bytes, "values that engines outside compute");
   lac_status st = laci_budget_check(p->budget, "the run", err);
@@ -225,19 +230,19 @@ static lac_status make_buffers(laci_plugin_plan *p, bool early_outputs, lac_erro
   size_t largest = 0;
   lac_status st = LAC_OK;
   for (int at = 0; at < p->own.graph.n_inputs && !st; at++) {
-    st = make_on_device(p, &p->inputs[at], err);
+    st = allocate_on_device(p, &p->inputs[at], err);
   }
   for (int at = 0; at < p->n_results && !st; at++) {
     laci_plugin_buffer *result = &p->results[at];
-    st = make_on_device(p, result, err);
+    st = allocate_on_device(p, result, err);
     bool own = result->at < 0 || (!on_device && !early_outputs);
-    if (!st && own) st = make_on_host(p, result->port.size_bytes, &result->host, err);
+    if (!st && own) st = allocate_on_host(p, result->port.size_bytes, &result->host, err);
   }
   for (int at = 0; at < p->n_seen; at++) {
     size_t bytes = p->seen[at].port.size_bytes;
     if (bytes > largest) largest = bytes;
   }
-  if (!st && largest > 0) st = make_on_host(p, largest, &p->scratch, err);
+  if (!st && largest > 0) st = allocate_on_host(p, largest, &p->scratch, err);
   return st;
 }
 
@@ -256,8 +261,8 @@ static lac_status check_dtype(const laci_plugin_row *row, lac_dtype dtype, lac_e
                    row->name, lac_dtype_name(dtype), known);
 }
 
-static lac_status create_object(laci_plugin_plan *p, const laci_engine_options *options,
-                                lac_error *err) {
+static lac_status create_plugin_object(laci_plugin_plan *p, const laci_engine_options *options,
+                                       lac_error *err) {
   const lac_engine_plugin *engine = &p->row->engine;
   lac_error given = {0};
   laci_plugin_host_init(p);
@@ -286,13 +291,13 @@ static lac_status make_plan(laci_plugin_plan *p, const laci_graph *graph,
   if (!st) st = laci_engine_check_inputs(&p->own.graph, p->types, err);
   if (!st) st = laci_plugin_view_init(&p->view, &p->own.graph, p->types, err);
   if (st) return st;
-  show_weights(p, options);
-  st = check_nodes(p, err);
+  pass_weight_facts(p, options);
+  st = ask_about_all_nodes(p, err);
   if (!st) st = plan_ports(p, options, err);
   if (!st && options->extent == LACI_EXTENT_WHOLE)
     st = make_buffers(p, options->early_outputs, err);
   if (!st) st = laci_pool_create_on(options->parallel, options->threads, &p->pool, err);
-  if (!st) st = create_object(p, options, err);
+  if (!st) st = create_plugin_object(p, options, err);
   return st ? st : laci_plugin_describe(p, err);
 }
 

@@ -103,8 +103,9 @@ void laci_plugin_view_clear(laci_plugin_view *view);
 
 /** Asks what the engine does with a node of the view; a wrong answer is a refusal. *why is written
  * unless it computes the node. */
-lac_engine_answer laci_plugin_ask(const laci_plugin_row *row, const laci_plugin_view *view,
-                                  int node, lac_error *why);
+lac_engine_answer laci_plugin_ask_about_node(const laci_plugin_row *row,
+                                             const laci_plugin_view *view, int node,
+                                             lac_error *why);
 /** Converts a plug-in's status and error to ours: a failure's text names the engine, and says so
  * where the plug-in gave no reason. doing: "to plan the network". */
 LAC_MUST_CHECK lac_status laci_plugin_check_status(const laci_plugin_row *row, const char *doing,

@@ -12,7 +12,7 @@ enum { MOST_STEPS = 1 << 24, LONGEST_TEXT = 1 << 24 };
 
 /* ---- Steps ---- */
 
-static int64_t bytes_of(const laci_plugin_plan *p, const int *values, int n) {
+static int64_t sum_value_bytes(const laci_plugin_plan *p, const int *values, int n) {
   int64_t sum = 0;
   for (int at = 0; at < n; at++) {
     int64_t count = values[at] >= 0 ? laci_shape_count(&p->types[values[at]].shape) : 0;
@@ -23,8 +23,8 @@ static int64_t bytes_of(const laci_plugin_plan *p, const int *values, int n) {
 }
 
 /* Fills what the plug-in leaves at 0 from the step's node. */
-static void fill_from_node(const laci_plugin_plan *p, const laci_node *node,
-                           laci_engine_step *step) {
+static void fill_missing_step_info(const laci_plugin_plan *p, const laci_node *node,
+                                   laci_engine_step *step) {
   const laci_type *types = p->types;
   bool product = node->n_inputs > 1 && node->n_outputs > 0 && node->inputs[0] >= 0 &&
                  node->inputs[1] >= 0 && node->outputs[0] >= 0;
@@ -33,12 +33,13 @@ static void fill_from_node(const laci_plugin_plan *p, const laci_node *node,
         laci_engine_node_flops(node, &types[node->inputs[0]].shape, &types[node->inputs[1]].shape,
                                &types[node->outputs[0]].shape);
   }
-  if (!step->bytes_read) step->bytes_read = bytes_of(p, node->inputs, node->n_inputs);
-  if (!step->bytes_written) step->bytes_written = bytes_of(p, node->outputs, node->n_outputs);
+  if (!step->bytes_read) step->bytes_read = sum_value_bytes(p, node->inputs, node->n_inputs);
+  if (!step->bytes_written)
+    step->bytes_written = sum_value_bytes(p, node->outputs, node->n_outputs);
 }
 
-static lac_status take_step(laci_plugin_plan *p, int at, const lac_engine_step *info,
-                            lac_error *err) {
+static lac_status read_plugin_step(laci_plugin_plan *p, int at, const lac_engine_step *info,
+                                   lac_error *err) {
   laci_engine_step *step = &p->steps[at];
   const laci_graph *graph = &p->own.graph;
   if (!info->what || !info->kernel) {
@@ -64,12 +65,12 @@ static lac_status take_step(laci_plugin_plan *p, int at, const lac_engine_step *
                              .bytes_read = info->bytes_read,
                              .bytes_written = info->bytes_written};
   step->op = node ? node->type : step->what;
-  if (node) fill_from_node(p, node, step);
+  if (node) fill_missing_step_info(p, node, step);
   return step->what && step->kernel ? LAC_OK : laci_fail_memory(err, "the engine's steps");
 }
 
 /* A plug-in without steps has one: the network. */
-static lac_status take_steps(laci_plugin_plan *p, lac_error *err) {
+static lac_status read_plugin_steps(laci_plugin_plan *p, lac_error *err) {
   const lac_engine_plugin *engine = &p->row->engine;
   int n = engine->step_count ? engine->step_count(p->self) : 1;
   if (n < 0 || n > MOST_STEPS) {
@@ -83,7 +84,7 @@ static lac_status take_steps(laci_plugin_plan *p, lac_error *err) {
     lac_engine_step info = {.size = sizeof info, .node = -1};
     if (engine->step_count) engine->step_info(p->self, at, &info);
     else info.what = "network", info.kernel = p->row->name;
-    st = take_step(p, at, &info, err);
+    st = read_plugin_step(p, at, &info, err);
   }
   return st;
 }
@@ -91,43 +92,44 @@ static lac_status take_steps(laci_plugin_plan *p, lac_error *err) {
 /* ---- Text ---- */
 
 /* Writes the plan's text to `to`; with NULL it only returns the length. */
-static size_t write_text(const laci_plugin_plan *p, char *to, size_t capacity) {
+static size_t write_plan_text(const laci_plugin_plan *p, char *to, size_t capacity) {
   const int threads = laci_pool_threads(p->pool);
-  size_t used = laci_engine_write_line(to, capacity, "step  %-28s %-26s node\n", "what", "kernel");
+  size_t used = laci_engine_format_text(to, capacity, "step  %-28s %-26s node\n", "what", "kernel");
   for (size_t at = 0; at < p->n_steps; at++) {
     const laci_engine_step *step = &p->steps[at];
-    used += laci_engine_write_line(to ? to + used : NULL, capacity - used, "%4zu  %-28s %-26s %s\n",
-                                   at, step->what, step->kernel, step->name ? step->name : "");
+    used +=
+        laci_engine_format_text(to ? to + used : NULL, capacity - used, "%4zu  %-28s %-26s %s\n",
+                                at, step->what, step->kernel, step->name ? step->name : "");
   }
   if (p->row->engine.device) {
-    used += laci_engine_write_line(to ? to + used : NULL, capacity - used, "%s: %.1f MB\n",
-                                   p->row->engine.device->name, (double)p->device_bytes / 1e6);
+    used += laci_engine_format_text(to ? to + used : NULL, capacity - used, "%s: %.1f MB\n",
+                                    p->row->engine.device->name, (double)p->device_bytes / 1e6);
   }
-  return used + laci_engine_write_line(to ? to + used : NULL, capacity - used,
-                                       "%zu step%s by the engine %s; %s, %d thread%s\n", p->n_steps,
-                                       laci_plural((int64_t)p->n_steps), p->row->name,
-                                       lac_dtype_name(p->request.dtype), threads,
-                                       laci_plural(threads));
+  return used + laci_engine_format_text(to ? to + used : NULL, capacity - used,
+                                        "%zu step%s by the engine %s; %s, %d thread%s\n",
+                                        p->n_steps, laci_plural((int64_t)p->n_steps), p->row->name,
+                                        lac_dtype_name(p->request.dtype), threads,
+                                        laci_plural(threads));
 }
 
-static lac_status take_text(laci_plugin_plan *p, lac_error *err) {
+static lac_status read_plugin_text(laci_plugin_plan *p, lac_error *err) {
   const char *theirs = p->row->engine.text ? p->row->engine.text(p->self) : NULL;
-  size_t n = theirs ? strnlen(theirs, LONGEST_TEXT) : write_text(p, NULL, 0);
+  size_t n = theirs ? strnlen(theirs, LONGEST_TEXT) : write_plan_text(p, NULL, 0);
   p->text = laci_alloc(n + 1, 1);
   if (!p->text) return laci_fail_memory(err, "the plan's text");
   if (theirs) memcpy(p->text, theirs, n);
-  else (void)write_text(p, p->text, n + 1);
+  else (void)write_plan_text(p, p->text, n + 1);
   return LAC_OK;
 }
 
 lac_status laci_plugin_describe(laci_plugin_plan *p, lac_error *err) {
   lac_engine_held held = {.size = sizeof held};
-  lac_status st = take_steps(p, err);
+  lac_status st = read_plugin_steps(p, err);
   if (st) return st;
   held.value_bytes = p->counted_bytes;
   if (p->row->engine.memory) p->row->engine.memory(p->self, &held);
   p->memory.arena_bytes += held.value_bytes;
   p->memory.weight_bytes = p->own.size_bytes + held.weight_bytes;
   p->device_bytes += held.device_bytes;
-  return take_text(p, err);
+  return read_plugin_text(p, err);
 }

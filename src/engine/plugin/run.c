@@ -9,8 +9,8 @@
 
 /* ---- Copies ---- */
 
-static lac_status copy(const laci_plugin_plan *p, bool to_device, void *to, const void *from,
-                       size_t n, lac_error *err) {
+static lac_status copy_to_or_from_device(const laci_plugin_plan *p, bool to_device, void *to,
+                                         const void *from, size_t n, lac_error *err) {
   const lac_engine_plugin *engine = &p->row->engine;
   const lac_engine_device *device = engine->device;
   lac_error given = {0};
@@ -22,18 +22,20 @@ static lac_status copy(const laci_plugin_plan *p, bool to_device, void *to, cons
                                   st, &given, err);
 }
 
-static lac_status pass_inputs(laci_plugin_plan *p, const void *const *inputs, lac_error *err) {
+static lac_status set_input_addresses(laci_plugin_plan *p, const void *const *inputs,
+                                      lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < p->own.graph.n_inputs && !st; at++) {
     const laci_plugin_buffer *buffer = &p->inputs[at];
     p->in[at] = buffer->device ? buffer->device : inputs[at];
     if (buffer->device)
-      st = copy(p, true, buffer->device, inputs[at], buffer->port.size_bytes, err);
+      st =
+          copy_to_or_from_device(p, true, buffer->device, inputs[at], buffer->port.size_bytes, err);
   }
   return st;
 }
 
-static void pass_outputs(laci_plugin_plan *p, void *const *outputs) {
+static void set_output_addresses(laci_plugin_plan *p, void *const *outputs) {
   for (int at = 0; at < p->n_results; at++) {
     const laci_plugin_buffer *buffer = &p->results[at];
     p->out[at] = buffer->device ? buffer->device
@@ -50,7 +52,8 @@ static lac_status fetch_output(const laci_plugin_plan *p, const void *const *inp
   const int value = graph->outputs[at], k = p->results_of[at];
   if (k >= 0) {
     const laci_plugin_buffer *result = &p->results[k];
-    if (result->device) return copy(p, false, outputs[at], result->device, n, err);
+    if (result->device)
+      return copy_to_or_from_device(p, false, outputs[at], result->device, n, err);
     if (outputs[at] != p->out[k]) memmove(outputs[at], p->out[k], n);
     return LAC_OK;
   }
@@ -76,32 +79,34 @@ static lac_status fetch_outputs(const laci_plugin_plan *p, const void *const *in
 
 /* ---- Observed values ---- */
 
-static lac_status show(laci_plugin_plan *p, int value, const void *content, lac_error *err) {
+static lac_status show_to_observer(laci_plugin_plan *p, int value, const void *content,
+                                   lac_error *err) {
   laci_plugin_seen *seen = &p->seen[p->seen_at[value]];
   seen->is_done = true;
   return p->see(p->see_context, value, &seen->port, content, err);
 }
 
-static lac_status show_given(laci_plugin_plan *p, const void *const *inputs, lac_error *err) {
+static lac_status show_stored_and_inputs(laci_plugin_plan *p, const void *const *inputs,
+                                         lac_error *err) {
   const laci_graph *graph = &p->own.graph;
   lac_status st = LAC_OK;
   for (int at = 0; at < p->n_seen; at++) p->seen[at].is_done = false;
   for (int at = 0; at < p->n_seen && !st; at++) {
     if (graph->values[p->seen[at].value].stored < 0) continue;
     st = laci_plugin_read_stored(p, p->seen[at].value, p->scratch, err);
-    if (!st) st = show(p, p->seen[at].value, p->scratch, err);
+    if (!st) st = show_to_observer(p, p->seen[at].value, p->scratch, err);
   }
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     if (p->n_seen > 0 && p->seen_at[graph->inputs[at]] >= 0) {
-      st = show(p, graph->inputs[at], inputs[at], err);
+      st = show_to_observer(p, graph->inputs[at], inputs[at], err);
     }
   }
   return st;
 }
 
 /* Shows a result that the engine computed as an output. */
-static lac_status show_result(laci_plugin_plan *p, int value, void *const *outputs,
-                              lac_error *err) {
+static lac_status show_computed_result(laci_plugin_plan *p, int value, void *const *outputs,
+                                       lac_error *err) {
   const laci_plugin_buffer *result = NULL;
   for (int at = 0; at < p->n_results && !result; at++) {
     if (p->results[at].value == value) result = &p->results[at];
@@ -113,8 +118,9 @@ static lac_status show_result(laci_plugin_plan *p, int value, void *const *outpu
   const void *content = result->at >= 0 ? outputs[result->at] : result->host;
   lac_status st = LAC_OK;
   if (result->device && result->at < 0)
-    st = copy(p, false, result->host, result->device, result->port.size_bytes, err);
-  return st ? st : show(p, value, content, err);
+    st = copy_to_or_from_device(p, false, result->host, result->device, result->port.size_bytes,
+                                err);
+  return st ? st : show_to_observer(p, value, content, err);
 }
 
 /* Shows them in the order of the nodes, like engines that show values while they run. */
@@ -126,7 +132,7 @@ static lac_status show_results(laci_plugin_plan *p, void *const *outputs, lac_er
     for (int at = 0; at < node->n_outputs && !st; at++) {
       int value = node->outputs[at];
       bool wanted = value >= 0 && p->seen_at[value] >= 0 && !p->seen[p->seen_at[value]].is_done;
-      if (wanted) st = show_result(p, value, outputs, err);
+      if (wanted) st = show_computed_result(p, value, outputs, err);
     }
   }
   return st;
@@ -135,19 +141,20 @@ static lac_status show_results(laci_plugin_plan *p, void *const *outputs, lac_er
 /* ---- Functions that the plug-in calls during a run ---- */
 
 /* A failure is kept: it ends the run also if the plug-in ignores it. */
-static lac_status keep(laci_plugin_plan *p, lac_status st, lac_error *err) {
+static lac_status record_failure(laci_plugin_plan *p, lac_status st, lac_error *err) {
   if (st && !p->ended) p->ended = st;
   if (st && err) *err = p->why_ended;
   return st;
 }
 
-static lac_status see_value(void *self, int value, const void *content, lac_error *err) {
+static lac_status receive_observed_value(void *self, int value, const void *content,
+                                         lac_error *err) {
   laci_plugin_plan *p = self;
   bool known = p->n_seen > 0 && value >= 0 && value < p->own.graph.n_values &&
                p->seen_at[value] >= 0 && content;
-  if (p->ended) return keep(p, p->ended, err);
+  if (p->ended) return record_failure(p, p->ended, err);
   if (!known) {
-    return keep(
+    return record_failure(
         p,
         laci_fail(&p->why_ended, LAC_BAD_FILE,
                   "the engine %s shows value %d, which is not observed", p->row->name, value),
@@ -155,14 +162,14 @@ static lac_status see_value(void *self, int value, const void *content, lac_erro
   }
   lac_status st = LAC_OK;
   if (p->row->engine.device) {
-    st = copy(p, false, p->scratch, content, p->seen[p->seen_at[value]].port.size_bytes,
-              &p->why_ended);
+    st = copy_to_or_from_device(p, false, p->scratch, content,
+                                p->seen[p->seen_at[value]].port.size_bytes, &p->why_ended);
     content = p->scratch;
   }
-  return keep(p, st ? st : show(p, value, content, &p->why_ended), err);
+  return record_failure(p, st ? st : show_to_observer(p, value, content, &p->why_ended), err);
 }
 
-static lac_status end_step(laci_plugin_plan *p, double seconds, lac_error *err) {
+static lac_status record_step_end(laci_plugin_plan *p, double seconds, lac_error *err) {
   const laci_engine_watch *watch = p->watch;
   const size_t step = p->next_step++;
   if (!watch) return LAC_OK;
@@ -171,18 +178,18 @@ static lac_status end_step(laci_plugin_plan *p, double seconds, lac_error *err) 
   return laci_engine_end_step(watch, step, begin, err);
 }
 
-static lac_status end_their_step(void *self, int step, double seconds, lac_error *err) {
+static lac_status receive_step_end(void *self, int step, double seconds, lac_error *err) {
   laci_plugin_plan *p = self;
-  if (p->ended) return keep(p, p->ended, err);
+  if (p->ended) return record_failure(p, p->ended, err);
   if (!p->row->engine.step_count) return LAC_OK;
   if (step < 0 || (size_t)step != p->next_step || p->next_step >= p->n_steps) {
-    return keep(p,
-                laci_fail(&p->why_ended, LAC_BAD_FILE,
-                          "the engine %s ended step %d where step %zu of %zu was next",
-                          p->row->name, step, p->next_step, p->n_steps),
-                err);
+    return record_failure(p,
+                          laci_fail(&p->why_ended, LAC_BAD_FILE,
+                                    "the engine %s ended step %d where step %zu of %zu was next",
+                                    p->row->name, step, p->next_step, p->n_steps),
+                          err);
   }
-  return keep(p, end_step(p, seconds, &p->why_ended), err);
+  return record_failure(p, record_step_end(p, seconds, &p->why_ended), err);
 }
 
 static bool is_interrupted(void *self) {
@@ -198,8 +205,8 @@ static lac_status call_engine(laci_plugin_plan *p, lac_error *err) {
                                 .self = p,
                                 .inputs = p->in,
                                 .outputs = p->out,
-                                .see = see_value,
-                                .step_done = end_their_step,
+                                .see = receive_observed_value,
+                                .step_done = receive_step_end,
                                 .is_interrupted = is_interrupted};
   lac_error given = {0};
   lac_status st;
@@ -221,7 +228,7 @@ static lac_status run_steps(laci_plugin_plan *p, lac_error *err) {
   p->why_ended = (lac_error){.status = LAC_OK};
   lac_status st = call_engine(p, err);
   if (st) return st;
-  if (!p->row->engine.step_count) return end_step(p, laci_clock_seconds() - begin, err);
+  if (!p->row->engine.step_count) return record_step_end(p, laci_clock_seconds() - begin, err);
   if (p->next_step == p->n_steps) return LAC_OK;
   return laci_fail(err, LAC_BAD_FILE, "the engine %s ended a run after step %zu of %zu",
                    p->row->name, p->next_step, p->n_steps);
@@ -232,10 +239,10 @@ lac_status laci_plugin_run(void *self, const void *const *inputs, void *const *o
   laci_plugin_plan *p = self;
   p->watch = watch;
   if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-  lac_status st = show_given(p, inputs, err);
-  if (!st) st = pass_inputs(p, inputs, err);
+  lac_status st = show_stored_and_inputs(p, inputs, err);
+  if (!st) st = set_input_addresses(p, inputs, err);
   if (st) return st;
-  pass_outputs(p, outputs);
+  set_output_addresses(p, outputs);
   st = run_steps(p, err);
   if (!st) st = fetch_outputs(p, inputs, outputs, err);
   if (!st) st = show_results(p, outputs, err);

@@ -14,7 +14,7 @@ typedef struct copies {
   const lac_engine_parameter **list;
 } copies;
 
-static float **array_of(lac_engine_parameter *parameter, int at) {
+static float **parameter_array(lac_engine_parameter *parameter, int at) {
   switch (at) {
     case 0: return &parameter->weights;
     case 1: return &parameter->gradients;
@@ -25,7 +25,7 @@ static float **array_of(lac_engine_parameter *parameter, int at) {
 static lac_status copy_array(const copies *c, int k, int at, bool to_device, lac_error *err) {
   const lac_engine_plugin *engine = &c->row->engine;
   lac_engine_parameter host = *c->update->parameters[k];
-  float *here = *array_of(&host, at), *there = *array_of(&c->parameters[k], at);
+  float *here = *parameter_array(&host, at), *there = *parameter_array(&c->parameters[k], at);
   const size_t n = (size_t)host.count * sizeof(float);
   lac_error given = {0};
   if (!here || n == 0) return LAC_OK;
@@ -43,7 +43,7 @@ static lac_status copy_arrays(const copies *c, bool to_device, lac_error *err) {
   return st;
 }
 
-static lac_status allocate(copies *c, lac_error *err) {
+static lac_status allocate_copies(copies *c, lac_error *err) {
   const lac_engine_plugin *engine = &c->row->engine;
   const int n = c->update->n_parameters;
   c->parameters = laci_alloc((size_t)n, sizeof *c->parameters);
@@ -53,26 +53,26 @@ static lac_status allocate(copies *c, lac_error *err) {
     lac_engine_parameter host = *c->update->parameters[k];
     c->list[k] = &c->parameters[k];
     c->parameters[k] = host;
-    for (int at = 0; at < N_ARRAYS; at++) *array_of(&c->parameters[k], at) = NULL;
+    for (int at = 0; at < N_ARRAYS; at++) *parameter_array(&c->parameters[k], at) = NULL;
     for (int at = 0; at < N_ARRAYS; at++) {
-      if (!*array_of(&host, at)) continue;
+      if (!*parameter_array(&host, at)) continue;
       size_t bytes = (size_t)(host.count > 0 ? host.count : 1) * sizeof(float);
       float *there = engine->device->allocate(engine->context, bytes);
       if (!there) {
         return laci_fail(err, LAC_NO_MEMORY, "%s: %s has no %zu bytes", host.name,
                          engine->device->name, bytes);
       }
-      *array_of(&c->parameters[k], at) = there;
+      *parameter_array(&c->parameters[k], at) = there;
     }
   }
   return LAC_OK;
 }
 
-static void release(copies *c) {
+static void free_copies(copies *c) {
   const lac_engine_plugin *engine = &c->row->engine;
   for (int k = 0; c->parameters && k < c->update->n_parameters; k++) {
     for (int at = 0; at < N_ARRAYS; at++) {
-      float *there = *array_of(&c->parameters[k], at);
+      float *there = *parameter_array(&c->parameters[k], at);
       if (there) engine->device->release(engine->context, there);
     }
   }
@@ -81,26 +81,26 @@ static void release(copies *c) {
 }
 
 /* LAC_UNSUPPORTED is an answer, not a failure: the caller then does the step. */
-static lac_status take_step(const laci_plugin_plan *p, const lac_engine_update *update,
-                            lac_error *err) {
+static lac_status run_plugin_update(const laci_plugin_plan *p, const lac_engine_update *update,
+                                    lac_error *err) {
   lac_error given = {0};
   lac_status st = p->row->engine.update(p->self, update, &given);
   given.text[sizeof given.text - 1] = 0;
   return laci_plugin_check_status(p->row, "to update the weights", st, &given, err);
 }
 
-static lac_status take_step_on_device(const laci_plugin_plan *p, const lac_engine_update *update,
-                                      lac_error *err) {
+static lac_status run_update_on_device(const laci_plugin_plan *p, const lac_engine_update *update,
+                                       lac_error *err) {
   copies c = {.row = p->row, .update = update};
-  lac_status st = allocate(&c, err);
+  lac_status st = allocate_copies(&c, err);
   if (!st) st = copy_arrays(&c, true, err);
   if (!st) {
     lac_engine_update there = *update;
     there.parameters = c.list;
-    st = take_step(p, &there, err);
+    st = run_plugin_update(p, &there, err);
   }
   if (!st) st = copy_arrays(&c, false, err);
-  release(&c);
+  free_copies(&c);
   return st;
 }
 
@@ -109,5 +109,6 @@ lac_status laci_plugin_update(void *self, const lac_engine_update *update, lac_e
   if (!p->row->engine.update) {
     return laci_fail(err, LAC_UNSUPPORTED, "the engine %s updates no weights", p->row->name);
   }
-  return p->row->engine.device ? take_step_on_device(p, update, err) : take_step(p, update, err);
+  return p->row->engine.device ? run_update_on_device(p, update, err)
+                               : run_plugin_update(p, update, err);
 }

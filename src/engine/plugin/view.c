@@ -13,7 +13,7 @@ typedef struct filling {
   lac_graph_node **nodes;
 } filling;
 
-static void *take(filling *f, size_t n, size_t size) {
+static void *allocate_in_view(filling *f, size_t n, size_t size) {
   return laci_arena_alloc(&f->view->arena, n, size);
 }
 
@@ -27,7 +27,7 @@ static bool copy_shape(filling *f, const laci_shape *shape, int *rank, const int
     if (shape->rank < 0) *count = -1;
     return true;
   }
-  int64_t *to = take(f, (size_t)shape->rank, sizeof *to);
+  int64_t *to = allocate_in_view(f, (size_t)shape->rank, sizeof *to);
   if (!to) return false;
   for (int axis = 0; axis < shape->rank; axis++) {
     to[axis] = shape->dims[axis] < 0 ? -1 : shape->dims[axis];
@@ -38,7 +38,7 @@ static bool copy_shape(filling *f, const laci_shape *shape, int *rank, const int
 
 static lac_graph_value *fill_value(filling *f, int value, const laci_type *type) {
   const laci_value *from = &f->graph->values[value];
-  lac_graph_value *to = take(f, 1, sizeof *to);
+  lac_graph_value *to = allocate_in_view(f, 1, sizeof *to);
   if (!to) return NULL;
   to->size = sizeof *to;
   to->name = from->name;
@@ -48,7 +48,7 @@ static lac_graph_value *fill_value(filling *f, int value, const laci_type *type)
   return copy_shape(f, &type->shape, &to->rank, &to->shape, &to->count) ? to : NULL;
 }
 
-static void show_content(const laci_graph *graph, int value, lac_graph_value *to) {
+static void set_constant_content(const laci_graph *graph, int value, lac_graph_value *to) {
   if (graph->values[value].stored < 0) return;
   const laci_stored *stored = &graph->stored[graph->values[value].stored];
   to->stored = stored->bytes;
@@ -57,7 +57,7 @@ static void show_content(const laci_graph *graph, int value, lac_graph_value *to
 
 /* ---- Attributes and nodes ---- */
 
-static lac_attribute_kind kind_of(const laci_attr *attr) {
+static lac_attribute_kind plugin_attribute_kind(const laci_attr *attr) {
   switch (attr->kind) {
     case LACI_ATTR_INT: return LAC_ATTRIBUTE_INT;
     case LACI_ATTR_FLOAT: return LAC_ATTRIBUTE_FLOAT;
@@ -72,11 +72,11 @@ static lac_attribute_kind kind_of(const laci_attr *attr) {
 }
 
 static lac_graph_attribute *fill_attribute(filling *f, const laci_attr *from) {
-  lac_graph_attribute *to = take(f, 1, sizeof *to);
+  lac_graph_attribute *to = allocate_in_view(f, 1, sizeof *to);
   if (!to) return NULL;
   *to = (lac_graph_attribute){.size = sizeof *to,
                               .name = from->name,
-                              .kind = kind_of(from),
+                              .kind = plugin_attribute_kind(from),
                               .i = from->i,
                               .f = from->f,
                               .text = from->text,
@@ -92,8 +92,8 @@ static lac_graph_attribute *fill_attribute(filling *f, const laci_attr *from) {
 }
 
 static lac_graph_node *fill_node(filling *f, const laci_node *from) {
-  lac_graph_node *to = take(f, 1, sizeof *to);
-  lac_graph_attribute **attributes = take(f, (size_t)from->n_attrs, sizeof *attributes);
+  lac_graph_node *to = allocate_in_view(f, 1, sizeof *to);
+  lac_graph_attribute **attributes = allocate_in_view(f, (size_t)from->n_attrs, sizeof *attributes);
   if (!to || !attributes) return NULL;
   for (int at = 0; at < from->n_attrs; at++) {
     attributes[at] = fill_attribute(f, &from->attrs[at]);
@@ -115,9 +115,9 @@ static lac_graph_node *fill_node(filling *f, const laci_node *from) {
 
 /* ---- Graphs ---- */
 
-static bool begin(filling *f, int n_values, int n_nodes) {
-  f->values = take(f, (size_t)n_values, sizeof *f->values);
-  f->nodes = take(f, (size_t)n_nodes, sizeof *f->nodes);
+static bool allocate_view_lists(filling *f, int n_values, int n_nodes) {
+  f->values = allocate_in_view(f, (size_t)n_values, sizeof *f->values);
+  f->nodes = allocate_in_view(f, (size_t)n_nodes, sizeof *f->nodes);
   f->view->values = f->values;
   f->view->graph = (lac_graph_view){.size = sizeof f->view->graph,
                                     .n_values = n_values,
@@ -130,11 +130,11 @@ static bool begin(filling *f, int n_values, int n_nodes) {
 lac_status laci_plugin_view_init(laci_plugin_view *view, const laci_graph *graph,
                                  const laci_type *types, lac_error *err) {
   filling f = {.view = view, .graph = graph};
-  bool made = begin(&f, graph->n_values, graph->n_nodes);
+  bool made = allocate_view_lists(&f, graph->n_values, graph->n_nodes);
   for (int v = 0; v < graph->n_values && made; v++) {
     f.values[v] = fill_value(&f, v, &types[v]);
     made = f.values[v] != NULL;
-    if (made) show_content(graph, v, f.values[v]);
+    if (made) set_constant_content(graph, v, f.values[v]);
   }
   for (int n = 0; n < graph->n_nodes && made; n++) {
     f.nodes[n] = fill_node(&f, &graph->nodes[n]);
@@ -149,9 +149,9 @@ lac_status laci_plugin_view_init(laci_plugin_view *view, const laci_graph *graph
 
 /* Writes the numbers that values have in a view of one node: those of its inputs, then those of its
  * outputs. False: no memory. */
-static bool number_values(filling *f, const int *values, int n, int *n_known, int *known,
-                          const int **numbers) {
-  int *to = take(f, (size_t)n, sizeof *to);
+static bool number_node_values(filling *f, const int *values, int n, int *n_known, int *known,
+                               const int **numbers) {
+  int *to = allocate_in_view(f, (size_t)n, sizeof *to);
   if (!to) return false;
   for (int at = 0; at < n; at++) {
     int number = 0;
@@ -167,12 +167,12 @@ lac_status laci_plugin_view_init_node(laci_plugin_view *view, const laci_graph *
                                       const laci_node *node, lac_error *err) {
   filling f = {.view = view, .graph = graph};
   int most = node->n_inputs + node->n_outputs, n = 0;
-  int *known = take(&f, (size_t)most, sizeof *known);
-  bool made = known && begin(&f, most, 1);
+  int *known = allocate_in_view(&f, (size_t)most, sizeof *known);
+  bool made = known && allocate_view_lists(&f, most, 1);
   if (made) f.nodes[0] = fill_node(&f, node);
   made = made && f.nodes[0] &&
-         number_values(&f, node->inputs, node->n_inputs, &n, known, &f.nodes[0]->inputs) &&
-         number_values(&f, node->outputs, node->n_outputs, &n, known, &f.nodes[0]->outputs);
+         number_node_values(&f, node->inputs, node->n_inputs, &n, known, &f.nodes[0]->inputs) &&
+         number_node_values(&f, node->outputs, node->n_outputs, &n, known, &f.nodes[0]->outputs);
   for (int at = 0; at < n && made; at++) {
     f.values[at] = fill_value(&f, known[at], &graph->values[known[at]].type);
     made = f.values[at] != NULL;

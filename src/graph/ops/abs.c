@@ -35,5 +35,5 @@ const laci_op laci_op_abs = {.name = "Abs",
                              .symbol_safe = true,
                              .infer = laci_infer_same_type,
                              .eval = eval,
-                             .couple = laci_couple_unary,
+                             .couple = laci_couple_first_input,
                              .slope = derivative};

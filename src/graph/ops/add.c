@@ -30,5 +30,5 @@ const laci_op laci_op_add = {.name = "Add",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = gradient};

@@ -11,7 +11,7 @@ static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   const laci_shape *theta = laci_in_shape(infer, 0), *list = laci_in_shape(infer, 1);
-  laci_ints size = laci_read_ints(infer->node, NULL, 1, laci_in_known_content(infer, 1));
+  laci_ints size = laci_read_int_list(infer->node, NULL, 1, laci_in_known_content(infer, 1));
   infer->out[0].dtype = infer->in[0]->dtype;
   int64_t n_axes = size.known ? size.n - 2 : list && list->rank == 1 ? list->dims[0] - 2 : -1;
   if (n_axes < 0 && theta && theta->rank == 3) n_axes = theta->dims[1];
@@ -32,7 +32,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static double coordinate_of(int64_t at, int64_t n, bool corners) {
+static double coordinate_of_index(int64_t at, int64_t n, bool corners) {
   if (corners) return n > 1 ? -1 + 2 * (double)at / (double)(n - 1) : -1;
   return -1 + (2 * (double)at + 1) / (double)n;
 }
@@ -50,7 +50,7 @@ static lac_status eval(laci_eval *eval) {
     for (int axis = 0; axis < n_axes; axis++) { /* coordinates are listed from the last axis of the
                                                    image to the first */
       int64_t size = y->dims[n_axes - axis];
-      place[axis] = coordinate_of(rest % size, size, corners);
+      place[axis] = coordinate_of_index(rest % size, size, corners);
       rest /= size;
     }
     place[n_axes] = 1;

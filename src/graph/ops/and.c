@@ -15,4 +15,4 @@ const laci_op laci_op_and = {.name = "And",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_all_inputs_broadcast};

@@ -13,7 +13,7 @@ lac_status laci_arg_max_min_infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 0);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   if (x->dims[axis] == 0) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "axis %d is empty", (int)axis);
@@ -29,7 +29,8 @@ lac_status laci_arg_max_min_infer(laci_infer *infer) {
 }
 
 /** Is element `at` to be chosen instead of the best one so far? */
-static bool beats(const laci_buf *x, int64_t at, int64_t best, bool largest, bool last) {
+static bool is_better_element(const laci_buf *x, int64_t at, int64_t best, bool largest,
+                              bool last) {
   int order; /* sign of x[at] - x[best] */
   if (x->f) order = (x->f[at] > x->f[best]) - (x->f[at] < x->f[best]);
   else order = laci_int_compare(x->dtype, x->i[at], x->i[best]);
@@ -41,14 +42,14 @@ lac_status laci_arg_max_min_eval(laci_eval *eval, bool largest) {
   const laci_buf *x = eval->in[0];
   bool last = laci_node_int(eval->node, "select_last_index", 0) != 0;
   int64_t axis = laci_node_int(eval->node, "axis", 0);
-  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->shape.rank, &axis, eval->err);
   if (st) return st;
   int64_t n = x->shape.dims[axis];
   int64_t inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
   for (int64_t lane = 0; lane < eval->out[0]->count; lane++) {
     int64_t from = lane / inner * n * inner + lane % inner, best = 0;
     for (int64_t i = 1; i < n; i++) {
-      if (beats(x, from + i * inner, from + best * inner, largest, last)) best = i;
+      if (is_better_element(x, from + i * inner, from + best * inner, largest, last)) best = i;
     }
     eval->out[0]->i[lane] = best;
   }
@@ -57,12 +58,12 @@ lac_status laci_arg_max_min_eval(laci_eval *eval, bool largest) {
 
 lac_status laci_arg_max_min_couple(const laci_node *node, laci_coupling *c, const char *why) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
   c->why = why;
   if (axis < 0 || !y) return laci_coupling_status(c);
   bool keep = laci_node_int(node, "keepdims", 1) != 0;
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int at = 0, to = 0; at < x->rank; at++) {
     if (at == axis) {
       if (keep) laci_coupling_set_label(c, LACI_OUT(0), to++, laci_coupling_new_label(c));

@@ -22,5 +22,5 @@ const laci_op laci_op_atanh = {.name = "Atanh",
                                .role = LACI_ROLE_CLEAR,
                                .infer = laci_infer_same_type,
                                .eval = eval,
-                               .couple = laci_couple_unary,
+                               .couple = laci_couple_first_input,
                                .slope = derivative};

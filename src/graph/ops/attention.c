@@ -32,7 +32,8 @@ typedef struct heads {
 } heads;
 
 /** Reads the sizes of an operand; -1: not known. Returns false where the shape does not fit. */
-static bool read_heads(const laci_node *node, const laci_shape *x, const char *attr, heads *h) {
+static bool read_head_sizes(const laci_node *node, const laci_shape *x, const char *attr,
+                            heads *h) {
   *h = (heads){.apart = x->rank == 4};
   if (x->rank != 3 && x->rank != 4) return false;
   h->batch = x->dims[0];
@@ -45,10 +46,11 @@ static bool read_heads(const laci_node *node, const laci_shape *x, const char *a
   return true;
 }
 
-static bool read_all_heads(const laci_node *node, const laci_shape *const *in, heads *q, heads *k,
-                           heads *v) {
-  if (!read_heads(node, in[Q], "q_num_heads", q) || !read_heads(node, in[K], "kv_num_heads", k) ||
-      !read_heads(node, in[V], "kv_num_heads", v))
+static bool read_head_sizes_of_operands(const laci_node *node, const laci_shape *const *in,
+                                        heads *q, heads *k, heads *v) {
+  if (!read_head_sizes(node, in[Q], "q_num_heads", q) ||
+      !read_head_sizes(node, in[K], "kv_num_heads", k) ||
+      !read_head_sizes(node, in[V], "kv_num_heads", v))
     return false;
   bool known = q->heads > 0 && k->heads > 0;
   bool sizes = q->size < 0 || k->size < 0 || q->size == k->size;
@@ -72,7 +74,8 @@ static lac_status infer(laci_infer *infer) {
   }
   if (!in[Q] || !in[K] || !in[V]) return LAC_OK;
   heads q, k, v;
-  if (!read_all_heads(infer->node, in, &q, &k, &v)) return fail_operands(infer->node, infer->err);
+  if (!read_head_sizes_of_operands(infer->node, in, &q, &k, &v))
+    return fail_operands(infer->node, infer->err);
   int64_t before = !has_past ? 0 : past && past->rank == 4 ? past->dims[2] : -1;
   int64_t total = before >= 0 && k.tokens >= 0 ? before + k.tokens
                   : !has_past                  ? k.tokens
@@ -102,7 +105,7 @@ typedef struct job {
 } job;
 
 /** Returns the index of the first element of a row of an operand. */
-static int64_t row_offset(const heads *h, int64_t batch, int64_t head, int64_t token) {
+static int64_t offset_of_row(const heads *h, int64_t batch, int64_t head, int64_t token) {
   int64_t row = h->apart ? (batch * h->heads + head) * h->tokens + token
                          : (batch * h->tokens + token) * h->heads + head;
   return row * h->size;
@@ -112,12 +115,14 @@ static int64_t row_offset(const heads *h, int64_t batch, int64_t head, int64_t t
 static const double *key_row(const job *j, int port, int64_t batch, int64_t head, int64_t token) {
   const heads *h = port == K ? &j->k : &j->v;
   const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
-  if (token >= j->past) return j->eval->in[port]->f + row_offset(h, batch, head, token - j->past);
+  if (token >= j->past)
+    return j->eval->in[port]->f + offset_of_row(h, batch, head, token - j->past);
   return past->f + ((batch * h->heads + head) * j->past + token) * h->size;
 }
 
 /** Returns what the mask adds to the score of a query and a key. */
-static double mask_of(const job *j, int64_t batch, int64_t head, int64_t query, int64_t key) {
+static double mask_bias_of_score(const job *j, int64_t batch, int64_t head, int64_t query,
+                                 int64_t key) {
   const laci_buf *mask = laci_operand(j->eval, MASK);
   if (!mask) return 0;
   const laci_shape *shape = &mask->shape;
@@ -141,7 +146,7 @@ static bool may_attend(const job *j, int64_t batch, int64_t query, int64_t key) 
   return (j->left < 0 || key >= place - j->left) && (j->right < 0 || key <= place + j->right);
 }
 
-static double dot(const double *a, const double *b, int64_t n) {
+static double dot_product(const double *a, const double *b, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
   return sum;
@@ -155,30 +160,31 @@ static void softmax_row(double *row, int64_t n, bool seen) {
   for (int64_t i = 0; i < n; i++) row[i] = seen ? row[i] / sum : 0;
 }
 
-static void attend(int64_t begin, int64_t end, void *context) {
+static void attend_query_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   laci_buf *y = laci_result(j->eval, Y), *out = laci_result(j->eval, SCORES);
   heads to = {j->q.batch, j->q.heads, j->q.tokens, j->v.size, j->q.apart};
   for (int64_t at = begin; at < end; at++) {
     int64_t query = at % j->q.tokens, head = at / j->q.tokens % j->q.heads;
     int64_t batch = at / j->q.tokens / j->q.heads, shared = head / (j->q.heads / j->k.heads);
-    const double *q = j->eval->in[Q]->f + row_offset(&j->q, batch, head, query);
+    const double *q = j->eval->in[Q]->f + offset_of_row(&j->q, batch, head, query);
     double *row = j->work + at * j->total, *shown = out ? out->f + at * j->total : NULL;
     bool any = false;
     for (int64_t key = 0; key < j->total; key++) {
-      double score = j->scale * dot(q, key_row(j, K, batch, shared, key), j->q.size);
+      double score = j->scale * dot_product(q, key_row(j, K, batch, shared, key), j->q.size);
       if (shown && j->mode == RAW) shown[key] = score;
       if (j->cap > 0) score = j->cap * tanh(score / j->cap);
       if (shown && j->mode == CAPPED) shown[key] = score;
-      double bias =
-          may_attend(j, batch, query, key) ? mask_of(j, batch, head, query, key) : -INFINITY;
+      double bias = may_attend(j, batch, query, key)
+                        ? mask_bias_of_score(j, batch, head, query, key)
+                        : -INFINITY;
       any = any || !(isinf(bias) && bias < 0);
       row[key] = isinf(bias) && bias < 0 ? -INFINITY : score + bias;
       if (shown && j->mode == BIASED) shown[key] = row[key];
     }
     softmax_row(row, j->total, any);
     if (shown && j->mode == PROBABLE) memcpy(shown, row, (size_t)j->total * sizeof *row);
-    double *sum = y->f + row_offset(&to, batch, head, query);
+    double *sum = y->f + offset_of_row(&to, batch, head, query);
     for (int64_t key = 0; key < j->total; key++) {
       const double *v = key_row(j, V, batch, shared, key);
       for (int64_t i = 0; i < j->v.size && row[key] != 0; i++) sum[i] += row[key] * v[i];
@@ -187,7 +193,7 @@ static void attend(int64_t begin, int64_t end, void *context) {
 }
 
 /** Writes past and new rows, concatenated, to an output. */
-static void write_present(const job *j, int port, laci_buf *out) {
+static void write_past_and_new_rows(const job *j, int port, laci_buf *out) {
   const heads *h = port == K ? &j->k : &j->v;
   for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {
     int64_t head = row / j->total;
@@ -198,7 +204,7 @@ static void write_present(const job *j, int port, laci_buf *out) {
 }
 
 /** Do the shapes of past, mask and lengths fit the other operands? */
-static bool check_sizes(const job *j) {
+static bool has_fitting_sizes(const job *j) {
   const laci_buf *past_k = laci_operand(j->eval, PAST_K), *past_v = laci_operand(j->eval, PAST_V);
   const laci_buf *mask = laci_operand(j->eval, MASK), *valid = laci_operand(j->eval, N_VALID);
   const int64_t most[4] = {j->q.batch, j->q.heads, j->q.tokens, j->total};
@@ -229,17 +235,18 @@ static lac_status eval(laci_eval *eval) {
            .right = laci_node_int(node, "right_window_size", -1),
            .mode = (int)laci_node_int(node, "qk_matmul_output_mode", 0)};
   bool floats = eval->in[Q]->f && eval->in[K]->f && eval->in[V]->f;
-  if (!floats || !read_all_heads(node, in, &j.q, &j.k, &j.v)) return fail_operands(node, eval->err);
+  if (!floats || !read_head_sizes_of_operands(node, in, &j.q, &j.k, &j.v))
+    return fail_operands(node, eval->err);
   j.total = j.past + j.k.tokens;
   j.scale = laci_node_attr(node, "scale") ? laci_node_float(node, "scale", 1)
                                           : 1 / sqrt((double)j.q.size);
-  if (!check_sizes(&j)) return fail_operands(node, eval->err);
-  write_present(&j, K, laci_result(eval, PRESENT_K));
-  write_present(&j, V, laci_result(eval, PRESENT_V));
+  if (!has_fitting_sizes(&j)) return fail_operands(node, eval->err);
+  write_past_and_new_rows(&j, K, laci_result(eval, PRESENT_K));
+  write_past_and_new_rows(&j, V, laci_result(eval, PRESENT_V));
   int64_t n = j.q.batch * j.q.heads * j.q.tokens;
   j.work = laci_alloc((size_t)(n * j.total), sizeof *j.work);
   if (!j.work) return laci_fail_memory(eval->err, node->name);
-  laci_eval_parallel(eval, n, attend, &j);
+  laci_eval_parallel(eval, n, attend_query_rows, &j);
   laci_free(j.work);
   return LAC_OK;
 }
@@ -251,20 +258,20 @@ static int tokens_axis(const laci_shape *x) { return x->rank - 2; }
 
 /** Couples the channels of two operands, within each head where heads share an axis with
  * channels. */
-static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
+static void couple_head_channels(laci_coupling *c, int a, int b, int64_t n_heads) {
   const laci_shape *x = laci_port_shape(c, a), *y = laci_port_shape(c, b);
   if (!x || !y || x->dims[x->rank - 1] != y->dims[y->rank - 1]) return;
   int label = laci_coupling_new_label(c);
   laci_coupling_set_label(c, a, -1, label);
   laci_coupling_set_label(c, b, -1, label);
   if (x->rank == 4) return;
-  laci_coupling_add_parts(c, a, x->rank - 1, n_heads);
-  laci_coupling_add_parts(c, b, y->rank - 1, n_heads);
+  laci_coupling_add_axis_parts(c, a, x->rank - 1, n_heads);
+  laci_coupling_add_axis_parts(c, b, y->rank - 1, n_heads);
 }
 
 /** Has the node no input or attribute that depends on positions of tokens, and no further input or
  * output? */
-static bool is_simple(const laci_node *node) {
+static bool is_without_positions_and_extras(const laci_node *node) {
   for (int port = MASK; port < node->n_inputs; port++) {
     if (laci_has_input(node, port)) return false;
   }
@@ -285,16 +292,16 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
   heads q, k, v;
   c->why = "tokens and heads of Attention stand in an order";
-  if (!in[Q] || !in[K] || !in[V] || !y || !read_all_heads(node, in, &q, &k, &v))
+  if (!in[Q] || !in[K] || !in[V] || !y || !read_head_sizes_of_operands(node, in, &q, &k, &v))
     return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST_K) || laci_has_output(node, PRESENT_K) ||
                 laci_has_input(node, PAST_V) || laci_has_output(node, PRESENT_V);
-  bool simple = is_simple(node), own_keys = q.heads == k.heads && q.heads > 0;
-  for (int port = Q; port <= V; port++) laci_coupling_describe_port(c, port);
-  laci_coupling_describe_port(c, LACI_OUT(Y));
+  bool simple = is_without_positions_and_extras(node), own_keys = q.heads == k.heads && q.heads > 0;
+  for (int port = Q; port <= V; port++) laci_coupling_mark_described(c, port);
+  laci_coupling_mark_described(c, LACI_OUT(Y));
   if (!cached && (q.apart || own_keys)) {
-    couple_size(c, Q, K, q.heads);
-    couple_size(c, V, LACI_OUT(Y), q.heads);
+    couple_head_channels(c, Q, K, q.heads);
+    couple_head_channels(c, V, LACI_OUT(Y), q.heads);
   }
   if (!simple) return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c), head = laci_coupling_new_label(c);

@@ -10,7 +10,7 @@ static void accumulate(laci_pool_state *state, double x, int64_t at) {
   state->value += x;
 }
 
-static double mean_of_inside(const laci_pool_state *state) {
+static double mean_without_padding(const laci_pool_state *state) {
   return state->n_inside > 0 ? state->value / (double)state->n_inside : 0;
 }
 
@@ -19,7 +19,7 @@ static double mean_with_padding(const laci_pool_state *state) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_pooling inside = {.step = accumulate, .end = mean_of_inside};
+  static const laci_pooling inside = {.step = accumulate, .end = mean_without_padding};
   static const laci_pooling padded = {.step = accumulate, .end = mean_with_padding};
   bool with_pad = laci_node_int(eval->node, "count_include_pad", 0) != 0;
   return laci_pooling_eval(eval, with_pad ? &padded : &inside, NULL);
@@ -27,10 +27,10 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs attrs;
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
-  lac_status st = laci_gradient_window(b, node, &x, NULL, &attrs);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
+  lac_status st = laci_gradient_read_window(b, node, &x, NULL, &attrs);
   if (st) return st;
-  laci_window_attrs_shape(&attrs, &x);
+  laci_window_attrs_add_input_shape(&attrs, &x);
   attrs.attr[attrs.n++] =
       laci_attr_int("count_include_pad", laci_node_int(node, "count_include_pad", 0));
   int dy = laci_gradient_of(b, node, 0);

@@ -20,13 +20,13 @@ static bool is_training(const laci_node *node) {
   return laci_has_output(node, 1);
 }
 
-static bool is_per_element(
+static bool is_normalized_per_position(
     const laci_node *node) { /* opset 7 could normalize every spatial position separately */
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
 }
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *scale = laci_expect_source_shape(infer, 1);
+  const laci_shape *scale = laci_expect_known_shape_of_input(infer, 1);
   return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
 
@@ -46,7 +46,7 @@ static lac_status infer(laci_infer *infer) {
                           lac_dtype_name(dtype));
   }
   int64_t channels = !x ? -1 : x->rank == 1 ? 1 : x->dims[1];
-  for (int port = SCALE; port < N_INPUTS && !is_per_element(infer->node); port++) {
+  for (int port = SCALE; port < N_INPUTS && !is_normalized_per_position(infer->node); port++) {
     st = laci_check_input_vector(infer, port, channels);
     if (st) return st;
   }
@@ -75,7 +75,7 @@ static void normalize_channels(int64_t begin, int64_t end, void *context) {
 }
 
 /** Returns mean and variance of one channel, over all images and positions of the batch. */
-static laci_moments batch_moments(const job *j, int64_t channel) {
+static laci_moments compute_batch_moments(const job *j, int64_t channel) {
   const double *x = j->eval->in[0]->f + channel * j->spatial;
   int64_t image = j->channels * j->spatial, n = j->n_images * j->spatial;
   double sum = 0, squares = 0;
@@ -96,7 +96,7 @@ static lac_status eval_training(laci_eval *eval, job *j) {
   if (!st) st = laci_buf_create(LAC_DTYPE_F64, &shape, &variance, eval->err);
   if (st) goto out;
   for (int64_t channel = 0; channel < j->channels; channel++) {
-    laci_moments own = batch_moments(j, channel);
+    laci_moments own = compute_batch_moments(j, channel);
     mean->f[channel] = own.mean;
     variance->f[channel] = own.variance;
     const double now[] = {own.mean, own.variance};
@@ -121,7 +121,7 @@ out:
 static lac_status eval(laci_eval *eval) {
   lac_status st = laci_check_floats(eval);
   if (st) return st;
-  if (is_per_element(eval->node)) {
+  if (is_normalized_per_position(eval->node)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "spatial = 0 cannot be run");
   }
   const laci_shape *x = &eval->in[0]->shape;
@@ -139,23 +139,23 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  if (is_per_element(node) || !laci_couple_channels(c, SCALE, VARIANCE))
+  if (is_normalized_per_position(node) || !laci_couple_channels(c, SCALE, VARIANCE))
     return laci_coupling_status(c);
   const laci_shape *x = laci_port_shape(c, 0);
   for (int out = 1; out < node->n_outputs; out++) {
     laci_coupling_set_label(c, LACI_OUT(out), 0, laci_coupling_get_label(c, 0, 1));
   }
   for (int axis = 0; axis < x->rank && is_training(node); axis++) {
-    if (axis != 1) laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
+    if (axis != 1) laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
 
 /** Adds a node with the same normalization and statistics, but other operands. scale -1: a vector
  * of ones; mean -1: a vector of zeros. */
-static int add_same_normalization(laci_gradient_builder *b, const laci_node *node, int x, int scale,
-                                  int mean) {
-  laci_shape side = laci_gradient_in_shape(b, node, SCALE);
+static int add_normalization_of(laci_gradient_builder *b, const laci_node *node, int x, int scale,
+                                int mean) {
+  laci_shape side = laci_gradient_shape_of_input(b, node, SCALE);
   int one = laci_gradient_store_filled(b, x, &side, 1),
       zero = laci_gradient_store_filled(b, x, &side, 0);
   laci_attr epsilon = laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f));
@@ -173,19 +173,21 @@ static int add_same_normalization(laci_gradient_builder *b, const laci_node *nod
 /** The rule for the inference form, which is linear in x. Training graphs have BatchNormTrain
  * instead. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  if (laci_gradient_in_shape(b, node, 0).rank < 2 || is_training(node) || is_per_element(node) ||
-      laci_gradient_is_wanted(b, node, MEAN) || laci_gradient_is_wanted(b, node, VARIANCE))
-    return laci_gradient_refuse(b, node,
-                                "only scale, bias and input have a gradient, in inference");
+  if (laci_gradient_shape_of_input(b, node, 0).rank < 2 || is_training(node) ||
+      is_normalized_per_position(node) || laci_gradient_is_needed(b, node, MEAN) ||
+      laci_gradient_is_needed(b, node, VARIANCE))
+    return laci_gradient_fail_unsupported(
+        b, node, "only scale, bias and input have a gradient, in inference");
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_is_wanted(b, node, 0))
+  if (laci_gradient_is_needed(b, node, 0))
     laci_gradient_contribute(b, node, 0,
-                             add_same_normalization(b, node, dy, node->inputs[SCALE], -1));
-  if (laci_gradient_is_wanted(b, node, SCALE)) {
-    int h = add_same_normalization(b, node, node->inputs[0], -1, node->inputs[MEAN]);
-    laci_gradient_contribute_channels(b, node, SCALE, laci_gradient_add_binary(b, "Mul", dy, h));
+                             add_normalization_of(b, node, dy, node->inputs[SCALE], -1));
+  if (laci_gradient_is_needed(b, node, SCALE)) {
+    int h = add_normalization_of(b, node, node->inputs[0], -1, node->inputs[MEAN]);
+    laci_gradient_contribute_channel_sums(b, node, SCALE,
+                                          laci_gradient_add_binary(b, "Mul", dy, h));
   }
-  laci_gradient_contribute_channels(b, node, BIAS, dy);
+  laci_gradient_contribute_channel_sums(b, node, BIAS, dy);
   return laci_gradient_status(b);
 }
 

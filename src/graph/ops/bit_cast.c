@@ -25,10 +25,10 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *y = eval->out[0];
   for (int64_t at = 0; at < x->count; at++) {
     uint8_t bytes[sizeof(int64_t)] = {0};
-    if (x->f) laci_write_f(x->dtype, x->f + at, 1, bytes);
+    if (x->f) laci_write_f64(x->dtype, x->f + at, 1, bytes);
     else memcpy(bytes, &x->i[at], sizeof bytes); /* the low bytes come first */
-    if (y->f) laci_read_f(y->dtype, bytes, 0, 1, y->f + at);
-    else laci_read_i(y->dtype, bytes, 0, 1, y->i + at);
+    if (y->f) laci_read_f64(y->dtype, bytes, 0, 1, y->f + at);
+    else laci_read_i64(y->dtype, bytes, 0, 1, y->i + at);
   }
   return LAC_OK;
 }
@@ -39,4 +39,4 @@ const laci_op laci_op_bit_cast = {.name = "BitCast",
                                   .attributes = LACI_ATTRIBUTES({"to", LACI_ATTR_INT}),
                                   .infer = infer,
                                   .eval = eval,
-                                  .couple = laci_couple_unary};
+                                  .couple = laci_couple_first_input};

@@ -38,4 +38,4 @@ const laci_op laci_op_bit_shift = {.name = "BitShift",
                                    .attributes = LACI_ATTRIBUTES({"direction", LACI_ATTR_TEXT}),
                                    .infer = laci_infer_broadcast,
                                    .eval = eval,
-                                   .couple = laci_couple_nary};
+                                   .couple = laci_couple_all_inputs_broadcast};

@@ -15,4 +15,4 @@ const laci_op laci_op_bitwise_not = {.name = "BitwiseNot",
                                      .role = LACI_ROLE_CLEAR,
                                      .infer = laci_infer_same_type,
                                      .eval = eval,
-                                     .couple = laci_couple_unary};
+                                     .couple = laci_couple_first_input};

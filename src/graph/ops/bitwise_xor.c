@@ -13,4 +13,4 @@ const laci_op laci_op_bitwise_xor = {.name = "BitwiseXor",
                                      .role = LACI_ROLE_CLEAR,
                                      .infer = laci_infer_broadcast,
                                      .eval = eval,
-                                     .couple = laci_couple_nary};
+                                     .couple = laci_couple_all_inputs_broadcast};

@@ -2,11 +2,11 @@
  * BlackmanWindow (opset 17): shared/taper_in.h. */
 #include "graph/ops/shared/taper_in.h"
 
-static lac_status eval(laci_eval *eval) { return laci_taper_eval(eval, 0.42, 0.5, 0.08); }
+static lac_status eval(laci_eval *eval) { return laci_cosine_window_eval(eval, 0.42, 0.5, 0.08); }
 
 const laci_op laci_op_blackman_window = {.name = "BlackmanWindow",
                                          .role = LACI_ROLE_SKIP,
                                          .attributes = laci_taper_attributes,
-                                         .infer = laci_taper_infer,
+                                         .infer = laci_cosine_window_infer,
                                          .eval = eval,
-                                         .couple = laci_couple_no_axes};
+                                         .couple = laci_couple_nothing};

@@ -22,7 +22,7 @@ typedef struct conversion {
  * to double rounds it, and rounding again to a smaller type could differ from rounding once. So
  * bits that do not fit into a double are cut off, and the last bit is set instead (rounding to
  * odd). */
-static double number_of(const laci_buf *in, int64_t at, lac_dtype to) {
+static double read_double_rounded_to_odd(const laci_buf *in, int64_t at, lac_dtype to) {
   if (in->f || to == LAC_DTYPE_F64) return laci_buf_get_f(in, at);
   const bool negative = in->dtype != LAC_DTYPE_U64 && in->i[at] < 0;
   uint64_t size = negative ? 0 - (uint64_t)in->i[at] : (uint64_t)in->i[at], lost = 0;
@@ -39,7 +39,7 @@ static void convert_range(int64_t begin, int64_t end, void *context) {
   laci_buf *out = job->out;
   bool to_bool = out->dtype == LAC_DTYPE_BOOL;
   for (int64_t at = begin; at < end; at++) {
-    double x = out->f || in->f ? number_of(in, at, out->dtype) : 0;
+    double x = out->f || in->f ? read_double_rounded_to_odd(in, at, out->dtype) : 0;
     if (in->f && !(job->rounding & LACI_ROUND_NONE)) x = laci_float_round_finite(in->dtype, x);
     if (out->f) out->f[at] = laci_float_round(out->dtype, x, job->rounding);
     else if (in->f) out->i[at] = laci_int_cast(out->dtype, x);
@@ -58,7 +58,7 @@ unsigned laci_node_rounding_flags(const laci_node *node) {
   return rounding;
 }
 
-void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out) {
+void laci_eval_convert_elements(const laci_eval *eval, const laci_buf *in, laci_buf *out) {
   conversion job = {
       .eval = eval, .rounding = laci_node_rounding_flags(eval->node), .in = in, .out = out};
   laci_eval_parallel(eval, in->count, convert_range, &job);
@@ -77,14 +77,14 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_eval_convert(eval, eval->in[0], eval->out[0]);
+  laci_eval_convert_elements(eval, eval->in[0], eval->out[0]);
   return LAC_OK;
 }
 
 /* The gradient has the type of x but is not rounded to it, for half precision cannot hold small
  * numbers. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_attr attrs[2] = {laci_attr_int("to", laci_gradient_dtype(b, node->inputs[0])),
+  laci_attr attrs[2] = {laci_attr_int("to", laci_gradient_dtype_of_value(b, node->inputs[0])),
                         laci_attr_text("round_mode", LACI_ROUND_MODE_NONE)};
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
@@ -103,5 +103,5 @@ const laci_op laci_op_cast = {
     .is_fold = true,
     .infer = infer,
     .eval = eval,
-    .couple = laci_couple_unary,
+    .couple = laci_couple_first_input,
     .gradient = gradient};

@@ -11,14 +11,14 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_eval_convert(eval, eval->in[0], eval->out[0]);
+  laci_eval_convert_elements(eval, eval->in[0], eval->out[0]);
   return LAC_OK;
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
-  laci_couple_elementwise(c, (const int[]){0}, 1);
+  laci_couple_broadcast_ports(c, (const int[]){0}, 1);
   const laci_shape *like = laci_port_shape(c, 1);
   if (like) laci_coupling_set_fresh_labels(c, 1, 0, like->rank);
   return laci_coupling_status(c);

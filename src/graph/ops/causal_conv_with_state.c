@@ -33,7 +33,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Returns element t of a channel; t < 0 reads the state. */
-static double input_at(const laci_eval *eval, int64_t row, int64_t t, int64_t k) {
+static double read_input_or_state(const laci_eval *eval, int64_t row, int64_t t, int64_t k) {
   const laci_buf *state = laci_operand(eval, STATE);
   if (t >= 0) return eval->in[X]->f[row * eval->in[X]->shape.dims[2] + t];
   return state ? state->f[row * (k - 1) + k - 1 + t] : 0;
@@ -59,11 +59,11 @@ static lac_status eval(laci_eval *eval) {
     for (int64_t t = 0; t < length; t++) {
       double sum = bias ? bias->f[channel] : 0;
       for (int64_t i = 0; i < k; i++)
-        sum += w->f[channel * k + i] * input_at(eval, row, t + i - k + 1, k);
+        sum += w->f[channel * k + i] * read_input_or_state(eval, row, t + i - k + 1, k);
       eval->out[0]->f[row * length + t] = silu ? sum / (1 + exp(-sum)) : sum;
     }
     for (int64_t i = 0; next && i < k - 1; i++)
-      next->f[row * (k - 1) + i] = input_at(eval, row, length - k + 1 + i, k);
+      next->f[row * (k - 1) + i] = read_input_or_state(eval, row, length - k + 1 + i, k);
   }
   return LAC_OK;
 }

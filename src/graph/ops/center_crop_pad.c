@@ -16,8 +16,8 @@ typedef struct sizes {
 
 static lac_status read_sizes(const laci_node *node, const laci_shape *x, const laci_buf *content,
                              sizes *s, lac_error *err) {
-  laci_ints list = laci_read_ints(node, NULL, 1, content),
-            axes = laci_read_ints(node, "axes", -1, NULL);
+  laci_ints list = laci_read_int_list(node, NULL, 1, content),
+            axes = laci_read_int_list(node, "axes", -1, NULL);
   int n = axes.present ? axes.n : x->rank;
   for (int axis = 0; axis < x->rank; axis++) s->size[axis] = x->dims[axis];
   if (n < 0 || n > LACI_MAX_RANK || (list.n >= 0 && list.n != n)) {
@@ -25,7 +25,7 @@ static lac_status read_sizes(const laci_node *node, const laci_shape *x, const l
   }
   for (int at = 0; at < n; at++) {
     int64_t axis = axes.present ? axes.v[at] : at;
-    lac_status st = laci_axis_check(node, x->rank, &axis, err);
+    lac_status st = laci_check_axis(node, x->rank, &axis, err);
     if (st) return st;
     s->size[axis] = list.known ? laci_size_from_element(list.v[at]) : LACI_SIZE_UNKNOWN;
   }
@@ -78,15 +78,15 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "CenterCropPad reads places by their position";
   if (!x || !y || x->rank != y->rank) return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     int64_t n = x->dims[axis], out = y->dims[axis];
     if (n == out) {
       int label = laci_coupling_new_label(c);
       laci_coupling_set_label(c, 0, axis, label);
       laci_coupling_set_label(c, LACI_OUT(0), axis, label);
-    } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
+    } else if (laci_can_map_axis(c, 0, axis) && laci_can_map_axis(c, LACI_OUT(0), axis)) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, out);
       for (int64_t o = 0; map && o < out; o++) {
         int64_t from = source_index(o, n, out);

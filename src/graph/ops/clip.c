@@ -53,8 +53,8 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], LACI_ABSENT, LACI_ABSENT};
   for (int port = 1; port <= 2; port++) {
-    if (laci_gradient_is_wanted(b, node, port))
-      return laci_gradient_refuse(b, node, "its bounds have no gradient");
+    if (laci_gradient_is_needed(b, node, port))
+      return laci_gradient_fail_unsupported(b, node, "its bounds have no gradient");
     if (laci_has_input(node, port)) inputs[port + 1] = node->inputs[port];
   }
   laci_gradient_node made = {.type = "ClipGrad",
@@ -74,5 +74,5 @@ const laci_op laci_op_clip = {
     .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = laci_infer_same_type,
     .eval = eval,
-    .couple = laci_couple_unary,
+    .couple = laci_couple_first_input,
     .gradient = gradient};

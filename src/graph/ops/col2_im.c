@@ -18,11 +18,11 @@ typedef struct geometry {
 
 static lac_status read_geometry(const laci_node *node, const laci_buf *image, const laci_buf *block,
                                 geometry *g, lac_error *err) {
-  laci_ints sizes = laci_read_ints(node, NULL, 1, image),
-            window = laci_read_ints(node, NULL, 2, block);
-  laci_ints strides = laci_read_ints(node, "strides", -1, NULL);
-  laci_ints pads = laci_read_ints(node, "pads", -1, NULL);
-  laci_ints dilations = laci_read_ints(node, "dilations", -1, NULL);
+  laci_ints sizes = laci_read_int_list(node, NULL, 1, image),
+            window = laci_read_int_list(node, NULL, 2, block);
+  laci_ints strides = laci_read_int_list(node, "strides", -1, NULL);
+  laci_ints pads = laci_read_int_list(node, "pads", -1, NULL);
+  laci_ints dilations = laci_read_int_list(node, "dilations", -1, NULL);
   int n = sizes.n;
   *g = (geometry){.n = n, .n_block = 1, .n_out = 1};
   bool fits = sizes.known && window.known && !sizes.has_symbols && !window.has_symbols && n >= 1 &&
@@ -60,8 +60,8 @@ static lac_status infer(laci_infer *infer) {
   const laci_buf *image = laci_in_known_content(infer, 1), *block = laci_in_known_content(infer, 2);
   infer->out[0].dtype = infer->in[0]->dtype;
   geometry g;
-  laci_ints sizes = laci_read_ints(infer->node, NULL, 1, image);
-  laci_ints window = laci_read_ints(infer->node, NULL, 2, block);
+  laci_ints sizes = laci_read_int_list(infer->node, NULL, 1, image);
+  laci_ints window = laci_read_int_list(infer->node, NULL, 2, block);
   bool known = sizes.known && window.known && !sizes.has_symbols && !window.has_symbols;
   if (!x || !known) return LAC_OK;
   st = read_geometry(infer->node, image, block, &g, infer->err);
@@ -81,7 +81,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Returns the flat position in the image of element `at` of block `number`, or -1. */
-static int64_t element_index(const geometry *g, int64_t at, int64_t number) {
+static int64_t image_index_of_element(const geometry *g, int64_t at, int64_t number) {
   int64_t place = 0, stride = 1;
   for (int axis = g->n - 1; axis >= 0; axis--) {
     int64_t i = number % g->out[axis] * g->stride[axis] - g->pad[axis] +
@@ -104,7 +104,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *y = eval->out[0];
   int64_t spatial = laci_shape_count_range(&y->shape, 2, y->shape.rank);
   for (int64_t at = 0; at < x->count; at++) {
-    int64_t row = at / g.n_out, place = element_index(&g, row % g.n_block, at % g.n_out);
+    int64_t row = at / g.n_out, place = image_index_of_element(&g, row % g.n_block, at % g.n_out);
     if (place >= 0) y->f[row / g.n_block * spatial + place] += x->f[at];
   }
   return LAC_OK;
@@ -118,8 +118,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
   laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1) ||
-      y->dims[1] == 0)
+  if (!laci_can_map_axis(c, 0, 1) || !laci_can_map_axis(c, LACI_OUT(0), 1) || y->dims[1] == 0)
     return laci_coupling_status(c);
   int64_t n = y->dims[1], n_block = x->dims[1] / n;
   for (int64_t at = 0; at < n_block; at++) {

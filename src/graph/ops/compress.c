@@ -10,7 +10,7 @@ static bool is_selected(const laci_buf *condition, int64_t at) {
   return at < condition->count && condition->i && condition->i[at];
 }
 
-static int64_t count_places(const laci_buf *condition, int64_t size) {
+static int64_t count_selected(const laci_buf *condition, int64_t size) {
   int64_t n = 0;
   for (int64_t at = 0; at < condition->count; at++) {
     if (condition->i && laci_is_symbol(condition->i[at])) return -1;
@@ -28,10 +28,10 @@ static lac_status infer(laci_infer *infer) {
   bool flat = !laci_node_attr(infer->node, "axis");
   if (!x && !flat) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 0);
-  if (!flat) st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  if (!flat) st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   int64_t size = flat ? (x ? laci_shape_count(x) : -1) : x->dims[axis];
-  int64_t n = condition && size >= 0 ? count_places(condition, size) : -1;
+  int64_t n = condition && size >= 0 ? count_selected(condition, size) : -1;
   laci_shape *y = &infer->out[0].shape;
   if (flat) y->rank = 1;
   else *y = *x;
@@ -44,7 +44,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *y = eval->out[0];
   const laci_attr *given = laci_node_attr(eval->node, "axis");
   int64_t axis = laci_node_int(eval->node, "axis", 0), size = x->count, inner = 1;
-  lac_status st = given ? laci_axis_check(eval->node, x->shape.rank, &axis, eval->err) : LAC_OK;
+  lac_status st = given ? laci_check_axis(eval->node, x->shape.rank, &axis, eval->err) : LAC_OK;
   if (st || x->count == 0) return st;
   if (given) {
     size = x->shape.dims[axis];
@@ -62,7 +62,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "Compress takes places by their position";
   bool flat = !laci_node_attr(node, "axis");
-  int axis = x && !flat ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  int axis =
+      x && !flat ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
   if (axis >= 0) laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
   return laci_coupling_status(c);
 }

@@ -12,8 +12,8 @@
 
 /** Adds the size of an input along `axis` to that of out, or sets *unknown. Checks that the other
  * sizes agree, and keeps the best known ones. */
-static lac_status add_input(laci_infer *infer, const laci_shape *in, int axis, laci_shape *out,
-                            bool *unknown) {
+static lac_status add_size_of_input(laci_infer *infer, const laci_shape *in, int axis,
+                                    laci_shape *out, bool *unknown) {
   char found[128], wanted[128];
   bool fits = in->rank == out->rank;
   for (int at = 0; fits && at < out->rank; at++) {
@@ -52,13 +52,13 @@ static lac_status infer(laci_infer *infer) {
   }
   if (!known) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 1);
-  st = laci_axis_check(infer->node, known->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, known->rank, &axis, infer->err);
   if (st) return st;
   laci_shape out = *known;
   out.dims[axis] = 0;
   for (int port = 0; port < infer->n_in && !st; port++) {
     if (laci_in_shape(infer, port))
-      st = add_input(infer, laci_in_shape(infer, port), (int)axis, &out, &unknown);
+      st = add_size_of_input(infer, laci_in_shape(infer, port), (int)axis, &out, &unknown);
   }
   if (unknown) out.dims[axis] = infer->n_in == 1 ? known->dims[axis] : infer->new_symbol(infer);
   if (!st) infer->out[0].shape = out;
@@ -68,7 +68,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   laci_buf *out = eval->out[0];
   int64_t axis = laci_node_int(eval->node, "axis", 1), at = 0;
-  lac_status st = laci_axis_check(eval->node, out->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, out->shape.rank, &axis, eval->err);
   if (st) return st;
   int64_t n_outer = laci_shape_count_range(&out->shape, 0, (int)axis);
   int64_t out_row = laci_shape_count_range(&out->shape, (int)axis, out->shape.rank);
@@ -83,7 +83,8 @@ static lac_status eval(laci_eval *eval) {
 }
 
 /** Adds a map for each input: its run of positions along `axis`. Sizes are known. */
-static void couple_runs(laci_coupling *c, const laci_node *node, int axis, int64_t n_out) {
+static void couple_inputs_along_axis(laci_coupling *c, const laci_node *node, int axis,
+                                     int64_t n_out) {
   int64_t start = 0;
   for (int port = 0; port < node->n_inputs; port++) {
     int64_t n = laci_port_shape(c, port)->dims[axis];
@@ -102,33 +103,33 @@ static void couple_runs(laci_coupling *c, const laci_node *node, int axis, int64
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
-  int axis = y ? laci_axis_of(laci_node_int(node, "axis", 1), y->rank) : -1;
+  int axis = y ? laci_axis_counted_from_first(laci_node_int(node, "axis", 1), y->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
   int64_t sum = 0;
-  bool mappable = laci_axis_is_mappable(c, LACI_OUT(0), axis);
+  bool mappable = laci_can_map_axis(c, LACI_OUT(0), axis);
   for (int port = 0; port < node->n_inputs; port++) {
     const laci_shape *in = laci_port_shape(c, port);
     if (!in || in->rank != y->rank) return laci_coupling_status(c);
-    mappable = mappable && laci_axis_is_mappable(c, port, axis);
+    mappable = mappable && laci_can_map_axis(c, port, axis);
     sum += mappable ? in->dims[axis] : 0;
   }
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int at = 0; at < y->rank; at++) {
     int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
     laci_coupling_set_label(c, LACI_OUT(0), at, label);
     for (int port = 0; port < node->n_inputs; port++) laci_coupling_set_label(c, port, at, label);
   }
-  if (mappable && sum == y->dims[axis]) couple_runs(c, node, axis, sum);
+  if (mappable && sum == y->dims[axis]) couple_inputs_along_axis(c, node, axis, sum);
   return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape y = laci_gradient_shape(b, node->outputs[0]);
-  int axis = laci_axis_of(laci_node_int(node, "axis", 1), y.rank);
+  laci_shape y = laci_gradient_shape_of_value(b, node->outputs[0]);
+  int axis = laci_axis_counted_from_first(laci_node_int(node, "axis", 1), y.rank);
   int64_t start = 0;
   for (int port = 0; port < node->n_inputs; port++) {
-    int64_t n = laci_gradient_in_shape(b, node, port).dims[axis];
-    if (laci_gradient_is_wanted(b, node, port))
+    int64_t n = laci_gradient_shape_of_input(b, node, port).dims[axis];
+    if (laci_gradient_is_needed(b, node, port))
       laci_gradient_contribute(
           b, node, port, laci_gradient_add_slice(b, laci_gradient_of(b, node, 0), axis, start, n));
     start += n;

@@ -57,7 +57,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *w = laci_expect_source_shape(infer, 1);
+  const laci_shape *w = laci_expect_known_shape_of_input(infer, 1);
   int64_t n_groups = laci_node_int(infer->node, "group", 1);
   if (!w || w->rank < 3 || w->dims[1] <= 0 || n_groups < 1 || n_groups > INT32_MAX) return false;
   return laci_expect_size(infer, w->rank, 1, w->dims[1] * n_groups, shape);
@@ -71,7 +71,8 @@ typedef struct depthwise {
 } depthwise;
 
 /** Adds w * x to y along one line, for kernel position t. */
-static void add_line(const laci_conv_axis *axis, const double *x, int64_t t, double w, double *y) {
+static void add_weighted_line(const laci_conv_axis *axis, const double *x, int64_t t, double w,
+                              double *y) {
   int64_t start = t * axis->dilation - axis->pad;
   int64_t first = start < 0 ? (-start + axis->stride - 1) / axis->stride : 0;
   const double *from = x + start + first * axis->stride;
@@ -81,7 +82,7 @@ static void add_line(const laci_conv_axis *axis, const double *x, int64_t t, dou
   }
 }
 
-static void depthwise_channels(int64_t begin, int64_t end, void *context) {
+static void convolve_depthwise_channels(int64_t begin, int64_t end, void *context) {
   const depthwise *d = context;
   const laci_conv_axis *axis = d->patches->axis;
   int64_t in = laci_patches_input_size(d->patches), out = laci_patches_output_size(d->patches);
@@ -96,8 +97,8 @@ static void depthwise_channels(int64_t begin, int64_t end, void *context) {
         int64_t i0 = line / axis[1].out * axis[0].stride - axis[0].pad + t0 * axis[0].dilation;
         int64_t i1 = line % axis[1].out * axis[1].stride - axis[1].pad + t1 * axis[1].dilation;
         if (i0 < 0 || i0 >= axis[0].in || i1 < 0 || i1 >= axis[1].in) continue;
-        add_line(&axis[2], x + (i0 * axis[1].in + i1) * axis[2].in, t2, w[t],
-                 d->y + channel * out + line * axis[2].out);
+        add_weighted_line(&axis[2], x + (i0 * axis[1].in + i1) * axis[2].in, t2, w[t],
+                          d->y + channel * out + line * axis[2].out);
       }
     }
   }
@@ -112,22 +113,23 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = laci_conv_read_groups(eval->node, &n_groups, eval->err);
   if (!st) st = laci_window_read(eval->node, x->rank - 2, w, &window, eval->err);
   if (st) return st;
-  for (int at = 0; at < window.n_spatial; at++) laci_window_out_size(&window, at, x->dims[at + 2]);
+  for (int at = 0; at < window.n_spatial; at++)
+    laci_window_resolve_out_size(&window, at, x->dims[at + 2]);
   st = laci_patches_init(&patches, eval, &window);
   if (st) return st;
   patches.channels = w->dims[1];
   laci_conv_fill_bias(eval);
-  if (w->dims[1] != 1) return laci_conv_multiply(eval, &patches, eval->in[1]->f, n_groups);
+  if (w->dims[1] != 1) return laci_conv_add_products(eval, &patches, eval->in[1]->f, n_groups);
   depthwise d = {.patches = &patches,
                  .w = eval->in[1]->f,
                  .y = eval->out[0]->f,
                  .channels_out = w->dims[0],
                  .multiplier = w->dims[0] / n_groups};
-  laci_eval_parallel(eval, x->dims[0] * w->dims[0], depthwise_channels, &d);
+  laci_eval_parallel(eval, x->dims[0] * w->dims[0], convolve_depthwise_channels, &d);
   return LAC_OK;
 }
 
-static bool identity_map(laci_coupling *c, int port, int64_t n) {
+static bool add_identity_map(laci_coupling *c, int port, int64_t n) {
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, port, 0, n);
   for (int64_t at = 0; map && at < n; at++) map->from[at] = (int32_t)at;
   return map != NULL;
@@ -138,8 +140,8 @@ static bool identity_map(laci_coupling *c, int port, int64_t n) {
 static void couple_copied_channels(laci_coupling *c, const laci_shape *w, int64_t multiplier) {
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
   for (int64_t at = 0; map && at < w->dims[0]; at++) map->from[at] = (int32_t)(at / multiplier);
-  identity_map(c, 1, w->dims[0]);
-  if (laci_has_input(c->node, 2)) identity_map(c, 2, w->dims[0]);
+  add_identity_map(c, 1, w->dims[0]);
+  if (laci_has_input(c->node, 2)) add_identity_map(c, 2, w->dims[0]);
 }
 
 static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
@@ -164,8 +166,8 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
                                                         .data_port = 0,
                                                         .data_axis = 1,
                                                         .n_groups = n_groups});
-  laci_coupling_add_parts(c, 0, 1, n_groups);
-  laci_coupling_add_parts(c, LACI_OUT(0), 1, n_groups);
+  laci_coupling_add_axis_parts(c, 0, 1, n_groups);
+  laci_coupling_add_axis_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -178,9 +180,9 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0 || w->dims[0] % n_groups != 0) {
     return laci_coupling_status(c);
   }
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, 1);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, 1);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
   laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
@@ -199,22 +201,23 @@ static int find_weight_axes(const laci_graph *graph, const laci_node *node,
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs attrs;
-  laci_shape x = laci_gradient_in_shape(b, node, 0), w = laci_gradient_in_shape(b, node, 1);
-  lac_status st = laci_gradient_window(b, node, &x, &w, &attrs);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0),
+             w = laci_gradient_shape_of_input(b, node, 1);
+  lac_status st = laci_gradient_read_window(b, node, &x, &w, &attrs);
   if (st) return st;
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_is_wanted(b, node, 1)) {
+  if (laci_gradient_is_needed(b, node, 1)) {
     const int inputs[] = {node->inputs[0], dy};
     laci_gradient_contribute(b, node, 1,
                              laci_gradient_add_internal(b, "ConvGradWeight", 2, inputs, &attrs));
   }
-  if (laci_gradient_is_wanted(b, node, 0)) {
+  if (laci_gradient_is_needed(b, node, 0)) {
     const int inputs[] = {dy, node->inputs[1]};
-    laci_window_attrs_shape(&attrs, &x);
+    laci_window_attrs_add_input_shape(&attrs, &x);
     laci_gradient_contribute(b, node, 0,
                              laci_gradient_add_internal(b, "ConvGradInput", 2, inputs, &attrs));
   }
-  laci_gradient_contribute_channels(b, node, 2, dy);
+  laci_gradient_contribute_channel_sums(b, node, 2, dy);
   return laci_gradient_status(b);
 }
 

@@ -23,8 +23,8 @@ typedef struct plan {
   int64_t out[LACI_MAX_SPATIAL];
 } plan;
 
-static lac_status checked_ints(const laci_node *node, const char *name, int n_spatial,
-                               const int64_t **values, lac_error *err) {
+static lac_status read_spatial_ints(const laci_node *node, const char *name, int n_spatial,
+                                    const int64_t **values, lac_error *err) {
   size_t n = 0;
   *values = laci_node_ints(node, name, &n);
   for (size_t at = 0; *values && at < n; at++) {
@@ -44,21 +44,21 @@ static lac_status checked_ints(const laci_node *node, const char *name, int n_sp
 
 /** Computes the pads from a given output size. If the total is odd, the end gets one more; with
  * SAME_LOWER the begin does, and also, as the operator's text says, where auto_pad is absent. */
-static void pads_from_output(laci_window_axis *axis, laci_auto_pad mode, int64_t in, int64_t extra,
-                             int64_t out) {
+static void compute_pads_from_output_size(laci_window_axis *axis, laci_auto_pad mode, int64_t in,
+                                          int64_t extra, int64_t out) {
   int64_t total = axis->stride * (in - 1) + extra + (axis->kernel - 1) * axis->dilation + 1 - out;
   if (total < 0) total = 0;
   axis->pad_begin = mode == LACI_PAD_SAME_UPPER ? total / 2 : total - total / 2;
   axis->pad_end = total - axis->pad_begin;
 }
 
-static lac_status make_plan(const laci_node *node, const laci_shape *x, const laci_shape *w,
-                            plan *p, lac_error *err) {
+static lac_status compute_window_and_output(const laci_node *node, const laci_shape *x,
+                                            const laci_shape *w, plan *p, lac_error *err) {
   int n_spatial = x->rank - 2;
   const int64_t *extra = NULL, *shape = NULL;
   lac_status st = laci_window_read(node, n_spatial, w, &p->window, err);
-  if (!st) st = checked_ints(node, "output_padding", n_spatial, &extra, err);
-  if (!st) st = checked_ints(node, "output_shape", n_spatial, &shape, err);
+  if (!st) st = read_spatial_ints(node, "output_padding", n_spatial, &extra, err);
+  if (!st) st = read_spatial_ints(node, "output_shape", n_spatial, &shape, err);
   if (st) return st;
   laci_auto_pad mode = p->window.auto_pad;
   for (int at = 0; at < n_spatial; at++) {
@@ -71,7 +71,7 @@ static lac_status make_plan(const laci_node *node, const laci_shape *x, const la
     bool same = mode == LACI_PAD_SAME_UPPER || mode == LACI_PAD_SAME_LOWER;
     if (shape || same) {
       p->out[at] = shape ? shape[at] : in * axis->stride;
-      pads_from_output(axis, mode, in, more, p->out[at]);
+      compute_pads_from_output_size(axis, mode, in, more, p->out[at]);
     } else {
       p->out[at] = axis->stride * (in - 1) + more + (axis->kernel - 1) * axis->dilation + 1 -
                    axis->pad_begin - axis->pad_end;
@@ -95,7 +95,7 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
 }
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *w = laci_expect_source_shape(infer, 1);
+  const laci_shape *w = laci_expect_known_shape_of_input(infer, 1);
   return w && w->rank >= 3 && laci_expect_size(infer, w->rank, 1, w->dims[0], shape);
 }
 
@@ -121,7 +121,7 @@ static lac_status infer(laci_infer *infer) {
   bool known = x->rank >= 0 && w->rank >= 0;
   for (int at = 2; known && at < y->rank; at++) known = x->dims[at] >= 0 && w->dims[at] >= 0;
   plan p;
-  if (known) st = make_plan(infer->node, x, w, &p, infer->err);
+  if (known) st = compute_window_and_output(infer->node, x, w, &p, infer->err);
   if (st) return st;
   for (int at = 0; at < n_spatial; at++) {
     y->dims[at + 2] = known ? p.out[at] : infer->new_symbol(infer);
@@ -136,7 +136,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape, *w = &eval->in[1]->shape;
   lac_status st = laci_check_floats(eval);
   if (!st) st = laci_conv_read_groups(eval->node, &n_groups, eval->err);
-  if (!st) st = make_plan(eval->node, x, w, &p, eval->err);
+  if (!st) st = compute_window_and_output(eval->node, x, w, &p, eval->err);
   if (!st) st = laci_patches_init(&patches, eval, &p.window);
   if (st) return st;
   double *transposed = laci_conv_transposed_weight(eval->in[1], n_groups);
@@ -144,7 +144,7 @@ static lac_status eval(laci_eval *eval) {
   patches.transposed = true;
   patches.channels = w->dims[0] / n_groups;
   laci_conv_fill_bias(eval);
-  st = laci_conv_multiply(eval, &patches, transposed, n_groups);
+  st = laci_conv_add_products(eval, &patches, transposed, n_groups);
   laci_free(transposed);
   return st;
 }
@@ -167,8 +167,8 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
                                                         .data_port = LACI_OUT(0),
                                                         .data_axis = 1,
                                                         .n_groups = n_groups});
-  laci_coupling_add_parts(c, 0, 1, n_groups);
-  laci_coupling_add_parts(c, LACI_OUT(0), 1, n_groups);
+  laci_coupling_add_axis_parts(c, 0, 1, n_groups);
+  laci_coupling_add_axis_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -179,9 +179,9 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   c->why = "places along height and width matter to ConvTranspose";
   if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_status(c);
   if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0) return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, 1);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, 1);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
   laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
@@ -204,9 +204,10 @@ static int find_weight_axes(const laci_graph *graph, const laci_node *node,
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs attrs = {.n = 0};
   plan p;
-  laci_shape x = laci_gradient_in_shape(b, node, 0), w = laci_gradient_in_shape(b, node, 1);
-  if (make_plan(node, &x, &w, &p, NULL))
-    return laci_gradient_refuse(b, node, "its window does not fit");
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0),
+             w = laci_gradient_shape_of_input(b, node, 1);
+  if (compute_window_and_output(node, &x, &w, &p, NULL))
+    return laci_gradient_fail_unsupported(b, node, "its window does not fit");
   for (int at = 0; at < p.window.n_spatial; at++) {
     const laci_window_axis *a = &p.window.axis[at];
     /* The backward convolution does not read what output_padding added at the end, except through
@@ -217,18 +218,18 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs_fill(&attrs, &p.window);
   attrs.attr[attrs.n++] = laci_attr_int("group", laci_node_int(node, "group", 1));
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_is_wanted(b, node, 0)) {
+  if (laci_gradient_is_needed(b, node, 0)) {
     const int inputs[] = {dy, node->inputs[1]};
     laci_gradient_node made = {
         .type = "Conv", .n_inputs = 2, .inputs = inputs, .n_attrs = attrs.n, .attrs = attrs.attr};
     laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   }
-  if (laci_gradient_is_wanted(b, node, 1)) {
+  if (laci_gradient_is_needed(b, node, 1)) {
     const int inputs[] = {dy, node->inputs[0]};
     laci_gradient_contribute(b, node, 1,
                              laci_gradient_add_internal(b, "ConvGradWeight", 2, inputs, &attrs));
   }
-  laci_gradient_contribute_channels(b, node, 2, dy);
+  laci_gradient_contribute_channel_sums(b, node, 2, dy);
   return laci_gradient_status(b);
 }
 

@@ -22,5 +22,5 @@ const laci_op laci_op_cos = {.name = "Cos",
                              .role = LACI_ROLE_CLEAR,
                              .infer = laci_infer_same_type,
                              .eval = eval,
-                             .couple = laci_couple_unary,
+                             .couple = laci_couple_first_input,
                              .slope = derivative};

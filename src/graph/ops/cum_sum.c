@@ -17,7 +17,7 @@ static lac_status read_axis(const laci_eval *eval, int64_t *axis) {
   if (given->count != 1)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "axis is no scalar");
   *axis = laci_buf_get_i(given, 0);
-  return laci_axis_check(eval->node, eval->in[0]->shape.rank, axis, eval->err);
+  return laci_check_axis(eval->node, eval->in[0]->shape.rank, axis, eval->err);
 }
 
 lac_status laci_cumulative_eval(laci_eval *eval, bool product) {
@@ -55,7 +55,9 @@ lac_status laci_cumulative_couple(const laci_graph *graph, const laci_node *node
   const laci_shape *x = laci_port_shape(c, 0);
   const laci_buf *given = laci_known_content(graph, node, 1);
   c->why = "order matters to a running sum or product";
-  int axis = x && given && given->count == 1 ? laci_axis_of(laci_buf_get_i(given, 0), x->rank) : -1;
+  int axis = x && given && given->count == 1
+                 ? laci_axis_counted_from_first(laci_buf_get_i(given, 0), x->rank)
+                 : -1;
   if (axis >= 0) laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
   return laci_coupling_status(c);
 }

@@ -21,7 +21,7 @@ typedef struct geometry {
   laci_node_window window;
 } geometry;
 
-static lac_status check_axis(laci_infer *infer, int port, int axis, int64_t wanted) {
+static lac_status check_axis_size(laci_infer *infer, int port, int axis, int64_t wanted) {
   const laci_shape *shape = laci_in_shape(infer, port);
   if (!shape || wanted < 0 || shape->dims[axis] < 0 || shape->dims[axis] == wanted) return LAC_OK;
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
@@ -41,7 +41,8 @@ static lac_status read_geometry(const laci_node *node, const laci_shape *w, geom
 
 /** Checks the shapes of offsets and mask: channels for each set and kernel element, and the
  * output's spatial size. */
-static lac_status check_places(laci_infer *infer, const geometry *g, const laci_shape *y) {
+static lac_status check_offset_and_mask_shapes(laci_infer *infer, const geometry *g,
+                                               const laci_shape *y) {
   int64_t kernel = g->offset_groups;
   lac_status st = LAC_OK;
   for (int at = 0; at < 2; at++) {
@@ -56,9 +57,9 @@ static lac_status check_places(laci_infer *infer, const geometry *g, const laci_
                             "input %d has %d axes, wanted 4", port, shape->rank);
     }
     int64_t each = kernel < 0 ? -1 : port == OFFSET ? 2 * kernel : kernel;
-    st = check_axis(infer, port, 1, each);
+    st = check_axis_size(infer, port, 1, each);
     for (int axis = 0; !st && axis < 4; axis++)
-      if (axis != 1) st = check_axis(infer, port, axis, y->dims[axis]);
+      if (axis != 1) st = check_axis_size(infer, port, axis, y->dims[axis]);
   }
   return st;
 }
@@ -79,7 +80,7 @@ static lac_status infer(laci_infer *infer) {
   if (!st && bias && bias->rank != 1)
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the bias has %d axes, wanted 1",
                         bias->rank);
-  if (!st) st = check_axis(infer, BIAS, 0, w->dims[0]);
+  if (!st) st = check_axis_size(infer, BIAS, 0, w->dims[0]);
   if (st) return st;
   int64_t channels = x->dims[1];
   bool fits = channels < 0 || (channels % g.offset_groups == 0 && channels % g.groups == 0 &&
@@ -94,7 +95,7 @@ static lac_status infer(laci_infer *infer) {
   laci_shape *y = &infer->out[0].shape;
   *y = (laci_shape){.rank = 4, .dims = {x->dims[0], w->dims[0]}};
   st = laci_window_infer(infer, &g.window, x, y);
-  return st ? st : check_places(infer, &g, y);
+  return st ? st : check_offset_and_mask_shapes(infer, &g, y);
 }
 
 typedef struct job {
@@ -106,17 +107,18 @@ typedef struct job {
 /** Returns one element of a channel; 0 outside. */
 static double read_element(const job *j, const double *x, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
-  return inside ? x[laci_int_from_f(h) * j->width + laci_int_from_f(w)] : 0;
+  return inside ? x[laci_clamp_to_int64(h) * j->width + laci_clamp_to_int64(w)] : 0;
 }
 
-static double interpolate(const job *j, const double *x, double h, double w) {
+static double interpolate_element(const job *j, const double *x, double h, double w) {
   double h0 = floor(h), w0 = floor(w), dh = h - h0, dw = w - w0;
   return (1 - dh) * ((1 - dw) * read_element(j, x, h0, w0) + dw * read_element(j, x, h0, w0 + 1)) +
          dh * ((1 - dw) * read_element(j, x, h0 + 1, w0) + dw * read_element(j, x, h0 + 1, w0 + 1));
 }
 
 /** Returns what kernel element k reads in a channel for an output position. */
-static double read_place(const job *j, int64_t image, int64_t channel, int64_t k, int64_t at) {
+static double sample_kernel_element(const job *j, int64_t image, int64_t channel, int64_t k,
+                                    int64_t at) {
   const laci_window_axis *axis = j->g.window.axis;
   int64_t kernel = j->kernel_height * j->kernel_width, places = j->out_height * j->out_width;
   int64_t set = channel / (j->channels / j->g.offset_groups);
@@ -128,7 +130,7 @@ static double read_place(const job *j, int64_t image, int64_t channel, int64_t k
   int64_t w = at % j->out_width * axis[1].stride - axis[1].pad_begin +
               k % j->kernel_width * axis[1].dilation;
   const double *x = j->eval->in[X]->f + (image * j->channels + channel) * j->height * j->width;
-  double value = interpolate(j, x, (double)h + offset[0], (double)w + offset[places]);
+  double value = interpolate_element(j, x, (double)h + offset[0], (double)w + offset[places]);
   return mask ? value * mask->f[where * places + at] : value;
 }
 
@@ -146,7 +148,7 @@ static void convolve_channels(int64_t begin, int64_t end, void *context) {
       double sum = bias ? bias->f[k] : 0;
       for (int64_t c = 0; c < own; c++) {
         for (int64_t t = 0; t < kernel; t++)
-          sum += w[c * kernel + t] * read_place(j, image, first + c, t, at);
+          sum += w[c * kernel + t] * sample_kernel_element(j, image, first + c, t, at);
       }
       j->eval->out[0]->f[channel * places + at] = sum;
     }
@@ -167,7 +169,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_check_floats(eval);
   if (!st) st = read_geometry(eval->node, w, &j.g, eval->err);
   if (st) return st;
-  for (int at = 0; at < 2; at++) laci_window_out_size(&j.g.window, at, x->dims[at + 2]);
+  for (int at = 0; at < 2; at++) laci_window_resolve_out_size(&j.g.window, at, x->dims[at + 2]);
   laci_eval_parallel(eval, x->dims[0] * j.out, convolve_channels, &j);
   return LAC_OK;
 }
@@ -178,7 +180,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
   c->why = "groups of channels and places matter to DeformConv";
   if (!x || !w || read_geometry(node, w, &g, NULL)) return laci_coupling_status(c);
-  for (int port = X; port < node->n_inputs; port++) laci_coupling_describe_port(c, port);
+  for (int port = X; port < node->n_inputs; port++) laci_coupling_mark_described(c, port);
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, X, 0, batch);
   laci_coupling_set_label(c, OFFSET, 0, batch);

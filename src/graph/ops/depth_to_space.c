@@ -23,10 +23,10 @@ static lac_status eval(laci_eval *eval) {
   int64_t height = x->shape.dims[2], width = x->shape.dims[3], spatial = height * width;
   /* the output seen as [N, C, H, row, W, column] */
   laci_shape space = {.rank = 6, .dims = {out->dims[0], out->dims[1], height, b, width, b}};
-  int64_t channel = laci_depth_space_is_channel_first(eval->node) ? b * b * spatial : spatial;
-  int64_t offset = laci_depth_space_is_channel_first(eval->node) ? spatial : out->dims[1] * spatial;
+  int64_t channel = laci_depth_space_is_crd_mode(eval->node) ? b * b * spatial : spatial;
+  int64_t offset = laci_depth_space_is_crd_mode(eval->node) ? spatial : out->dims[1] * spatial;
   int64_t strides[6] = {x->shape.dims[1] * spatial, channel, width, b * offset, 1, offset};
-  laci_copy_strided(eval, x, &space, strides, 0, eval->out[0]);
+  laci_copy_strided_to_rows(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -40,14 +40,14 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
   laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1))
+  if (!laci_can_map_axis(c, 0, 1) || !laci_can_map_axis(c, LACI_OUT(0), 1))
     return laci_coupling_status(c);
   if (y->dims[1] * b * b != x->dims[1]) return laci_coupling_status(c);
   for (int64_t offset = 0; offset < b * b; offset++) {
     laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
     for (int64_t o = 0; map && o < y->dims[1]; o++) {
-      map->from[o] = (int32_t)(laci_depth_space_is_channel_first(node) ? o * b * b + offset
-                                                                       : offset * y->dims[1] + o);
+      map->from[o] = (int32_t)(laci_depth_space_is_crd_mode(node) ? o * b * b + offset
+                                                                  : offset * y->dims[1] + o);
     }
   }
   return laci_coupling_status(c);
@@ -55,10 +55,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 /** dX is dY with the inverse reshape and transpose. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   int64_t block = laci_node_int(node, "blocksize", 0), n = x.dims[0];
   int64_t channels = x.dims[1] / (block * block), height = x.dims[2], width = x.dims[3];
-  bool depth_first = !laci_depth_space_is_channel_first(node);
+  bool depth_first = !laci_depth_space_is_crd_mode(node);
   laci_shape cut = {.rank = 6, .dims = {n, channels, height, block, width, block}};
   int back = laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &cut);
   const int64_t dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};

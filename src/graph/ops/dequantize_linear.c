@@ -8,17 +8,19 @@
 #include "tensor/buf.h"
 
 /** Returns the size of blocks along the axis; 0: there are none. */
-static int64_t block_of(const laci_node *node) { return laci_node_int(node, "block_size", 0); }
+static int64_t read_block_size(const laci_node *node) {
+  return laci_node_int(node, "block_size", 0);
+}
 
 /** Checks the shape of scales with blocks: that of the data, with one index for each block along
  * `axis`. */
-static lac_status check_blocks(laci_infer *infer) {
+static lac_status check_shape_of_block_scales(laci_infer *infer) {
   const laci_node *node = infer->node;
   const laci_shape *x = laci_in_shape(infer, 0);
-  int64_t block = block_of(node), axis = laci_node_int(node, "axis", 1);
+  int64_t block = read_block_size(node), axis = laci_node_int(node, "axis", 1);
   if (block < 0)
     return laci_node_fail(node, infer->err, LAC_BAD_SHAPE, "blocks of %lld", (long long)block);
-  lac_status st = x ? laci_axis_check(node, x->rank, &axis, infer->err) : LAC_OK;
+  lac_status st = x ? laci_check_axis(node, x->rank, &axis, infer->err) : LAC_OK;
   for (int port = 1; !st && x && port < 3; port++) {
     const laci_shape *scale = laci_in_shape(infer, port);
     if (!scale) continue;
@@ -37,9 +39,9 @@ static lac_status check_blocks(laci_infer *infer) {
   return st;
 }
 
-lac_status laci_quant_check(laci_infer *infer) {
+lac_status laci_quant_check_shapes(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 3);
-  if (!st && block_of(infer->node) != 0) return check_blocks(infer);
+  if (!st && read_block_size(infer->node) != 0) return check_shape_of_block_scales(infer);
   const laci_shape *x = laci_in_shape(infer, 0), *scale = laci_in_shape(infer, 1),
                    *zero = laci_in_shape(infer, 2);
   if (st || !x || !scale) return st;
@@ -54,24 +56,24 @@ lac_status laci_quant_check(laci_infer *infer) {
   }
   if (scale->rank == 0 || scale->dims[0] == 1 || scale->dims[0] < 0) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 1);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st || x->dims[axis] < 0 || x->dims[axis] == scale->dims[0]) return st;
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                         "%lld scales for an axis of size %lld", (long long)scale->dims[0],
                         (long long)x->dims[axis]);
 }
 
-lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant) {
+lac_status laci_quant_read_parameters(const laci_eval *eval, laci_quant *quant) {
   const laci_shape *x = &eval->in[0]->shape;
   *quant = (laci_quant){.inner = 1, .n = 1, .scale = eval->in[1], .zero = laci_operand(eval, 2)};
   bool fits = quant->scale->f && (quant->scale->count > 0 || eval->in[0]->count == 0) &&
               (!quant->zero || quant->zero->count == quant->scale->count);
   if (!fits)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "scale and zero point do not fit");
-  quant->block = block_of(eval->node);
+  quant->block = read_block_size(eval->node);
   if (quant->scale->count == 1 && quant->block == 0) return LAC_OK;
   int64_t axis = laci_node_int(eval->node, "axis", 1);
-  lac_status st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->rank, &axis, eval->err);
   if (st) return st;
   quant->size = x->dims[axis];
   quant->n = quant->block > 0 ? eval->in[1]->shape.dims[axis] : quant->scale->count;
@@ -95,7 +97,7 @@ static void couple_parameter(laci_coupling *c, int port, int axis) {
 /** Couples data and parameters along all axes except the one with blocks. */
 static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
-  int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
+  int axis = laci_axis_counted_from_first(laci_node_int(node, "axis", 1), x->rank);
   for (int port = 1; port < node->n_inputs; port++) {
     const laci_shape *scale = laci_port_shape(c, port);
     if (laci_has_input(node, port) && (!scale || scale->rank != x->rank))
@@ -117,10 +119,10 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *scale = laci_port_shape(c, 1);
   if (!x || !scale) return laci_coupling_status(c);
-  if (block_of(node) != 0) return couple_blocks(node, c);
+  if (read_block_size(node) != 0) return couple_blocks(node, c);
   if (scale->rank > 1) return laci_coupling_status(c);
-  laci_couple_elementwise(c, (const int[]){0}, 1);
-  int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
+  laci_couple_broadcast_ports(c, (const int[]){0}, 1);
+  int axis = laci_axis_counted_from_first(laci_node_int(node, "axis", 1), x->rank);
   couple_parameter(c, 2, axis);
   couple_parameter(c, 1, axis);
   /* one of the parameters has an uncertain size: all are FIXED */
@@ -133,7 +135,7 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
 
 /* Checks that the zero point has the data's type. A pruned weight has to hold the zero point, and
  * another type may have numbers that the data's type lacks. */
-static lac_status check_types(const laci_infer *infer) {
+static lac_status check_zero_point_type(const laci_infer *infer) {
   lac_dtype x = infer->in[0]->dtype;
   lac_dtype zero = infer->n_in > 2 && infer->in[2] ? infer->in[2]->dtype : LAC_DTYPE_NONE;
   if (x == LAC_DTYPE_NONE || zero == LAC_DTYPE_NONE || x == zero) return LAC_OK;
@@ -142,8 +144,8 @@ static lac_status check_types(const laci_infer *infer) {
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_quant_check(infer);
-  if (!st) st = check_types(infer);
+  lac_status st = laci_quant_check_shapes(infer);
+  if (!st) st = check_zero_point_type(infer);
   if (st) return st;
   infer->out[0].shape = infer->in[0]->shape;
   infer->out[0].dtype = (lac_dtype)laci_node_int(infer->node, "output_dtype", 0);
@@ -157,10 +159,10 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   laci_quant quant;
   const laci_buf *x = eval->in[0];
-  lac_status st = laci_quant_read(eval, &quant);
+  lac_status st = laci_quant_read_parameters(eval, &quant);
   if (st) return st;
   for (int64_t at = 0; at < x->count; at++) {
-    int64_t k = laci_quant_index(&quant, at);
+    int64_t k = laci_quant_index_of_scale(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
     eval->out[0]->f[at] = (laci_buf_get_f(x, at) - zero) * quant.scale->f[k];
   }

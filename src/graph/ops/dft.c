@@ -17,14 +17,15 @@ typedef struct plan {
   bool inverse, onesided;
 } plan;
 
-static lac_status read_plan(const laci_node *node, const laci_shape *x, const laci_buf *length,
-                            const laci_buf *axis, plan *p, lac_error *err) {
+static lac_status read_dft_parameters(const laci_node *node, const laci_shape *x,
+                                      const laci_buf *length, const laci_buf *axis, plan *p,
+                                      lac_error *err) {
   bool old = node->version > 0 && node->version < 20;
   int64_t at = old ? laci_node_int(node, "axis", 1) : -2;
   if (!old && axis && axis->count == 1) at = laci_buf_get_i(axis, 0);
   *p = (plan){.inverse = laci_node_int(node, "inverse", 0) != 0,
               .onesided = laci_node_int(node, "onesided", 0) != 0};
-  lac_status st = laci_axis_check(node, x->rank, &at, err);
+  lac_status st = laci_check_axis(node, x->rank, &at, err);
   if (st) return st;
   int64_t parts = x->dims[x->rank - 1];
   if (at == x->rank - 1 || (parts >= 0 && parts != 1 && parts != 2)) {
@@ -48,7 +49,7 @@ static lac_status infer(laci_infer *infer) {
   bool unsure = infer->n_in > 2 && infer->in[2] && !sure;
   if (!x || unsure) return LAC_OK;
   plan p;
-  st = read_plan(infer->node, x, laci_in_known_content(infer, 1), axis, &p, infer->err);
+  st = read_dft_parameters(infer->node, x, laci_in_known_content(infer, 1), axis, &p, infer->err);
   if (st) return st;
   bool half = p.onesided && !p.inverse;
   laci_shape *y = &infer->out[0].shape;
@@ -68,7 +69,7 @@ typedef struct job {
 
 /** Returns the real (part 0) or imaginary part (1) of element n of a line. Beyond the signal it is
  * 0. In the second half of a one-sided spectrum, it is the conjugate of the mirrored element. */
-static double element(const job *j, int64_t first, int64_t n, int part) {
+static double read_signal_element(const job *j, int64_t first, int64_t n, int part) {
   bool mirrored = j->p.inverse && j->p.onesided && n > j->p.length / 2;
   if (mirrored) n = j->p.length - n;
   if (n >= j->n_in || part >= j->parts_in) return 0;
@@ -86,7 +87,7 @@ static void transform_lines(int64_t begin, int64_t end, void *context) {
       double real = 0, imaginary = 0;
       for (int64_t n = 0; n < j->p.length; n++) {
         double angle = sign * 2 * acos(-1) * (double)(k * n % j->p.length) / (double)j->p.length;
-        double a = element(j, from, n, 0), b = element(j, from, n, 1);
+        double a = read_signal_element(j, from, n, 0), b = read_signal_element(j, from, n, 1);
         real += a * cos(angle) - b * sin(angle);
         imaginary += a * sin(angle) + b * cos(angle);
       }
@@ -102,8 +103,8 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *y = eval->out[0];
   job j = {.x = x, .y = y};
   if (!x->f || !y->f) return laci_check_floats(eval);
-  lac_status st = read_plan(eval->node, &x->shape, laci_operand(eval, 1), laci_operand(eval, 2),
-                            &j.p, eval->err);
+  lac_status st = read_dft_parameters(eval->node, &x->shape, laci_operand(eval, 1),
+                                      laci_operand(eval, 2), &j.p, eval->err);
   if (st || y->count == 0 || x->count == 0) return st;
   j.n_in = x->shape.dims[j.p.axis];
   j.n_out = y->shape.dims[j.p.axis];
@@ -119,7 +120,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_buf *axis = laci_known_content(graph, node, 2);
   plan p;
   c->why = "order matters along an axis that is transformed";
-  if (!x || !y || (laci_has_input(node, 2) && !axis) || read_plan(node, x, NULL, axis, &p, NULL))
+  if (!x || !y || (laci_has_input(node, 2) && !axis) ||
+      read_dft_parameters(node, x, NULL, axis, &p, NULL))
     return laci_coupling_status(c);
   laci_couple_other_axes(c, 0, LACI_OUT(0), p.axis);
   laci_coupling_set_label(c, 0, x->rank - 1, LACI_FIXED);

@@ -25,10 +25,10 @@ static lac_status eval(laci_eval *eval) {
 /** da = dy / b;  db = -(dy * y) / b. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
-  if (laci_gradient_is_wanted(b, node, 0))
+  if (laci_gradient_is_needed(b, node, 0))
     laci_gradient_contribute_broadcast(b, node, 0,
                                        laci_gradient_add_binary(b, "Div", dy, node->inputs[1]));
-  if (laci_gradient_is_wanted(b, node, 1)) {
+  if (laci_gradient_is_needed(b, node, 1)) {
     int product = laci_gradient_add_binary(b, "Mul", dy, node->outputs[0]);
     int quotient = laci_gradient_add_binary(b, "Div", product, node->inputs[1]);
     laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_add_unary(b, "Neg", quotient));
@@ -42,5 +42,5 @@ const laci_op laci_op_div = {.name = "Div",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = gradient};

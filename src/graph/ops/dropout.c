@@ -36,7 +36,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
-  laci_couple_elementwise(c, (const int[]){0}, 1);
+  laci_couple_broadcast_ports(c, (const int[]){0}, 1);
   const laci_shape *mask = laci_port_shape(c, LACI_OUT(1));
   if (mask) laci_coupling_set_fresh_labels(c, LACI_OUT(1), 0, mask->rank);
   return laci_coupling_status(c);
@@ -46,7 +46,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   if (node->version >= 12 && laci_has_input(node, 2)) {
     const laci_buf *training = laci_gradient_known_content(b, node, 2);
     if (!training || training->count != 1 || laci_buf_get_i(training, 0))
-      return laci_gradient_refuse(b, node, "it drops out, and which elements is not known");
+      return laci_gradient_fail_unsupported(b, node,
+                                            "it drops out, and which elements is not known");
   }
   laci_gradient_contribute(b, node, 0, laci_gradient_of(b, node, 0));
   return laci_gradient_status(b);

@@ -27,9 +27,9 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing %s",
                           lac_dtype_name(x->dtype));
   }
-  const laci_dynamic_range range = laci_dynamic_range_of(x);
+  const laci_dynamic_range range = laci_dynamic_find_range(x);
   for (int64_t at = 0; y && at < x->count; at++)
-    y->i[at] = (int64_t)(laci_dynamic_steps(range, x->f[at]) + (double)range.zero);
+    y->i[at] = (int64_t)(laci_dynamic_quantize_to_steps(range, x->f[at]) + (double)range.zero);
   if (scale) scale->f[0] = (double)range.scale;
   if (zero) zero->i[0] = (int64_t)range.zero;
   return LAC_OK;
@@ -38,9 +38,9 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
-  laci_couple_elementwise(c, (const int[]){0}, 1);
+  laci_couple_broadcast_ports(c, (const int[]){0}, 1);
   for (int axis = 0; x && axis < x->rank; axis++)
-    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
+    laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, axis));
   return laci_coupling_status(c);
 }
 

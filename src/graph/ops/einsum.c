@@ -62,7 +62,7 @@ static bool read_term(const char **rest, int rank, int n_dots, term *t) {
 
 /** Builds the output term of an equation without "->": the axes under "...", then each letter that
  * occurs once, in alphabetical order. */
-static bool implied_output(const equation *e, int n_dots, term *out) {
+static bool make_implied_output(const equation *e, int n_dots, term *out) {
   int times[N_INDICES] = {0};
   for (int k = 0; k < e->n_in; k++) {
     for (int at = 0; at < e->in[k].n; at++) times[e->in[k].index[at]]++;
@@ -77,7 +77,8 @@ static bool implied_output(const equation *e, int n_dots, term *out) {
   return true;
 }
 
-static bool parse(const char *rest, const laci_shape *const *shapes, int n_in, equation *e) {
+static bool parse_equation(const char *rest, const laci_shape *const *shapes, int n_in,
+                           equation *e) {
   int n_dots = 0;
   bool read = false;
   if (n_in > MAX_OPERANDS) return false;
@@ -90,7 +91,7 @@ static bool parse(const char *rest, const laci_shape *const *shapes, int n_in, e
       if (place > n_dots) n_dots = place;
     }
   }
-  if (!*rest) return implied_output(e, n_dots, &e->out);
+  if (!*rest) return make_implied_output(e, n_dots, &e->out);
   if (strncmp(rest, "->", 2) != 0) return false;
   rest += 2;
   read = read_term(&rest, -1, n_dots, &e->out);
@@ -100,8 +101,8 @@ static bool parse(const char *rest, const laci_shape *const *shapes, int n_in, e
 /** Finds size[index], -1 where no operand has the index. Known sizes take precedence over symbols,
  * larger ones over a 1 that is broadcast. Returns false where sizes contradict each other, or where
  * the output has an index twice or one that no operand has. */
-static bool find_sizes(const equation *e, const laci_shape *const *shapes, int64_t *size,
-                       bool *has) {
+static bool find_index_sizes(const equation *e, const laci_shape *const *shapes, int64_t *size,
+                             bool *has) {
   memset(has, 0, N_INDICES * sizeof *has);
   for (int k = 0; k < e->n_in; k++) {
     for (int at = 0; at < e->in[k].n; at++) {
@@ -126,11 +127,11 @@ static bool find_sizes(const equation *e, const laci_shape *const *shapes, int64
   return true;
 }
 
-static lac_status read_all(const laci_node *node, const laci_shape *const *shapes, int n_in,
-                           equation *e, int64_t *size, lac_error *err) {
+static lac_status parse_and_find_sizes(const laci_node *node, const laci_shape *const *shapes,
+                                       int n_in, equation *e, int64_t *size, lac_error *err) {
   bool has[N_INDICES];
   const char *text = laci_node_text(node, "equation", "");
-  if (!parse(text, shapes, n_in, e) || !find_sizes(e, shapes, size, has)) {
+  if (!parse_equation(text, shapes, n_in, e) || !find_index_sizes(e, shapes, size, has)) {
     return laci_node_fail(node, err, LAC_BAD_SHAPE, "equation '%s' does not fit %d operands", text,
                           n_in);
   }
@@ -148,7 +149,7 @@ static lac_status infer(laci_infer *infer) {
   }
   equation e;
   int64_t size[N_INDICES];
-  st = read_all(infer->node, shapes, infer->n_in, &e, size, infer->err);
+  st = parse_and_find_sizes(infer->node, shapes, infer->n_in, &e, size, infer->err);
   if (st) return st;
   laci_shape *y = &infer->out[0].shape;
   y->rank = e.out.n;
@@ -165,7 +166,7 @@ typedef struct job {
   int64_t n_terms; /* products in one sum */
 } job;
 
-static void make_loops(const equation *e, const int64_t *size, job *j) {
+static void plan_loops(const equation *e, const int64_t *size, job *j) {
   int loop_of[N_INDICES];
   for (int at = 0; at < N_INDICES; at++) loop_of[at] = -1;
   int n_loops = 0;
@@ -214,7 +215,7 @@ static uint64_t product_of_integers(const job *j, const int64_t *places) {
   return product;
 }
 
-static void sum_range(int64_t begin, int64_t end, void *context) {
+static void sum_products_in_range(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   laci_buf *y = j->eval->out[0];
   for (int64_t at = begin; at < end; at++) {
@@ -245,11 +246,11 @@ static lac_status eval(laci_eval *eval) {
   for (int k = 0; k < eval->n_in; k++) shapes[k] = &eval->in[k]->shape;
   equation e;
   int64_t size[N_INDICES];
-  st = read_all(eval->node, shapes, eval->n_in, &e, size, eval->err);
+  st = parse_and_find_sizes(eval->node, shapes, eval->n_in, &e, size, eval->err);
   if (st) return st;
   job j = {.eval = eval, .n_in = eval->n_in};
-  make_loops(&e, size, &j);
-  laci_eval_parallel(eval, eval->out[0]->count, sum_range, &j);
+  plan_loops(&e, size, &j);
+  laci_eval_parallel(eval, eval->out[0]->count, sum_products_in_range, &j);
   return LAC_OK;
 }
 
@@ -268,14 +269,14 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
     }
   }
   for (int k = 0; k < e->n_in; k++) {
-    laci_coupling_describe_port(c, k);
+    laci_coupling_mark_described(c, k);
     for (int at = 0; at < e->in[k].n; at++) {
       int index = e->in[k].index[at];
       bool alone = shapes[k]->dims[at] != size[index] && label[index] > 0;
       laci_coupling_set_label(c, k, at, alone ? laci_coupling_new_label(c) : label[index]);
     }
   }
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int at = 0; at < e->out.n; at++)
     laci_coupling_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
 }
@@ -291,7 +292,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   }
   equation e;
   int64_t size[N_INDICES];
-  if (!read_all(node, shapes, node->n_inputs, &e, size, NULL)) couple_indices(c, &e, shapes, size);
+  if (!parse_and_find_sizes(node, shapes, node->n_inputs, &e, size, NULL))
+    couple_indices(c, &e, shapes, size);
   return laci_coupling_status(c);
 }
 
@@ -328,8 +330,8 @@ static bool choose_letters(const equation *e, char letters[N_INDICES]) {
 
 /** Adds an Einsum of dy and the other operands for those indices of operand k that they have. Axes
  * for its other indices, along which the gradient is constant, are inserted and expanded. */
-static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, const equation *e,
-                               int k, const char letters[N_INDICES]) {
+static int add_gradient_of_operand(laci_gradient_builder *b, const laci_node *node,
+                                   const equation *e, int k, const char letters[N_INDICES]) {
   bool has[N_INDICES] = {false};
   int inputs[MAX_OPERANDS + 1] = {laci_gradient_of(b, node, 0)}, n = 1;
   written t = {.n = 0};
@@ -342,7 +344,7 @@ static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, 
     for (int at = 0; at < e->in[other].n; at++) has[e->in[other].index[at]] = true;
     inputs[n++] = node->inputs[other];
   }
-  laci_shape shape = laci_gradient_in_shape(b, node, k), narrow = shape;
+  laci_shape shape = laci_gradient_shape_of_input(b, node, k), narrow = shape;
   term kept = {0};
   for (int at = 0; at < e->in[k].n; at++) {
     if (has[e->in[k].index[at]]) kept.index[kept.n++] = e->in[k].index[at];
@@ -378,20 +380,22 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   equation e;
   int64_t size[N_INDICES];
   char letters[N_INDICES];
-  if (node->n_inputs >= MAX_OPERANDS) return laci_gradient_refuse(b, node, "too many operands");
+  if (node->n_inputs >= MAX_OPERANDS)
+    return laci_gradient_fail_unsupported(b, node, "too many operands");
   for (int k = 0; k < node->n_inputs; k++) {
-    in[k] = laci_gradient_in_shape(b, node, k);
+    in[k] = laci_gradient_shape_of_input(b, node, k);
     shapes[k] = &in[k];
   }
-  if (read_all(node, shapes, node->n_inputs, &e, size, NULL) || !choose_letters(&e, letters))
-    return laci_gradient_refuse(b, node, "its equation has no gradient");
+  if (parse_and_find_sizes(node, shapes, node->n_inputs, &e, size, NULL) ||
+      !choose_letters(&e, letters))
+    return laci_gradient_fail_unsupported(b, node, "its equation has no gradient");
   for (int k = 0; k < node->n_inputs; k++) {
     if (!has_no_diagonal_or_broadcast(&e.in[k], shapes[k], size))
-      return laci_gradient_refuse(b, node, "diagonals and broadcasts have no gradient");
+      return laci_gradient_fail_unsupported(b, node, "diagonals and broadcasts have no gradient");
   }
   for (int k = 0; k < node->n_inputs; k++) {
-    if (laci_gradient_is_wanted(b, node, k))
-      laci_gradient_contribute(b, node, k, gradient_of_operand(b, node, &e, k, letters));
+    if (laci_gradient_is_needed(b, node, k))
+      laci_gradient_contribute(b, node, k, add_gradient_of_operand(b, node, &e, k, letters));
   }
   return laci_gradient_status(b);
 }

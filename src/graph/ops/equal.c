@@ -4,10 +4,10 @@
 
 static int64_t compute_integer(int64_t a, int64_t b) { return a == b; }
 
-static int64_t compute_test(double a, double b) { return a == b; }
+static int64_t compare_doubles(double a, double b) { return a == b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.i = compute_integer, .test = compute_test};
+  static const laci_binary operation = {.i = compute_integer, .test = compare_doubles};
   return laci_eval_binary(eval, &operation);
 }
 
@@ -16,6 +16,6 @@ const laci_op laci_op_equal = {.name = "Equal",
                                .jumps = true,
                                .is_fold = true,
                                .symbol_safe = true,
-                               .infer = laci_infer_compare,
+                               .infer = laci_infer_broadcast_bool,
                                .eval = eval,
-                               .couple = laci_couple_nary};
+                               .couple = laci_couple_all_inputs_broadcast};

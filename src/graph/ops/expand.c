@@ -33,8 +33,8 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   laci_walk walk;
   laci_walk_begin(&walk, &eval->out[0]->shape);
-  laci_walk_broadcast(&walk, &x->shape);
-  laci_copy_strided(eval, x, &eval->out[0]->shape, walk.stride[0], 0, eval->out[0]);
+  laci_walk_add_broadcast(&walk, &x->shape);
+  laci_copy_strided_to_rows(eval, x, &eval->out[0]->shape, walk.stride[0], 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -50,5 +50,5 @@ const laci_op laci_op_expand = {.name = "Expand",
                                 .inputs_without_channels = 1u << 1,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = laci_couple_unary,
+                                .couple = laci_couple_first_input,
                                 .gradient = gradient};

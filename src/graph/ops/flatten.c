@@ -24,8 +24,8 @@ static lac_status infer(laci_infer *infer) {
                           "axis %lld of a tensor of %d axes", (long long)axis, x->rank);
   }
   if (axis < 0) axis += x->rank;
-  out->dims[0] = laci_size_product(infer, x, 0, (int)axis);
-  out->dims[1] = laci_size_product(infer, x, (int)axis, x->rank);
+  out->dims[0] = laci_multiply_sizes(infer, x, 0, (int)axis);
+  out->dims[1] = laci_multiply_sizes(infer, x, (int)axis, x->rank);
   return LAC_OK;
 }
 

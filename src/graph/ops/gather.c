@@ -16,7 +16,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0), *indices = laci_in_shape(infer, 1);
   if (!x || !indices) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 0);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   laci_shape out = {.rank = x->rank - 1 + indices->rank};
   if (out.rank > LACI_MAX_RANK) {
@@ -34,7 +34,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *indices = eval->in[1];
   int64_t axis = laci_node_int(eval->node, "axis", 0);
-  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->shape.rank, &axis, eval->err);
   if (st) return st;
   int64_t n = x->shape.dims[axis], to = 0;
   int64_t n_outer = laci_shape_count_range(&x->shape, 0, (int)axis);
@@ -42,7 +42,7 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t outer = 0; outer < n_outer; outer++) {
     for (int64_t at = 0; at < indices->count; at++, to += inner) {
       int64_t index = laci_buf_get_i(indices, at);
-      st = laci_index_check(eval, n, &index);
+      st = laci_check_index(eval, n, &index);
       if (st) return st;
       laci_copy_elements(eval->out[0], to, x, (outer * n + index) * inner, inner);
     }
@@ -51,7 +51,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 /** Returns the only axis of the indices with a size above 1; -1: there are two. */
-static int only_long_axis(const laci_shape *indices) {
+static int find_only_long_axis(const laci_shape *indices) {
   int found = indices->rank - 1;
   for (int at = 0; at < indices->rank; at++) {
     if (indices->dims[at] == 1) continue;
@@ -68,7 +68,7 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
     if (index < -n || index >= n) return;
   }
   bool scalar = indices->shape.rank == 0;
-  int along = axis + only_long_axis(&indices->shape);
+  int along = axis + find_only_long_axis(&indices->shape);
   for (int at = axis; at < axis + indices->shape.rank; at++) {
     if (at != along)
       laci_coupling_set_fresh_labels(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
@@ -84,11 +84,11 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   const laci_shape *indices = laci_port_shape(c, 1);
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
   if (axis < 0 || !y || !indices || y->rank != x->rank - 1 + indices->rank)
     return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   c->why = "Gather's indices are not a constant list";
   for (int at = 0; at < x->rank; at++) {
     if (at == axis) continue;
@@ -97,19 +97,19 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     laci_coupling_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
   }
   int64_t count = laci_shape_count(indices);
-  bool is_list = indices->rank < 1 || only_long_axis(indices) >= 0;
-  if (!is_list || !laci_axis_is_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
+  bool is_list = indices->rank < 1 || find_only_long_axis(indices) >= 0;
+  if (!is_list || !laci_can_map_axis(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
     return laci_coupling_status(c);
   }
-  laci_buf *content = laci_constant_copy(graph, node, 1);
+  laci_buf *content = laci_copy_constant_content(graph, node, 1);
   if (content) couple_indices(c, axis, content, x->dims[axis]);
   laci_buf_destroy(content);
   return laci_coupling_status(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
-  int64_t axis = laci_axis_of(laci_node_int(node, "axis", 0), x.rank);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
+  int64_t axis = laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x.rank);
   const laci_attr attrs[] = {laci_attr_int("axis", axis),
                              laci_attr_ints("input_shape", x.rank, x.dims)};
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[1]};

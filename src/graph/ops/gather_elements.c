@@ -15,7 +15,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0), *indices = laci_in_shape(infer, 1);
   if (!x || !indices) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 0);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   bool fits = x->rank == indices->rank;
   for (int at = 0; fits && at < x->rank; at++) {
@@ -31,19 +31,19 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *indices = eval->in[1];
   int64_t axis = laci_node_int(eval->node, "axis", 0), strides[LACI_MAX_RANK];
-  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->shape.rank, &axis, eval->err);
   if (st) return st;
   laci_shape_strides(&x->shape, strides);
   int64_t along = strides[axis];
   strides[axis] = 0;
   laci_walk walk;
   laci_walk_begin(&walk, &indices->shape);
-  laci_walk_strided(&walk, strides, 0);
+  laci_walk_add_strided(&walk, strides, 0);
   laci_walk_merge_axes(&walk);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t to = run * walk.run + i, index = laci_buf_get_i(indices, to);
-      st = laci_index_check(eval, x->shape.dims[axis], &index);
+      st = laci_check_index(eval, x->shape.dims[axis], &index);
       if (st) return st;
       laci_copy_elements(eval->out[0], to, x, walk.at[0] + i * walk.inner[0] + index * along, 1);
     }
@@ -58,4 +58,4 @@ const laci_op laci_op_gather_elements = {.name = "GatherElements",
                                          .is_fold = true,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = laci_couple_no_axes};
+                                         .couple = laci_couple_nothing};

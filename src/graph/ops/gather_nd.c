@@ -46,7 +46,7 @@ static lac_status eval(laci_eval *eval) {
   int64_t part = laci_shape_count_range(&x->shape, batch + (int)width, x->shape.rank);
   for (int64_t at = 0; at < n_batches * n; at++) {
     int64_t offset;
-    lac_status st = laci_tuple_offset(eval, indices, at * width, width, batch, &offset);
+    lac_status st = laci_index_tuple_offset(eval, indices, at * width, width, batch, &offset);
     if (st) return st;
     laci_copy_elements(eval->out[0], at * part, x, at / n * batch_stride + offset, part);
   }
@@ -60,4 +60,4 @@ const laci_op laci_op_gather_nd = {.name = "GatherND",
                                    .is_fold = true,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = laci_couple_no_axes};
+                                   .couple = laci_couple_nothing};

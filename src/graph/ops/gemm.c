@@ -17,7 +17,7 @@ typedef struct roles {
   int a_row, a_k, b_k, b_col;
 } roles;
 
-static roles roles_of(const laci_node *node) {
+static roles axis_roles_of_node(const laci_node *node) {
   int trans_a = laci_node_int(node, "transA", 0) != 0,
       trans_b = laci_node_int(node, "transB", 0) != 0;
   return (roles){.a_row = trans_a, .a_k = !trans_a, .b_k = trans_b, .b_col = !trans_b};
@@ -41,7 +41,7 @@ static lac_status check_shapes(laci_infer *infer, const roles *r) {
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 3);
   if (st) return st;
-  roles r = roles_of(infer->node);
+  roles r = axis_roles_of_node(infer->node);
   st = check_shapes(infer, &r);
   if (st) return st;
   const laci_shape *a = &infer->in[0]->shape, *b = &infer->in[1]->shape;
@@ -63,8 +63,8 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *b = laci_expect_source_shape(infer, 1);
-  roles r = roles_of(infer->node);
+  const laci_shape *b = laci_expect_known_shape_of_input(infer, 1);
+  roles r = axis_roles_of_node(infer->node);
   return b && b->rank == 2 && laci_expect_size(infer, 2, r.a_k, b->dims[r.b_k], shape);
 }
 
@@ -76,9 +76,9 @@ static void scale_and_add(const laci_eval *eval, double alpha, double beta) {
   if (!c || y->count == 0) return;
   laci_walk walk;
   laci_walk_begin(&walk, &y->shape);
-  laci_walk_broadcast(&walk, &c->shape);
+  laci_walk_add_broadcast(&walk, &c->shape);
   laci_walk_merge_axes(&walk);
-  laci_walk_seek(&walk, 0);
+  laci_walk_seek_run(&walk, 0);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     double *to = y->f + run * walk.run;
     for (int64_t i = 0; i < walk.run; i++) to[i] += beta * c->f[walk.at[0] + i * walk.inner[0]];
@@ -89,7 +89,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_buf *a = eval->in[0], *b = eval->in[1];
-  roles r = roles_of(eval->node);
+  roles r = axis_roles_of_node(eval->node);
   int64_t a_stride[2] = {a->shape.dims[1], 1}, b_stride[2] = {b->shape.dims[1], 1}, zero = 0;
   laci_gemm_matrix right = {.data = b->f,
                             .row_stride = b_stride[r.b_k],
@@ -117,7 +117,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 /** Makes the axes of A, B and y that have this label FIXED. */
-static void drop_label(laci_coupling *c, int label) {
+static void fix_axes_with_label(laci_coupling *c, int label) {
   const int ports[] = {0, 1, LACI_OUT(0)};
   for (int at = 0; at < 3; at++) {
     for (int axis = 0; axis < 2; axis++) {
@@ -134,7 +134,7 @@ static void couple_bias(laci_coupling *c) {
   /* C is absent, or has a shape that is not described here: then laci_couple_node makes all axes
    * FIXED */
   if (!bias || bias->rank > 2) return;
-  laci_coupling_describe_port(c, 2);
+  laci_coupling_mark_described(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
     int64_t have = bias->dims[bias->rank - back], full = y->dims[2 - back];
     if (have == full) {
@@ -143,7 +143,7 @@ static void couple_bias(laci_coupling *c) {
     } else if (have == 1) {
       laci_coupling_set_label(c, 2, bias->rank - back, laci_coupling_new_label(c));
     } else { /* the sizes are unknown, so that the axis may or may not be broadcast */
-      drop_label(c, laci_coupling_get_label(c, LACI_OUT(0), 2 - back));
+      fix_axes_with_label(c, laci_coupling_get_label(c, LACI_OUT(0), 2 - back));
     }
   }
 }
@@ -154,7 +154,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   if (!a || !b || !y || a->rank != 2 || b->rank != 2 || y->rank != 2)
     return laci_coupling_status(c);
-  roles r = roles_of(node);
+  roles r = axis_roles_of_node(node);
   int row = laci_coupling_new_label(c), k = laci_coupling_new_label(c),
       col = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, r.a_row, row);
@@ -170,7 +170,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 static int find_weight_axes(const laci_graph *graph, const laci_node *node,
                             laci_weight_axes axes[2]) {
   (void)graph;
-  roles r = roles_of(node);
+  roles r = axis_roles_of_node(node);
   int n = 0;
   if (laci_has_input(node, 1)) {
     axes[n++] = (laci_weight_axes){.port = 1, .k_axis = r.b_col, .c_axis = r.b_k, .groups = 1};
@@ -196,19 +196,19 @@ static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, 
 /** For Y = alpha * A' * B' with A' = op(A), B' = op(B): dA' = alpha * dY * B'^T, dB' = alpha * A'^T
  * * dY. dA is dA' transposed if A was, and dB likewise. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  roles r = roles_of(node);
+  roles r = axis_roles_of_node(node);
   bool trans_a = r.a_row == 1, trans_b = r.b_k == 1;
   float alpha = laci_node_float(node, "alpha", 1), beta = laci_node_float(node, "beta", 1);
   int dy = laci_gradient_of(b, node, 0), a = node->inputs[0], bb = node->inputs[1];
-  if (laci_gradient_is_wanted(b, node, 0))
+  if (laci_gradient_is_needed(b, node, 0))
     laci_gradient_contribute(b, node, 0,
                              trans_a ? product(b, (const int[]){bb, dy}, trans_b, true, alpha)
                                      : product(b, (const int[]){dy, bb}, false, !trans_b, alpha));
-  if (laci_gradient_is_wanted(b, node, 1))
+  if (laci_gradient_is_needed(b, node, 1))
     laci_gradient_contribute(b, node, 1,
                              trans_b ? product(b, (const int[]){dy, a}, true, trans_a, alpha)
                                      : product(b, (const int[]){a, dy}, !trans_a, false, alpha));
-  if (laci_gradient_is_wanted(b, node, 2))
+  if (laci_gradient_is_needed(b, node, 2))
     laci_gradient_contribute_broadcast(b, node, 2, laci_gradient_add_scale(b, dy, beta));
   return laci_gradient_status(b);
 }

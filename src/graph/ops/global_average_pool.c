@@ -10,7 +10,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   double n = (double)laci_shape_count_range(&x, 2, x.rank);
   int share = laci_gradient_add_scale(b, laci_gradient_of(b, node, 0), 1 / n);
   laci_gradient_contribute(b, node, 0, laci_gradient_add_expand(b, share, &x));

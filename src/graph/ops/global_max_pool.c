@@ -19,7 +19,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_gradient_contribute(
       b, node, 0,
-      laci_gradient_where_largest(b, node, laci_gradient_of(b, node, 0), node->outputs[0]));
+      laci_gradient_share_among_equal(b, node, laci_gradient_of(b, node, 0), node->outputs[0]));
   return laci_gradient_status(b);
 }
 

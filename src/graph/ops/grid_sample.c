@@ -53,7 +53,7 @@ typedef struct taps {
   double weight[MAX_TAPS];
 } taps;
 
-static double reflected(double x, double low, double high) {
+static double reflect_position(double x, double low, double high) {
   double range = high - low, away = x < low ? low - x : x > high ? x - high : 0;
   if (away == 0 || !(range > 0)) return away == 0 ? x : low;
   double folds = floor(away / range), rest = away - folds * range;
@@ -62,23 +62,23 @@ static double reflected(double x, double low, double high) {
 }
 
 /** Returns the element that is read for position `at` of an axis, or -1. */
-static int64_t resolve_position(const job *j, double at, int64_t size) {
+static int64_t find_element_to_read(const job *j, double at, int64_t size) {
   double last = (double)(size - 1);
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;
   if (j->beyond == OUTSIDE_ZEROS && !(at >= 0 && at <= last)) return -1;
-  if (j->beyond == OUTSIDE_REFLECTION) at = trunc(reflected(at, low, high));
-  return laci_int_within(at, 0, size - 1);
+  if (j->beyond == OUTSIDE_REFLECTION) at = trunc(reflect_position(at, low, high));
+  return laci_clamp_to_range(at, 0, size - 1);
 }
 
 /** Returns the cubic weight at a distance (Keys, Cubic convolution interpolation, 1981), with a =
  * -0.75 as in runtimes. */
-static double cubic(double distance) {
+static double cubic_weight(double distance) {
   double d = fabs(distance), a = -0.75;
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-static void find_taps(const job *j, double given, int64_t size, taps *t) {
+static void find_neighbours_and_weights(const job *j, double given, int64_t size, taps *t) {
   double last = (double)(size - 1), low = j->corners ? 0 : -0.5;
   double high = j->corners ? last : last + 0.5;
   double at = j->corners ? (given + 1) / 2 * last : ((given + 1) * (double)size - 1) / 2;
@@ -87,7 +87,7 @@ static void find_taps(const job *j, double given, int64_t size, taps *t) {
   /* a cubic filter may read beyond the border; resolve() clamps each of its elements */
   if (!(at >= low && at <= high) && j->mode != SAMPLE_CUBIC) {
     if (j->beyond == OUTSIDE_BORDER) at = fmin(fmax(at, 0), last);
-    if (j->beyond == OUTSIDE_REFLECTION) at = reflected(at, low, high);
+    if (j->beyond == OUTSIDE_REFLECTION) at = reflect_position(at, low, high);
   }
   if (!(fabs(at) < 0x1p52)) at = -2; /* outside of any axis */
   double first = j->mode == SAMPLE_NEAREST ? trunc(at) : floor(at);
@@ -95,22 +95,24 @@ static void find_taps(const job *j, double given, int64_t size, taps *t) {
   t->n = j->mode == SAMPLE_NEAREST ? 1 : j->mode == SAMPLE_LINEAR ? 2 : 4;
   for (int k = 0; k < t->n; k++) {
     double distance = fabs(first + k - at);
-    t->at[k] = resolve_position(j, first + k, size);
+    t->at[k] = find_element_to_read(j, first + k, size);
     t->weight[k] = j->mode == SAMPLE_NEAREST  ? 1
                    : j->mode == SAMPLE_LINEAR ? 1 - distance
-                                              : cubic(distance);
+                                              : cubic_weight(distance);
   }
 }
 
 /** Returns the weighted sum over all combinations of neighbours, one from each axis. */
-static double sample(const double *x, const int64_t *sizes, const taps *t, int n_axes) {
+static double sum_weighted_neighbours(const double *x, const int64_t *sizes, const taps *t,
+                                      int n_axes) {
   if (n_axes == 0) return *x;
   int64_t stride = 1;
   for (int axis = 1; axis < n_axes; axis++) stride *= sizes[axis];
   double sum = 0;
   for (int k = 0; k < t->n; k++) {
     if (t->at[k] < 0 || t->weight[k] == 0) continue;
-    sum += t->weight[k] * sample(x + t->at[k] * stride, sizes + 1, t + 1, n_axes - 1);
+    sum +=
+        t->weight[k] * sum_weighted_neighbours(x + t->at[k] * stride, sizes + 1, t + 1, n_axes - 1);
   }
   return sum;
 }
@@ -123,12 +125,13 @@ static void sample_places(int64_t begin, int64_t end, void *context) {
     int64_t n = at / j->places, place = at % j->places;
     taps t[MAX_AXES];
     for (int axis = 0; axis < j->n_axes; axis++) {
-      find_taps(j, grid->f[at * j->n_axes + j->n_axes - 1 - axis], sizes[axis], &t[axis]);
+      find_neighbours_and_weights(j, grid->f[at * j->n_axes + j->n_axes - 1 - axis], sizes[axis],
+                                  &t[axis]);
     }
     for (int64_t channel = 0; channel < j->channels; channel++) {
       int64_t image = n * j->channels + channel;
       j->eval->out[0]->f[image * j->places + place] =
-          sample(x->f + image * j->spatial, sizes, t, j->n_axes);
+          sum_weighted_neighbours(x->f + image * j->spatial, sizes, t, j->n_axes);
     }
   }
 }

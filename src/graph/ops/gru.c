@@ -9,17 +9,17 @@ static void run_cell(const laci_cell *cell) {
   int64_t n = cell->hidden;
   double *update = cell->gates, *reset = cell->gates + n, *state = cell->gates + 2 * n;
   double *kept = cell->c; /* a GRU has no cell state, so this array is free for use */
-  laci_cell_product(cell, 0, cell->h, update);
-  laci_cell_product(cell, n, cell->h, reset);
+  laci_cell_multiply_recurrence(cell, 0, cell->h, update);
+  laci_cell_multiply_recurrence(cell, n, cell->h, reset);
   for (int64_t k = 0; k < n; k++) {
-    update[k] = laci_cell_activate(cell, 0, cell->x[k] + update[k]);
-    reset[k] = laci_cell_activate(cell, 0, cell->x[n + k] + reset[k]);
+    update[k] = laci_cell_clip_and_activate(cell, 0, cell->x[k] + update[k]);
+    reset[k] = laci_cell_clip_and_activate(cell, 0, cell->x[n + k] + reset[k]);
     kept[k] = reset[k] * cell->h[k];
   }
-  laci_cell_product(cell, 2 * n, cell->flag ? cell->h : kept, state);
+  laci_cell_multiply_recurrence(cell, 2 * n, cell->flag ? cell->h : kept, state);
   for (int64_t k = 0; k < n; k++) {
     double inner = cell->flag ? reset[k] * state[k] : state[k];
-    double fresh = laci_cell_activate(cell, 1, cell->x[2 * n + k] + inner);
+    double fresh = laci_cell_clip_and_activate(cell, 1, cell->x[2 * n + k] + inner);
     cell->h[k] = (1 - update[k]) * fresh + update[k] * cell->h[k];
   }
 }
@@ -47,7 +47,7 @@ const laci_op laci_op_gru = {
         {"activations", LACI_ATTR_TEXTS}, {"clip", LACI_ATTR_FLOAT}, {"direction", LACI_ATTR_TEXT},
         {"hidden_size", LACI_ATTR_INT}, {"layout", LACI_ATTR_INT},
         {"linear_before_reset", LACI_ATTR_INT}),
-    .weights = laci_recurrent_weights,
+    .weights = laci_recurrent_find_weight_axes,
     .each_weight = true,
     .infer = infer,
     .eval = eval,

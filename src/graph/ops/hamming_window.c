@@ -3,12 +3,12 @@
 #include "graph/ops/shared/taper_in.h"
 
 static lac_status eval(laci_eval *eval) {
-  return laci_taper_eval(eval, 25.0 / 46.0, 1 - 25.0 / 46.0, 0);
+  return laci_cosine_window_eval(eval, 25.0 / 46.0, 1 - 25.0 / 46.0, 0);
 }
 
 const laci_op laci_op_hamming_window = {.name = "HammingWindow",
                                         .role = LACI_ROLE_SKIP,
                                         .attributes = laci_taper_attributes,
-                                        .infer = laci_taper_infer,
+                                        .infer = laci_cosine_window_infer,
                                         .eval = eval,
-                                        .couple = laci_couple_no_axes};
+                                        .couple = laci_couple_nothing};

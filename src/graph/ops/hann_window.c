@@ -9,7 +9,7 @@
 const laci_attr_type laci_taper_attributes[] = {
     {"output_datatype", LACI_ATTR_INT}, {"periodic", LACI_ATTR_INT}, {NULL, LACI_ATTR_OTHER}};
 
-lac_status laci_taper_infer(laci_infer *infer) {
+lac_status laci_cosine_window_infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   const laci_buf *size = laci_in_known_content(infer, 0);
@@ -25,7 +25,7 @@ lac_status laci_taper_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-lac_status laci_taper_eval(const laci_eval *eval, double a0, double a1, double a2) {
+lac_status laci_cosine_window_eval(const laci_eval *eval, double a0, double a1, double a2) {
   laci_buf *y = eval->out[0];
   bool periodic = laci_node_int(eval->node, "periodic", 1) != 0;
   double n = (double)(periodic ? y->count : y->count - 1);
@@ -36,11 +36,11 @@ lac_status laci_taper_eval(const laci_eval *eval, double a0, double a1, double a
   return LAC_OK;
 }
 
-static lac_status eval(laci_eval *eval) { return laci_taper_eval(eval, 0.5, 0.5, 0); }
+static lac_status eval(laci_eval *eval) { return laci_cosine_window_eval(eval, 0.5, 0.5, 0); }
 
 const laci_op laci_op_hann_window = {.name = "HannWindow",
                                      .role = LACI_ROLE_SKIP,
                                      .attributes = laci_taper_attributes,
-                                     .infer = laci_taper_infer,
+                                     .infer = laci_cosine_window_infer,
                                      .eval = eval,
-                                     .couple = laci_couple_no_axes};
+                                     .couple = laci_couple_nothing};

@@ -23,7 +23,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_line_axis line = laci_softmax_axis(node);
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "order matters to Hardmax, which takes the first of equal elements";
-  int axis = x ? laci_axis_of(line.axis, x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(line.axis, x->rank) : -1;
   if (axis < 0 || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_status(c);
   laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int at = axis; at < x->rank; at++) {

@@ -16,5 +16,5 @@ const laci_op laci_op_identity = {.name = "Identity",
                                   .is_fold = true,
                                   .infer = laci_infer_same_type,
                                   .eval = eval,
-                                  .couple = laci_couple_unary,
+                                  .couple = laci_couple_first_input,
                                   .gradient = laci_gradient_of_reshape};

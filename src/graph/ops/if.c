@@ -8,15 +8,15 @@
 #include "tensor/buf.h"
 
 /** Returns which branch is taken: 0 then, 1 else, -1: it depends on data. */
-static int taken_branch(const laci_buf *condition) {
+static int find_taken_branch(const laci_buf *condition) {
   if (!condition || !condition->i || condition->count != 1) return -1;
   if (laci_is_symbol(condition->i[0])) return -1;
   return condition->i[0] ? 0 : 1;
 }
 
 /** Infers the type of an output that is one of two results. */
-static void infer_either(laci_infer *infer, const laci_type *a, const laci_type *b,
-                         laci_type *out) {
+static void infer_type_of_either(laci_infer *infer, const laci_type *a, const laci_type *b,
+                                 laci_type *out) {
   if (!a || !b) return;
   if (a->dtype == b->dtype) out->dtype = a->dtype;
   if (a->shape.rank < 0 || a->shape.rank != b->shape.rank) return;
@@ -31,10 +31,10 @@ static lac_status infer(laci_infer *infer) {
   int n = infer->n_out, one;
   lac_status st = laci_check_n_inputs(infer, 1, 1 + 2 * n);
   if (st || infer->n_in != 1 + 2 * n) return st;
-  one = taken_branch(laci_in_known_content(infer, 0));
+  one = find_taken_branch(laci_in_known_content(infer, 0));
   for (int at = 0; at < n; at++) {
     const laci_type *const types[] = {infer->in[1 + at], infer->in[1 + n + at]};
-    if (one < 0) infer_either(infer, types[0], types[1], &infer->out[at]);
+    if (one < 0) infer_type_of_either(infer, types[0], types[1], &infer->out[at]);
     else if (types[one]) infer->out[at] = *types[one];
   }
   return LAC_OK;
@@ -44,12 +44,12 @@ static lac_status infer(laci_infer *infer) {
  * differ in other runs, so both branches are coupled. */
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   int n = node->n_outputs,
-      one = graph->sizes_fixed ? -1 : taken_branch(laci_known_content(graph, node, 0));
+      one = graph->sizes_fixed ? -1 : find_taken_branch(laci_known_content(graph, node, 0));
   c->why = "order matters where the results of two bodies differ in size or stay";
   for (int at = 0; at < n && node->n_inputs == 1 + 2 * n; at++) {
     const int both[] = {1 + at, 1 + n + at, LACI_OUT(at)}, single[] = {both[one > 0], LACI_OUT(at)};
-    if (one < 0) laci_couple_ports(c, both, 3);
-    else laci_couple_ports(c, single, 2);
+    if (one < 0) laci_couple_equal_ports(c, both, 3);
+    else laci_couple_equal_ports(c, single, 2);
   }
   return laci_coupling_status(c);
 }

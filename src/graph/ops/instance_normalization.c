@@ -10,7 +10,7 @@
 #include "tensor/buf.h"
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *scale = laci_expect_source_shape(infer, 1);
+  const laci_shape *scale = laci_expect_known_shape_of_input(infer, 1);
   return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
 
@@ -52,7 +52,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph, (void)node;
   if (!laci_couple_channels(c, 1, 2)) return laci_coupling_status(c);
   for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
+    laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
@@ -61,14 +61,15 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
  * channel axis. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int out[3];
-  laci_shape x = laci_gradient_in_shape(b, node, 0), side = {.rank = x.rank - 1};
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0), side = {.rank = x.rank - 1};
   for (int axis = 0; axis < side.rank; axis++) side.dims[axis] = axis ? 1 : x.dims[1];
   laci_gradient_norm norm = {.dy = laci_gradient_of(b, node, 0),
                              .x = node->inputs[0],
                              .scale = laci_gradient_add_reshape(b, node->inputs[1], &side),
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
-  if (x.rank < 3) return laci_gradient_refuse(b, node, "channels of one element have no gradient");
+  if (x.rank < 3)
+    return laci_gradient_fail_unsupported(b, node, "channels of one element have no gradient");
   laci_gradient_add_normalization(b, &norm, out);
   laci_gradient_contribute(b, node, 0, out[0]);
   for (int port = 1; port <= 2; port++)

@@ -13,7 +13,7 @@
 #include "tensor/buf.h"
 
 /** Does x keep its shape when it is broadcast with a parameter? both: the broadcast shape. */
-static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
+static bool has_shape_of_broadcast(const laci_shape *x, const laci_shape *both) {
   bool same = both->rank == x->rank;
   for (int axis = 0; same && axis < x->rank; axis++) {
     same = x->dims[axis] < 0 || both->dims[axis] < 0 || x->dims[axis] == both->dims[axis];
@@ -23,7 +23,7 @@ static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
 
 /** The scale tells the last sizes of x, unless it has one element, which is broadcast. */
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *scale = laci_expect_source_shape(infer, 1);
+  const laci_shape *scale = laci_expect_known_shape_of_input(infer, 1);
   bool says = scale && scale->rank >= 1 && scale->dims[scale->rank - 1] > 1;
   return says && laci_expect_size(infer, -1, -1, scale->dims[scale->rank - 1], shape);
 }
@@ -35,11 +35,11 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", -1);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   for (int port = 1; !st && port < infer->n_in; port++) {
     laci_shape both;
     if (laci_in_shape(infer, port)) st = laci_broadcast(infer, x, &infer->in[port]->shape, &both);
-    if (!st && laci_in_shape(infer, port) && !keeps_shape(x, &both)) {
+    if (!st && laci_in_shape(infer, port) && !has_shape_of_broadcast(x, &both)) {
       st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "input %d does not broadcast into the data", port);
     }
@@ -80,10 +80,10 @@ typedef struct spreading {
   bool multiply;
 } spreading;
 
-static void spread_runs(int64_t begin, int64_t end, void *context) {
+static void apply_parameter_to_runs(int64_t begin, int64_t end, void *context) {
   const spreading *s = context;
   laci_walk walk = s->walk;
-  laci_walk_seek(&walk, begin);
+  laci_walk_seek_run(&walk, begin);
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
     double *to = s->y->f + run * walk.run;
     const double *from = s->p->f + walk.at[0];
@@ -94,35 +94,35 @@ static void spread_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void apply_parameter(const laci_eval *eval, const laci_buf *p, bool multiply) {
+static void multiply_or_add_parameter(const laci_eval *eval, const laci_buf *p, bool multiply) {
   spreading s = {.y = eval->out[0], .p = p, .multiply = multiply};
   laci_walk_begin(&s.walk, &s.y->shape);
-  laci_walk_broadcast(&s.walk, &p->shape);
+  laci_walk_add_broadcast(&s.walk, &p->shape);
   laci_walk_merge_axes(&s.walk);
-  laci_eval_parallel(eval, s.walk.n_runs, spread_runs, &s);
+  laci_eval_parallel(eval, s.walk.n_runs, apply_parameter_to_runs, &s);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
   lac_status st = laci_check_floats(eval);
-  if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (!st) st = laci_check_axis(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
   laci_eval_parallel(eval, eval->in[0]->count / j.n, normalize_rows, &j);
-  apply_parameter(eval, eval->in[1], true);
-  if (laci_operand(eval, 2)) apply_parameter(eval, eval->in[2], false);
+  multiply_or_add_parameter(eval, eval->in[1], true);
+  if (laci_operand(eval, 2)) multiply_or_add_parameter(eval, eval->in[2], false);
   return LAC_OK;
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
-  laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_has_input(node, 2) ? 3 : 2);
+  laci_couple_broadcast_ports(c, (const int[]){0, 1, 2}, laci_has_input(node, 2) ? 3 : 2);
   for (int at = axis; at < x->rank; at++)
-    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, at));
+    laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, at));
   for (int out = 1; out < node->n_outputs; out++) {
     for (int at = 0; at < x->rank; at++) {
       laci_coupling_set_label(
@@ -137,7 +137,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int out[3];
   if (laci_gradient_of(b, node, 0) < 0 || laci_gradient_of(b, node, 1) >= 0 ||
       laci_gradient_of(b, node, 2) >= 0)
-    return laci_gradient_refuse(b, node, "its moments have no gradient");
+    return laci_gradient_fail_unsupported(b, node, "its moments have no gradient");
   laci_gradient_norm norm = {.dy = laci_gradient_of(b, node, 0),
                              .x = node->inputs[0],
                              .scale = node->inputs[1],
@@ -146,9 +146,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_gradient_add_normalization(b, &norm, out);
   laci_gradient_contribute(b, node, 0, out[0]);
   laci_gradient_contribute(b, node, 1, out[1]);
-  if (laci_gradient_is_wanted(b, node, 2)) {
-    laci_shape shape = laci_gradient_in_shape(b, node, 2);
-    laci_shape same = laci_gradient_in_shape(b, node, 1);
+  if (laci_gradient_is_needed(b, node, 2)) {
+    laci_shape shape = laci_gradient_shape_of_input(b, node, 2);
+    laci_shape same = laci_gradient_shape_of_input(b, node, 1);
     laci_gradient_contribute(b, node, 2,
                              laci_shape_equal(&shape, &same)
                                  ? out[2]

@@ -25,5 +25,5 @@ const laci_op laci_op_leaky_relu = {.name = "LeakyRelu",
                                     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                     .infer = laci_infer_same_type,
                                     .eval = eval,
-                                    .couple = laci_couple_unary,
+                                    .couple = laci_couple_first_input,
                                     .slope = derivative};

@@ -6,11 +6,11 @@ static int64_t compute_integer(int64_t a, int64_t b) { return a < b; }
 
 static uint64_t compute_unsigned(uint64_t a, uint64_t b) { return a < b; }
 
-static int64_t compute_test(double a, double b) { return a < b; }
+static int64_t compare_doubles(double a, double b) { return a < b; }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
-      .i = compute_integer, .u = compute_unsigned, .test = compute_test};
+      .i = compute_integer, .u = compute_unsigned, .test = compare_doubles};
   return laci_eval_binary(eval, &operation);
 }
 
@@ -19,6 +19,6 @@ const laci_op laci_op_less = {.name = "Less",
                               .jumps = true,
                               .is_fold = true,
                               .symbol_safe = true,
-                              .infer = laci_infer_compare,
+                              .infer = laci_infer_broadcast_bool,
                               .eval = eval,
-                              .couple = laci_couple_nary};
+                              .couple = laci_couple_all_inputs_broadcast};

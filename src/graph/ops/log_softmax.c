@@ -25,7 +25,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t axes[LACI_MAX_RANK];
   bool flags[LACI_MAX_RANK] = {false};
-  int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
+  int n = laci_softmax_axes(node, laci_gradient_shape_of_input(b, node, 0).rank, axes);
   for (int at = 0; at < n; at++) flags[axes[at]] = true;
   int dy = laci_gradient_of(b, node, 0), sum = laci_gradient_add_sum(b, dy, flags, true);
   int part =

@@ -5,7 +5,7 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/line_in.h"
 
-static laci_line_axis axis_of(const laci_node *node) {
+static laci_line_axis line_axis_of_node(const laci_node *node) {
   return (laci_line_axis){.axis = laci_node_int(node, "axis", -1)};
 }
 
@@ -21,7 +21,9 @@ static void normalize_line(const double *x, double *y, int64_t n, int64_t stride
   for (int64_t i = 0; i < n; i++) y[i * stride] = norm == 0 ? 0 : x[i * stride] / norm;
 }
 
-static lac_status infer(laci_infer *infer) { return laci_line_infer(infer, axis_of(infer->node)); }
+static lac_status infer(laci_infer *infer) {
+  return laci_line_infer(infer, line_axis_of_node(infer->node));
+}
 
 static lac_status eval(laci_eval *eval) {
   int64_t p = laci_node_int(eval->node, "p", 2);
@@ -30,22 +32,22 @@ static lac_status eval(laci_eval *eval) {
                           (long long)p);
   }
   bool absolute = p == 1;
-  return laci_line_eval(eval, axis_of(eval->node), normalize_line, &absolute);
+  return laci_line_eval(eval, line_axis_of_node(eval->node), normalize_line, &absolute);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  return laci_line_couple(c, axis_of(node));
+  return laci_line_couple(c, line_axis_of_node(node));
 }
 
 /** dx = (dy - d sum(dy y)) / n, where n is the norm and d = dn / dx, which is y for p = 2 and
  * sign(x) for p = 1; dx is 0 along a line of zeros. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), x = node->inputs[0], y = node->outputs[0];
-  int rank = laci_gradient_shape(b, x).rank;
-  int64_t axis = laci_axis_of(laci_node_int(node, "axis", -1), rank);
+  int rank = laci_gradient_shape_of_value(b, x).rank;
+  int64_t axis = laci_axis_counted_from_first(laci_node_int(node, "axis", -1), rank);
   bool absolute = laci_node_int(node, "p", 2) == 1, flags[LACI_MAX_RANK] = {false};
-  if (axis < 0) return laci_gradient_refuse(b, node, "its axis does not fit");
+  if (axis < 0) return laci_gradient_fail_unsupported(b, node, "its axis does not fit");
   flags[axis] = true;
   int size =
       absolute ? laci_gradient_add_unary(b, "Abs", x) : laci_gradient_add_binary(b, "Mul", x, x);

@@ -9,15 +9,16 @@ static void run_cell(const laci_cell *cell) {
   const double *p = cell->peephole;
   const laci_activation *state = &cell->act[2];
   for (int64_t first = 0; first < 4 * n; first += n)
-    laci_cell_product(cell, first, cell->h, cell->gates + first);
+    laci_cell_multiply_recurrence(cell, first, cell->h, cell->gates + first);
   for (int64_t k = 0; k < n; k++) {
     const double *x = cell->x + k, *r = cell->gates + k;
     double c = cell->c[k];
-    double in = laci_cell_activate(cell, 0, x[0] + r[0] + (p ? p[k] * c : 0));
-    double forget = laci_cell_activate(cell, 0, x[2 * n] + r[2 * n] + (p ? p[2 * n + k] * c : 0));
+    double in = laci_cell_clip_and_activate(cell, 0, x[0] + r[0] + (p ? p[k] * c : 0));
+    double forget =
+        laci_cell_clip_and_activate(cell, 0, x[2 * n] + r[2 * n] + (p ? p[2 * n + k] * c : 0));
     if (cell->flag) forget = 1 - in;
-    c = forget * c + in * laci_cell_activate(cell, 1, x[3 * n] + r[3 * n]);
-    double out = laci_cell_activate(cell, 0, x[n] + r[n] + (p ? p[n + k] * c : 0));
+    c = forget * c + in * laci_cell_clip_and_activate(cell, 1, x[3 * n] + r[3 * n]);
+    double out = laci_cell_clip_and_activate(cell, 0, x[n] + r[n] + (p ? p[n + k] * c : 0));
     cell->c[k] = c;
     /* unlike the inputs of gates, the cell state is not clipped */
     cell->h[k] = out * state->f(c, state->alpha, state->beta);
@@ -47,7 +48,7 @@ const laci_op laci_op_lstm = {
         {"activation_alpha", LACI_ATTR_FLOATS}, {"activation_beta", LACI_ATTR_FLOATS},
         {"activations", LACI_ATTR_TEXTS}, {"clip", LACI_ATTR_FLOAT}, {"direction", LACI_ATTR_TEXT},
         {"hidden_size", LACI_ATTR_INT}, {"input_forget", LACI_ATTR_INT}, {"layout", LACI_ATTR_INT}),
-    .weights = laci_recurrent_weights,
+    .weights = laci_recurrent_find_weight_axes,
     .each_weight = true,
     .infer = infer,
     .eval = eval,

@@ -21,7 +21,7 @@ typedef struct matrices {
   bool row_vanishes, col_vanishes;
 } matrices;
 
-static matrices as_matrices(const laci_shape *a, const laci_shape *b) {
+static matrices make_matrix_shapes(const laci_shape *a, const laci_shape *b) {
   matrices m = {.a = *a, .b = *b};
   if (a->rank == 1) m.a = laci_shape_of(2, (int64_t[]){1, a->dims[0]});
   if (b->rank == 1) m.b = laci_shape_of(2, (int64_t[]){b->dims[0], 1});
@@ -31,7 +31,7 @@ static matrices as_matrices(const laci_shape *a, const laci_shape *b) {
 }
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
-  const laci_shape *b = laci_expect_source_shape(infer, 1);
+  const laci_shape *b = laci_expect_known_shape_of_input(infer, 1);
   if (!b || b->rank < 1) return false;
   return laci_expect_size(infer, -1, -1, b->dims[b->rank > 1 ? b->rank - 2 : 0], shape);
 }
@@ -43,7 +43,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *a = laci_in_shape(infer, 0), *b = laci_in_shape(infer, 1);
   if (!a || !b) return LAC_OK;
   char a_text[128], b_text[128];
-  matrices m = as_matrices(a, b);
+  matrices m = make_matrix_shapes(a, b);
   int64_t left = a->rank > 0 ? m.a.dims[m.a.rank - 1] : -1;
   int64_t right = b->rank > 0 ? m.b.dims[m.b.rank - 2] : -1;
   if (a->rank < 1 || b->rank < 1 || (left >= 0 && right >= 0 && left != right)) {
@@ -63,14 +63,14 @@ static lac_status infer(laci_infer *infer) {
 
 /** Fills offsets[batch] for an operand whose batch axes are broadcast to `batches`; each of its
  * matrices has `size` elements. */
-static void batch_offsets(const laci_shape *batches, const laci_shape *operand, int64_t size,
-                          int64_t *offsets) {
+static void compute_batch_offsets(const laci_shape *batches, const laci_shape *operand,
+                                  int64_t size, int64_t *offsets) {
   laci_shape own = laci_shape_of(operand->rank - 2, operand->dims);
   laci_walk walk;
   laci_walk_begin(&walk, batches);
-  laci_walk_broadcast(&walk, &own);
+  laci_walk_add_broadcast(&walk, &own);
   laci_walk_merge_axes(&walk);
-  laci_walk_seek(&walk, 0);
+  laci_walk_seek_run(&walk, 0);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       offsets[run * walk.run + i] = (walk.at[0] + i * walk.inner[0]) * size;
@@ -78,14 +78,15 @@ static void batch_offsets(const laci_shape *batches, const laci_shape *operand, 
   }
 }
 
-static lac_status multiply(const laci_eval *eval, const matrices *m, const laci_shape *batches) {
+static lac_status multiply_floats(const laci_eval *eval, const matrices *m,
+                                  const laci_shape *batches) {
   int64_t n_batch = laci_shape_count(batches);
   int64_t rows = m->a.dims[m->a.rank - 2], k = m->a.dims[m->a.rank - 1];
   int64_t cols = m->b.dims[m->b.rank - 1];
   int64_t *offsets = laci_alloc((size_t)n_batch * 3, sizeof *offsets);
   if (!offsets) return laci_fail_memory(eval->err, eval->node->name);
-  batch_offsets(batches, &m->a, rows * k, offsets);
-  batch_offsets(batches, &m->b, k * cols, offsets + n_batch);
+  compute_batch_offsets(batches, &m->a, rows * k, offsets);
+  compute_batch_offsets(batches, &m->b, k * cols, offsets + n_batch);
   for (int64_t at = 0; at < n_batch; at++) offsets[2 * n_batch + at] = at * rows * cols;
   laci_gemm_matrix right = {
       .data = eval->in[1]->f, .row_stride = cols, .col_stride = 1, .offset = offsets + n_batch};
@@ -142,8 +143,8 @@ static lac_status multiply_integers(const laci_eval *eval, const matrices *m,
                      .cols = m->b.dims[m->b.rank - 1]};
   int64_t *offsets = laci_alloc((size_t)n_batch * 2, sizeof *offsets);
   if (!offsets) return laci_fail_memory(eval->err, eval->node->name);
-  batch_offsets(batches, &m->a, job.rows * job.k, offsets);
-  batch_offsets(batches, &m->b, job.k * job.cols, offsets + n_batch);
+  compute_batch_offsets(batches, &m->a, job.rows * job.k, offsets);
+  compute_batch_offsets(batches, &m->b, job.k * job.cols, offsets + n_batch);
   job.a_offset = offsets;
   job.b_offset = offsets + n_batch;
   laci_eval_parallel(eval, n_batch * job.rows, multiply_rows, &job);
@@ -156,7 +157,7 @@ static lac_status eval(laci_eval *eval) {
   const bool integers = left->i && right->i && left->dtype == right->dtype && eval->out[0]->i;
   lac_status st = integers ? LAC_OK : laci_check_floats(eval);
   if (st || eval->out[0]->count == 0) return st;
-  matrices m = as_matrices(&eval->in[0]->shape, &eval->in[1]->shape);
+  matrices m = make_matrix_shapes(&eval->in[0]->shape, &eval->in[1]->shape);
   laci_shape batches = eval->out[0]->shape;
   batches.rank -= !m.row_vanishes + !m.col_vanishes;
   if (m.b.rank == 2 && !m.row_vanishes) {
@@ -167,7 +168,7 @@ static lac_status eval(laci_eval *eval) {
     m.a = laci_shape_of(2, (int64_t[]){rows, k});
     batches.rank = 0;
   }
-  return integers ? multiply_integers(eval, &m, &batches) : multiply(eval, &m, &batches);
+  return integers ? multiply_integers(eval, &m, &batches) : multiply_floats(eval, &m, &batches);
 }
 
 /** Couples batch axes, aligned at the last one; y has `tail` axes after its batch axes. */
@@ -206,9 +207,9 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   int tail = (a->rank > 1) + (b->rank > 1), batches = y->rank - tail;
   int widest = (a->rank > b->rank ? a->rank : b->rank) - 2;
   if (batches != (widest > 0 ? widest : 0)) return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, 1);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, 1);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   int k = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, -1, k);
   laci_coupling_set_label(c, 1, b->rank > 1 ? -2 : -1, k);
@@ -239,8 +240,8 @@ static int find_weight_axes(const laci_graph *graph, const laci_node *node,
   return n;
 }
 
-static int transpose_matrices(laci_gradient_builder *b, int x) {
-  laci_shape shape = laci_gradient_shape(b, x);
+static int add_matrix_transpose(laci_gradient_builder *b, int x) {
+  laci_shape shape = laci_gradient_shape_of_value(b, x);
   int64_t order[LACI_MAX_RANK];
   for (int axis = 0; axis < shape.rank; axis++) order[axis] = axis;
   order[shape.rank - 2] = shape.rank - 1;
@@ -250,8 +251,9 @@ static int transpose_matrices(laci_gradient_builder *b, int x) {
 
 /** Returns the gradient of a single matrix on the right of a batch: one product over all rows of
  * the batch, not a batch of products to be summed. */
-static int gradient_of_shared_matrix(laci_gradient_builder *b, int a, int dy) {
-  laci_shape a_shape = laci_gradient_shape(b, a), y_shape = laci_gradient_shape(b, dy);
+static int add_gradient_of_shared_matrix(laci_gradient_builder *b, int a, int dy) {
+  laci_shape a_shape = laci_gradient_shape_of_value(b, a),
+             y_shape = laci_gradient_shape_of_value(b, dy);
   int64_t rows = laci_shape_count_range(&a_shape, 0, a_shape.rank - 1);
   laci_shape flat_a = {.rank = 2, .dims = {rows, a_shape.dims[a_shape.rank - 1]}};
   laci_shape flat_y = {.rank = 2, .dims = {rows, y_shape.dims[y_shape.rank - 1]}};
@@ -268,10 +270,10 @@ static int gradient_of_shared_matrix(laci_gradient_builder *b, int a, int dy) {
 /** dA = dY * B^T and dB = A^T * dY, matrix by matrix. Axes that the output lacks are inserted
  * first; broadcast batches are summed. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape a_shape = laci_gradient_in_shape(b, node, 0);
-  laci_shape b_shape = laci_gradient_in_shape(b, node, 1);
-  laci_shape y_shape = laci_gradient_shape(b, node->outputs[0]);
-  matrices m = as_matrices(&a_shape, &b_shape);
+  laci_shape a_shape = laci_gradient_shape_of_input(b, node, 0);
+  laci_shape b_shape = laci_gradient_shape_of_input(b, node, 1);
+  laci_shape y_shape = laci_gradient_shape_of_value(b, node->outputs[0]);
+  matrices m = make_matrix_shapes(&a_shape, &b_shape);
   if (m.row_vanishes || m.col_vanishes) {
     y_shape.rank -= !m.row_vanishes + !m.col_vanishes;
     y_shape.dims[y_shape.rank++] = m.a.dims[m.a.rank - 2];
@@ -280,15 +282,15 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &y_shape);
   int left = laci_gradient_add_reshape(b, node->inputs[0], &m.a);
   int right = laci_gradient_add_reshape(b, node->inputs[1], &m.b);
-  if (laci_gradient_is_wanted(b, node, 0)) {
-    int da = laci_gradient_add_binary(b, "MatMul", dy, transpose_matrices(b, right));
+  if (laci_gradient_is_needed(b, node, 0)) {
+    int da = laci_gradient_add_binary(b, "MatMul", dy, add_matrix_transpose(b, right));
     da = laci_gradient_add_unbroadcast(b, da, &m.a);
     laci_gradient_contribute(b, node, 0, laci_gradient_add_reshape(b, da, &a_shape));
   }
-  if (laci_gradient_is_wanted(b, node, 1)) {
+  if (laci_gradient_is_needed(b, node, 1)) {
     bool one = m.b.rank == 2 && m.a.rank >= 2;
-    int db = one ? gradient_of_shared_matrix(b, left, dy)
-                 : laci_gradient_add_binary(b, "MatMul", transpose_matrices(b, left), dy);
+    int db = one ? add_gradient_of_shared_matrix(b, left, dy)
+                 : laci_gradient_add_binary(b, "MatMul", add_matrix_transpose(b, left), dy);
     db = laci_gradient_add_unbroadcast(b, db, &m.b);
     laci_gradient_contribute(b, node, 1, laci_gradient_add_reshape(b, db, &b_shape));
   }

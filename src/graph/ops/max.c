@@ -14,14 +14,14 @@ static uint64_t compute_unsigned(uint64_t a, uint64_t b) { return a > b ? a : b;
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
       .f = compute_double, .i = compute_integer, .u = compute_unsigned};
-  return laci_eval_nary(eval, &operation);
+  return laci_eval_binary_over_inputs(eval, &operation);
 }
 
 const laci_op laci_op_max = {.name = "Max",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
-                             .infer = laci_infer_variadic,
+                             .infer = laci_infer_broadcast_all,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = laci_gradient_of_max_or_min};

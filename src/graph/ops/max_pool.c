@@ -27,7 +27,7 @@ static void accumulate(laci_pool_state *state, double x, int64_t at) {
 const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = accumulate};
 
 /** Converts row-major positions within channels to column-major ones. */
-static void count_by_columns(const laci_shape *x, laci_buf *indices) {
+static void convert_indices_to_column_major(const laci_shape *x, laci_buf *indices) {
   int64_t spatial = laci_shape_count_range(x, 2, x->rank);
   for (int64_t at = 0; spatial > 0 && at < indices->count; at++) {
     int64_t place = indices->i[at] % spatial, stride = spatial, transposed = 0;
@@ -44,7 +44,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *indices = laci_result(eval, 1);
   lac_status st = laci_pooling_eval(eval, &laci_max_pooling, indices);
   if (st || !indices || !laci_node_int(eval->node, "storage_order", 0)) return st;
-  count_by_columns(&eval->in[0]->shape, indices);
+  convert_indices_to_column_major(&eval->in[0]->shape, indices);
   return LAC_OK;
 }
 
@@ -61,8 +61,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_window_attrs attrs;
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
-  lac_status st = laci_gradient_window(b, node, &x, NULL, &attrs);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
+  lac_status st = laci_gradient_read_window(b, node, &x, NULL, &attrs);
   if (st) return st;
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0]};
   laci_gradient_contribute(b, node, 0,

@@ -7,11 +7,11 @@
 #include "tensor/buf.h"
 
 /** Finds the shape of the tensor that MaxPool read. */
-static lac_status find_pooled(const laci_node *node, const laci_shape *x, laci_shape *pooled,
-                              lac_error *err) {
-  laci_ints kernel = laci_read_ints(node, "kernel_shape", -1, NULL);
-  laci_ints strides = laci_read_ints(node, "strides", -1, NULL);
-  laci_ints pads = laci_read_ints(node, "pads", -1, NULL);
+static lac_status find_shape_before_pooling(const laci_node *node, const laci_shape *x,
+                                            laci_shape *pooled, lac_error *err) {
+  laci_ints kernel = laci_read_int_list(node, "kernel_shape", -1, NULL);
+  laci_ints strides = laci_read_int_list(node, "strides", -1, NULL);
+  laci_ints pads = laci_read_int_list(node, "pads", -1, NULL);
   int n = x->rank - 2;
   *pooled = *x;
   bool fits = n >= 1 && kernel.n == n && (!strides.present || strides.n == n) &&
@@ -32,10 +32,10 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
-  laci_ints given = laci_read_ints(infer->node, NULL, 2, laci_in_known_content(infer, 2));
+  laci_ints given = laci_read_int_list(infer->node, NULL, 2, laci_in_known_content(infer, 2));
   laci_shape pooled;
   if (!x) return LAC_OK;
-  st = find_pooled(infer->node, x, &pooled, infer->err);
+  st = find_shape_before_pooling(infer->node, x, &pooled, infer->err);
   if (st) return st;
   infer->out[0].shape = pooled;
   for (int axis = 0; axis < pooled.rank; axis++) {
@@ -53,7 +53,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *indices = eval->in[1];
   laci_buf *y = eval->out[0];
   laci_shape pooled;
-  lac_status st = find_pooled(eval->node, &x->shape, &pooled, eval->err);
+  lac_status st = find_shape_before_pooling(eval->node, &x->shape, &pooled, eval->err);
   if (st) return st;
   int64_t n = laci_shape_count(&pooled);
   if (indices->count != x->count || y->shape.rank != pooled.rank) {
@@ -61,7 +61,7 @@ static lac_status eval(laci_eval *eval) {
   }
   for (int64_t at = 0; at < x->count; at++) {
     int64_t rest = laci_buf_get_i(indices, at), to = 0, stride = 1;
-    st = laci_index_check(eval, n, &rest);
+    st = laci_check_index(eval, n, &rest);
     if (st) return st;
     bool inside = true;
     for (int axis = pooled.rank - 1; axis >= 0; axis--) {

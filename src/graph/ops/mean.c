@@ -9,7 +9,7 @@ static double compute_double(double a, double b) { return a + b; }
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {.f = compute_double};
   lac_status st = laci_check_floats(eval);
-  if (!st) st = laci_eval_nary(eval, &operation);
+  if (!st) st = laci_eval_binary_over_inputs(eval, &operation);
   if (st) return st;
   laci_buf *out = eval->out[0];
   for (int64_t at = 0; at < out->count; at++) out->f[at] /= eval->n_in;
@@ -25,7 +25,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_mean = {.name = "Mean",
                               .role = LACI_ROLE_CLEAR,
-                              .infer = laci_infer_variadic,
+                              .infer = laci_infer_broadcast_all,
                               .eval = eval,
-                              .couple = laci_couple_nary,
+                              .couple = laci_couple_all_inputs_broadcast,
                               .gradient = gradient};

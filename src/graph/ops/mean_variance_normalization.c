@@ -14,7 +14,7 @@
 
 static lac_status read_axes(const laci_node *node, int rank, bool flags[LACI_MAX_RANK],
                             lac_error *err) {
-  laci_ints axes = laci_read_ints(node, "axes", -1, NULL);
+  laci_ints axes = laci_read_int_list(node, "axes", -1, NULL);
   if (!axes.present) axes = (laci_ints){.present = true, .known = true, .n = 3, .v = {0, 2, 3}};
   return laci_axes_to_flags(node, &axes, rank, false, flags, err);
 }
@@ -29,7 +29,8 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Adds x, or (x - mean)^2 where mean is given, to `to`, at the index of the axes that are kept. */
-static void add_sums(const laci_buf *x, laci_walk walk, const double *mean, double *to) {
+static void add_values_or_squares(const laci_buf *x, laci_walk walk, const double *mean,
+                                  double *to) {
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t place = walk.at[0] + i * walk.inner[0];
@@ -55,11 +56,11 @@ static lac_status eval(laci_eval *eval) {
   if (!mean) return laci_fail_memory(eval->err, eval->node->name);
   laci_walk walk;
   laci_walk_begin(&walk, &x->shape);
-  laci_walk_broadcast(&walk, &kept);
+  laci_walk_add_broadcast(&walk, &kept);
   laci_walk_merge_axes(&walk);
-  add_sums(x, walk, NULL, mean);
+  add_values_or_squares(x, walk, NULL, mean);
   for (int64_t at = 0; at < n_kept; at++) mean[at] /= (double)n;
-  add_sums(x, walk, mean, deviation);
+  add_values_or_squares(x, walk, mean, deviation);
   for (int64_t at = 0; at < n_kept; at++) deviation[at] = sqrt(deviation[at] / (double)n) + 1e-9;
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
@@ -79,7 +80,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     return laci_coupling_status(c);
   laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
-    if (flags[axis]) laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
+    if (flags[axis]) laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
@@ -90,8 +91,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool flags[LACI_MAX_RANK] = {false};
   int g = laci_gradient_of(b, node, 0), x = node->inputs[0];
-  if (read_axes(node, laci_gradient_shape(b, x).rank, flags, NULL))
-    return laci_gradient_refuse(b, node, "its axes do not fit");
+  if (read_axes(node, laci_gradient_shape_of_value(b, x).rank, flags, NULL))
+    return laci_gradient_fail_unsupported(b, node, "its axes do not fit");
   int z = laci_gradient_add_binary(b, "Sub", x, laci_gradient_add_mean(b, x, flags));
   int s = laci_gradient_add_unary(
       b, "Sqrt", laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", z, z), flags));

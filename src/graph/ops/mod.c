@@ -6,7 +6,7 @@
 
 #include "graph/ops/shared/op_in.h"
 
-static double remainder_c(double a, double b) { return fmod(a, b); }
+static double remainder_truncated(double a, double b) { return fmod(a, b); }
 
 static double remainder_floor(double a, double b) {
   double rest = fmod(a, b);
@@ -14,10 +14,12 @@ static double remainder_floor(double a, double b) {
   return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-static int64_t remainder_c_integer(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+static int64_t remainder_truncated_integer(int64_t a, int64_t b) {
+  return b == 0 || b == -1 ? 0 : a % b;
+}
 
 static int64_t remainder_floor_integer(int64_t a, int64_t b) {
-  int64_t rest = remainder_c_integer(a, b);
+  int64_t rest = remainder_truncated_integer(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
@@ -25,7 +27,7 @@ static uint64_t remainder_unsigned(uint64_t a, uint64_t b) { return b == 0 ? 0 :
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary like_c = {
-      .f = remainder_c, .i = remainder_c_integer, .u = remainder_unsigned};
+      .f = remainder_truncated, .i = remainder_truncated_integer, .u = remainder_unsigned};
   static const laci_binary like_floor = {
       .f = remainder_floor, .i = remainder_floor_integer, .u = remainder_unsigned};
   return laci_eval_binary(eval, laci_node_int(eval->node, "fmod", 0) ? &like_c : &like_floor);
@@ -39,4 +41,4 @@ const laci_op laci_op_mod = {.name = "Mod",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_all_inputs_broadcast};

@@ -20,7 +20,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   for (int port = 0; port < 2; port++) {
-    if (laci_gradient_is_wanted(b, node, port))
+    if (laci_gradient_is_needed(b, node, port))
       laci_gradient_contribute_broadcast(
           b, node, port, laci_gradient_add_binary(b, "Mul", dy, node->inputs[!port]));
   }
@@ -33,5 +33,5 @@ const laci_op laci_op_mul = {.name = "Mul",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = gradient};

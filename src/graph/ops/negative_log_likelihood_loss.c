@@ -5,7 +5,7 @@
 #include "graph/ops/shared/loss_in.h"
 #include "tensor/buf.h"
 
-static bool is_unreduced(const laci_node *node) {
+static bool is_loss_per_element(const laci_node *node) {
   return strcmp(laci_node_text(node, "reduction", "mean"), "none") == 0;
 }
 
@@ -24,7 +24,7 @@ lac_status laci_loss_infer(laci_infer *infer) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "the labels do not fit the scores");
   }
-  if (!is_unreduced(infer->node)) infer->out[0].shape.rank = 0;
+  if (!is_loss_per_element(infer->node)) infer->out[0].shape.rank = 0;
   else if (labels) infer->out[0].shape = *labels;
   return LAC_OK;
 }
@@ -33,7 +33,7 @@ lac_status laci_loss_eval(const laci_eval *eval, const double *x) {
   const laci_node *node = eval->node;
   const laci_shape *shape = &eval->in[0]->shape;
   const laci_buf *labels = eval->in[1], *weights = laci_operand(eval, 2);
-  bool kept = is_unreduced(node), ignores = laci_node_attr(node, "ignore_index") != NULL;
+  bool kept = is_loss_per_element(node), ignores = laci_node_attr(node, "ignore_index") != NULL;
   bool mean = strcmp(laci_node_text(node, "reduction", "mean"), "mean") == 0;
   int64_t ignored = laci_node_int(node, "ignore_index", 0), classes = shape->dims[1];
   int64_t places = laci_shape_count_range(shape, 2, shape->rank);
@@ -60,13 +60,13 @@ lac_status laci_loss_couple(const laci_graph *graph, const laci_node *node, laci
   const laci_shape *x = laci_port_shape(c, 0), *labels = laci_port_shape(c, 1);
   c->why = "a label is a class's number";
   if (!x || !labels || labels->rank != x->rank - 1) return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, 1);
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, 1);
   for (int axis = 0; axis < labels->rank; axis++) {
     int label = laci_coupling_new_label(c);
     laci_coupling_set_label(c, 0, axis ? axis + 1 : 0, label);
     laci_coupling_set_label(c, 1, axis, label);
-    if (is_unreduced(node)) laci_coupling_set_label(c, LACI_OUT(0), axis, label);
+    if (is_loss_per_element(node)) laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }

@@ -21,21 +21,22 @@ typedef struct choice {
   bool has_score, centred;
 } choice;
 
-static double scalar_of(const laci_buf *buf, double otherwise) {
+static double read_scalar(const laci_buf *buf, double otherwise) {
   return buf && buf->count > 0 ? laci_buf_get_f(buf, 0) : otherwise;
 }
 
 /** Reads operands and attributes. Returns false where shapes do not fit each other. */
-static bool read_choice(const laci_node *node, const laci_buf *const *in, int n_in, choice *ch) {
+static bool read_operands_and_limits(const laci_node *node, const laci_buf *const *in, int n_in,
+                                     choice *ch) {
   const laci_buf *boxes = in[BOXES], *scores = in[SCORES];
   const laci_buf *score = n_in > SCORE ? in[SCORE] : NULL;
   const laci_buf *most = n_in > MAX_BOXES ? in[MAX_BOXES] : NULL;
   *ch = (choice){.boxes = boxes,
                  .scores = scores,
                  .most = most && most->count > 0 ? laci_buf_get_i(most, 0) : 0,
-                 .iou = scalar_of(n_in > IOU ? in[IOU] : NULL, 0),
+                 .iou = read_scalar(n_in > IOU ? in[IOU] : NULL, 0),
                  .has_score = score && score->count > 0,
-                 .score = scalar_of(score, 0),
+                 .score = read_scalar(score, 0),
                  .centred = laci_node_int(node, "center_point_box", 0) != 0};
   if (!boxes->f || !scores->f || boxes->shape.rank != 3 || scores->shape.rank != 3) return false;
   ch->n_images = boxes->shape.dims[0];
@@ -46,7 +47,8 @@ static bool read_choice(const laci_node *node, const laci_buf *const *in, int n_
 }
 
 /** Finds where a box begins and ends along y (axis 0) or x (1). */
-static void find_side(const choice *ch, const double *box, int axis, double *low, double *high) {
+static void find_box_side(const choice *ch, const double *box, int axis, double *low,
+                          double *high) {
   if (ch->centred) { /* x, y, width, height */
     double middle = box[1 - axis], half = box[3 - axis] / 2;
     *low = middle - half, *high = middle + half;
@@ -55,12 +57,12 @@ static void find_side(const choice *ch, const double *box, int axis, double *low
   }
 }
 
-static bool overlap(const choice *ch, const double *a, const double *b) {
+static bool has_too_much_overlap(const choice *ch, const double *a, const double *b) {
   double common = 1, area_a = 1, area_b = 1;
   for (int axis = 0; axis < 2; axis++) {
     double a_low, a_high, b_low, b_high;
-    find_side(ch, a, axis, &a_low, &a_high);
-    find_side(ch, b, axis, &b_low, &b_high);
+    find_box_side(ch, a, axis, &a_low, &a_high);
+    find_box_side(ch, b, axis, &b_low, &b_high);
     double both = fmin(a_high, b_high) - fmax(a_low, b_low);
     if (!(both > 0)) return false;
     common *= both;
@@ -72,7 +74,7 @@ static bool overlap(const choice *ch, const double *a, const double *b) {
 }
 
 /** Returns the box of highest score that is not done, of equal ones the first; -1: none is left. */
-static int64_t next_box(const choice *ch, const double *scores, const bool *done) {
+static int64_t find_best_remaining_box(const choice *ch, const double *scores, const bool *done) {
   int64_t best = -1;
   for (int64_t at = 0; at < ch->n_boxes; at++) {
     if (done[at] || (ch->has_score && !(scores[at] > ch->score))) continue;
@@ -89,11 +91,11 @@ static int64_t choose_boxes(const choice *ch, int64_t image, int64_t class_at, b
   const double *scores = ch->scores->f + (image * ch->n_classes + class_at) * ch->n_boxes;
   int64_t n = 0, box;
   for (int64_t at = 0; at < ch->n_boxes; at++) done[at] = false;
-  while (n < ch->most && (box = next_box(ch, scores, done)) >= 0) {
+  while (n < ch->most && (box = find_best_remaining_box(ch, scores, done)) >= 0) {
     bool free_standing = true;
     done[box] = true;
     for (int64_t at = 0; at < n && free_standing; at++)
-      free_standing = !overlap(ch, boxes + box * 4, boxes + taken[at] * 4);
+      free_standing = !has_too_much_overlap(ch, boxes + box * 4, boxes + taken[at] * 4);
     if (!free_standing) continue;
     if (rows) rows[n * 3] = image, rows[n * 3 + 1] = class_at, rows[n * 3 + 2] = box;
     taken[n++] = box;
@@ -129,7 +131,7 @@ static lac_status infer(laci_infer *infer) {
   }
   if (known) {
     choice ch;
-    if (!read_choice(infer->node, infer->known, infer->n_in, &ch)) {
+    if (!read_operands_and_limits(infer->node, infer->known, infer->n_in, &ch)) {
       return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                             "boxes and scores do not fit each other");
     }
@@ -145,7 +147,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   choice ch;
   int64_t n;
-  if (!read_choice(eval->node, eval->in, eval->n_in, &ch)) {
+  if (!read_operands_and_limits(eval->node, eval->in, eval->n_in, &ch)) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "boxes and scores do not fit each other");
   }

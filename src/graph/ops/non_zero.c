@@ -5,13 +5,15 @@
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"
 
-static bool is_set(const laci_buf *x, int64_t at) { return x->f ? x->f[at] != 0 : x->i[at] != 0; }
+static bool is_element_nonzero(const laci_buf *x, int64_t at) {
+  return x->f ? x->f[at] != 0 : x->i[at] != 0;
+}
 
-static int64_t count_set(const laci_buf *x) {
+static int64_t count_nonzero(const laci_buf *x) {
   int64_t n = 0;
   for (int64_t at = 0; at < x->count; at++) {
     if (x->i && laci_is_symbol(x->i[at])) return -1;
-    n += is_set(x, at);
+    n += is_element_nonzero(x, at);
   }
   return n;
 }
@@ -21,7 +23,7 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   const laci_buf *content = laci_in_known_content(infer, 0);
-  int64_t n = content ? count_set(content) : -1;
+  int64_t n = content ? count_nonzero(content) : -1;
   infer->out[0].dtype = LAC_DTYPE_I64;
   infer->out[0].shape.rank = 2;
   infer->out[0].shape.dims[0] = x ? x->rank : infer->new_symbol(infer);
@@ -34,7 +36,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *out = eval->out[0];
   int64_t n = out->shape.dims[1];
   for (int64_t at = 0, found = 0; at < x->count && found < n; at++) {
-    if (!is_set(x, at)) continue;
+    if (!is_element_nonzero(x, at)) continue;
     int64_t rest = at;
     for (int axis = x->shape.rank - 1; axis >= 0; axis--) {
       out->i[axis * n + found] = rest % x->shape.dims[axis];

@@ -17,4 +17,4 @@ const laci_op laci_op_not = {.name = "Not",
                              .symbol_safe = true,
                              .infer = laci_infer_same_type,
                              .eval = eval,
-                             .couple = laci_couple_unary};
+                             .couple = laci_couple_first_input};

@@ -17,7 +17,7 @@ static lac_status infer(laci_infer *infer) {
                           indices->rank + 1);
   }
   int64_t axis = laci_node_int(infer->node, "axis", -1);
-  st = laci_axis_check(infer->node, indices->rank + 1, &axis, infer->err);
+  st = laci_check_axis(infer->node, indices->rank + 1, &axis, infer->err);
   if (st) return st;
   laci_shape *out = &infer->out[0].shape;
   out->rank = indices->rank + 1;
@@ -38,7 +38,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *indices = eval->in[0], *values = eval->in[2];
   laci_buf *out = eval->out[0];
   int64_t axis = laci_node_int(eval->node, "axis", -1);
-  lac_status st = laci_axis_check(eval->node, out->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, out->shape.rank, &axis, eval->err);
   if (st) return st;
   if (values->count != 2) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "%lld values, 2 wanted",

@@ -15,4 +15,4 @@ const laci_op laci_op_or = {.name = "Or",
                             .symbol_safe = true,
                             .infer = laci_infer_broadcast,
                             .eval = eval,
-                            .couple = laci_couple_nary};
+                            .couple = laci_couple_all_inputs_broadcast};

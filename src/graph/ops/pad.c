@@ -31,11 +31,11 @@ lac_status laci_pad_read_mode(const laci_node *node, laci_pad_mode *mode, lac_er
   return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode '%s'", text);
 }
 
-static lac_status read_args(const laci_node *node, int rank, const laci_buf *const content[2],
+static lac_status read_pads(const laci_node *node, int rank, const laci_buf *const content[2],
                             pad_args *args, lac_error *err) {
   bool inputs = node->version >= 11 || node->version == 0;
-  laci_ints pads = laci_read_ints(node, inputs ? NULL : "pads", inputs ? 1 : -1, content[0]);
-  laci_ints axes = laci_read_ints(node, NULL, inputs ? 3 : -1, content[1]);
+  laci_ints pads = laci_read_int_list(node, inputs ? NULL : "pads", inputs ? 1 : -1, content[0]);
+  laci_ints axes = laci_read_int_list(node, NULL, inputs ? 3 : -1, content[1]);
   *args = (pad_args){.known = false};
   lac_status st = laci_pad_read_mode(node, &args->mode, err);
   if (st) return st;
@@ -48,7 +48,7 @@ static lac_status read_args(const laci_node *node, int rank, const laci_buf *con
   args->known = true;
   for (int at = 0; at < n; at++) {
     int64_t axis = axes.present ? axes.v[at] : at;
-    st = laci_axis_check(node, rank, &axis, err);
+    st = laci_check_axis(node, rank, &axis, err);
     if (st) return st;
     args->begin[axis] = pads.v[at];
     args->end[axis] = pads.v[at + n];
@@ -64,7 +64,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   const laci_buf *content[2] = {laci_in_known_content(infer, 1), laci_in_known_content(infer, 3)};
-  st = read_args(infer->node, x->rank, content, &args, infer->err);
+  st = read_pads(infer->node, x->rank, content, &args, infer->err);
   if (st) return st;
   laci_shape *out = &infer->out[0].shape;
   out->rank = x->rank;
@@ -89,7 +89,7 @@ static lac_status infer(laci_infer *infer) {
 
 static int64_t positive_mod(int64_t x, int64_t n) { return (x % n + n) % n; }
 
-int64_t laci_pad_source(const laci_pad_axis *pad, int64_t o) {
+int64_t laci_pad_source_position(const laci_pad_axis *pad, int64_t o) {
   int64_t start = pad->before < 0 ? -pad->before : 0;
   int64_t n = pad->size - start + (pad->after < 0 ? pad->after : 0);
   int64_t i = o - (pad->before > 0 ? pad->before : 0);
@@ -111,10 +111,10 @@ typedef struct padding {
   double fill_value;
 } padding;
 
-static void put_fill(const padding *job, int64_t at) {
+static void write_fill_value(const padding *job, int64_t at) {
   if (job->fill) laci_copy_elements(job->out, at, job->fill, 0, 1);
   else if (job->out->f) job->out->f[at] = job->fill_value;
-  else job->out->i[at] = laci_int_nearest(job->out->dtype, job->fill_value);
+  else job->out->i[at] = laci_int_truncate(job->out->dtype, job->fill_value);
 }
 
 static void pad_rows(int64_t begin, int64_t end, void *context) {
@@ -133,13 +133,13 @@ static void pad_rows(int64_t begin, int64_t end, void *context) {
     }
     for (int64_t o = 0; o < out->dims[last]; o++) {
       int64_t from = job->from[last][o], to = row * out->dims[last] + o;
-      if (filled || from < 0) put_fill(job, to);
+      if (filled || from < 0) write_fill_value(job, to);
       else laci_copy_elements(job->out, to, job->x, base + from, 1);
     }
   }
 }
 
-static lac_status read_fill(const laci_eval *eval, padding *job) {
+static lac_status read_fill_value(const laci_eval *eval, padding *job) {
   bool inputs = eval->node->version >= 11 || eval->node->version == 0;
   job->fill = inputs ? laci_operand(eval, 2) : NULL;
   job->fill_value = inputs ? 0 : laci_node_float(eval->node, "value", 0);
@@ -155,8 +155,8 @@ static lac_status eval(laci_eval *eval) {
   padding job = {.x = eval->in[0], .out = eval->out[0]};
   const laci_shape *out = &job.out->shape;
   const laci_buf *content[2] = {laci_operand(eval, 1), laci_operand(eval, 3)};
-  lac_status st = read_args(eval->node, out->rank, content, &args, eval->err);
-  if (!st) st = read_fill(eval, &job);
+  lac_status st = read_pads(eval->node, out->rank, content, &args, eval->err);
+  if (!st) st = read_fill_value(eval, &job);
   if (st || job.out->count == 0) return st;
   if (out->rank == 0) {
     laci_copy_elements(job.out, 0, job.x, 0, 1);
@@ -170,7 +170,7 @@ static lac_status eval(laci_eval *eval) {
     job.from[axis] = next;
     const laci_pad_axis pad = {args.mode, args.begin[axis], args.end[axis],
                                job.x->shape.dims[axis]};
-    for (int64_t o = 0; o < out->dims[axis]; o++) next[o] = laci_pad_source(&pad, o);
+    for (int64_t o = 0; o < out->dims[axis]; o++) next[o] = laci_pad_source_position(&pad, o);
     next += out->dims[axis];
   }
   laci_eval_parallel(eval, job.out->count / out->dims[out->rank - 1], pad_rows, &job);
@@ -178,17 +178,17 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
+static void couple_padded_axis(laci_coupling *c, int axis, const pad_args *args) {
   bool none = args->begin[axis] == 0 && args->end[axis] == 0;
   int label = none ? laci_coupling_new_label(c) : LACI_FIXED;
   laci_coupling_set_label(c, 0, axis, label);
   laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   if (none || args->mode != LACI_PAD_CONSTANT) return;
-  if (!laci_axis_is_mappable(c, 0, axis) || !laci_axis_is_mappable(c, LACI_OUT(0), axis)) return;
+  if (!laci_can_map_axis(c, 0, axis) || !laci_can_map_axis(c, LACI_OUT(0), axis)) return;
   int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, n);
   const laci_pad_axis pad = {LACI_PAD_CONSTANT, args->begin[axis], args->end[axis], size};
-  for (int64_t o = 0; map && o < n; o++) map->from[o] = (int32_t)laci_pad_source(&pad, o);
+  for (int64_t o = 0; map && o < n; o++) map->from[o] = (int32_t)laci_pad_source_position(&pad, o);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -197,11 +197,11 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_buf *content[2] = {laci_known_content(graph, node, 1),
                                 laci_known_content(graph, node, 3)};
   c->why = "Pad reads places by their position";
-  if (!x || !y || x->rank != y->rank || read_args(node, x->rank, content, &args, NULL) ||
+  if (!x || !y || x->rank != y->rank || read_pads(node, x->rank, content, &args, NULL) ||
       !args.known) {
     return laci_coupling_status(c);
   }
-  for (int axis = 0; axis < x->rank; axis++) couple_axis(c, axis, &args);
+  for (int axis = 0; axis < x->rank; axis++) couple_padded_axis(c, axis, &args);
   return laci_coupling_status(c);
 }
 
@@ -209,15 +209,15 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   pad_args args;
   int64_t back[2 * LACI_MAX_RANK];
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   const laci_buf *content[2] = {laci_gradient_known_content(b, node, 1),
                                 laci_gradient_known_content(b, node, 3)};
-  if (read_args(node, x.rank, content, &args, NULL) || !args.known)
-    return laci_gradient_refuse(b, node, "its pads are not known");
+  if (read_pads(node, x.rank, content, &args, NULL) || !args.known)
+    return laci_gradient_fail_unsupported(b, node, "its pads are not known");
   if (args.mode != LACI_PAD_CONSTANT)
-    return laci_gradient_refuse(b, node, "only constant padding has a gradient");
-  if (laci_gradient_is_wanted(b, node, 2))
-    return laci_gradient_refuse(b, node, "the value it fills with has no gradient");
+    return laci_gradient_fail_unsupported(b, node, "only constant padding has a gradient");
+  if (laci_gradient_is_needed(b, node, 2))
+    return laci_gradient_fail_unsupported(b, node, "the value it fills with has no gradient");
   for (int axis = 0; axis < x.rank; axis++) {
     back[axis] = -args.begin[axis];
     back[axis + x.rank] = -args.end[axis];

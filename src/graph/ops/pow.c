@@ -38,7 +38,7 @@ static lac_status convert_to_dtype(const laci_buf *from, lac_dtype dtype, laci_b
   return st;
 }
 
-static bool all_integers(const laci_buf *buf) {
+static bool are_all_integers(const laci_buf *buf) {
   for (int64_t at = 0; at < buf->count; at++) {
     if (!(buf->f[at] == rint(buf->f[at]) && fabs(buf->f[at]) < 9e18)) return false;
   }
@@ -52,7 +52,7 @@ static lac_status eval(laci_eval *eval) {
                                         .neutral = LACI_NEUTRAL_ONE_RIGHT};
   const laci_buf *base = eval->in[0], *exponent = eval->in[1];
   if (!base->f == !exponent->f) return laci_eval_binary(eval, &operation);
-  if (exponent->f && !all_integers(exponent)) {
+  if (exponent->f && !are_all_integers(exponent)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED,
                           "an integer base with a fractional exponent");
   }
@@ -69,7 +69,7 @@ out:
 }
 
 /** Returns e * a^(e-1), with the power computed by Pow; 2a for a known exponent of 2. */
-static int slope_of_base(laci_gradient_builder *b, const laci_node *node) {
+static int add_slope_of_base(laci_gradient_builder *b, const laci_node *node) {
   const laci_buf *known = laci_gradient_known_content(b, node, 1);
   int base = node->inputs[0], exponent = node->inputs[1];
   if (known && known->count == 1) {
@@ -87,10 +87,10 @@ static int slope_of_base(laci_gradient_builder *b, const laci_node *node) {
 /** da = dy * e * a^(e-1);  de = dy * y * log(a) where a > 0, else 0. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), base = node->inputs[0];
-  if (laci_gradient_is_wanted(b, node, 0))
+  if (laci_gradient_is_needed(b, node, 0))
     laci_gradient_contribute_broadcast(
-        b, node, 0, laci_gradient_add_binary(b, "Mul", dy, slope_of_base(b, node)));
-  if (laci_gradient_is_wanted(b, node, 1)) {
+        b, node, 0, laci_gradient_add_binary(b, "Mul", dy, add_slope_of_base(b, node)));
+  if (laci_gradient_is_needed(b, node, 1)) {
     int zero = laci_gradient_store_scalar(b, base, 0), one = laci_gradient_store_scalar(b, base, 1);
     int positive = laci_gradient_add_binary(b, "Greater", base, zero);
     int safe = laci_gradient_add_where(b, positive, base, one); /* log(1) = 0 where a <= 0 */
@@ -107,5 +107,5 @@ const laci_op laci_op_pow = {.name = "Pow",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = gradient};

@@ -41,11 +41,11 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), x = node->inputs[0];
   int zero = laci_gradient_store_scalar(b, x, 0),
       positive = laci_gradient_add_binary(b, "Greater", x, zero);
-  if (laci_gradient_is_wanted(b, node, 0)) {
+  if (laci_gradient_is_needed(b, node, 0)) {
     int scaled = laci_gradient_add_binary(b, "Mul", dy, node->inputs[1]);
     laci_gradient_contribute(b, node, 0, laci_gradient_add_where(b, positive, dy, scaled));
   }
-  if (laci_gradient_is_wanted(b, node, 1)) {
+  if (laci_gradient_is_needed(b, node, 1)) {
     int product = laci_gradient_add_binary(b, "Mul", dy, x);
     laci_gradient_contribute_broadcast(b, node, 1,
                                        laci_gradient_add_where(b, positive, zero, product));
@@ -57,5 +57,5 @@ const laci_op laci_op_prelu = {.name = "PRelu",
                                .role = LACI_ROLE_INFER,
                                .infer = infer,
                                .eval = eval,
-                               .couple = laci_couple_nary,
+                               .couple = laci_couple_all_inputs_broadcast,
                                .gradient = gradient};

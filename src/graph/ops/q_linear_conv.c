@@ -15,7 +15,7 @@ static const laci_quantized_form form = {.like = &laci_op_conv,
 static int find_weight_axes(const laci_graph *graph, const laci_node *node,
                             laci_weight_axes axes[2]) {
   (void)graph;
-  return laci_quantized_weights(node, 0, axes);
+  return laci_quantized_find_weight_axes(node, 0, axes);
 }
 
 const laci_op laci_op_q_linear_conv = {
@@ -27,6 +27,6 @@ const laci_op laci_op_q_linear_conv = {
                                   {"group", LACI_ATTR_INT}, {"kernel_shape", LACI_ATTR_INTS},
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
     .quantized = &form,
-    .infer = laci_integer_infer,
-    .eval = laci_integer_eval,
+    .infer = laci_integer_product_infer,
+    .eval = laci_integer_product_eval,
     .couple = laci_quantized_couple_product};

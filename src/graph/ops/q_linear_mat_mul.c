@@ -12,7 +12,7 @@ static const laci_quantized_form form = {.like = &laci_op_mat_mul,
 static int find_weight_axes(const laci_graph *graph, const laci_node *node,
                             laci_weight_axes axes[2]) {
   if (graph->values[node->inputs[form.operands[1].data]].type.shape.rank != 2) return 0;
-  return laci_quantized_weights(node, 1, axes);
+  return laci_quantized_find_weight_axes(node, 1, axes);
 }
 
 const laci_op laci_op_q_linear_mat_mul = {.name = "QLinearMatMul",
@@ -20,6 +20,6 @@ const laci_op laci_op_q_linear_mat_mul = {.name = "QLinearMatMul",
                                           .byte_weights = true,
                                           .weights = find_weight_axes,
                                           .quantized = &form,
-                                          .infer = laci_integer_infer,
-                                          .eval = laci_integer_eval,
+                                          .infer = laci_integer_product_infer,
+                                          .eval = laci_integer_product_eval,
                                           .couple = laci_quantized_couple_product};

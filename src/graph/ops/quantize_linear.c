@@ -11,7 +11,7 @@
 #include "tensor/narrow.h"
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_quant_check(infer);
+  lac_status st = laci_quant_check_shapes(infer);
   if (st) return st;
   lac_dtype wanted = (lac_dtype)laci_node_int(infer->node, "output_dtype", 0);
   if (wanted == LAC_DTYPE_NONE)
@@ -32,7 +32,7 @@ lac_dtype laci_quantizer_precision(const laci_node *node, lac_dtype scales) {
   return wanted == LAC_DTYPE_F16 || wanted == LAC_DTYPE_BF16 ? wanted : LAC_DTYPE_F32;
 }
 
-static double read_rounded(const laci_buf *buf, int64_t at, lac_dtype precision) {
+static double read_rounded_to_precision(const laci_buf *buf, int64_t at, lac_dtype precision) {
   double x = laci_buf_get_f(buf, at);
   return laci_float_round(precision, buf->f ? laci_float_round_finite(buf->dtype, x) : x, 0);
 }
@@ -42,17 +42,17 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *out = eval->out[0];
   const unsigned rounding = laci_node_rounding_flags(eval->node);
   const lac_dtype precision = laci_quantizer_precision(eval->node, eval->in[1]->dtype);
-  lac_status st = laci_quant_read(eval, &quant);
+  lac_status st = laci_quant_read_parameters(eval, &quant);
   if (st) return st;
   if (!out->f && !is_quantized_type(out->dtype)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing to %s",
                           lac_dtype_name(out->dtype));
   }
   for (int64_t at = 0; at < out->count; at++) {
-    int64_t k = laci_quant_index(&quant, at);
+    int64_t k = laci_quant_index_of_scale(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
-    double x = read_rounded(eval->in[0], at, precision),
-           scale = read_rounded(quant.scale, k, precision);
+    double x = read_rounded_to_precision(eval->in[0], at, precision),
+           scale = read_rounded_to_precision(quant.scale, k, precision);
     double quotient = laci_float_round(precision, (double)((float)x / (float)scale), 0);
     if (out->f) out->f[at] = laci_float_round(out->dtype, quotient + zero, rounding);
     else out->i[at] = laci_int_quantize(out->dtype, (float)quotient, zero);

@@ -21,7 +21,7 @@ static int64_t count_steps(const laci_buf *start, const laci_buf *limit, const l
     return n > INT64_MAX ? -1 : (int64_t)n;
   }
   double n = ceil((laci_buf_get_f(limit, 0) - laci_buf_get_f(start, 0)) / laci_buf_get_f(delta, 0));
-  return n < 0x1p53 ? laci_int_within(n, 0, INT64_MAX) : -1;
+  return n < 0x1p53 ? laci_clamp_to_range(n, 0, INT64_MAX) : -1;
 }
 
 static bool has_symbol(const laci_buf *buf) {
@@ -71,4 +71,4 @@ const laci_op laci_op_range = {.name = "Range",
                                .sizes_from_data = true,
                                .infer = infer,
                                .eval = eval,
-                               .couple = laci_couple_no_axes};
+                               .couple = laci_couple_nothing};

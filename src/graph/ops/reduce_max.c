@@ -25,7 +25,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int y = laci_gradient_restore_axes(b, node, node->outputs[0]);
   int dy = laci_gradient_restore_axes(b, node, laci_gradient_of(b, node, 0));
-  laci_gradient_contribute(b, node, 0, laci_gradient_where_largest(b, node, dy, y));
+  laci_gradient_contribute(b, node, 0, laci_gradient_share_among_equal(b, node, dy, y));
   return laci_gradient_status(b);
 }
 

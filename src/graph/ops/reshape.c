@@ -21,8 +21,8 @@ static bool remove_symbol(int64_t *symbols, int *n, int64_t symbol) {
 
 /** Computes the size at axis `open` of out: the number of elements of x, divided by the sizes of
  * all other axes. */
-static lac_status infer_open_size(laci_infer *infer, const laci_shape *x, int open,
-                                  laci_shape *out) {
+static lac_status infer_remaining_size(laci_infer *infer, const laci_shape *x, int open,
+                                       laci_shape *out) {
   int64_t symbols[LACI_MAX_RANK], have = 1, want = 1;
   int n_symbols = 0;
   bool sure = true;
@@ -50,7 +50,7 @@ static lac_status infer_open_size(laci_infer *infer, const laci_shape *x, int op
   return LAC_OK;
 }
 
-static lac_status read_sizes(laci_infer *infer, const laci_buf *sizes, int *open) {
+static lac_status read_requested_sizes(laci_infer *infer, const laci_buf *sizes, int *open) {
   const laci_shape *x = laci_in_shape(infer, 0);
   laci_shape *out = &infer->out[0].shape;
   bool allow_zero = laci_node_int(infer->node, "allowzero", 0) != 0;
@@ -93,9 +93,9 @@ static lac_status infer(laci_infer *infer) {
     return LAC_OK;
   }
   int open;
-  st = read_sizes(infer, sizes, &open);
+  st = read_requested_sizes(infer, sizes, &open);
   if (st) return st;
-  if (open >= 0 && x) return infer_open_size(infer, x, open, out);
+  if (open >= 0 && x) return infer_remaining_size(infer, x, open, out);
   if (open >= 0) out->dims[open] = infer->new_symbol(infer);
   char from[128], to[128];
   if (x && laci_shape_is_known(x) && laci_shape_is_known(out) &&

@@ -26,7 +26,7 @@ typedef struct contents {
 } contents;
 
 /** Returns the operand if its content is known and not empty, else NULL. */
-static const laci_buf *null_if_empty(const laci_buf *buf) {
+static const laci_buf *operand_or_null_if_empty(const laci_buf *buf) {
   return buf && buf->count > 0 ? buf : NULL;
 }
 
@@ -38,7 +38,7 @@ typedef struct listed {
   int n, axis[LACI_MAX_RANK];
 } listed;
 
-static lac_status list_axes(const laci_node *node, int rank, listed *axes, lac_error *err) {
+static lac_status list_resized_axes(const laci_node *node, int rank, listed *axes, lac_error *err) {
   size_t given = 0;
   const int64_t *list = laci_node_ints(node, "axes", &given);
   axes->n = list ? (int)given : rank;
@@ -47,15 +47,16 @@ static lac_status list_axes(const laci_node *node, int rank, listed *axes, lac_e
   }
   for (int at = 0; at < axes->n; at++) {
     int64_t axis = list ? list[at] : at;
-    lac_status st = laci_axis_check(node, rank, &axis, err);
+    lac_status st = laci_check_axis(node, rank, &axis, err);
     if (st) return st;
     axes->axis[at] = (int)axis;
   }
   return LAC_OK;
 }
 
-static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, const listed *axes,
-                                   const laci_buf *scales, plan *p, lac_error *err) {
+static lac_status compute_sizes_from_scales(const laci_node *node, const laci_shape *x,
+                                            const listed *axes, const laci_buf *scales, plan *p,
+                                            lac_error *err) {
   for (int at = 0; at < axes->n; at++) {
     double scale = laci_buf_get_f(scales, at);
     int64_t in = x->dims[axes->axis[at]];
@@ -63,15 +64,15 @@ static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, c
       return laci_node_fail(node, err, LAC_BAD_VALUE, "scale %d is %g", at, scale);
     }
     p->axis[axes->axis[at]].scale = scale;
-    if (in >= 0) p->size[axes->axis[at]] = laci_int_from_f(floor((double)in * scale));
+    if (in >= 0) p->size[axes->axis[at]] = laci_clamp_to_int64(floor((double)in * scale));
     else if (scale != 1) p->size[axes->axis[at]] = LACI_SIZE_UNKNOWN;
   }
   return LAC_OK;
 }
 
 /** Plans from sizes, with the policy that keeps the aspect ratio: one scale for all listed axes. */
-static void plan_from_sizes(const laci_node *node, const laci_shape *x, const listed *axes,
-                            const laci_buf *sizes, plan *p) {
+static void compute_scales_from_sizes(const laci_node *node, const laci_shape *x,
+                                      const listed *axes, const laci_buf *sizes, plan *p) {
   const char *policy = laci_node_text(node, "keep_aspect_ratio_policy", "stretch");
   bool larger = strcmp(policy, "not_smaller") == 0;
   bool common = larger || strcmp(policy, "not_larger") == 0;
@@ -89,15 +90,15 @@ static void plan_from_sizes(const laci_node *node, const laci_shape *x, const li
     p->axis[axes->axis[at]].scale = scale;
     p->size[axes->axis[at]] = isnan(scale) || in < 0
                                   ? LACI_SIZE_UNKNOWN
-                                  : laci_int_from_f(floor((double)in * scale + 0.5));
+                                  : laci_clamp_to_int64(floor((double)in * scale + 0.5));
   }
 }
 
-static lac_status make_plan(const laci_node *node, const laci_shape *x, const contents *c, plan *p,
-                            lac_error *err) {
+static lac_status compute_scales_and_sizes(const laci_node *node, const laci_shape *x,
+                                           const contents *c, plan *p, lac_error *err) {
   listed axes;
   *p = (plan){.known = c->scales || c->sizes};
-  lac_status st = list_axes(node, x->rank, &axes, err);
+  lac_status st = list_resized_axes(node, x->rank, &axes, err);
   if (st) return st;
   for (int axis = 0; axis < x->rank; axis++) {
     p->size[axis] = x->dims[axis];
@@ -113,8 +114,8 @@ static lac_status make_plan(const laci_node *node, const laci_shape *x, const co
     p->axis[axes.axis[at]].crop_begin = laci_buf_get_f(c->roi, at);
     p->axis[axes.axis[at]].crop_end = laci_buf_get_f(c->roi, at + axes.n);
   }
-  if (c->sizes) plan_from_sizes(node, x, &axes, c->sizes, p);
-  else if (c->scales) st = plan_from_scales(node, x, &axes, c->scales, p, err);
+  if (c->sizes) compute_scales_from_sizes(node, x, &axes, c->sizes, p);
+  else if (c->scales) st = compute_sizes_from_scales(node, x, &axes, c->scales, p, err);
   return st;
 }
 
@@ -125,10 +126,11 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   int sizes = sizes_port(infer->node);
-  contents c = {.scales = null_if_empty(laci_in_known_content(infer, scales_port(infer->node))),
-                .sizes = sizes < 0 ? NULL : null_if_empty(laci_in_known_content(infer, sizes))};
+  contents c = {
+      .scales = operand_or_null_if_empty(laci_in_known_content(infer, scales_port(infer->node))),
+      .sizes = sizes < 0 ? NULL : operand_or_null_if_empty(laci_in_known_content(infer, sizes))};
   plan p;
-  st = make_plan(infer->node, x, &c, &p, infer->err);
+  st = compute_scales_and_sizes(infer->node, x, &c, &p, infer->err);
   if (st) return st;
   laci_shape *y = &infer->out[0].shape;
   y->rank = x->rank;
@@ -178,24 +180,24 @@ static lac_status read_attributes(const laci_node *node, laci_resampling *r, lac
 }
 
 /** Returns input number `port` if it is there and not empty; else NULL. */
-static const laci_buf *operand_at(const laci_node *node, const laci_buf *const *operands,
-                                  int port) {
-  return port >= 0 && port < node->n_inputs ? null_if_empty(operands[port]) : NULL;
+static const laci_buf *operand_or_null(const laci_node *node, const laci_buf *const *operands,
+                                       int port) {
+  return port >= 0 && port < node->n_inputs ? operand_or_null_if_empty(operands[port]) : NULL;
 }
 
 lac_status laci_resize_describe(const laci_node *node, const laci_shape *x,
                                 const laci_buf *const *operands, laci_resampling *how,
                                 laci_resample_axis *axes, lac_error *err) {
-  contents c = {.scales = operand_at(node, operands, scales_port(node)),
-                .sizes = operand_at(node, operands, sizes_port(node))};
+  contents c = {.scales = operand_or_null(node, operands, scales_port(node)),
+                .sizes = operand_or_null(node, operands, sizes_port(node))};
   plan p;
   lac_status st = read_attributes(node, how, err);
   if (st) return st;
-  if (how->place == LACI_CROP_AND_RESIZE) c.roi = operand_at(node, operands, 1);
+  if (how->place == LACI_CROP_AND_RESIZE) c.roi = operand_or_null(node, operands, 1);
   if (!c.scales && !c.sizes) {
     return laci_node_fail(node, err, LAC_BAD_FILE, "neither scales nor sizes are given");
   }
-  st = make_plan(node, x, &c, &p, err);
+  st = compute_scales_and_sizes(node, x, &c, &p, err);
   for (int axis = 0; axis < x->rank && !st; axis++) axes[axis] = p.axis[axis];
   return st;
 }
@@ -205,7 +207,7 @@ static lac_status eval(laci_eval *eval) {
   laci_resample_axis axes[LACI_MAX_RANK];
   lac_status st =
       laci_resize_describe(eval->node, &eval->in[0]->shape, eval->in, &how, axes, eval->err);
-  return st ? st : laci_resample(eval, &how, axes);
+  return st ? st : laci_resample_all_axes(eval, &how, axes);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -214,14 +216,15 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   c->why = "order matters along an axis that Resize resamples";
   if (!x || !y || x->rank != y->rank) return laci_coupling_status(c);
   contents known = {
-      .scales = null_if_empty(laci_known_content(graph, node, scales_port(node))),
-      .sizes = sizes < 0 ? NULL : null_if_empty(laci_known_content(graph, node, sizes))};
+      .scales = operand_or_null_if_empty(laci_known_content(graph, node, scales_port(node))),
+      .sizes = sizes < 0 ? NULL : operand_or_null_if_empty(laci_known_content(graph, node, sizes))};
   const char *place = laci_node_text(node, "coordinate_transformation_mode", "half_pixel");
   plan p;
-  if (make_plan(node, x, &known, &p, NULL) || !p.known) return laci_coupling_status(c);
+  if (compute_scales_and_sizes(node, x, &known, &p, NULL) || !p.known)
+    return laci_coupling_status(c);
   if (strcmp(place, "tf_crop_and_resize") == 0) return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     if (p.axis[axis].scale != 1 || x->dims[axis] != y->dims[axis]) continue;
     int label = laci_coupling_new_label(c);
@@ -252,26 +255,27 @@ static int copy_attributes(const laci_node *node, bool shrinks, laci_attr attrs[
 /** The forward pass multiplies each resampled axis by a matrix, so dX is dY multiplied by the
  * transposes. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   int sizes = sizes_port(node), dx = laci_gradient_of(b, node, 0);
-  laci_shape y = laci_gradient_shape(b, dx);
+  laci_shape y = laci_gradient_shape_of_value(b, dx);
   contents known = {
-      .scales = null_if_empty(laci_gradient_known_content(b, node, scales_port(node))),
-      .sizes = sizes < 0 ? NULL : null_if_empty(laci_gradient_known_content(b, node, sizes))};
+      .scales = operand_or_null_if_empty(laci_gradient_known_content(b, node, scales_port(node))),
+      .sizes =
+          sizes < 0 ? NULL : operand_or_null_if_empty(laci_gradient_known_content(b, node, sizes))};
   const char *place = laci_node_text(node, "coordinate_transformation_mode", "half_pixel");
   plan p;
-  if (make_plan(node, &x, &known, &p, NULL) || !p.known)
-    return laci_gradient_refuse(b, node, "its sizes are not known");
+  if (compute_scales_and_sizes(node, &x, &known, &p, NULL) || !p.known)
+    return laci_gradient_fail_unsupported(b, node, "its sizes are not known");
   if (strcmp(place, "tf_crop_and_resize") == 0)
-    return laci_gradient_refuse(b, node, "a crop has no gradient");
+    return laci_gradient_fail_unsupported(b, node, "a crop has no gradient");
   for (int axis = 0; axis < x.rank; axis++) {
     laci_attr attrs[8];
     double scale = p.axis[axis].scale;
     if (scale == 1 && x.dims[axis] == y.dims[axis]) continue;
     if ((float)(scale * (double)x.dims[axis]) != (float)y.dims[axis])
-      return laci_gradient_refuse(b, node, "only scales that are quotients of sizes");
+      return laci_gradient_fail_unsupported(b, node, "only scales that are quotients of sizes");
     int n = copy_attributes(node, y.dims[axis] < x.dims[axis], attrs);
-    dx = laci_gradient_of_resize(b, dx, axis, x.dims[axis], attrs, n);
+    dx = laci_gradient_add_resize_gradient(b, dx, axis, x.dims[axis], attrs, n);
   }
   laci_gradient_contribute(b, node, 0, dx);
   return laci_gradient_status(b);

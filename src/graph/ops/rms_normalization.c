@@ -18,7 +18,7 @@ static lac_status infer(laci_infer *infer) {
   if (!x) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", -1);
   laci_shape both = *x;
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (!st && scale) st = laci_broadcast(infer, x, scale, &both);
   if (st) return st;
   bool same = both.rank == x->rank;
@@ -49,7 +49,7 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
 static void apply_scale(const laci_buf *scale, laci_buf *y) {
   laci_walk walk;
   laci_walk_begin(&walk, &y->shape);
-  laci_walk_broadcast(&walk, &scale->shape);
+  laci_walk_add_broadcast(&walk, &scale->shape);
   laci_walk_merge_axes(&walk);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     double *to = y->f + run * walk.run;
@@ -61,7 +61,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
   lac_status st = laci_check_floats(eval);
-  if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (!st) st = laci_check_axis(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.x = eval->in[0]->f,
            .y = eval->out[0]->f,
@@ -75,11 +75,11 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
-  laci_couple_elementwise(c, (const int[]){0, 1}, 2);
+  laci_couple_broadcast_ports(c, (const int[]){0, 1}, 2);
   for (int at = axis; at < x->rank; at++)
-    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, at));
+    laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, at));
   return laci_coupling_status(c);
 }
 
@@ -87,8 +87,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
  * dscale is dy h, summed over the axes along which scale was broadcast. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), x = node->inputs[0];
-  laci_shape shape = laci_gradient_shape(b, x);
-  int64_t axis = laci_axis_of(laci_node_int(node, "axis", -1), shape.rank);
+  laci_shape shape = laci_gradient_shape_of_value(b, x);
+  int64_t axis = laci_axis_counted_from_first(laci_node_int(node, "axis", -1), shape.rank);
   bool flags[LACI_MAX_RANK];
   for (int at = 0; at < LACI_MAX_RANK; at++) flags[at] = at >= axis && at < shape.rank;
   int squares = laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", x, x), flags);
@@ -96,7 +96,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                                       laci_gradient_store_scalar(b, x, laci_epsilon(node)));
   int r = laci_gradient_add_unary(b, "Reciprocal", laci_gradient_add_unary(b, "Sqrt", more));
   int h = laci_gradient_add_binary(b, "Mul", x, r);
-  if (laci_gradient_is_wanted(b, node, 0)) {
+  if (laci_gradient_is_needed(b, node, 0)) {
     int g = laci_gradient_add_binary(b, "Mul", dy, node->inputs[1]);
     int along = laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", g, h), flags);
     int rest = laci_gradient_add_binary(b, "Sub", g, laci_gradient_add_binary(b, "Mul", h, along));

@@ -3,9 +3,9 @@
 #include "graph/ops/shared/recurrent_in.h"
 
 static void run_cell(const laci_cell *cell) {
-  laci_cell_product(cell, 0, cell->h, cell->gates);
+  laci_cell_multiply_recurrence(cell, 0, cell->h, cell->gates);
   for (int64_t k = 0; k < cell->hidden; k++)
-    cell->h[k] = laci_cell_activate(cell, 0, cell->x[k] + cell->gates[k]);
+    cell->h[k] = laci_cell_clip_and_activate(cell, 0, cell->x[k] + cell->gates[k]);
 }
 
 static const laci_recurrent frame = {
@@ -27,7 +27,7 @@ const laci_op laci_op_rnn = {
         {"activation_alpha", LACI_ATTR_FLOATS}, {"activation_beta", LACI_ATTR_FLOATS},
         {"activations", LACI_ATTR_TEXTS}, {"clip", LACI_ATTR_FLOAT}, {"direction", LACI_ATTR_TEXT},
         {"hidden_size", LACI_ATTR_INT}, {"layout", LACI_ATTR_INT}),
-    .weights = laci_recurrent_weights,
+    .weights = laci_recurrent_find_weight_axes,
     .each_weight = true,
     .infer = infer,
     .eval = eval,

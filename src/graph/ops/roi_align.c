@@ -44,7 +44,7 @@ typedef struct side {
   int64_t n_places; /* sampled points in a bin */
 } side;
 
-static side make_side(const job *j, double from, double to, int64_t bins) {
+static side divide_region_axis(const job *j, double from, double to, int64_t bins) {
   /* computed in float, as in runtimes, because the result is rounded up below */
   float begin = (float)from * (float)j->scale - (float)j->offset;
   float size = (float)to * (float)j->scale - (float)j->offset - begin;
@@ -54,7 +54,7 @@ static side make_side(const job *j, double from, double to, int64_t bins) {
   return (side){.begin = begin,
                 .bin = size / (float)bins,
                 .n_places = j->ratio > 0 ? j->ratio
-                            : fits       ? laci_int_from_f(places)
+                            : fits       ? laci_clamp_to_int64(places)
                                          : 0};
 }
 
@@ -63,7 +63,7 @@ static side make_side(const job *j, double from, double to, int64_t bins) {
 static bool find_neighbours(double at, int64_t size, int64_t *low, int64_t *high, double *weight) {
   if (!(at >= -1 && at <= (double)size)) return false;
   at = fmax(at, 0);
-  *low = laci_int_from_f(at);
+  *low = laci_clamp_to_int64(at);
   *high = *low + 1;
   if (*low >= size - 1) {
     *low = *high = size - 1;
@@ -113,7 +113,8 @@ static void pool_regions(int64_t begin, int64_t end, void *context) {
   int64_t channels = out[1], spatial = x->shape.dims[2] * x->shape.dims[3];
   for (int64_t at = begin; at < end; at++) {
     const double *roi = rois->f + at * 4;
-    side rows = make_side(j, roi[1], roi[3], out[2]), cols = make_side(j, roi[0], roi[2], out[3]);
+    side rows = divide_region_axis(j, roi[1], roi[3], out[2]),
+         cols = divide_region_axis(j, roi[0], roi[2], out[3]);
     int64_t image = laci_buf_get_i(images, at);
     for (int64_t k = 0; k < channels * out[2] * out[3]; k++) {
       const int64_t bin[2] = {k / out[3] % out[2], k % out[3]};
@@ -140,7 +141,7 @@ static lac_status eval(laci_eval *eval) {
   }
   for (int64_t at = 0; at < images->count; at++) {
     int64_t image = laci_buf_get_i(images, at);
-    lac_status st = laci_index_check(eval, x->shape.dims[0], &image);
+    lac_status st = laci_check_index(eval, x->shape.dims[0], &image);
     if (st) return st;
   }
   if (x->count > 0) laci_eval_parallel(eval, images->count, pool_regions, &j);

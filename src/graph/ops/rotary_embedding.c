@@ -30,18 +30,18 @@ typedef struct job {
 } job;
 
 /** Returns the row of the tables for a token. */
-static int64_t row_of(const job *j, int64_t batch, int64_t token) {
+static int64_t table_row_of_token(const job *j, int64_t batch, int64_t token) {
   const laci_buf *positions = laci_operand(j->eval, POSITIONS);
   int64_t at = batch * j->tokens + token;
   return positions ? laci_buf_get_i(positions, at) : at;
 }
 
-static void rotate(int64_t begin, int64_t end, void *context) {
+static void rotate_tokens(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *cosines = j->eval->in[COS], *sines = j->eval->in[SIN];
   for (int64_t at = begin; at < end; at++) {
     int64_t batch = at / (j->heads * j->tokens), inner = at % (j->heads * j->tokens);
-    int64_t row = row_of(j, batch, j->apart ? inner % j->tokens : inner / j->heads);
+    int64_t row = table_row_of_token(j, batch, j->apart ? inner % j->tokens : inner / j->heads);
     const double *x = j->eval->in[X]->f + at * j->size;
     double *y = j->eval->out[0]->f + at * j->size;
     for (int64_t k = 0; k < j->size; k++) y[k] = x[k];
@@ -88,7 +88,7 @@ static lac_status eval(laci_eval *eval) {
     int64_t row = laci_buf_get_i(positions, at);
     if (row < 0 || row >= rows) return fail_tables(eval);
   }
-  laci_eval_parallel(eval, wanted * j.heads, rotate, &j);
+  laci_eval_parallel(eval, wanted * j.heads, rotate_tokens, &j);
   return LAC_OK;
 }
 
@@ -104,7 +104,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int port = X; port <= POSITIONS; port++) {
     /* with position ids, the rows of the tables of sines and cosines are read by index */
     bool picked = positions && (port == COS || port == SIN);
-    if (picked) laci_coupling_describe_port(c, port);
+    if (picked) laci_coupling_mark_described(c, port);
     if (!laci_has_input(node, port) || picked) continue;
     laci_coupling_set_label(c, port, 0, batch);
     laci_coupling_set_label(c, port, port == X ? x->rank - 2 : 1, tokens);

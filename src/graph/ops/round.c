@@ -21,5 +21,5 @@ const laci_op laci_op_round = {.name = "Round",
                                .symbol_safe = true,
                                .infer = laci_infer_same_type,
                                .eval = eval,
-                               .couple = laci_couple_unary,
+                               .couple = laci_couple_first_input,
                                .gradient = laci_gradient_contribute_zero};

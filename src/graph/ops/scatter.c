@@ -13,4 +13,4 @@ const laci_op laci_op_scatter = {.name = "Scatter",
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = laci_couple_no_axes};
+                                 .couple = laci_couple_nothing};

@@ -6,7 +6,8 @@
 #include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
-lac_status laci_scatter_read(const laci_node *node, laci_scatter *scatter, lac_error *err) {
+lac_status laci_scatter_read_reduction(const laci_node *node, laci_scatter *scatter,
+                                       lac_error *err) {
   static const char *const names[] = {"none", "add", "mul", "max", "min"};
   const char *text = laci_node_text(node, "reduction", "none");
   for (int at = 0; at < 5; at++) {
@@ -40,8 +41,8 @@ static int64_t combine_integers(laci_scatter scatter, lac_dtype dtype, int64_t o
   return update;
 }
 
-void laci_scatter_put(laci_scatter scatter, laci_buf *out, int64_t at, const laci_buf *updates,
-                      int64_t from, int64_t n) {
+void laci_scatter_combine_run(laci_scatter scatter, laci_buf *out, int64_t at,
+                              const laci_buf *updates, int64_t from, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     if (out->f) out->f[at + i] = combine_doubles(scatter, out->f[at + i], updates->f[from + i]);
     else
@@ -50,15 +51,15 @@ void laci_scatter_put(laci_scatter scatter, laci_buf *out, int64_t at, const lac
   }
 }
 
-lac_status laci_tuple_offset(const laci_eval *eval, const laci_buf *indices, int64_t at, int64_t n,
-                             int first, int64_t *offset) {
+lac_status laci_index_tuple_offset(const laci_eval *eval, const laci_buf *indices, int64_t at,
+                                   int64_t n, int first, int64_t *offset) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t strides[LACI_MAX_RANK];
   laci_shape_strides(x, strides);
   *offset = 0;
   for (int64_t k = 0; k < n; k++) {
     int64_t index = laci_buf_get_i(indices, at + k);
-    lac_status st = laci_index_check(eval, x->dims[first + k], &index);
+    lac_status st = laci_check_index(eval, x->dims[first + k], &index);
     if (st) return st;
     *offset += index * strides[first + k];
   }
@@ -81,8 +82,8 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *out = eval->out[0];
   laci_scatter scatter = LACI_SCATTER_SET;
   int64_t axis = laci_node_int(eval->node, "axis", 0), strides[LACI_MAX_RANK];
-  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
-  if (!st) st = laci_scatter_read(eval->node, &scatter, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->shape.rank, &axis, eval->err);
+  if (!st) st = laci_scatter_read_reduction(eval->node, &scatter, eval->err);
   if (st) return st;
   bool fits = indices->shape.rank == x->shape.rank && !updates->f == !x->f;
   for (int at = 0; fits && at < x->shape.rank; at++) {
@@ -97,15 +98,15 @@ static lac_status eval(laci_eval *eval) {
   strides[axis] = 0;
   laci_walk walk;
   laci_walk_begin(&walk, &indices->shape);
-  laci_walk_strided(&walk, strides, 0);
+  laci_walk_add_strided(&walk, strides, 0);
   laci_walk_merge_axes(&walk);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t from = run * walk.run + i, index = laci_buf_get_i(indices, from);
-      st = laci_index_check(eval, x->shape.dims[axis], &index);
+      st = laci_check_index(eval, x->shape.dims[axis], &index);
       if (st) return st;
-      laci_scatter_put(scatter, out, walk.at[0] + i * walk.inner[0] + index * along, updates, from,
-                       1);
+      laci_scatter_combine_run(scatter, out, walk.at[0] + i * walk.inner[0] + index * along,
+                               updates, from, 1);
     }
   }
   return LAC_OK;
@@ -117,4 +118,4 @@ const laci_op laci_op_scatter_elements = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = laci_couple_no_axes};
+    .couple = laci_couple_nothing};

@@ -13,7 +13,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *indices = eval->in[1], *updates = eval->in[2];
   laci_scatter scatter = LACI_SCATTER_SET;
-  lac_status st = laci_scatter_read(eval->node, &scatter, eval->err);
+  lac_status st = laci_scatter_read_reduction(eval->node, &scatter, eval->err);
   if (st) return st;
   int rank = indices->shape.rank;
   int64_t width = rank ? indices->shape.dims[rank - 1] : 0;
@@ -31,9 +31,9 @@ static lac_status eval(laci_eval *eval) {
   laci_copy_elements(eval->out[0], 0, x, 0, x->count);
   for (int64_t at = 0; at < n; at++) {
     int64_t offset;
-    st = laci_tuple_offset(eval, indices, at * width, width, 0, &offset);
+    st = laci_index_tuple_offset(eval, indices, at * width, width, 0, &offset);
     if (st) return st;
-    laci_scatter_put(scatter, eval->out[0], offset, updates, at * part, part);
+    laci_scatter_combine_run(scatter, eval->out[0], offset, updates, at * part, part);
   }
   return LAC_OK;
 }
@@ -43,4 +43,4 @@ const laci_op laci_op_scatter_nd = {.name = "ScatterND",
                                     .attributes = LACI_ATTRIBUTES({"reduction", LACI_ATTR_TEXT}),
                                     .infer = infer,
                                     .eval = eval,
-                                    .couple = laci_couple_no_axes};
+                                    .couple = laci_couple_nothing};

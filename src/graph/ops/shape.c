@@ -8,7 +8,7 @@
 #include "tensor/buf.h"
 
 /** Finds the range [start, end) of the wanted axes, clamped to the rank. */
-static void find_range(const laci_node *node, int rank, int *start, int *end) {
+static void find_axis_range(const laci_node *node, int rank, int *start, int *end) {
   int64_t from = laci_node_int(node, "start", 0), to = laci_node_int(node, "end", rank);
   if (from < 0) from += rank;
   if (to < 0) to += rank;
@@ -27,7 +27,7 @@ static lac_status infer(laci_infer *infer) {
     infer->out[0].shape.dims[0] = infer->new_symbol(infer);
     return LAC_OK;
   }
-  find_range(infer->node, x->rank, &start, &end);
+  find_axis_range(infer->node, x->rank, &start, &end);
   infer->out[0].shape.dims[0] = end - start;
   return LAC_OK;
 }
@@ -35,7 +35,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   int start, end;
   const laci_shape *x = &eval->in[0]->shape;
-  find_range(eval->node, x->rank, &start, &end);
+  find_axis_range(eval->node, x->rank, &start, &end);
   for (int axis = start; axis < end; axis++) {
     eval->out[0]->i[axis - start] = laci_element_from_size(x->dims[axis]);
   }

@@ -12,7 +12,7 @@ typedef struct limits {
   lac_dtype dtype;
 } limits;
 
-static double shrink(double x, const void *context) {
+static double shrink_double(double x, const void *context) {
   const limits *l = context;
   return x < -l->lambd ? x + l->bias : x > l->lambd ? x - l->bias : 0;
 }
@@ -22,8 +22,8 @@ static int64_t add_clamped(lac_dtype dtype, int64_t x, double by) {
   const laci_wide wide = laci_int_to_wide(dtype, x);
   const bool exact =
       fabs(by) < 0x1p62 && (by == rint(by) || wide > 1LL << 52 || wide < -(1LL << 52));
-  if (!exact) return laci_int_nearest(dtype, laci_int_to_double(dtype, x) + by);
-  return laci_int_from_wide(dtype, wide + laci_int_from_f(wide > 0 ? floor(by) : ceil(by)));
+  if (!exact) return laci_int_truncate(dtype, laci_int_to_double(dtype, x) + by);
+  return laci_int_from_wide(dtype, wide + laci_clamp_to_int64(wide > 0 ? floor(by) : ceil(by)));
 }
 
 static int64_t shrink_integer(int64_t x, const void *context) {
@@ -35,7 +35,7 @@ static int64_t shrink_integer(int64_t x, const void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_unary unary = {.f = shrink, .i = shrink_integer};
+  static const laci_unary unary = {.f = shrink_double, .i = shrink_integer};
   limits l = {.lambd = laci_node_float(eval->node, "lambd", 0.5F),
               .bias = laci_node_float(eval->node, "bias", 0),
               .dtype = eval->in[0]->dtype};
@@ -49,4 +49,4 @@ const laci_op laci_op_shrink = {
     .attributes = LACI_ATTRIBUTES({"bias", LACI_ATTR_FLOAT}, {"lambd", LACI_ATTR_FLOAT}),
     .infer = laci_infer_same_type,
     .eval = eval,
-    .couple = laci_couple_unary};
+    .couple = laci_couple_first_input};

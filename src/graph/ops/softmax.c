@@ -23,7 +23,7 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t axes[LACI_MAX_RANK];
-  int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
+  int n = laci_softmax_axes(node, laci_gradient_shape_of_input(b, node, 0).rank, axes);
   if (n == 0) { /* lines of one element: y is 1 for any x */
     return laci_gradient_contribute_zero(b, node);
   }

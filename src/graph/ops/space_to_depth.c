@@ -46,7 +46,7 @@ lac_status laci_depth_space_infer(laci_infer *infer, bool to_wide) {
                         laci_shape_text(x, text, sizeof text), (long long)b);
 }
 
-bool laci_depth_space_is_channel_first(const laci_node *node) {
+bool laci_depth_space_is_crd_mode(const laci_node *node) {
   return strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
 }
 
@@ -71,11 +71,11 @@ static lac_status eval(laci_eval *eval) {
   laci_shape space = {.rank = 6, .dims = {x->shape.dims[0], b, b, channels, height / b, width / b}};
   int64_t spatial = height * width;
   int64_t strides[6] = {channels * spatial, width, 1, spatial, b * width, b};
-  if (laci_depth_space_is_channel_first(eval->node)) {
+  if (laci_depth_space_is_crd_mode(eval->node)) {
     space.dims[1] = channels, space.dims[3] = b;
     strides[1] = spatial, strides[2] = width, strides[3] = 1;
   }
-  laci_copy_strided(eval, x, &space, strides, 0, eval->out[0]);
+  laci_copy_strided_to_rows(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -89,13 +89,11 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
   laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1) ||
-      x->dims[1] == 0)
+  if (!laci_can_map_axis(c, 0, 1) || !laci_can_map_axis(c, LACI_OUT(0), 1) || x->dims[1] == 0)
     return laci_coupling_status(c);
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
   for (int64_t o = 0; map && o < y->dims[1]; o++)
-    map->from[o] =
-        (int32_t)(laci_depth_space_is_channel_first(node) ? o / (b * b) : o % x->dims[1]);
+    map->from[o] = (int32_t)(laci_depth_space_is_crd_mode(node) ? o / (b * b) : o % x->dims[1]);
   return laci_coupling_status(c);
 }
 

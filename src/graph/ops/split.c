@@ -12,8 +12,8 @@
 
 /** Returns the given sizes and their number; NULL where none are given, or (with *present) they are
  * not known. */
-static const int64_t *find_sizes(const laci_node *node, const laci_buf *content, int64_t *n,
-                                 bool *present) {
+static const int64_t *find_split_sizes(const laci_node *node, const laci_buf *content, int64_t *n,
+                                       bool *present) {
   size_t n_attr = 0;
   const int64_t *sizes = NULL;
   *present = laci_has_input(node, 1);
@@ -28,7 +28,7 @@ static const int64_t *find_sizes(const laci_node *node, const laci_buf *content,
 }
 
 /** Returns the size of a part of an axis of known size, where no sizes are given. */
-static int64_t equal_part(int64_t size, int n_parts, int part) {
+static int64_t size_of_equal_part(int64_t size, int n_parts, int part) {
   int64_t chunk = (size + n_parts - 1) / n_parts, start = chunk * part;
   return start >= size ? 0 : size - start < chunk ? size - start : chunk;
 }
@@ -62,10 +62,11 @@ static lac_status infer(laci_infer *infer) {
   for (int part = 0; part < infer->n_out; part++) infer->out[part].dtype = infer->in[0]->dtype;
   if (!x) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", 0), n = 0;
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   bool present;
-  const int64_t *sizes = find_sizes(infer->node, laci_in_known_content(infer, 1), &n, &present);
+  const int64_t *sizes =
+      find_split_sizes(infer->node, laci_in_known_content(infer, 1), &n, &present);
   int64_t size = x->dims[axis];
   if (sizes) st = check_sizes(infer, sizes, n, size);
   for (int part = 0; part < infer->n_out && !st; part++) {
@@ -73,7 +74,7 @@ static lac_status infer(laci_infer *infer) {
     *out = *x;
     if (sizes) out->dims[axis] = laci_size_from_element(sizes[part]);
     else if (present || size < 0) out->dims[axis] = infer->new_symbol(infer);
-    else out->dims[axis] = equal_part(size, infer->n_out, part);
+    else out->dims[axis] = size_of_equal_part(size, infer->n_out, part);
   }
   return st;
 }
@@ -81,17 +82,17 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
   int64_t axis = laci_node_int(eval->node, "axis", 0), start = 0, n;
-  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->shape.rank, &axis, eval->err);
   if (st) return st;
   bool present;
-  const int64_t *sizes = find_sizes(eval->node, laci_operand(eval, 1), &n, &present);
+  const int64_t *sizes = find_split_sizes(eval->node, laci_operand(eval, 1), &n, &present);
   int64_t n_outer = laci_shape_count_range(&x->shape, 0, (int)axis);
   int64_t inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
   int64_t row = x->shape.dims[axis] * inner;
   for (int part = 0; part < eval->n_out; part++) {
     laci_buf *out = eval->out[part];
     int64_t own =
-        inner * (sizes ? sizes[part] : equal_part(x->shape.dims[axis], eval->n_out, part));
+        inner * (sizes ? sizes[part] : size_of_equal_part(x->shape.dims[axis], eval->n_out, part));
     for (int64_t outer = 0; out && outer < n_outer; outer++) {
       laci_copy_elements(out, outer * own, x, outer * row + start, own);
     }
@@ -101,7 +102,8 @@ static lac_status eval(laci_eval *eval) {
 }
 
 /** Sets the labels of the other axes, shared by x and every part. */
-static void couple_shared(laci_coupling *c, const laci_node *node, const laci_shape *x, int axis) {
+static void couple_other_axes(laci_coupling *c, const laci_node *node, const laci_shape *x,
+                              int axis) {
   for (int at = 0; at < x->rank; at++) {
     int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
     laci_coupling_set_label(c, 0, at, label);
@@ -112,19 +114,19 @@ static void couple_shared(laci_coupling *c, const laci_node *node, const laci_sh
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
-  couple_shared(c, node, x, axis);
+  couple_other_axes(c, node, x, axis);
   int64_t n;
   bool present;
-  const int64_t *sizes = find_sizes(node, laci_known_content(graph, node, 1), &n, &present);
-  if (!laci_axis_is_mappable(c, 0, axis) || present != (sizes != NULL) ||
+  const int64_t *sizes = find_split_sizes(node, laci_known_content(graph, node, 1), &n, &present);
+  if (!laci_can_map_axis(c, 0, axis) || present != (sizes != NULL) ||
       (sizes && n != node->n_outputs)) {
     return laci_coupling_status(c);
   }
   int64_t start = 0;
   for (int part = 0; part < node->n_outputs; part++) {
-    int64_t own = sizes ? sizes[part] : equal_part(x->dims[axis], node->n_outputs, part);
+    int64_t own = sizes ? sizes[part] : size_of_equal_part(x->dims[axis], node->n_outputs, part);
     const laci_shape *y = laci_port_shape(c, LACI_OUT(part));
     /* the sizes exceed the axis, which inference could not see */
     if (own < 0 || start + own > x->dims[axis]) break;
@@ -139,19 +141,22 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 /** dX is the gradients of the parts, concatenated; zeros for a part without a gradient. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
-  laci_attr axis = laci_attr_int("axis", laci_axis_of(laci_node_int(node, "axis", 0), x.rank));
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
+  laci_attr axis =
+      laci_attr_int("axis", laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x.rank));
   int64_t n_sizes;
   bool present;
   const int64_t *sizes =
-      find_sizes(node, laci_gradient_known_content(b, node, 1), &n_sizes, &present);
-  if (present != (sizes != NULL)) return laci_gradient_refuse(b, node, "its sizes are not known");
+      find_split_sizes(node, laci_gradient_known_content(b, node, 1), &n_sizes, &present);
+  if (present != (sizes != NULL))
+    return laci_gradient_fail_unsupported(b, node, "its sizes are not known");
   int *parts = laci_alloc((size_t)node->n_outputs, sizeof *parts), n = 0;
   if (!parts) return LAC_NO_MEMORY;
   for (int part = 0; part < node->n_outputs; part++) {
     int dy = laci_gradient_of(b, node, part);
     laci_shape own = x;
-    own.dims[axis.i] = sizes ? sizes[part] : equal_part(x.dims[axis.i], node->n_outputs, part);
+    own.dims[axis.i] =
+        sizes ? sizes[part] : size_of_equal_part(x.dims[axis.i], node->n_outputs, part);
     parts[n++] = dy >= 0 ? dy : laci_gradient_store_filled(b, node->inputs[0], &own, 0);
   }
   laci_gradient_node made = {

@@ -11,7 +11,7 @@
 enum { SIGNAL, STEP, WINDOW, LENGTH };
 
 /** Returns the integer in a scalar input; -1: it is not known. */
-static int64_t scalar_of(const laci_buf *buf) {
+static int64_t read_integer_scalar(const laci_buf *buf) {
   return buf && buf->count == 1 ? laci_size_from_element(laci_buf_get_i(buf, 0)) : -1;
 }
 
@@ -20,8 +20,8 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, SIGNAL), *window = laci_in_shape(infer, WINDOW);
   bool has_length = LENGTH < infer->n_in && infer->in[LENGTH];
-  int64_t step = scalar_of(laci_in_known_content(infer, STEP)), length = -1;
-  if (has_length) length = scalar_of(laci_in_known_content(infer, LENGTH));
+  int64_t step = read_integer_scalar(laci_in_known_content(infer, STEP)), length = -1;
+  if (has_length) length = read_integer_scalar(laci_in_known_content(infer, LENGTH));
   else if (window && window->rank == 1) length = window->dims[0];
   infer->out[0].dtype = infer->in[SIGNAL]->dtype;
   if (!x) return LAC_OK;
@@ -76,8 +76,8 @@ static lac_status eval(laci_eval *eval) {
            .window = window,
            .size = x->shape.dims[1],
            .parts = x->shape.rank == 3 ? x->shape.dims[2] : 1,
-           .step = scalar_of(eval->in[STEP]),
-           .length = scalar_of(laci_operand(eval, LENGTH)),
+           .step = read_integer_scalar(eval->in[STEP]),
+           .length = read_integer_scalar(laci_operand(eval, LENGTH)),
            .frames = y->shape.dims[1],
            .bins = y->shape.dims[2]};
   if (j.length < 0 && window) j.length = window->count;

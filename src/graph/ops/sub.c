@@ -20,7 +20,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_contribute_broadcast(b, node, 0, dy);
-  if (laci_gradient_is_wanted(b, node, 1))
+  if (laci_gradient_is_needed(b, node, 1))
     laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_add_unary(b, "Neg", dy));
   return laci_gradient_status(b);
 }
@@ -31,5 +31,5 @@ const laci_op laci_op_sub = {.name = "Sub",
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = gradient};

@@ -12,7 +12,7 @@ static int64_t compute_integer(int64_t a, int64_t b) {
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
       .f = compute_double, .i = compute_integer, .neutral = LACI_NEUTRAL_ZERO};
-  return laci_eval_nary(eval, &operation);
+  return laci_eval_binary_over_inputs(eval, &operation);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -25,7 +25,7 @@ const laci_op laci_op_sum = {.name = "Sum",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
-                             .infer = laci_infer_variadic,
+                             .infer = laci_infer_broadcast_all,
                              .eval = eval,
-                             .couple = laci_couple_nary,
+                             .couple = laci_couple_all_inputs_broadcast,
                              .gradient = gradient};

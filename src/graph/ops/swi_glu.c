@@ -38,7 +38,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   double alpha = laci_node_float(node, "alpha", 1);
   int s = laci_gradient_add_unary(b, "Sigmoid", laci_gradient_add_scale(b, a, alpha));
   int swish = laci_gradient_add_binary(b, "Mul", a, s);
-  if (laci_gradient_is_wanted(b, node, 0)) {
+  if (laci_gradient_is_needed(b, node, 0)) {
     int bend =
         laci_gradient_add_binary(b, "Sub", swish, laci_gradient_add_binary(b, "Mul", swish, s));
     int slope = laci_gradient_add_binary(b, "Add", s, laci_gradient_add_scale(b, bend, alpha));
@@ -54,5 +54,5 @@ const laci_op laci_op_swi_glu = {.name = "SwiGLU",
                                  .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = laci_couple_nary,
+                                 .couple = laci_couple_all_inputs_broadcast,
                                  .gradient = gradient};

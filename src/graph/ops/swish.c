@@ -28,5 +28,5 @@ const laci_op laci_op_swish = {.name = "Swish",
                                .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                .infer = laci_infer_same_type,
                                .eval = eval,
-                               .couple = laci_couple_unary,
+                               .couple = laci_couple_first_input,
                                .slope = derivative};

@@ -23,5 +23,5 @@ const laci_op laci_op_tan = {.name = "Tan",
                              .role = LACI_ROLE_CLEAR,
                              .infer = laci_infer_same_type,
                              .eval = eval,
-                             .couple = laci_couple_unary,
+                             .couple = laci_couple_first_input,
                              .slope = derivative};

@@ -17,7 +17,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &cache->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -2);
   bool circular = strcmp(laci_node_text(eval->node, "mode", "linear"), "circular") == 0;
-  lac_status st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->rank, &axis, eval->err);
   if (st) return st;
   laci_shape wanted = *x;
   if (update->shape.rank == x->rank) wanted.dims[axis] = update->shape.dims[axis];
@@ -48,10 +48,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *update = laci_port_shape(c, 1);
   c->why = "TensorScatter writes places by their position";
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -2), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", -2), x->rank) : -1;
   if (axis < 1 || !update || update->rank != x->rank) return laci_coupling_status(c);
   laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
-  laci_coupling_describe_port(c, 1);
+  laci_coupling_mark_described(c, 1);
   for (int at = 0; at < x->rank; at++) {
     if (at != axis) laci_coupling_set_label(c, 1, at, laci_coupling_get_label(c, 0, at));
   }

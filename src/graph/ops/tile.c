@@ -13,7 +13,7 @@ static lac_status infer(laci_infer *infer) {
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
-  laci_ints repeats = laci_read_ints(infer->node, NULL, 1, laci_in_known_content(infer, 1));
+  laci_ints repeats = laci_read_int_list(infer->node, NULL, 1, laci_in_known_content(infer, 1));
   if (repeats.known && repeats.n != x->rank) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "%d repeats for a tensor of %d axes", repeats.n, x->rank);
@@ -74,17 +74,17 @@ static lac_status eval(laci_eval *eval) {
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  laci_ints repeats = laci_read_ints(node, NULL, 1, laci_known_content(graph, node, 1));
+  laci_ints repeats = laci_read_int_list(node, NULL, 1, laci_known_content(graph, node, 1));
   if (!x || !y || x->rank != y->rank || !repeats.known || repeats.n != x->rank)
     return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, 0);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
     if (repeats.v[axis] == 1) {
       int label = laci_coupling_new_label(c);
       laci_coupling_set_label(c, 0, axis, label);
       laci_coupling_set_label(c, LACI_OUT(0), axis, label);
-    } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
+    } else if (laci_can_map_axis(c, 0, axis) && laci_can_map_axis(c, LACI_OUT(0), axis)) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, y->dims[axis]);
       for (int64_t at = 0; map && at < y->dims[axis]; at++)
         map->from[at] = (int32_t)(at % x->dims[axis]);
@@ -95,13 +95,14 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 /** dY is reshaped so that each axis is repeats x size, then summed over the repeats. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
-  laci_shape y = laci_gradient_shape(b, node->outputs[0]), cut = {.rank = 0};
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
+  laci_shape y = laci_gradient_shape_of_value(b, node->outputs[0]), cut = {.rank = 0};
   bool repeats[LACI_MAX_RANK] = {false};
-  if (laci_shape_count(&x) <= 0) return laci_gradient_refuse(b, node, "it has no elements");
+  if (laci_shape_count(&x) <= 0)
+    return laci_gradient_fail_unsupported(b, node, "it has no elements");
   for (int axis = 0; axis < x.rank; axis++) {
     if (cut.rank + 2 > LACI_MAX_RANK)
-      return laci_gradient_refuse(b, node, "it has too many axes for a gradient");
+      return laci_gradient_fail_unsupported(b, node, "it has too many axes for a gradient");
     if (y.dims[axis] != x.dims[axis]) {
       repeats[cut.rank] = true;
       cut.dims[cut.rank++] = y.dims[axis] / x.dims[axis];

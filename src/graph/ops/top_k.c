@@ -11,7 +11,7 @@
 #include "tensor/buf.h"
 
 static laci_ints read_k(const laci_node *node, const laci_buf *content) {
-  return laci_read_ints(node, NULL, 1, content);
+  return laci_read_int_list(node, NULL, 1, content);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -22,7 +22,7 @@ static lac_status infer(laci_infer *infer) {
   if (infer->n_out > 1) infer->out[1].dtype = LAC_DTYPE_I64;
   if (!x) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", -1);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (st) return st;
   laci_ints given = read_k(infer->node, laci_in_known_content(infer, 1));
   int64_t k = given.present ? -1 : laci_node_int(infer->node, "k", -1), n = x->dims[axis];
@@ -72,7 +72,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *values = laci_result(eval, 0), *indices = laci_result(eval, 1);
   const laci_buf *shaped = values ? values : indices;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
-  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, x->shape.rank, &axis, eval->err);
   if (st || !shaped) return st;
   int64_t n = x->shape.dims[axis], k = shaped->shape.dims[axis];
   int64_t inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
@@ -101,7 +101,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "order matters to TopK";
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
   laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
   laci_couple_other_axes(c, 0, LACI_OUT(1), axis);

@@ -19,7 +19,7 @@ static lac_status read_perm(const laci_node *node, int rank, int perm[LACI_MAX_R
   }
   for (int axis = 0; axis < rank; axis++) {
     int64_t from = given ? given[axis] : rank - 1 - axis;
-    lac_status st = laci_axis_check(node, rank, &from, err);
+    lac_status st = laci_check_axis(node, rank, &from, err);
     if (st) return st;
     if (seen[from])
       return laci_node_fail(node, err, LAC_BAD_SHAPE, "perm names axis %d twice", (int)from);
@@ -51,7 +51,7 @@ static lac_status eval(laci_eval *eval) {
   if (st) return st;
   laci_shape_strides(&x->shape, own);
   for (int axis = 0; axis < x->shape.rank; axis++) strides[axis] = own[perm[axis]];
-  laci_copy_strided(eval, x, &eval->out[0]->shape, strides, 0, eval->out[0]);
+  laci_copy_strided_to_rows(eval, x, &eval->out[0]->shape, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
@@ -72,7 +72,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   size_t n;
   int64_t back[LACI_MAX_RANK];
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   const int64_t *order = laci_node_ints(node, "perm", &n);
   for (int axis = 0; axis < x.rank; axis++) {
     if (order) back[order[axis]] = axis;

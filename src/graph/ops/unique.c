@@ -20,11 +20,12 @@ typedef struct found {
   int64_t *first; /* [items] */
 } found;
 
-static lac_status split_items(const laci_node *node, const laci_buf *x, items *it, lac_error *err) {
+static lac_status divide_into_items(const laci_node *node, const laci_buf *x, items *it,
+                                    lac_error *err) {
   *it = (items){.x = x, .n = x->count, .outer = 1, .inner = 1};
   if (!laci_node_attr(node, "axis")) return LAC_OK;
   int64_t axis = laci_node_int(node, "axis", 0);
-  lac_status st = laci_axis_check(node, x->shape.rank, &axis, err);
+  lac_status st = laci_check_axis(node, x->shape.rank, &axis, err);
   if (st) return st;
   it->n = x->shape.dims[axis];
   it->outer = laci_shape_count_range(&x->shape, 0, (int)axis);
@@ -45,19 +46,20 @@ static int compare_items(const items *it, int64_t a, int64_t b) {
 }
 
 /** Returns the index of the distinct item that equals item k, or -1. */
-static int64_t find_equal(const items *it, const found *f, int64_t k) {
+static int64_t find_equal_item(const items *it, const found *f, int64_t k) {
   for (int64_t at = 0; at < f->n; at++) {
     if (compare_items(it, f->first[at], k) == 0) return at;
   }
   return -1;
 }
 
-static lac_status find_distinct(const laci_node *node, const items *it, found *f, lac_error *err) {
+static lac_status find_distinct_items(const laci_node *node, const items *it, found *f,
+                                      lac_error *err) {
   bool sorted = laci_node_int(node, "sorted", 1) != 0;
   *f = (found){.first = laci_alloc((size_t)it->n, sizeof *f->first)};
   if (!f->first) return laci_fail_memory(err, node->name);
   for (int64_t k = 0; k < it->n; k++) {
-    if (find_equal(it, f, k) >= 0) continue;
+    if (find_equal_item(it, f, k) >= 0) continue;
     int64_t to = f->n++;
     for (; sorted && to > 0 && compare_items(it, f->first[to - 1], k) > 0; to--) {
       f->first[to] = f->first[to - 1];
@@ -84,13 +86,13 @@ static lac_status infer(laci_infer *infer) {
   if (content && (content->f || content->i) && !has_symbol(content)) {
     items it;
     found f = {0};
-    st = split_items(infer->node, content, &it, infer->err);
-    if (!st) st = find_distinct(infer->node, &it, &f, infer->err);
+    st = divide_into_items(infer->node, content, &it, infer->err);
+    if (!st) st = find_distinct_items(infer->node, &it, &f, infer->err);
     n = f.n;
     laci_free(f.first);
     if (st) return st;
   } else if (x && !flat) {
-    st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+    st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
     if (st) return st;
   }
   int64_t size = n >= 0 ? n : infer->new_symbol(infer);
@@ -113,8 +115,8 @@ static lac_status eval(laci_eval *eval) {
   found f = {0};
   laci_buf *y = laci_result(eval, 0), *first = laci_result(eval, 1);
   laci_buf *inverse = laci_result(eval, 2), *counts = laci_result(eval, 3);
-  lac_status st = split_items(eval->node, eval->in[0], &it, eval->err);
-  if (!st) st = find_distinct(eval->node, &it, &f, eval->err);
+  lac_status st = divide_into_items(eval->node, eval->in[0], &it, eval->err);
+  if (!st) st = find_distinct_items(eval->node, &it, &f, eval->err);
   for (int64_t at = 0; !st && at < f.n; at++) {
     for (int64_t o = 0; y && o < it.outer; o++) {
       laci_copy_elements(y, (o * f.n + at) * it.inner, it.x, (o * it.n + f.first[at]) * it.inner,
@@ -123,7 +125,7 @@ static lac_status eval(laci_eval *eval) {
     if (first) first->i[at] = f.first[at];
   }
   for (int64_t k = 0; !st && (inverse || counts) && k < it.n; k++) {
-    int64_t at = find_equal(&it, &f, k);
+    int64_t at = find_equal_item(&it, &f, k);
     if (inverse && at >= 0) inverse->i[k] = at;
     if (counts && at >= 0) counts->i[at]++;
   }

@@ -7,7 +7,8 @@
 #include "tensor/buf.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
-  return laci_read_ints(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);
+  return laci_read_int_list(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1,
+                            content);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -43,7 +44,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_ints axes = read_axes(node, laci_known_content(graph, node, 1));
   if (!x || !y || !axes.known || x->rank + axes.n != y->rank) return laci_coupling_status(c);
   if (laci_axes_to_flags(node, &axes, y->rank, false, fresh, NULL)) return laci_coupling_status(c);
-  laci_coupling_describe_port(c, 0);
+  laci_coupling_mark_described(c, 0);
   for (int axis = 0, from = 0; axis < y->rank; axis++) {
     int label = laci_coupling_new_label(c);
     laci_coupling_set_label(c, LACI_OUT(0), axis, label);

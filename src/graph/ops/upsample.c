@@ -48,7 +48,7 @@ static lac_status infer(laci_infer *infer) {
     int64_t in = x->dims[axis];
     if (known && scales[axis] == 1) y->dims[axis] = in;
     else if (known && in >= 0 && in < INT32_MAX)
-      y->dims[axis] = laci_int_from_f(floor((double)in * scales[axis]));
+      y->dims[axis] = laci_clamp_to_int64(floor((double)in * scales[axis]));
     else y->dims[axis] = infer->new_symbol(infer);
   }
   return LAC_OK;
@@ -81,7 +81,7 @@ static lac_status eval(laci_eval *eval) {
   laci_resample_axis axes[LACI_MAX_RANK];
   lac_status st =
       laci_upsample_describe(eval->node, &eval->in[0]->shape, eval->in, &how, axes, eval->err);
-  return st ? st : laci_resample(eval, &how, axes);
+  return st ? st : laci_resample_all_axes(eval, &how, axes);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -104,25 +104,25 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 /** The gradient of Resize, with the coordinates that Upsample uses. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   bool nearest = strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0, known = false;
   int dx = laci_gradient_of(b, node, 0);
-  laci_shape y = laci_gradient_shape(b, dx);
+  laci_shape y = laci_gradient_shape_of_value(b, dx);
   double scales[LACI_MAX_RANK];
   const laci_buf *input = laci_gradient_known_content(b, node, 1);
   if (read_scales(node, input, x.rank, scales, &known, NULL) || !known)
-    return laci_gradient_refuse(b, node, "its scales are not known");
+    return laci_gradient_fail_unsupported(b, node, "its scales are not known");
   for (int axis = 0; axis < x.rank; axis++) {
     if (scales[axis] == 1) continue;
     if ((float)(scales[axis] * (double)x.dims[axis]) != (float)y.dims[axis])
-      return laci_gradient_refuse(b, node, "only scales that are quotients of sizes");
+      return laci_gradient_fail_unsupported(b, node, "only scales that are quotients of sizes");
     const laci_attr attrs[] = {
         {.name = "mode", .kind = LACI_ATTR_TEXT, .text = nearest ? "nearest" : "linear"},
         {.name = "coordinate_transformation_mode", .kind = LACI_ATTR_TEXT, .text = "asymmetric"},
         {.name = "nearest_mode",
          .kind = LACI_ATTR_TEXT,
          .text = y.dims[axis] < x.dims[axis] ? "ceil" : "floor"}};
-    dx = laci_gradient_of_resize(b, dx, axis, x.dims[axis], attrs, 3);
+    dx = laci_gradient_add_resize_gradient(b, dx, axis, x.dims[axis], attrs, 3);
   }
   laci_gradient_contribute(b, node, 0, dx);
   return laci_gradient_status(b);

@@ -20,12 +20,12 @@ typedef struct choice {
   laci_walk walk;
 } choice;
 
-static void choose_runs(int64_t begin, int64_t end, void *context) {
+static void select_runs(int64_t begin, int64_t end, void *context) {
   const choice *job = context;
   const laci_buf *const *in = job->eval->in;
   laci_buf *out = job->eval->out[0];
   laci_walk walk = job->walk;
-  laci_walk_seek(&walk, begin);
+  laci_walk_seek_run(&walk, begin);
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t at[3], to = run * walk.run + i;
@@ -47,18 +47,18 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "operands of different types");
   }
   laci_walk_begin(&job.walk, &eval->out[0]->shape);
-  for (int port = 0; port < 3; port++) laci_walk_broadcast(&job.walk, &eval->in[port]->shape);
+  for (int port = 0; port < 3; port++) laci_walk_add_broadcast(&job.walk, &eval->in[port]->shape);
   laci_walk_merge_axes(&job.walk);
-  laci_eval_parallel(eval, job.walk.n_runs, choose_runs, &job);
+  laci_eval_parallel(eval, job.walk.n_runs, select_runs, &job);
   return LAC_OK;
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), zero = laci_gradient_store_scalar(b, dy, 0);
-  if (laci_gradient_is_wanted(b, node, 1))
+  if (laci_gradient_is_needed(b, node, 1))
     laci_gradient_contribute_broadcast(b, node, 1,
                                        laci_gradient_add_where(b, node->inputs[0], dy, zero));
-  if (laci_gradient_is_wanted(b, node, 2))
+  if (laci_gradient_is_needed(b, node, 2))
     laci_gradient_contribute_broadcast(b, node, 2,
                                        laci_gradient_add_where(b, node->inputs[0], zero, dy));
   return laci_gradient_status(b);
@@ -70,5 +70,5 @@ const laci_op laci_op_where = {.name = "Where",
                                .is_fold = true,
                                .infer = infer,
                                .eval = eval,
-                               .couple = laci_couple_nary,
+                               .couple = laci_couple_all_inputs_broadcast,
                                .gradient = gradient};

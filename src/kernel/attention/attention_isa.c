@@ -49,7 +49,7 @@ INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
 #endif
 }
 
-INLINE lanes choose(ints mask, lanes yes, lanes no) {
+INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
@@ -72,7 +72,7 @@ INLINE unit load_from_column(const laci_attention *a, const void *rows, int64_t 
   (void)a;
   return make_pair(x[0], 2 * u + 1 < n ? x[stride] : 0);
 }
-INLINE lanes multiply_step(const unit *x, lanes b, lanes sum) {
+INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
   __m512i every = _mm512_set1_epi32((int)*x);
   return (lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)every, (__m512bh)b);
 }
@@ -92,7 +92,7 @@ INLINE unit load_from_column(const laci_attention *a, const void *rows, int64_t 
   (void)n;
   return load_element(a, rows, u * stride);
 }
-INLINE lanes multiply_step(const unit *x, lanes b, lanes sum) {
+INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
   return multiply_add((lanes){0} + *x, b, sum);
 }
 #endif
@@ -160,7 +160,7 @@ static void multiply_rows_by_panel(const unit *rows, int64_t stride, const unit 
     for (int r = 0; r < ROWS; r++) {
 #pragma GCC unroll 4
       for (int v = 0; v < VECTORS; v++) {
-        sum[r][v] = multiply_step(rows + r * stride + u, b[v], sum[r][v]);
+        sum[r][v] = multiply_add_unit(rows + r * stride + u, b[v], sum[r][v]);
       }
     }
   }
@@ -184,12 +184,14 @@ INLINE lanes power_of_two(lanes t) {
                                   2.4022651e-1F, 6.9314718e-1F, 1.0F};
   for (int at = 0; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
-  power = choose(t < -126.0F, (lanes){0}, power);
-  return choose(t != t, t, power); /* otherwise the bits of a NaN would be in the exponent */
+  power = choose_by_mask(t < -126.0F, (lanes){0}, power);
+  return choose_by_mask(t != t, t,
+                        power); /* otherwise the bits of a NaN would be in the exponent */
 }
 
 /* Replaces products by scale * product + mask, for one row, with -inf after the last key. */
-static void finish_scores(const laci_attention *a, const float *mask, float *s, int64_t capacity) {
+static void scale_and_mask_scores(const laci_attention *a, const float *mask, float *s,
+                                  int64_t capacity) {
   for (int64_t j = 0; j < a->n_keys; j++) s[j] *= a->scale;
   if (mask && a->mask_column == 1) {
     for (int64_t j = 0; j < a->n_keys; j++) s[j] += mask[j];
@@ -205,7 +207,7 @@ static float exponentiate(float *s, int64_t capacity) {
   lanes x, most = (lanes){0} - INFINITY, sum = {0};
   for (int64_t j = 0; j < capacity; j += LANES) {
     LOAD(x, s + j);
-    most = choose(x > most, x, most);
+    most = choose_by_mask(x > most, x, most);
   }
   float top = -INFINITY, total = 0;
   for (int l = 0; l < LANES; l++) top = most[l] > top ? most[l] : top;
@@ -222,8 +224,8 @@ static float exponentiate(float *s, int64_t capacity) {
 
 /* ---- One head ---- */
 
-static void write_row(const laci_attention *a, const float *from, float factor, int64_t n,
-                      void *to) {
+static void write_scaled_row(const laci_attention *a, const float *from, float factor, int64_t n,
+                             void *to) {
   if (a->bf16) {
     for (int64_t c = 0; c < n; c++) ((uint16_t *)to)[c] = laci_bf16_round(from[c] * factor);
   } else {
@@ -273,8 +275,8 @@ static int64_t pack_weights(const laci_attention *a, scratch_areas *m) {
 }
 
 /* Computes n <= ROWS queries from `row` on; false: a row has become NaN. */
-static bool attend_rows(const laci_attention *a, const laci_attention_head *head, scratch_areas *m,
-                        int64_t row, int64_t n) {
+static bool compute_query_rows(const laci_attention *a, const laci_attention_head *head,
+                               scratch_areas *m, int64_t row, int64_t n) {
   float block[ROWS * COLUMNS], sums[ROWS];
   bool numbers = true;
   int64_t depth_units = count_units(a->depth), key_units = count_units(a->n_keys);
@@ -289,7 +291,7 @@ static bool attend_rows(const laci_attention *a, const laci_attention_head *head
   }
   for (int64_t r = 0; r < n; r++) {
     const float *mask = head->mask ? head->mask + (row + r) * a->mask_row : NULL;
-    finish_scores(a, mask, m->scores + r * m->n_scores, m->n_scores);
+    scale_and_mask_scores(a, mask, m->scores + r * m->n_scores, m->n_scores);
     sums[r] = exponentiate(m->scores + r * m->n_scores, m->n_scores);
     numbers = numbers && (sums[r] == sums[r] || a->zero_nan);
   }
@@ -301,7 +303,7 @@ static bool attend_rows(const laci_attention *a, const laci_attention_head *head
       bool masked = sums[r] != sums[r] && a->zero_nan;
       if (masked) memset(block + r * COLUMNS, 0, COLUMNS * sizeof *block);
       void *to = (char *)head->y + ((row + r) * a->y_row + first) * (a->bf16 ? 2 : 4);
-      write_row(a, block + r * COLUMNS, masked ? 0 : 1 / sums[r], columns, to);
+      write_scaled_row(a, block + r * COLUMNS, masked ? 0 : 1 / sums[r], columns, to);
     }
   }
   return numbers;
@@ -315,7 +317,7 @@ bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_hea
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
     scratch_areas now = m; /* pack_weights may move a pointer */
     int64_t left = a->n_queries - row;
-    numbers = attend_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
+    numbers = compute_query_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }
   return numbers;
 }

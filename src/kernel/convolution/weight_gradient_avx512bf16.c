@@ -20,7 +20,7 @@ typedef struct entry {
 } entry;
 
 INLINE void store_pair(entry *to, __m512i two) {
-  _mm512_store_si512(to->pair, laci_pixel_pairs(two));
+  _mm512_store_si512(to->pair, laci_interleave_pixels(two));
 }
 
 /** A row of pixels, 16 channels each; reads outside of the row give zeros. */
@@ -38,8 +38,9 @@ typedef struct pairing {
 
 INLINE void store_pixel_pair(const line *l, const pairing *p, int64_t e, entry *to) {
   int64_t at = p->first + e * p->step;
-  __m512i low = _mm512_castsi256_si512(laci_pixel(l->pixels, l->width, at));
-  store_pair(to + e, _mm512_inserti64x4(low, laci_pixel(l->pixels, l->width, at + p->apart), 1));
+  __m512i low = _mm512_castsi256_si512(laci_pixel_or_zeros(l->pixels, l->width, at));
+  store_pair(to + e,
+             _mm512_inserti64x4(low, laci_pixel_or_zeros(l->pixels, l->width, at + p->apart), 1));
 }
 
 static void store_row_of_pairs(const line *l, const pairing *p, entry *to) {
@@ -57,7 +58,7 @@ static void store_row_of_pairs(const line *l, const pairing *p, entry *to) {
 
 /* ---- Points of two tiles ---- */
 
-INLINE __m512 load_float(const line *l, int64_t at) {
+INLINE __m512 load_pixel_floats(const line *l, int64_t at) {
   return laci_pixel_floats(l->pixels, l->width, at);
 }
 
@@ -68,10 +69,10 @@ INLINE void store_points(entry *to, __m512 first, __m512 second) {
 /** Computes points [4 points][n] of the input; tiles overlap by two pixels. */
 static void compute_input_points(const line *l, int64_t first, int64_t n, entry *to) {
   int64_t at = first;
-  __m512 d0 = load_float(l, at), d1 = load_float(l, at + 1);
+  __m512 d0 = load_pixel_floats(l, at), d1 = load_pixel_floats(l, at + 1);
   for (int64_t e = 0; e < n; e++, at += 4, to++) {
-    __m512 d2 = load_float(l, at + 2), d3 = load_float(l, at + 3);
-    __m512 d4 = load_float(l, at + 4), d5 = load_float(l, at + 5);
+    __m512 d2 = load_pixel_floats(l, at + 2), d3 = load_pixel_floats(l, at + 3);
+    __m512 d4 = load_pixel_floats(l, at + 4), d5 = load_pixel_floats(l, at + 5);
     store_points(to, _mm512_sub_ps(d0, d2), _mm512_sub_ps(d2, d4));
     store_points(to + n, _mm512_add_ps(d1, d2), _mm512_add_ps(d3, d4));
     store_points(to + 2 * n, _mm512_sub_ps(d2, d1), _mm512_sub_ps(d4, d3));
@@ -85,8 +86,8 @@ static void compute_input_points(const line *l, int64_t first, int64_t n, entry 
 static void compute_output_points(const line *l, int64_t n, int64_t next, entry *to) {
   const __m512i sign = _mm512_set1_epi32(INT32_MIN);
   for (int64_t e = 0; e < n; e++, to++) {
-    __m512 y0 = load_float(l, 4 * e), y1 = load_float(l, 4 * e + 1);
-    __m512 y2 = load_float(l, 4 * e + 2), y3 = load_float(l, 4 * e + 3);
+    __m512 y0 = load_pixel_floats(l, 4 * e), y1 = load_pixel_floats(l, 4 * e + 1);
+    __m512 y2 = load_pixel_floats(l, 4 * e + 2), y3 = load_pixel_floats(l, 4 * e + 3);
     __m512i last = (__m512i)_mm512_cvtne2ps_pbh(y3, y1);
     store_points(to, y0, y2);
     store_points(to + next, _mm512_add_ps(y0, y1), _mm512_add_ps(y2, y3));
@@ -145,8 +146,8 @@ static void pair_output_pixels(const laci_weight_gradient *g, const laci_weight_
 
 /** Adds the products over the band to sums [in][out]; in: the entry that is multiplied by the first
  * entry of out. */
-static void add_products(const band *b, int64_t row_step, const entry *in, const entry *out,
-                         float *sums) {
+static void add_band_products(const band *b, int64_t row_step, const entry *in, const entry *out,
+                              float *sums) {
   const laci_gradient_band *m = &b->most;
   __m512 s[BLOCK];
 #pragma GCC unroll 16
@@ -176,7 +177,7 @@ static void add_sums_of_window(const laci_weight_gradient *g, const band *b, con
   int64_t out_step = g->winograd ? b->images * b->rows * b->most.pairs : 0;
   for (int64_t i = 0; i < g->kernel_h; i++) {
     for (int64_t j = 0; j < places; j++, sums += TILE) {
-      add_products(b, g->stride_h * n, b->in + i * n + j * in_step, out + j * out_step, sums);
+      add_band_products(b, g->stride_h * n, b->in + i * n + j * in_step, out + j * out_step, sums);
     }
   }
 }

@@ -47,8 +47,8 @@ typedef struct channels {
   int64_t k, c;
 } channels;
 
-static double sum_image(const laci_weight_gradient *g, const channels *ch, int64_t which,
-                        const uint16_t *x, const uint16_t *dy) {
+static double sum_image_products(const laci_weight_gradient *g, const channels *ch, int64_t which,
+                                 const uint16_t *x, const uint16_t *dy) {
   int64_t places = laci_weight_gradient_n_sums(g) / g->kernel_h;
   double sum = 0;
   for (int64_t row = 0; row < g->out_h; row++) {
@@ -73,7 +73,7 @@ void laci_weight_sums_scalar(const laci_weight_gradient *g, const laci_weight_gr
         const channels ch = {k, c};
         double sum = 0;
         for (int64_t n = part->n_first; n < part->n_last; n++) {
-          sum += sum_image(g, &ch, which, part->x + n * x_image, part->dy + n * dy_image);
+          sum += sum_image_products(g, &ch, which, part->x + n * x_image, part->dy + n * dy_image);
         }
         int64_t tile = (k / BLOCK * g->c_blocks + c / BLOCK) * n_sums + which;
         part->sums[tile * LACI_GRADIENT_TILE + c % BLOCK * BLOCK + k % BLOCK] = (float)sum;

@@ -36,8 +36,8 @@ INLINE void transform_weights(const float *weight, __m512i channels, const int o
 }
 
 /** Makes [16 out][2 in] of two registers of 16 out. */
-INLINE __m512i pair_up(__m512 first, __m512 second) {
-  return laci_pixel_pairs((__m512i)_mm512_cvtne2ps_pbh(second, first));
+INLINE __m512i interleave_channel_pairs(__m512 first, __m512 second) {
+  return laci_interleave_pixels((__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
 void laci_winograd_transform_avx512bf16(const laci_winograd *g, const float *weight, bool gradient,
@@ -59,7 +59,8 @@ void laci_winograd_transform_avx512bf16(const laci_winograd *g, const float *wei
           transform_weights(row + 2 * pair * next_in, channels, order, a);
           transform_weights(row + (2 * pair + 1) * next_in, channels, order, b);
           for (int p = 0; p < POINTS; p++) {
-            _mm512_storeu_si512(at + (ptrdiff_t)p * BLOCK * 2, pair_up(a[p], b[p]));
+            _mm512_storeu_si512(at + (ptrdiff_t)p * BLOCK * 2,
+                                interleave_channel_pairs(a[p], b[p]));
           }
         }
       }

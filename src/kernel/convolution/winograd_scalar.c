@@ -44,8 +44,8 @@ static float pixel_or_zero(const laci_winograd *g, const uint16_t *block, int64_
   return laci_bf16_value(block[(row * g->w + column) * BLOCK + channel]);
 }
 
-static void add_tile(const laci_winograd *g, const uint16_t *x, const uint16_t *weights,
-                     const int64_t at[4], float m[POINTS]) {
+static void add_tile_products(const laci_winograd *g, const uint16_t *x, const uint16_t *weights,
+                              const int64_t at[4], float m[POINTS]) {
   int64_t k = at[0], out = at[1], row = at[2] - g->pad_top, column = at[3] - g->pad_left;
   for (int64_t in = 0; in < g->c_blocks * BLOCK; in++) {
     const uint16_t *block = x + in / BLOCK * g->h * g->w * BLOCK;
@@ -73,7 +73,7 @@ void laci_winograd_convolve_scalar(const laci_winograd *g, const laci_winograd_b
       for (int64_t row = band->row_first; row < band->row_last; row++) {
         for (int64_t column = 0; column < g->out_w; column += OUT) {
           float m[POINTS] = {0};
-          add_tile(g, image, weights, (int64_t[]){k / BLOCK, k % BLOCK, row, column}, m);
+          add_tile_products(g, image, weights, (int64_t[]){k / BLOCK, k % BLOCK, row, column}, m);
           uint16_t *to = block + (row * g->out_w + column) * BLOCK + k % BLOCK;
           to[0] = laci_bf16_round(m[0] + m[1] + m[2]);
           if (column + 1 < g->out_w) to[BLOCK] = laci_bf16_round(m[1] - m[2] - m[3]);

@@ -47,13 +47,13 @@ typedef struct layout {
   int64_t first_image, rows, columns, corners, channel;
 } layout;
 
-static side make_side(const laci_unfold_axis *axis) {
+static side make_axis(const laci_unfold_axis *axis) {
   const int64_t reach = (axis->kernel - 1) * axis->dilation;
   return (side){axis->in, reach, 2 * reach, axis};
 }
 
 static layout make_layout(const laci_unfold *u) {
-  layout l = {.y = make_side(&u->axis[1]), .x = make_side(&u->axis[2])};
+  layout l = {.y = make_axis(&u->axis[1]), .x = make_axis(&u->axis[2])};
   l.wide = l.x.in + l.x.reach;
   l.high = l.y.in + l.y.reach;
   l.images = laci_min(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
@@ -71,15 +71,15 @@ static layout make_layout(const laci_unfold *u) {
   return l;
 }
 
-static int64_t slot_position(const side *s, int64_t slot) {
+static int64_t position_of_slot(const side *s, int64_t slot) {
   return slot < s->reach ? slot : s->in - s->slots + slot;
 }
 
-static int64_t position_slot(const side *s, int64_t place) {
+static int64_t slot_of_position(const side *s, int64_t place) {
   return place < s->reach ? place : place - s->in + s->slots;
 }
 
-static bool is_missed_by(const side *s, int64_t tap, int64_t place) {
+static bool is_missed_by_tap(const side *s, int64_t tap, int64_t place) {
   const int64_t o = place + s->axis->pad - tap * s->axis->dilation;
   return o < 0 || o >= s->axis->out;
 }
@@ -99,20 +99,21 @@ typedef struct filling {
   float *to;
 } filling;
 
-static void fill_image(const layout *l, const float *from, int64_t image, float *to) {
+static void copy_image_with_zeros(const layout *l, const float *from, int64_t image, float *to) {
   float *copy = to + l->first_image + image * l->image_stride;
   const int64_t h = l->y.in, w = l->x.in;
   for (int64_t r = 0; r < h; r++) memcpy(copy + r * l->wide, from + r * w, sizeof *to * (size_t)w);
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
-    const float *row = from + slot_position(&l->y, slot) * w;
+    const float *row = from + position_of_slot(&l->y, slot) * w;
     memcpy(to + l->rows + slot * l->row + image * l->wide, row, sizeof *to * (size_t)w);
     for (int64_t q = 0; q < l->x.slots; q++) {
-      to[l->corners + (slot * l->x.slots + q) * l->corner + image] = row[slot_position(&l->x, q)];
+      to[l->corners + (slot * l->x.slots + q) * l->corner + image] =
+          row[position_of_slot(&l->x, q)];
     }
   }
   for (int64_t q = 0; q < l->x.slots; q++) {
     float *column = to + l->columns + q * l->column + image * l->high;
-    for (int64_t r = 0; r < h; r++) column[r] = from[r * w + slot_position(&l->x, q)];
+    for (int64_t r = 0; r < h; r++) column[r] = from[r * w + position_of_slot(&l->x, q)];
   }
 }
 
@@ -125,7 +126,7 @@ static void fill_channels(int64_t begin, int64_t end, void *context) {
     memset(to, 0, sizeof *to * (size_t)f->l->channel);
     for (int64_t image = 0; image < f->n; image++) {
       const int64_t at = (image * u->groups + f->group) * u->channels + c;
-      fill_image(f->l, f->value + at * pixels, image, to);
+      copy_image_with_zeros(f->l, f->value + at * pixels, image, to);
     }
   }
 }
@@ -157,7 +158,7 @@ typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;
 
-static void sum_part(const correlation *c, displaced_tile *p, const part *at) {
+static void sum_displaced_part(const correlation *c, displaced_tile *p, const part *at) {
   const int64_t channel = c->l->channel;
   const laci_dots dots = {.m = p->m,
                           .n = p->n,
@@ -175,8 +176,8 @@ static void sum_part(const correlation *c, displaced_tile *p, const part *at) {
   else c->kernel(&dots);
 }
 
-static void add_to_taps(const correlation *c, const displaced_tile *p, const int64_t t[2],
-                        double sign) {
+static void add_to_tap_pairs(const correlation *c, const displaced_tile *p, const int64_t t[2],
+                             double sign) {
   const laci_unfold *u = c->unfold;
   const int64_t across = u->axis[2].kernel, columns = laci_unfold_n_columns(u);
   const int64_t row = (t[0] * across + t[1]) * u->channels + p->i;
@@ -189,18 +190,18 @@ static void add_to_taps(const correlation *c, const displaced_tile *p, const int
 
 /* Adds the part's sum, times `sign`, to the tile. row, column: -1, or the position in the image
  * that taps must miss. Returns whether any tap does; with `sign` 0 nothing is added. */
-static bool add_sum(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
-                    double sign) {
+static bool add_part_sum(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
+                         double sign) {
   const side *y = &c->l->y, *x = &c->l->x;
   bool any = false;
   for (int64_t ty = 0; ty < y->axis->kernel; ty++) {
     if (ty + p->ey < 0 || ty + p->ey >= y->axis->kernel) continue;
-    if (row >= 0 && !is_missed_by(y, ty, row)) continue;
+    if (row >= 0 && !is_missed_by_tap(y, ty, row)) continue;
     for (int64_t tx = 0; tx < x->axis->kernel; tx++) {
       if (tx + p->ex < 0 || tx + p->ex >= x->axis->kernel) continue;
-      if (column >= 0 && !is_missed_by(x, tx, column)) continue;
+      if (column >= 0 && !is_missed_by_tap(x, tx, column)) continue;
       any = true;
-      if (sign != 0) add_to_taps(c, p, (const int64_t[]){ty, tx}, sign);
+      if (sign != 0) add_to_tap_pairs(c, p, (const int64_t[]){ty, tx}, sign);
     }
   }
   return any;
@@ -208,11 +209,11 @@ static bool add_sum(const correlation *c, const displaced_tile *p, int64_t row, 
 
 /* Returns the position that is multiplied by `place`; -1: it is outside of the image, where there
  * are zeros. */
-static int64_t partner_position(const side *s, int64_t place, int64_t d) {
+static int64_t displaced_position(const side *s, int64_t place, int64_t d) {
   return place + d >= 0 && place + d < s->in ? place + d : -1;
 }
 
-static void sum_image(const correlation *c, displaced_tile *p) {
+static void sum_whole_images(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   const int64_t up = p->dy < 0 ? -p->dy : 0, down = p->dy > 0 ? p->dy : 0;
   const part whole = {.left = l->first_image + up * l->wide,
@@ -220,55 +221,56 @@ static void sum_image(const correlation *c, displaced_tile *p) {
                       .n_runs = c->n,
                       .stride = l->image_stride,
                       .length = (l->y.in - up - down) * l->wide};
-  sum_part(c, p, &whole);
-  (void)add_sum(c, p, -1, -1, 1);
+  sum_displaced_part(c, p, &whole);
+  (void)add_part_sum(c, p, -1, -1, 1);
 }
 
 static void subtract_border_rows(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
-    const int64_t row = slot_position(&l->y, slot), other = partner_position(&l->y, row, p->dy);
-    if (other < 0 || !add_sum(c, p, row, -1, 0)) continue;
+    const int64_t row = position_of_slot(&l->y, slot),
+                  other = displaced_position(&l->y, row, p->dy);
+    if (other < 0 || !add_part_sum(c, p, row, -1, 0)) continue;
     const part border = {.left = l->rows + slot * l->row,
-                         .right = l->rows + position_slot(&l->y, other) * l->row + p->dx,
+                         .right = l->rows + slot_of_position(&l->y, other) * l->row + p->dx,
                          .n_runs = 1,
                          .length = c->n * l->wide};
-    sum_part(c, p, &border);
-    (void)add_sum(c, p, row, -1, -1);
+    sum_displaced_part(c, p, &border);
+    (void)add_part_sum(c, p, row, -1, -1);
   }
 }
 
 static void subtract_border_columns(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t slot = 0; slot < l->x.slots; slot++) {
-    const int64_t column = slot_position(&l->x, slot),
-                  other = partner_position(&l->x, column, p->dx);
-    if (other < 0 || !add_sum(c, p, -1, column, 0)) continue;
+    const int64_t column = position_of_slot(&l->x, slot),
+                  other = displaced_position(&l->x, column, p->dx);
+    if (other < 0 || !add_part_sum(c, p, -1, column, 0)) continue;
     const part border = {.left = l->columns + slot * l->column,
-                         .right = l->columns + position_slot(&l->x, other) * l->column + p->dy,
+                         .right = l->columns + slot_of_position(&l->x, other) * l->column + p->dy,
                          .n_runs = 1,
                          .length = c->n * l->high};
-    sum_part(c, p, &border);
-    (void)add_sum(c, p, -1, column, -1);
+    sum_displaced_part(c, p, &border);
+    (void)add_part_sum(c, p, -1, column, -1);
   }
 }
 
 static void add_corners(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t at = 0; at < l->y.slots * l->x.slots; at++) {
-    const int64_t row = slot_position(&l->y, at / l->x.slots),
-                  column = slot_position(&l->x, at % l->x.slots);
-    const int64_t other_row = partner_position(&l->y, row, p->dy),
-                  other_column = partner_position(&l->x, column, p->dx);
-    if (other_row < 0 || other_column < 0 || !add_sum(c, p, row, column, 0)) continue;
+    const int64_t row = position_of_slot(&l->y, at / l->x.slots),
+                  column = position_of_slot(&l->x, at % l->x.slots);
+    const int64_t other_row = displaced_position(&l->y, row, p->dy),
+                  other_column = displaced_position(&l->x, column, p->dx);
+    if (other_row < 0 || other_column < 0 || !add_part_sum(c, p, row, column, 0)) continue;
     const int64_t other =
-        position_slot(&l->y, other_row) * l->x.slots + position_slot(&l->x, other_column);
+        slot_of_position(&l->y, other_row) * l->x.slots + slot_of_position(&l->x, other_column);
     const part border = {.left = l->corners + at * l->corner,
                          .right = l->corners + other * l->corner,
                          .n_runs = 1,
                          .length = c->n};
-    sum_part(c, p, &border);
-    (void)add_sum(c, p, row, column, 1);
+    sum_displaced_part(c, p, &border);
+    (void)add_part_sum(c, p, row, column, 1);
   }
 }
 
@@ -290,7 +292,7 @@ static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
     if (c->half && p.ey == 0 && (p.ex < 0 || (p.ex == 0 && p.j < p.i))) continue;
     p.m = (int)laci_min(TILE, u->channels - p.i);
     p.n = (int)laci_min(TILE, u->channels - p.j);
-    sum_image(c, &p);
+    sum_whole_images(c, &p);
     subtract_border_rows(c, &p);
     subtract_border_columns(c, &p);
     add_corners(c, &p);
@@ -299,7 +301,7 @@ static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
 
 /* ---- Blocks of images ---- */
 
-static void sum_block(correlation *c, laci_pool *pool) {
+static void sum_image_block(correlation *c, laci_pool *pool) {
   const laci_unfold_axis *y = &c->unfold->axis[1], *x = &c->unfold->axis[2];
   const int64_t rows = c->half ? y->kernel : 2 * y->kernel - 1;
   laci_pool_for(pool, rows * (2 * x->kernel - 1) * c->tiles * c->tiles, 1, sum_displaced_tiles, c);
@@ -329,13 +331,13 @@ void laci_gram_correlate(const laci_gram *gram, laci_pool *pool) {
       c.left = pruned;
       c.out = gram->h + f.group * columns * columns;
       c.half = true;
-      sum_block(&c, pool);
+      sum_image_block(&c, pool);
       if (!gram->dense) continue;
       fill_layout(&c, &f, gram->dense + first * image, dense, pool);
       c.left = dense;
       c.out = gram->k + f.group * columns * columns;
       c.half = false;
-      sum_block(&c, pool);
+      sum_image_block(&c, pool);
     }
   }
 }

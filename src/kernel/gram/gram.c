@@ -61,7 +61,7 @@ uint64_t laci_gram_scratch_bytes(const laci_unfold *u, bool with_dense) {
   return bytes > other ? bytes : other;
 }
 
-static void fill_lines(int64_t begin, int64_t end, void *context) {
+static void fill_line_range(int64_t begin, int64_t end, void *context) {
   const block *b = context;
   for (int64_t at = begin; at < end; at++) {
     const int64_t group = at / b->columns, column = at % b->columns;
@@ -104,25 +104,25 @@ static void multiply_tiles(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void write_lines(block *b, const float *value, float *to, laci_pool *pool) {
+static void write_input_vectors(block *b, const float *value, float *to, laci_pool *pool) {
   b->value = value;
   b->to = to;
-  laci_pool_for(pool, b->n_groups * b->columns, 8, fill_lines, b);
+  laci_pool_for(pool, b->n_groups * b->columns, 8, fill_line_range, b);
 }
 
-static void add_block(block *b, laci_pool *pool) {
+static void add_position_block(block *b, laci_pool *pool) {
   const laci_unfold *u = b->gram->unfold;
   float *pruned = b->gram->scratch;
   float *dense = pruned + max_groups_at_once(u) * b->columns * floats_between_lines(u);
   /* small tiles are too little work for a thread, so it takes several */
   const int64_t grain = b->columns < TILE ? laci_ceil_div(TILE, b->columns) : 1;
-  write_lines(b, b->gram->pruned, pruned, pool);
+  write_input_vectors(b, b->gram->pruned, pruned, pool);
   b->left = b->right = pruned;
   b->sum = b->gram->h;
   b->half = true;
   laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_tiles, b);
   if (!b->gram->dense) return;
-  write_lines(b, b->gram->dense, dense, pool);
+  write_input_vectors(b, b->gram->dense, dense, pool);
   b->left = dense;
   b->sum = b->gram->k;
   b->half = false;
@@ -144,7 +144,7 @@ void laci_gram_add_positions(const laci_gram *gram, laci_pool *pool) {
     b.n_groups = laci_min(some, u->groups - b.group);
     for (b.first = 0; b.first < positions; b.first += size) {
       b.n = laci_min(size, positions - b.first);
-      add_block(&b, pool);
+      add_position_block(&b, pool);
     }
   }
 }

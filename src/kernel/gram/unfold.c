@@ -12,11 +12,13 @@ int64_t laci_unfold_n_taps(const laci_unfold *u) {
 
 int64_t laci_unfold_n_columns(const laci_unfold *u) { return laci_unfold_n_taps(u) * u->channels; }
 
-static int64_t positions_of_image(const laci_unfold *u) {
+static int64_t count_image_positions(const laci_unfold *u) {
   return u->axis[0].out * u->axis[1].out * u->axis[2].out;
 }
 
-int64_t laci_unfold_n_positions(const laci_unfold *u) { return u->images * positions_of_image(u); }
+int64_t laci_unfold_n_positions(const laci_unfold *u) {
+  return u->images * count_image_positions(u);
+}
 
 bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b) {
   bool same = a->images == b->images && a->groups == b->groups && a->channels == b->channels &&
@@ -50,8 +52,8 @@ static void copy_strided(const float *from, int64_t stride, float *to, int64_t n
 }
 
 /* Fills positions [o, o + n) of the last axis for tap t, from one row of the input. */
-static void fill_row(const laci_unfold *u, int64_t t, const float *from, int64_t o, int64_t n,
-                     float *to) {
+static void fill_tap_row(const laci_unfold *u, int64_t t, const float *from, int64_t o, int64_t n,
+                         float *to) {
   const laci_unfold_axis *axis = &u->axis[2];
   if (u->transposed) {
     for (int64_t i = 0; i < n; i++) {
@@ -71,7 +73,7 @@ static void fill_row(const laci_unfold *u, int64_t t, const float *from, int64_t
   memset(to + (high - o), 0, sizeof *to * (size_t)(o + n - high));
 }
 
-static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
+static void fill_column_line(const laci_unfold_lines *l, int64_t column, float *line) {
   const laci_unfold *u = l->unfold;
   const laci_unfold_axis *axis = u->axis;
   const int64_t tap = column / u->channels, channel = column % u->channels;
@@ -92,14 +94,14 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
     const float *from = l->value +
                         ((image * u->groups + l->group) * u->channels + channel) * channel_stride +
                         (i0 * axis[1].in + i1) * axis[2].in;
-    fill_row(u, t2, from, o2, n, line + done);
+    fill_tap_row(u, t2, from, o2, n, line + done);
   }
 }
 
 enum { SQUARE = 16, AT_ONCE = 512 };
 
 /* Fills lines of chosen positions; the offsets of a tap are the same for all channels. */
-static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
+static void gather_tap_lines(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const laci_unfold_axis *axis = u->axis;
   const int64_t tap = begin / u->channels;
@@ -147,18 +149,18 @@ static void transpose_positions(const laci_unfold_lines *l, int64_t begin, int64
 void laci_unfold_fill_lines(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold_axis *axis = l->unfold->axis;
   const int64_t channels = l->unfold->channels;
-  const bool matrix = laci_unfold_n_taps(l->unfold) == 1 && positions_of_image(l->unfold) == 1 &&
+  const bool matrix = laci_unfold_n_taps(l->unfold) == 1 && count_image_positions(l->unfold) == 1 &&
                       axis[0].in * axis[1].in * axis[2].in == 1;
   if (l->positions) {
     for (int64_t column = begin, next; column < end; column = next) {
       next = laci_min(end, (column / channels + 1) * channels);
-      gather_tap(l, column, next);
+      gather_tap_lines(l, column, next);
     }
   } else if (matrix) {
     transpose_positions(l, begin, end);
   } else {
     for (int64_t column = begin; column < end; column++)
-      fill_line(l, column, l->lines + column * l->distance);
+      fill_column_line(l, column, l->lines + column * l->distance);
   }
   for (int64_t column = begin; column < end; column++) {
     float *line = l->lines + column * l->distance;

@@ -14,12 +14,12 @@
 
 /* ---- Numbers that are adjacent ---- */
 
-static void sum_two(const float *a, const float *b, float u, float v, int64_t n, float *y) {
+static void add_two_scaled(const float *a, const float *b, float u, float v, int64_t n, float *y) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) y[i] = u * a[i] + v * b[i];
 }
 
-static void scale(const float *a, float u, int64_t n, float *y) {
+static void scale_numbers(const float *a, float u, int64_t n, float *y) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) y[i] = u * a[i];
 }
@@ -36,8 +36,8 @@ static void compute_line(const laci_resample_pass *p, const float *x, int64_t fi
     memcpy(y, a, (size_t)n * sizeof *y);
     return;
   }
-  if (p->width == 1) scale(a, p->weight[first], n, y);
-  else sum_two(a, x + p->index[first + 1] * n, p->weight[first], p->weight[first + 1], n, y);
+  if (p->width == 1) scale_numbers(a, p->weight[first], n, y);
+  else add_two_scaled(a, x + p->index[first + 1] * n, p->weight[first], p->weight[first + 1], n, y);
   for (int64_t k = first + 2; k < first + p->width; k++) {
     add_scaled(x + p->index[k] * n, p->weight[k], n, y);
   }

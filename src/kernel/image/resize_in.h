@@ -15,8 +15,8 @@ static inline uint8_t laci_tap_sum_to_grey(uint32_t sum) {
   return (uint8_t)(grey > 255 ? 255 : grey);
 }
 
-static inline void laci_image_resize_across_plain(const laci_tap_span *spans, int n_spans,
-                                                  const laci_resize_rows *rows) {
+static inline void laci_image_resize_horizontal_plain(const laci_tap_span *spans, int n_spans,
+                                                      const laci_resize_rows *rows) {
   for (int y = 0; y < rows->n; y++) {
     uint8_t *to = rows->to + (size_t)y * rows->to_stride;
     for (int k = 0; k < n_spans * 3; k++) {
@@ -31,8 +31,8 @@ static inline void laci_image_resize_across_plain(const laci_tap_span *spans, in
 }
 
 /** Computes bytes [begin, stride) of a row, as laci_image_resize.down does. */
-static inline void laci_image_resize_down_plain(laci_tap_span span, const uint8_t *rows,
-                                                size_t stride, size_t begin, uint8_t *to) {
+static inline void laci_image_resize_vertical_plain(laci_tap_span span, const uint8_t *rows,
+                                                    size_t stride, size_t begin, uint8_t *to) {
   const uint8_t *top = rows + (size_t)span.first * stride;
   for (size_t x = begin; x < stride; x++) {
     uint32_t sum = LACI_TAP_HALF;

@@ -35,13 +35,14 @@ typedef struct wide_sums {
   __m256i high, low;
 } wide_sums;
 
-static inline wide_sums add_wide(wide_sums s, __m256i pixels, const laci_tap_pair *pair) {
+static inline wide_sums add_weighted_pixels(wide_sums s, __m256i pixels,
+                                            const laci_tap_pair *pair) {
   __m256i high = _mm256_madd_epi16(pixels, _mm256_set1_epi32((int)pair->high));
   __m256i low = _mm256_madd_epi16(pixels, _mm256_set1_epi32((int)pair->low));
   return (wide_sums){_mm256_add_epi32(s.high, high), _mm256_add_epi32(s.low, low)};
 }
 
-static inline __m256i join_wide(wide_sums s) {
+static inline __m256i join_weight_halves(wide_sums s) {
   __m256i sum = _mm256_add_epi32(_mm256_slli_epi32(s.high, LACI_TAP_LOW_BITS), s.low);
   return _mm256_srli_epi32(sum, LACI_TAP_BITS);
 }
@@ -54,8 +55,8 @@ static inline void store_pixels(__m256i sum, uint8_t *a, uint8_t *b) {
   memcpy(b, &second, 3);
 }
 
-static void resize_two_rows_across(const laci_tap_span *spans, int n_spans,
-                                   const uint8_t *const from[2], uint8_t *const to[2]) {
+static void resize_two_rows(const laci_tap_span *spans, int n_spans, const uint8_t *const from[2],
+                            uint8_t *const to[2]) {
   for (int k = 0; k < n_spans; k++) {
     const laci_tap_span *span = &spans[k];
     const laci_tap_pair *pair = span->pairs;
@@ -63,22 +64,23 @@ static void resize_two_rows_across(const laci_tap_span *spans, int n_spans,
     wide_sums s = {_mm256_setzero_si256(), _mm256_set1_epi32(LACI_TAP_HALF)};
     for (int x = 0; x < span->count; x += LACI_TAP_GROUP, at += (size_t)LACI_TAP_GROUP * 3) {
       __m256i bytes = load_two_rows(from[0] + at, from[1] + at);
-      s = add_wide(s, unpack_pixels(bytes, 0), pair++);
-      s = add_wide(s, unpack_pixels(bytes, 2), pair++);
+      s = add_weighted_pixels(s, unpack_pixels(bytes, 0), pair++);
+      s = add_weighted_pixels(s, unpack_pixels(bytes, 2), pair++);
     }
-    store_pixels(join_wide(s), to[0] + (size_t)k * 3, to[1] + (size_t)k * 3);
+    store_pixels(join_weight_halves(s), to[0] + (size_t)k * 3, to[1] + (size_t)k * 3);
   }
 }
 
 /** Resizes two rows at a time; if the last row has no neighbour, it is computed twice. */
-static void resize_across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
+static void resize_horizontally(const laci_tap_span *spans, int n_spans,
+                                const laci_resize_rows *rows) {
   for (int y = 0; y < rows->n; y += 2) {
     size_t first = (size_t)y, second = y + 1 < rows->n ? first + 1 : first;
     const uint8_t *const from[2] = {rows->from + first * rows->from_stride,
                                     rows->from + second * rows->from_stride};
     uint8_t *const to[2] = {rows->to + first * rows->to_stride,
                             rows->to + second * rows->to_stride};
-    resize_two_rows_across(spans, n_spans, from, to);
+    resize_two_rows(spans, n_spans, from, to);
   }
 }
 
@@ -88,13 +90,13 @@ typedef struct sums {
   __m128i high, low;
 } sums;
 
-static inline sums add_pair(sums s, __m128i bytes, laci_tap_pair pair) {
+static inline sums add_weighted_row_pair(sums s, __m128i bytes, laci_tap_pair pair) {
   s.high = _mm_add_epi32(s.high, _mm_madd_epi16(bytes, _mm_set1_epi32((int)pair.high)));
   s.low = _mm_add_epi32(s.low, _mm_madd_epi16(bytes, _mm_set1_epi32((int)pair.low)));
   return s;
 }
 
-static inline __m128i join_sums(sums s) {
+static inline __m128i join_row_sums(sums s) {
   __m128i sum = _mm_add_epi32(_mm_slli_epi32(s.high, LACI_TAP_LOW_BITS), s.low);
   return _mm_srli_epi32(sum, LACI_TAP_BITS);
 }
@@ -107,13 +109,13 @@ static inline void add_rows(sums s[4], const uint8_t *first, const uint8_t *seco
   __m128i a = _mm_loadu_si128((const void *)first), b = _mm_loadu_si128((const void *)second);
   __m128i zero = _mm_setzero_si128();
   __m128i low = _mm_unpacklo_epi8(a, b), high = _mm_unpackhi_epi8(a, b);
-  s[0] = add_pair(s[0], _mm_unpacklo_epi8(low, zero), pair);
-  s[1] = add_pair(s[1], _mm_unpackhi_epi8(low, zero), pair);
-  s[2] = add_pair(s[2], _mm_unpacklo_epi8(high, zero), pair);
-  s[3] = add_pair(s[3], _mm_unpackhi_epi8(high, zero), pair);
+  s[0] = add_weighted_row_pair(s[0], _mm_unpacklo_epi8(low, zero), pair);
+  s[1] = add_weighted_row_pair(s[1], _mm_unpackhi_epi8(low, zero), pair);
+  s[2] = add_weighted_row_pair(s[2], _mm_unpacklo_epi8(high, zero), pair);
+  s[3] = add_weighted_row_pair(s[3], _mm_unpackhi_epi8(high, zero), pair);
 }
 
-static void resize_down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
+static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
   const uint8_t *top = rows + (size_t)span.first * stride;
   size_t x = 0;
   for (; x + WIDE <= stride; x += WIDE) {
@@ -124,11 +126,11 @@ static void resize_down(laci_tap_span span, const uint8_t *rows, size_t stride, 
       const uint8_t *row = top + (size_t)y * stride + x;
       add_rows(s, row, row + (both ? stride : 0), span.pairs[y / 2]);
     }
-    __m128i words = _mm_packus_epi32(join_sums(s[0]), join_sums(s[1]));
-    __m128i more = _mm_packus_epi32(join_sums(s[2]), join_sums(s[3]));
+    __m128i words = _mm_packus_epi32(join_row_sums(s[0]), join_row_sums(s[1]));
+    __m128i more = _mm_packus_epi32(join_row_sums(s[2]), join_row_sums(s[3]));
     _mm_storeu_si128((void *)(to + x), _mm_packus_epi16(words, more));
   }
-  laci_image_resize_down_plain(span, rows, stride, x, to);
+  laci_image_resize_vertical_plain(span, rows, stride, x, to);
 }
 
 /* ---- Scale ---- */
@@ -176,12 +178,13 @@ static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t wi
 
 #else
 
-static void resize_across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
-  laci_image_resize_across_plain(spans, n_spans, rows);
+static void resize_horizontally(const laci_tap_span *spans, int n_spans,
+                                const laci_resize_rows *rows) {
+  laci_image_resize_horizontal_plain(spans, n_spans, rows);
 }
 
-static void resize_down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
-  laci_image_resize_down_plain(span, rows, stride, 0, to);
+static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
+  laci_image_resize_vertical_plain(span, rows, stride, 0, to);
 }
 
 static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
@@ -191,4 +194,5 @@ static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t wi
 
 #endif
 
-const laci_image_resize LACI_VARIANT(laci_image_resize) = {resize_across, resize_down, scale_row};
+const laci_image_resize LACI_VARIANT(laci_image_resize) = {resize_horizontally, resize_vertically,
+                                                           scale_row};

@@ -2,12 +2,13 @@
  * The reference of resize.h (resize_in.h). */
 #include "kernel/image/resize_in.h"
 
-static void resize_across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
-  laci_image_resize_across_plain(spans, n_spans, rows);
+static void resize_horizontally(const laci_tap_span *spans, int n_spans,
+                                const laci_resize_rows *rows) {
+  laci_image_resize_horizontal_plain(spans, n_spans, rows);
 }
 
-static void resize_down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
-  laci_image_resize_down_plain(span, rows, stride, 0, to);
+static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
+  laci_image_resize_vertical_plain(span, rows, stride, 0, to);
 }
 
 static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
@@ -15,4 +16,5 @@ static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t wi
   laci_image_resize_scale_plain(how, row, width, 0, to, channel_stride);
 }
 
-const laci_image_resize laci_image_resize_scalar = {resize_across, resize_down, scale_row};
+const laci_image_resize laci_image_resize_scalar = {resize_horizontally, resize_vertically,
+                                                    scale_row};

@@ -80,7 +80,7 @@ static char version[64];
 static int parallel;
 static bool loaded;
 
-static bool find_all(void *library) {
+static bool find_all_functions(void *library) {
   void *found;
 #define FIND(name, type)         \
   found = dlsym(library, #name); \
@@ -92,7 +92,7 @@ static bool find_all(void *library) {
 }
 
 /** Adds the run time whose names are found from a library's handle. */
-static void add_runtime(void *library) {
+static void add_openmp_runtime(void *library) {
   void *const set = library ? dlsym(library, "omp_set_num_threads") : NULL;
   void *const most = library ? dlsym(library, "omp_get_max_threads") : NULL;
   if (!set || !most) return;
@@ -103,10 +103,10 @@ static void add_runtime(void *library) {
   runtimes[n_runtimes++] = found;
 }
 
-static void find_openmp(void *library) {
+static void find_openmp_runtimes(void *library) {
   void *const global = dlopen(NULL, RTLD_LAZY);
-  add_runtime(global);
-  add_runtime(library);
+  add_openmp_runtime(global);
+  add_openmp_runtime(library);
   if (global) (void)dlclose(global);
 }
 
@@ -142,18 +142,18 @@ static const char *load_library(void) {
   if (!laci_memory_is_available((size_t)(n + 3) * BUFFER_BYTES)) return "not enough memory";
   void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) return dlerror();
-  if (!find_all(library)) return "a function is missing";
+  if (!find_all_functions(library)) return "a function is missing";
   if (strstr(blas.openblas_get_config(), "USE64BITINT"))
     return "its integers have 64 bits, wanted 32";
   read_library_version();
   parallel = blas.openblas_get_parallel();
   if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);
-  find_openmp(library);
+  find_openmp_runtimes(library);
   make_buffers(library, n);
   return NULL;
 }
 
-static void find_library(void) {
+static void load_library_once(void) {
   const char *why = load_library();
   loaded = !why;
   if (why)
@@ -161,7 +161,7 @@ static void find_library(void) {
              why);
 }
 
-static call begin_call(void) {
+static call set_one_thread(void) {
   call begun = {{0}};
   if (parallel == SERIAL) pthread_mutex_lock(&lock);
   for (int at = 0; at < n_runtimes; at++) {
@@ -171,7 +171,7 @@ static call begin_call(void) {
   return begun;
 }
 
-static void end_call(call begun) {
+static void restore_threads(call begun) {
   for (int at = 0; at < n_runtimes; at++) {
     if (begun.threads[at] != 1) runtimes[at].set_threads(begun.threads[at]);
   }
@@ -185,38 +185,38 @@ static enum CBLAS_TRANSPOSE transpose_flag(bool transposed) {
 }
 
 static void compute_product(const laci_linear_operands *p) {
-  const call begun = begin_call();
+  const call begun = set_one_thread();
   blas.cblas_dgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
-  end_call(begun);
+  restore_threads(begun);
 }
 
 static void compute_product_f32(const laci_linear_operands_f32 *p) {
-  const call begun = begin_call();
+  const call begun = set_one_thread();
   blas.cblas_sgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
-  end_call(begun);
+  restore_threads(begun);
 }
 
 /* LAPACK's columns are our rows: our lower triangle is LAPACK's upper one. */
 static int cholesky(double *a, int n, int lda) {
   int info = 0;
-  const call begun = begin_call();
+  const call begun = set_one_thread();
   blas.dpotrf_("U", &n, a, &lda, &info);
-  end_call(begun);
+  restore_threads(begun);
   return info;
 }
 
 static int cholesky_f32(float *a, int n, int lda) {
   int info = 0;
-  const call begun = begin_call();
+  const call begun = set_one_thread();
   blas.spotrf_("U", &n, a, &lda, &info);
-  end_call(begun);
+  restore_threads(begun);
   return info;
 }
 
-static void solve_with(const laci_linear_solve_operands *s, enum CBLAS_TRANSPOSE transpose) {
-  const call begun = begin_call();
+static void solve_triangular(const laci_linear_solve_operands *s, enum CBLAS_TRANSPOSE transpose) {
+  const call begun = set_one_thread();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_dtrsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
@@ -224,12 +224,12 @@ static void solve_with(const laci_linear_solve_operands *s, enum CBLAS_TRANSPOSE
     blas.cblas_dtrsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
-  end_call(begun);
+  restore_threads(begun);
 }
 
-static void solve_with_f32(const laci_linear_solve_operands_f32 *s,
-                           enum CBLAS_TRANSPOSE transpose) {
-  const call begun = begin_call();
+static void solve_triangular_f32(const laci_linear_solve_operands_f32 *s,
+                                 enum CBLAS_TRANSPOSE transpose) {
+  const call begun = set_one_thread();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_strsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
@@ -237,23 +237,27 @@ static void solve_with_f32(const laci_linear_solve_operands_f32 *s,
     blas.cblas_strsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
-  end_call(begun);
+  restore_threads(begun);
 }
 
-static void solve_transposed(const laci_linear_solve_operands *s) { solve_with(s, CblasTrans); }
-static void solve(const laci_linear_solve_operands *s) { solve_with(s, CblasNoTrans); }
-static void solve_transposed_f32(const laci_linear_solve_operands_f32 *s) {
-  solve_with_f32(s, CblasTrans);
+static void solve_transposed(const laci_linear_solve_operands *s) {
+  solve_triangular(s, CblasTrans);
 }
-static void solve_f32(const laci_linear_solve_operands_f32 *s) { solve_with_f32(s, CblasNoTrans); }
+static void solve(const laci_linear_solve_operands *s) { solve_triangular(s, CblasNoTrans); }
+static void solve_transposed_f32(const laci_linear_solve_operands_f32 *s) {
+  solve_triangular_f32(s, CblasTrans);
+}
+static void solve_f32(const laci_linear_solve_operands_f32 *s) {
+  solve_triangular_f32(s, CblasNoTrans);
+}
 
 static void symmetric_multiply(const double *a, int n, const double *x, double *y) {
-  const call begun = begin_call();
+  const call begun = set_one_thread();
   blas.cblas_dsymv(ROWS, LOWER, n, 1, a, n, x, 1, 0, y, 1);
-  end_call(begun);
+  restore_threads(begun);
 }
 
-const laci_linear_backend *laci_linear_blas(void) {
+const laci_linear_backend *laci_linear_blas_backend(void) {
   static const laci_linear_backend backend = {
       .name = backend_name,
       .product = compute_product,
@@ -266,6 +270,6 @@ const laci_linear_backend *laci_linear_blas(void) {
       .solve_f32 = solve_f32,
       .symmetric_times = symmetric_multiply,
   };
-  (void)pthread_once(&looked, find_library);
+  (void)pthread_once(&looked, load_library_once);
   return loaded ? &backend : &laci_linear_plain;
 }

@@ -2,4 +2,4 @@
  * A build without OpenBLAS. */
 #include "kernel/linear/linear_in.h"
 
-const laci_linear_backend *laci_linear_blas(void) { return &laci_linear_plain; }
+const laci_linear_backend *laci_linear_blas_backend(void) { return &laci_linear_plain; }

@@ -22,9 +22,9 @@ enum {
 
 static _Atomic bool be_plain;
 
-static const laci_linear_backend *backend_in_use(void) {
+static const laci_linear_backend *find_backend_in_use(void) {
   return atomic_load_explicit(&be_plain, memory_order_relaxed) ? &laci_linear_plain
-                                                               : laci_linear_blas();
+                                                               : laci_linear_blas_backend();
 }
 
 static int smaller_of(int a, int b) { return a < b ? a : b; }
@@ -36,7 +36,7 @@ typedef laci_linear_solve_operands_f32 float_solve_operands;
 
 #define REAL double
 #define OF(name) double_##name
-#define OP(name) backend_in_use()->name
+#define OP(name) find_backend_in_use()->name
 #include "kernel/linear/shared_text.def"
 #undef REAL
 #undef OF
@@ -44,13 +44,13 @@ typedef laci_linear_solve_operands_f32 float_solve_operands;
 
 #define REAL float
 #define OF(name) float_##name
-#define OP(name) backend_in_use()->name##_f32
+#define OP(name) find_backend_in_use()->name##_f32
 #include "kernel/linear/shared_text.def"
 #undef REAL
 #undef OF
 #undef OP
 
-const char *laci_linear_name(void) { return backend_in_use()->name(); }
+const char *laci_linear_backend_name(void) { return find_backend_in_use()->name(); }
 
 void laci_linear_use_plain(bool plain) { atomic_store(&be_plain, plain); }
 
@@ -102,8 +102,8 @@ static void invert_rows(int64_t begin, int64_t end, void *context) {
       memset(row, 0, sizeof *row * (size_t)sides.n);
       row[i] = 1;
     }
-    backend_in_use()->solve_transposed(&sides);
-    backend_in_use()->solve(&sides);
+    find_backend_in_use()->solve_transposed(&sides);
+    find_backend_in_use()->solve(&sides);
   }
 }
 
@@ -116,5 +116,5 @@ void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *invers
 }
 
 void laci_linear_symmetric_multiply(const double *a, int n, const double *x, double *y) {
-  if (n > 0) backend_in_use()->symmetric_times(a, n, x, y);
+  if (n > 0) find_backend_in_use()->symmetric_times(a, n, x, y);
 }

@@ -14,7 +14,7 @@
 typedef struct laci_pool laci_pool;
 
 /** Returns the name of the implementation in use: "OpenBLAS 0.3.21" or "plain". */
-const char *laci_linear_name(void);
+const char *laci_linear_backend_name(void);
 
 /** The operands of c [m, n] = alpha * A B + beta * c, with A [m, k] and B [k, n]; a transposed
  * operand is stored as [k, m] or [n, k]. Where beta is 0, c is written but not read. Rows of a, b

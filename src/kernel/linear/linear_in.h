@@ -36,6 +36,6 @@ typedef struct laci_linear_backend {
 
 extern const laci_linear_backend laci_linear_plain;
 /** Returns the OpenBLAS implementation, or in a build without OpenBLAS the plain one. */
-const laci_linear_backend *laci_linear_blas(void);
+const laci_linear_backend *laci_linear_blas_backend(void);
 
 #endif

@@ -39,7 +39,7 @@ LACI_KERNEL_VARIANTS(LACI_STRIPS_DECLARE)
 laci_multiply_strips *laci_multiply_strips_variant(void);
 
 /** Returns how many strips so many columns take. */
-static inline int64_t laci_strips_of(int64_t columns) {
+static inline int64_t laci_strips_count(int64_t columns) {
   return (columns + LACI_STRIP - 1) / LACI_STRIP;
 }
 /** Writes one column w [depth] into its place of a matrix of strips; columns that are never written

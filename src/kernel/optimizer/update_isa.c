@@ -23,13 +23,13 @@ INLINE void sgd_loop(const laci_sgd_rule *rule, bool nesterov, float *restrict w
   }
 }
 
-static void sgd(const laci_sgd_rule *rule, float *w, const float *g, float *v, size_t n) {
+static void update_sgd(const laci_sgd_rule *rule, float *w, const float *g, float *v, size_t n) {
   if (rule->nesterov) sgd_loop(rule, true, w, g, v, n);
   else sgd_loop(rule, false, w, g, v, n);
 }
 
-static void adam(const laci_adam_rule *rule, float *restrict w, const float *restrict g,
-                 float *restrict m, float *restrict s, size_t n) {
+static void update_adam(const laci_adam_rule *rule, float *restrict w, const float *restrict g,
+                        float *restrict m, float *restrict s, size_t n) {
   const laci_adam_rule r = *rule;
   for (size_t i = 0; i < n; i++) {
     float x = r.scale * g[i];
@@ -62,4 +62,4 @@ static double sum_squares(const float *x, size_t n) {
 }
 
 const laci_update_kernels LACI_VARIANT(laci_update) = {
-    .sgd = sgd, .adam = adam, .mask = apply_mask, .squares = sum_squares};
+    .sgd = update_sgd, .adam = update_adam, .mask = apply_mask, .squares = sum_squares};

@@ -6,7 +6,7 @@
 
 #include "cpu/cpu.h"
 
-laci_dynamic_scale laci_dynamic_scale_of(laci_extremes e) {
+laci_dynamic_scale laci_dynamic_scale_from_extremes(laci_extremes e) {
   const float scale = (e.high - e.low) / UINT8_MAX;
   if (!(scale > 0)) return (laci_dynamic_scale){scale, 0};
   const float zero = rintf(-e.low / scale);

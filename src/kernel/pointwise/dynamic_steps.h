@@ -27,7 +27,7 @@ static inline laci_extremes laci_extremes_join(laci_extremes a, laci_extremes b)
   return (laci_extremes){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
 }
 
-laci_dynamic_scale laci_dynamic_scale_of(laci_extremes e);
+laci_dynamic_scale laci_dynamic_scale_from_extremes(laci_extremes e);
 
 /** Finds the extremes of n floats. Callable from any thread. */
 typedef laci_extremes laci_find_extremes(const float *x, int64_t n);

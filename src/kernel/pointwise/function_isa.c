@@ -32,7 +32,7 @@ typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 #define INLINE static inline __attribute__((always_inline))
 
 /* Returns a * b + sum, rounded once. */
-INLINE lanes fma_of(lanes a, lanes b, lanes sum) {
+INLINE lanes fused_multiply_add(lanes a, lanes b, lanes sum) {
 #if defined(__AVX512F__)
   return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
 #elif defined(__AVX2__)
@@ -46,7 +46,7 @@ INLINE lanes fma_of(lanes a, lanes b, lanes sum) {
 }
 
 INLINE lanes broadcast(float x) { return (lanes){0} + x; }
-INLINE lanes choose(ints mask, lanes yes, lanes no) {
+INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 /* Returns max(low, x); if x is NaN, the result is NaN: x86's instructions then return their second
@@ -57,7 +57,7 @@ INLINE lanes at_least(float low, lanes x) {
 #elif defined(__AVX2__)
   return (lanes)_mm256_max_ps(_mm256_set1_ps(low), (__m256)x);
 #else
-  return choose(low > x, broadcast(low), x);
+  return choose_by_mask(low > x, broadcast(low), x);
 #endif
 }
 INLINE lanes at_most(float high, lanes x) {
@@ -66,7 +66,7 @@ INLINE lanes at_most(float high, lanes x) {
 #elif defined(__AVX2__)
   return (lanes)_mm256_min_ps(_mm256_set1_ps(high), (__m256)x);
 #else
-  return choose(high < x, broadcast(high), x);
+  return choose_by_mask(high < x, broadcast(high), x);
 #endif
 }
 INLINE lanes magnitude(lanes x) { return (lanes)((ints)x & INT32_MAX); }
@@ -75,13 +75,13 @@ INLINE lanes select_by_sign(lanes x, lanes yes, lanes no) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
   return (lanes)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)x);
 #else
-  return choose((ints)x < 0, yes, no);
+  return choose_by_mask((ints)x < 0, yes, no);
 #endif
 }
 
 INLINE lanes polynomial(const float *factors, int n, lanes x) {
   lanes sum = broadcast(factors[0]);
-  for (int at = 1; at < n; at++) sum = fma_of(sum, x, broadcast(factors[at]));
+  for (int at = 1; at < n; at++) sum = fused_multiply_add(sum, x, broadcast(factors[at]));
   return sum;
 }
 
@@ -90,13 +90,13 @@ INLINE lanes exp_minus_1_reduced(lanes x, words *n) {
   static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
                                   0.5F};
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
-  const lanes shifted = fma_of(x, broadcast(1.44269504F), broadcast(magic)),
+  const lanes shifted = fused_multiply_add(x, broadcast(1.44269504F), broadcast(magic)),
               whole = shifted - magic;
   /* ln 2 in two parts; the first has so few digits that its multiples are exact. */
-  const lanes r =
-      fma_of(whole, broadcast(-1.42860677e-6F), fma_of(whole, broadcast(-0.693145752F), x));
+  const lanes r = fused_multiply_add(whole, broadcast(-1.42860677e-6F),
+                                     fused_multiply_add(whole, broadcast(-0.693145752F), x));
   *n = (words)shifted << 23;
-  return fma_of(r * r, polynomial(factors, 5, r), r);
+  return fused_multiply_add(r * r, polynomial(factors, 5, r), r);
 }
 
 /* Returns exp(-z) for z >= 0; 0 where the result would be denormal. */
@@ -110,7 +110,7 @@ INLINE lanes exp_of_minus(lanes z) {
 /* Returns exp(-z - rest) for a tiny `rest`. */
 INLINE lanes exp_of_minus_sum(lanes z, lanes rest) {
   const lanes e = exp_of_minus(z);
-  return fma_of(e, -rest, e);
+  return fused_multiply_add(e, -rest, e);
 }
 
 /* Returns exp(x) - 1 for x <= 0. */
@@ -118,7 +118,7 @@ INLINE lanes exp_minus_1(lanes x) {
   words n;
   const lanes part = exp_minus_1_reduced(at_least(-30, x), &n),
               power = (lanes)((words)broadcast(1) + n);
-  return fma_of(power, part, power - 1.0F);
+  return fused_multiply_add(power, part, power - 1.0F);
 }
 
 /* Returns 1 / (1 + exp(-x)) from e = exp(-|x|). */
@@ -128,17 +128,17 @@ INLINE lanes logistic_from_exp(lanes x, lanes e) {
 
 /* Returns x * gate, but 0 where the gate is 0, even for an infinite x. */
 INLINE lanes multiply_by_gate(lanes x, lanes gate) {
-  return choose(gate == 0.0F, broadcast(0), x * gate);
+  return choose_by_mask(gate == 0.0F, broadcast(0), x * gate);
 }
 
 /* ---- The functions ---- */
 
 INLINE lanes relu(const laci_pointwise *f, lanes x) {
-  return f->alpha == 0 ? at_least(0, x) : choose(x > 0.0F, x, x * f->alpha);
+  return f->alpha == 0 ? at_least(0, x) : choose_by_mask(x > 0.0F, x, x * f->alpha);
 }
 
 INLINE lanes elu(const laci_pointwise *f, lanes x) {
-  return choose(x > 0.0F, x, exp_minus_1(x) * f->alpha);
+  return choose_by_mask(x > 0.0F, x, exp_minus_1(x) * f->alpha);
 }
 
 INLINE lanes logistic(const laci_pointwise *f, lanes x) {
@@ -153,7 +153,7 @@ INLINE lanes hyperbolic_tangent(const laci_pointwise *f, lanes x) {
 }
 
 INLINE lanes linear(const laci_pointwise *f, lanes x) {
-  return fma_of(broadcast(f->alpha), x, broadcast(f->beta));
+  return fused_multiply_add(broadcast(f->alpha), x, broadcast(f->beta));
 }
 
 /* Swish with alpha = 1; x is clamped, so that it is never -inf. */
@@ -166,7 +166,8 @@ INLINE lanes silu(const laci_pointwise *f, lanes x) {
 INLINE lanes swish(const laci_pointwise *f, lanes x) {
   const lanes alpha = broadcast(f->alpha), product = alpha * x,
               z = at_most(128, magnitude(product));
-  const lanes lost = choose(z < 128.0F, fma_of(alpha, x, -product), broadcast(0));
+  const lanes lost =
+      choose_by_mask(z < 128.0F, fused_multiply_add(alpha, x, -product), broadcast(0));
   return multiply_by_gate(
       x, logistic_from_exp(product, exp_of_minus_sum(z, select_by_sign(product, -lost, lost))));
 }
@@ -182,8 +183,9 @@ INLINE lanes gelu_erf(const laci_pointwise *f, lanes x) {
                                   1.59389794e-1F,  -2.32618991e-2F, 1.05574071e-1F,
                                   1.19815655e-1F,  1.39864311e-1F,  1.39621258e-1F};
   (void)f;
-  const lanes z = at_most(15, magnitude(x)), square = z * z, lost = fma_of(z, z, -square);
-  const lanes t = 1.0F / fma_of(z, broadcast(0.35F), broadcast(1));
+  const lanes z = at_most(15, magnitude(x)), square = z * z,
+              lost = fused_multiply_add(z, z, -square);
+  const lanes t = 1.0F / fused_multiply_add(z, broadcast(0.35F), broadcast(1));
   const lanes above = exp_of_minus_sum(square * 0.5F, lost * 0.5F) * t * polynomial(factors, 9, t);
   return multiply_by_gate(x, select_by_sign(x, above, 1.0F - above));
 }
@@ -194,14 +196,15 @@ INLINE lanes gelu_tanh(const laci_pointwise *f, lanes x) {
   const float b = 7.13548139e-2F, b_rest = 2.3988324e-9F;
   (void)f;
   const lanes z = at_most(15, magnitude(x)), square = z * z;
-  const lanes cubic = square * b, cubic_lost = fma_of(square, broadcast(b), -cubic);
+  const lanes cubic = square * b, cubic_lost = fused_multiply_add(square, broadcast(b), -cubic);
   const lanes sum = cubic + a, of_a = sum - cubic;
   const lanes sum_lost = (cubic - (sum - of_a)) + (a - of_a);
-  const lanes square_lost = fma_of(z, z, -square);
-  const lanes lost = fma_of(square_lost, broadcast(b), sum_lost + cubic_lost) +
-                     fma_of(square, broadcast(b_rest), broadcast(a_rest));
+  const lanes square_lost = fused_multiply_add(z, z, -square);
+  const lanes lost = fused_multiply_add(square_lost, broadcast(b), sum_lost + cubic_lost) +
+                     fused_multiply_add(square, broadcast(b_rest), broadcast(a_rest));
   const lanes product = z * sum;
-  const lanes e = exp_of_minus_sum(product, fma_of(z, lost, fma_of(z, sum, -product)));
+  const lanes e =
+      exp_of_minus_sum(product, fused_multiply_add(z, lost, fused_multiply_add(z, sum, -product)));
   return multiply_by_gate(x, logistic_from_exp(x, e));
 }
 

@@ -17,7 +17,7 @@ typedef struct lanes {
   double error[LANES], energy[LANES];
 } lanes;
 
-static inline void add_lanes(lanes *l, const float *x, const float *t, int n) {
+static inline void add_squares_to_lanes(lanes *l, const float *x, const float *t, int n) {
   for (int i = 0; i < n; i++) {
     double off = (double)(x[i] - t[i]);
     l->error[i] += off * off;
@@ -36,8 +36,8 @@ static inline void sum_lanes(const lanes *l, double sums[2]) {
 static void sum_f32(const float *x, const float *t, int64_t n, double sums[2]) {
   lanes l = {.error = {0}};
   int64_t at = 0;
-  for (; at + LANES <= n; at += LANES) add_lanes(&l, x + at, t + at, LANES);
-  add_lanes(&l, x + at, t + at, (int)(n - at));
+  for (; at + LANES <= n; at += LANES) add_squares_to_lanes(&l, x + at, t + at, LANES);
+  add_squares_to_lanes(&l, x + at, t + at, (int)(n - at));
   sum_lanes(&l, sums);
 }
 
@@ -52,11 +52,11 @@ static void sum_bf16(const uint16_t *x, const uint16_t *t, int64_t n, double sum
   for (; at + LANES <= n; at += LANES) {
     widen_bf16(x + at, LANES, a);
     widen_bf16(t + at, LANES, b);
-    add_lanes(&l, a, b, LANES);
+    add_squares_to_lanes(&l, a, b, LANES);
   }
   widen_bf16(x + at, (int)(n - at), a);
   widen_bf16(t + at, (int)(n - at), b);
-  add_lanes(&l, a, b, (int)(n - at));
+  add_squares_to_lanes(&l, a, b, (int)(n - at));
   sum_lanes(&l, sums);
 }
 

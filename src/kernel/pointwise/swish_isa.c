@@ -59,7 +59,7 @@ INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
 #endif
 }
 
-INLINE lanes choose(ints mask, lanes yes, lanes no) {
+INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
@@ -67,12 +67,13 @@ INLINE lanes swish_of(lanes x) {
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   lanes t = x * -log2_e, p = (lanes){0} + factors[0];
   ints vanishes = t > highest;
-  t = choose(t < lowest, (lanes){0} + lowest, t);
+  t = choose_by_mask(t < lowest, (lanes){0} + lowest, t);
   lanes shifted = t + magic, part = t - (shifted - magic);
   words whole = (words)shifted - (words)((lanes){0} + magic);
   for (int at = 1; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
-  return choose(vanishes, (lanes){0}, x / (power + 1.0F)); /* if x is NaN, the division gives NaN */
+  return choose_by_mask(vanishes, (lanes){0},
+                        x / (power + 1.0F)); /* if x is NaN, the division gives NaN */
 }
 
 #endif

@@ -32,7 +32,7 @@ static int32_t smallest_lane(const lanes *x) {
 
 /* Returns the lowest index of an element that equals `value`, among the lanes that hold it; `step`
  * is where each lane found it. */
-static int first_index(const lanes *x, const lanes *step, int32_t value) {
+static int find_first_index(const lanes *x, const lanes *step, int32_t value) {
   lanes index;
   LOAD(index, lane_numbers);
   index += *step * LANES;
@@ -58,7 +58,7 @@ static laci_two_smallest two_smallest(const int32_t *row, const int32_t *price, 
     at = CHOOSE(lower, step, at);
   }
   laci_two_smallest out = {.least = smallest_lane(&smallest), .second = INT32_MAX};
-  out.at = first_index(&smallest, &at, out.least);
+  out.at = find_first_index(&smallest, &at, out.least);
   lanes winner;
   LOAD(winner, lane_numbers);
   winner = winner == out.at % LANES;
@@ -98,7 +98,8 @@ static void lower_distances(const laci_lap_offer *offer, int32_t *smallest, int3
 
 /* Paths to finished columns never become shorter, so only the search for the nearest column has to
  * skip them: `mark` raises their distance to the maximum. */
-static int relax(const laci_lap_frontier *frontier, const int32_t *row, int32_t i, int32_t base) {
+static int relax_and_find_nearest(const laci_lap_frontier *frontier, const int32_t *row, int32_t i,
+                                  int32_t base) {
   const int32_t *price = frontier->price, *marks = frontier->mark;
   int32_t *distances = frontier->distance, *parents = frontier->parent;
   lanes nearest = (lanes){0} + INT32_MAX, at = {0}, step = {0};
@@ -120,7 +121,8 @@ static int relax(const laci_lap_frontier *frontier, const int32_t *row, int32_t 
     at = CHOOSE(nearer, step, at);
     step += 1;
   }
-  return first_index(&nearest, &at, smallest_lane(&nearest));
+  return find_first_index(&nearest, &at, smallest_lane(&nearest));
 }
 
-const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {two_smallest, smallest, lower_distances, relax};
+const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {two_smallest, smallest, lower_distances,
+                                                   relax_and_find_nearest};

@@ -18,11 +18,11 @@ INLINE __m512i keep_in_registers(__m512i sum) {
   return sum;
 }
 
-INLINE __m512i step_u8(__m512i sum, __m512i a, __m512i b) {
+INLINE __m512i add_max_u8(__m512i sum, __m512i a, __m512i b) {
   return keep_in_registers(_mm512_dpbusd_epi32(sum, _mm512_max_epu8(a, b), _mm512_set1_epi8(1)));
 }
 
-INLINE __m512i step_i16(__m512i sum, __m512i a, __m512i b) {
+INLINE __m512i add_max_i16(__m512i sum, __m512i a, __m512i b) {
   return keep_in_registers(_mm512_dpwssd_epi32(sum, _mm512_max_epi16(a, b), _mm512_set1_epi16(1)));
 }
 
@@ -40,7 +40,7 @@ INLINE __m512i transpose_sums(const __m512i v[TILE]) {
 }
 
 /* Adds 128-bit parts 0 and 1, and 2 and 3, of a, then of b. */
-INLINE __m512i fold_quarters(__m512i a, __m512i b) {
+INLINE __m512i add_quarters(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
@@ -60,8 +60,8 @@ INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], si
       for (int i = 0; i < TILE; i++) sum[i][j] = add(sum[i][j], a[i], b);
     }
   }
-  return fold_quarters(fold_quarters(transpose_sums(sum[0]), transpose_sums(sum[1])),
-                       fold_quarters(transpose_sums(sum[2]), transpose_sums(sum[3])));
+  return add_quarters(add_quarters(transpose_sums(sum[0]), transpose_sums(sum[1])),
+                      add_quarters(transpose_sums(sum[2]), transpose_sums(sum[3])));
 }
 
 INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
@@ -100,6 +100,6 @@ INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, step *add
   }
 }
 
-void laci_maxsum_u8_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 1, step_u8); }
+void laci_maxsum_u8_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 1, add_max_u8); }
 
-void laci_maxsum_i16_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 2, step_i16); }
+void laci_maxsum_i16_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 2, add_max_i16); }

@@ -12,7 +12,7 @@ static laci_search_quantize_elements *const of_level[] = {
 #undef VARIANT
 };
 
-bool laci_search_quantize_fits(lac_dtype dtype, double scale) {
+bool laci_search_can_quantize_in_float(lac_dtype dtype, double scale) {
   bool is_stored_so = dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16;
   return is_stored_so && (scale == 0 || (scale >= FLT_MIN && scale <= FLT_MAX));
 }

@@ -31,7 +31,7 @@ LACI_KERNEL_VARIANTS(LACI_SEARCH_QUANTIZE_DECLARE)
 #undef LACI_SEARCH_QUANTIZE_DECLARE
 
 /** Can float32 quantize elements of this type with this scale (see above)? */
-bool laci_search_quantize_fits(lac_dtype dtype, double scale);
+bool laci_search_can_quantize_in_float(lac_dtype dtype, double scale);
 
 /** Quantizes n finite elements (of any alignment) to `out`, which may not overlap them, with the
  * variant in force (cpu/cpu.h). */

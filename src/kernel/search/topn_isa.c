@@ -141,7 +141,7 @@ INLINE void sort_largest(const element_operations *k, const stripe *s, int n, la
 }
 
 /* Returns the second largest of three: the larger of min(a, b) and min(max(a, b), c). */
-INLINE lanes second_of_three(const element_operations *k, const stripe *s) {
+INLINE lanes second_largest_of_three(const element_operations *k, const stripe *s) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2);
   return k->max(k->min(a, b), k->min(k->max(a, b), c));
 }
@@ -160,7 +160,7 @@ INLINE void nth_largest_of_type(const element_operations *k, const void *const *
                                 int n_columns, int n, size_t bytes, char *out) {
   if (n == 2 && n_columns == 3) {
     stripe s = {columns, n_columns, 0};
-    for (; s.at < bytes; s.at += sizeof(lanes)) store(out + s.at, second_of_three(k, &s));
+    for (; s.at < bytes; s.at += sizeof(lanes)) store(out + s.at, second_largest_of_three(k, &s));
     return;
   }
   switch (n) {
@@ -178,7 +178,7 @@ INLINE void nth_largest_of_type(const element_operations *k, const void *const *
 
 /* Adds the two largest of four. Of two pairs, the largest is the larger winner; the second is
  * either the other winner or the loser of the first's pair. */
-INLINE lanes add_two_of_four(const element_operations *k, const stripe *s, lanes sums) {
+INLINE lanes add_two_largest_of_four(const element_operations *k, const stripe *s, lanes sums) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2), d = load_column(s, 3);
   lanes won_ab = k->max(a, b), won_cd = k->max(c, d), lost_ab = k->min(a, b),
         lost_cd = k->min(c, d);
@@ -199,7 +199,7 @@ INLINE int64_t top_sum_of_rows(const element_operations *k, const void *const *c
     lanes sums = set_zero();
     for (int i = 0; i < STEPS_AT_ONCE && s.at < bytes; i++, s.at += sizeof(lanes)) {
       if (n == 2 && n_columns == 4) {
-        sums = add_two_of_four(k, &s, sums);
+        sums = add_two_largest_of_four(k, &s, sums);
         continue;
       }
       sort_largest(k, &s, n, top);

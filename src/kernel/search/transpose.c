@@ -17,20 +17,20 @@ typedef int16_t words_8 __attribute__((vector_size(16)));
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE bytes_16 low_bytes(bytes_16 a, bytes_16 b) {
+INLINE bytes_16 interleave_low_bytes(bytes_16 a, bytes_16 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
-INLINE bytes_16 high_bytes(bytes_16 a, bytes_16 b) {
+INLINE bytes_16 interleave_high_bytes(bytes_16 a, bytes_16 b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
                                  31);
 }
 
-INLINE words_8 low_words(words_8 a, words_8 b) {
+INLINE words_8 interleave_low_words(words_8 a, words_8 b) {
   return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
 }
 
-INLINE words_8 high_words(words_8 a, words_8 b) {
+INLINE words_8 interleave_high_words(words_8 a, words_8 b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
@@ -68,8 +68,8 @@ INLINE words_8 high_words(words_8 a, words_8 b) {
     }                                                                                          \
   }
 
-DEFINE_SQUARE(square_u8, uint8_t, bytes_16, low_bytes, high_bytes, 16, 4)
-DEFINE_SQUARE(square_i16, int16_t, words_8, low_words, high_words, 8, 3)
+DEFINE_SQUARE(square_u8, uint8_t, bytes_16, interleave_low_bytes, interleave_high_bytes, 16, 4)
+DEFINE_SQUARE(square_i16, int16_t, words_8, interleave_low_words, interleave_high_words, 8, 3)
 DEFINE_TRANSPOSE(transpose_u8, square_u8, uint8_t, 16)
 DEFINE_TRANSPOSE(transpose_i16, square_i16, int16_t, 8)
 

@@ -24,8 +24,8 @@ static inline void store_word(float *at, uint32_t word) { memcpy(at, &word, size
 
 /* Converts x [16] to bytes, and stores each in one place of int8x4 [16], `shift` bits from the
  * lowest. */
-static void pack_lanes(const laci_fake_quantized *q, const float *x, int shift,
-                       uint32_t *restrict int8x4) {
+static void quantize_lanes(const laci_fake_quantized *q, const float *x, int shift,
+                           uint32_t *restrict int8x4) {
   const float scale = q->scale, low = q->low, high = q->high;
   for (int lane = 0; lane < LANES; lane++) {
     const float byte = laci_quantize_clip(rintf(x[lane] / scale), low, high) - low;
@@ -33,8 +33,8 @@ static void pack_lanes(const laci_fake_quantized *q, const float *x, int shift,
   }
 }
 
-static void unpack_lanes(const laci_fake_quantized *q, const float *int8x4, int shift,
-                         float *restrict x) {
+static void dequantize_lanes(const laci_fake_quantized *q, const float *int8x4, int shift,
+                             float *restrict x) {
   const float scale = q->scale, low = q->low;
   for (int lane = 0; lane < LANES; lane++) {
     const int32_t byte = (int32_t)(load_word(int8x4 + lane) >> shift & UINT8_MAX);
@@ -51,12 +51,12 @@ typedef struct run {
   int64_t n;      /* places, a multiple of sixteen */
 } run;
 
-static void pack_run(const run *r, const float *floats, float *to) {
+static void pack_pixel_run(const run *r, const float *floats, float *to) {
   const uint32_t zero = (uint32_t)laci_bytes_zero_point(r->q);
   for (int64_t at = 0; at < r->n; at += LANES) {
     uint32_t int8x4[LANES] = {0};
     for (int c = 0; c < r->n_channels; c++) {
-      pack_lanes(r->q, floats + c * r->stride + at, BYTE * c, int8x4);
+      quantize_lanes(r->q, floats + c * r->stride + at, BYTE * c, int8x4);
     }
     for (int c = r->n_channels; c < INT8X4; c++) {
       for (int lane = 0; lane < LANES; lane++) int8x4[lane] |= zero << BYTE * c;
@@ -65,10 +65,10 @@ static void pack_run(const run *r, const float *floats, float *to) {
   }
 }
 
-static void unpack_run(const run *r, const float *from, float *floats) {
+static void unpack_pixel_run(const run *r, const float *from, float *floats) {
   for (int64_t at = 0; at < r->n; at += LANES) {
     for (int c = 0; c < r->n_channels; c++) {
-      unpack_lanes(r->q, from + at, BYTE * c, floats + c * r->stride + at);
+      dequantize_lanes(r->q, from + at, BYTE * c, floats + c * r->stride + at);
     }
   }
 }
@@ -83,7 +83,7 @@ typedef struct item {
   int64_t apart;          /* int8x4 from a place to the next */
 } item;
 
-static item item_of(const laci_bytes_form *f, int64_t at) {
+static item find_item(const laci_bytes_form *f, int64_t at) {
   const laci_sparse_layout *from = &f->floats, *to = &f->int8x4;
   const int64_t each = laci_bytes_n_items(f) / f->n_image_blocks, image_block = at / each,
                 in = at % each;
@@ -114,10 +114,10 @@ static int channels_in_int8x4(const item *i, int64_t channel) {
 static void pack_items(const laci_bytes_form *f, const float *floats, float *int8x4, int64_t first,
                        int64_t last) {
   for (int64_t at = first; at < last; at++) {
-    item i = item_of(f, at);
+    item i = find_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_in_int8x4(&i, c);
-      pack_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
+      pack_pixel_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
       i.floats += INT8X4 * i.run.stride;
     }
   }
@@ -126,10 +126,10 @@ static void pack_items(const laci_bytes_form *f, const float *floats, float *int
 static void unpack_items(const laci_bytes_form *f, const float *int8x4, float *floats,
                          int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
-    item i = item_of(f, at);
+    item i = find_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_in_int8x4(&i, c);
-      unpack_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
+      unpack_pixel_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
       i.floats += INT8X4 * i.run.stride;
     }
   }
@@ -145,7 +145,7 @@ static inline uint32_t add_bytes_at(const laci_bytes_sum *s, uint32_t a, uint32_
   return (uint32_t)(int32_t)laci_quantize_clip(whole, s->low, s->high) << shift;
 }
 
-static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b, float *y) {
+static void add_sixteen_words(const laci_bytes_sum *s, const float *a, const float *b, float *y) {
   float int8x4[LANES];
   for (int lane = 0; lane < LANES; lane++) {
     const uint32_t first = load_word(a + lane), second = load_word(b + lane);
@@ -161,13 +161,13 @@ static void add_bytes(const laci_bytes_sum *s, const float *a, const float *b, i
                       float *y) {
   const laci_bytes_sum sum = *s;
   int64_t at = 0;
-  for (; at + LANES <= n; at += LANES) add_sixteen(&sum, a + at, b + at, y + at);
+  for (; at + LANES <= n; at += LANES) add_sixteen_words(&sum, a + at, b + at, y + at);
   if (at < n) {
     const size_t bytes = (size_t)(n - at) * sizeof *a;
     float rest[3][LANES] = {{0}};
     memcpy(rest[0], a + at, bytes);
     memcpy(rest[1], b + at, bytes);
-    add_sixteen(&sum, rest[0], rest[1], rest[2]);
+    add_sixteen_words(&sum, rest[0], rest[1], rest[2]);
     memcpy(y + at, rest[2], bytes);
   }
 }

@@ -45,7 +45,7 @@ typedef struct lines {
   int n;
 } lines;
 
-static void add_line(lines *l, int64_t line) {
+static void add_cache_line(lines *l, int64_t line) {
   uint64_t at = (uint64_t)line * 0x9E3779B97F4A7C15U >> 54;
   while (l->slot[at] && l->slot[at] != line + 1) at = (at + 1) % SLOTS;
   l->n += !l->slot[at];
@@ -55,15 +55,15 @@ static void add_line(lines *l, int64_t line) {
 /* Returns the first column of the next block: the block has as many groups of four columns as fit
  * in the cache, but at least one. With 2:4, all rows of a block then have the same number of
  * entries, so that the ends of loops are predicted well. */
-static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
-                         int64_t n_tiles, int64_t first, int64_t last) {
+static int64_t find_block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
+                              int64_t n_tiles, int64_t first, int64_t last) {
   lines l = {.n = 0};
   int64_t column = first;
   for (; column < last && (l.n < MOST_LINES || (column - first) % FOUR); column++) {
     for (int64_t t = 0; t < n_tiles; t++) {
       const int64_t at = tiles[t].in + p->column_at[column];
-      add_line(&l, at / LINE);
-      add_line(&l, (at + LACI_SPARSE_LANES - 1) / LINE);
+      add_cache_line(&l, at / LINE);
+      add_cache_line(&l, (at + LACI_SPARSE_LANES - 1) / LINE);
     }
   }
   return column;
@@ -82,14 +82,14 @@ typedef struct builder {
   laci_csr *csr;
 } builder;
 
-static void find_blocks(builder *m) {
+static void find_column_blocks(builder *m) {
   const int64_t n_groups = m->p->n_rows / m->p->rows_together,
                 each = laci_sparse_columns_per_group(m->p);
   int64_t n = 0;
   for (int64_t group = 0; group < n_groups; group++) {
     m->first[group] = n;
     for (int64_t at = group * each; at < (group + 1) * each; n++) {
-      at = m->ends[n] = block_end(m->p, m->tiles, m->n_tiles, at, (group + 1) * each);
+      at = m->ends[n] = find_block_end(m->p, m->tiles, m->n_tiles, at, (group + 1) * each);
     }
   }
   m->first[n_groups] = n;
@@ -163,7 +163,7 @@ lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, cons
   if (st) return st;
   m.ends = laci_alloc((size_t)p->n_columns, sizeof *m.ends);
   m.first = laci_alloc((size_t)n_groups + 1, sizeof *m.first);
-  if (m.ends && m.first) find_blocks(&m);
+  if (m.ends && m.first) find_column_blocks(&m);
   if (!m.ends || !m.first || !allocate_chunks(&m, n_groups)) {
     st = laci_fail_memory(err, "a sparse product's CSR");
     laci_csr_clear(csr);

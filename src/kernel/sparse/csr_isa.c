@@ -66,8 +66,8 @@ static inline __attribute__((always_inline)) void store_results(const strip *s, 
 
 /* Adds the entries of one row. n is a constant where this is inlined, so that sums stay in
  * registers. */
-static inline __attribute__((always_inline)) void add_row(const strip *s, const block *b,
-                                                          int64_t row, const int n) {
+static inline __attribute__((always_inline)) void add_row_entries(const strip *s, const block *b,
+                                                                  int64_t row, const int n) {
   float *sums = b->sums + row * LANES;
   const laci_csr_entry *e = b->entries + b->begin[row], *end = b->entries + b->begin[row + 1];
   const float *x[LACI_CSR_MOST_TILES];
@@ -94,12 +94,12 @@ static inline __attribute__((always_inline)) void add_row(const strip *s, const 
   for (int at = 0; at < n; at++) STORE(sums + sums_offset(s, at), sum[at]);
 }
 
-#define CASE(n)                                                          \
-  case n:                                                                \
-    for (int64_t row = 0; row < b->n_rows; row++) add_row(s, b, row, n); \
+#define CASE(n)                                                                  \
+  case n:                                                                        \
+    for (int64_t row = 0; row < b->n_rows; row++) add_row_entries(s, b, row, n); \
     break;
 
-static void add_block(const strip *s, const block *b) {
+static void add_block_entries(const strip *s, const block *b) {
   switch (s->n_vectors) {
 #if defined(__ARM_NEON)
     CASE(4) CASE(8) CASE(12) CASE(16)
@@ -129,7 +129,7 @@ static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
 #else
 enum { EACH = 1, WIDTH = 1 };
 
-static void add_row(const strip *s, const block *b, int64_t row) {
+static void add_row_entries(const strip *s, const block *b, int64_t row) {
   for (int t = 0; t < s->n_tiles; t++) {
     float *sums = b->sums + t * s->apart + row * LANES;
     for (int lane = 0; lane < LANES && b->bias; lane++) sums[lane] = b->bias[row];
@@ -142,8 +142,8 @@ static void add_row(const strip *s, const block *b, int64_t row) {
   }
 }
 
-static void add_block(const strip *s, const block *b) {
-  for (int64_t row = 0; row < b->n_rows; row++) add_row(s, b, row);
+static void add_block_entries(const strip *s, const block *b) {
+  for (int64_t row = 0; row < b->n_rows; row++) add_row_entries(s, b, row);
 }
 
 static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
@@ -163,8 +163,8 @@ static bool can_store_whole(const laci_sparse_operands *o, const laci_sparse_til
   return whole;
 }
 
-static void place_tile(const laci_csr *csr, const laci_sparse_operands *o, int64_t row,
-                       const laci_sparse_tile *tile, strip *s) {
+static void set_tile_addresses(const laci_csr *csr, const laci_sparse_operands *o, int64_t row,
+                               const laci_sparse_tile *tile, strip *s) {
   const int64_t at = s->n_tiles++, out = tile->out + row * csr->row_stride;
   s->x[at] = o->x + tile->in;
   s->y[at] = o->y + out;
@@ -183,7 +183,7 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
   const bool whole = can_store_whole(o, tiles, n_tiles);
   float sums[LACI_CSR_MOST_TILES * LACI_CSR_MOST_ROWS * LANES];
   strip s = {.apart = n_rows * LANES, .all_lanes = true};
-  for (int64_t t = 0; t < n_tiles; t++) place_tile(csr, o, c->row_first, &tiles[t], &s);
+  for (int64_t t = 0; t < n_tiles; t++) set_tile_addresses(csr, o, c->row_first, &tiles[t], &s);
   s.n_vectors = count_vectors(tiles, n_tiles);
   if (s.n_vectors < (int)n_tiles * EACH) { /* nobody writes the lanes that are left out */
     memset(sums + (n_tiles - 1) * s.apart, 0, (size_t)s.apart * sizeof *sums);
@@ -199,7 +199,7 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
                      .row_stride = csr->row_stride,
                      .low = o->low,
                      .high = o->high};
-    add_block(&s, &b);
+    add_block_entries(&s, &b);
   }
   if (whole) return;
   const laci_sparse_part done = {tiles, 0, n_tiles, c->row_first, c->row_last};

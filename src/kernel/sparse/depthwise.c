@@ -18,7 +18,7 @@ laci_depthwise_multiply *laci_depthwise_multiply_variant(void) {
   return of_level[laci_cpu_level_in_force()];
 }
 
-bool laci_depthwise_fits(const laci_sparse_window *g) {
+bool laci_depthwise_can_compute(const laci_sparse_window *g) {
   const int64_t taps = g->kernel_h * g->kernel_w;
   return g->values == LACI_SPARSE_F32 && g->groups == g->channels_in &&
          g->channels_out == g->groups && taps > 1 && taps <= LACI_DEPTHWISE_MOST_TAPS &&
@@ -26,7 +26,7 @@ bool laci_depthwise_fits(const laci_sparse_window *g) {
 }
 
 /* Returns the floats of all phases that any n_tiles consecutive tiles read. */
-static int64_t most_phase_floats(const laci_depthwise *d, int64_t n_tiles) {
+static int64_t max_phase_floats(const laci_depthwise *d, int64_t n_tiles) {
   const int64_t rows = laci_ceil_div(n_tiles * LACI_SPARSE_LANES, d->out.row_stride) + 1;
   return 2 * d->window.stride_h * laci_depthwise_phase_floats(d, rows);
 }
@@ -38,7 +38,7 @@ lac_status laci_depthwise_init(const laci_sparse_window *g, const laci_sparse_la
   d->n_together =
       d->out.format == LACI_FORMAT_HWC16N ? LACI_DEPTHWISE_TILES / 2 : LACI_DEPTHWISE_TILES;
   if (g->stride_w > 1 && d->out.format != LACI_FORMAT_HWC16N) {
-    while (d->n_together > 0 && most_phase_floats(d, d->n_together) > LACI_DEPTHWISE_PHASES)
+    while (d->n_together > 0 && max_phase_floats(d, d->n_together) > LACI_DEPTHWISE_PHASES)
       d->n_together--;
   }
   if (d->n_together == 0) {

@@ -30,7 +30,7 @@ typedef struct laci_depthwise {
 } laci_depthwise;
 
 /** Can this kernel compute the convolution? */
-bool laci_depthwise_fits(const laci_sparse_window *g);
+bool laci_depthwise_can_compute(const laci_sparse_window *g);
 /** Of the pixels of a row that a window of stride 2 reads for all results, returns the number of
  * every second one. */
 static inline int64_t laci_depthwise_phase_width(const laci_sparse_window *g) {

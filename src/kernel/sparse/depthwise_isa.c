@@ -120,7 +120,7 @@ static int64_t row_offset(const laci_depthwise *d, const reading *r, int64_t row
 /* Sets the taps' places. Where windows stride along a row, the input is first copied to phases[row
  * % stride_h][column % 2][row / stride_h][column / 2], so that pixels for the same tap are
  * neighbours. */
-static void plan_taps(const laci_depthwise *d, reading *r) {
+static void set_tap_positions(const laci_depthwise *d, reading *r) {
   const laci_sparse_window *g = &d->window;
   const bool phases = g->stride_w > 1;
   const int64_t half = laci_depthwise_phase_width(g);
@@ -138,7 +138,7 @@ static void plan_taps(const laci_depthwise *d, reading *r) {
   }
 }
 
-static reading plan_reading(const laci_depthwise *d, const laci_sparse_part *part) {
+static reading describe_reading(const laci_depthwise *d, const laci_sparse_part *part) {
   const laci_sparse_window *g = &d->window;
   const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
   const int64_t begin = part->tile_first % d->n_each * LANES;
@@ -148,11 +148,11 @@ static reading plan_reading(const laci_depthwise *d, const laci_sparse_part *par
                .n_rows = (last - 1) / width - row + 1,
                .first = begin - row * width,
                .last = last - row * width};
-  plan_taps(d, &r);
+  set_tap_positions(d, &r);
   return r;
 }
 
-static void read_phases(const laci_depthwise *d, const reading *r, const float *x, float *phases) {
+static void copy_phases(const laci_depthwise *d, const reading *r, const float *x, float *phases) {
   const laci_sparse_window *g = &d->window;
   const int64_t n = (r->n_rows - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
   const int64_t n_floats = 2 * (g->out_w - 1) + (g->kernel_w - 1) * g->dilation_w + 1;
@@ -167,8 +167,8 @@ static void read_phases(const laci_depthwise *d, const reading *r, const float *
 }
 
 /* Computes the sums of a channel of an image block; tiles are `apart` floats apart. */
-static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *c, int64_t apart,
-                      float *to) {
+static void sum_tiles_of_channel(const laci_depthwise *d, const reading *r, const channel *c,
+                                 int64_t apart, float *to) {
   const int64_t width = d->out.row_stride;
   float line[(LACI_DEPTHWISE_TILES + 1) * LANES];
   if (r->row_stride == width) {
@@ -188,19 +188,19 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
 
 /* Computes the sums of a part where lanes are pixels; in PC16P all channels of a tile are stored
  * together. */
-static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
-                       const laci_sparse_part *part, float *phases, float *sums) {
+static void sum_channels_of_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
+                                   const laci_sparse_part *part, float *phases, float *sums) {
   const int64_t n = part->row_last - part->row_first;
-  const reading r = plan_reading(d, part);
+  const reading r = describe_reading(d, part);
   channel c = {.n_taps = (int)r.n_taps};
   for (int64_t at = 0; at < n; at++) {
     const int64_t row = part->row_first + at;
     const float *x = o->x + part->tiles[part->tile_first].in + row * d->in.channel_stride;
-    if (r.phase_stride) read_phases(d, &r, x, phases);
+    if (r.phase_stride) copy_phases(d, &r, x, phases);
     for (int t = 0; t < c.n_taps; t++) c.tap[t] = (r.phase_stride ? phases : x) + r.place[t];
     c.weight = o->weight + row * r.n_taps;
     c.bias = o->bias[row];
-    sum_tiles(d, &r, &c, n * LANES, sums + at * LANES);
+    sum_tiles_of_channel(d, &r, &c, n * LANES, sums + at * LANES);
   }
 }
 
@@ -212,15 +212,15 @@ typedef struct stride_of_pixels {
   int64_t next;        /* distance from a result's pixels to those of its neighbour */
 } stride_of_pixels;
 
-static stride_of_pixels get_strides(const laci_depthwise *d) {
+static stride_of_pixels find_pixel_strides(const laci_depthwise *d) {
   const laci_sparse_window *g = &d->window;
   return (stride_of_pixels){g->dilation_h * d->in.row_stride, g->dilation_w * d->in.pixel_stride,
                             g->stride_w * d->in.pixel_stride};
 }
 
 /* Adds a row of the window to the sums of n neighbouring results, tap after tap. */
-INLINE void add_row(const float *x, const stride_of_pixels *s, const float *weight, int64_t width,
-                    const int n, vector *sum) {
+INLINE void add_window_row(const float *x, const stride_of_pixels *s, const float *weight,
+                           int64_t width, const int n, vector *sum) {
   for (int64_t column = 0; column < width; column++) {
     const vector w = ALL(weight[column]);
     const float *from = x + column * s->column;
@@ -233,8 +233,8 @@ INLINE void add_row(const float *x, const stride_of_pixels *s, const float *weig
 }
 
 /* Adds a row of three taps where neighbouring results share pixels: each pixel is loaded once. */
-INLINE void add_row_of_three(const float *x, const stride_of_pixels *s, const float *weight,
-                             vector *sum) {
+INLINE void add_window_row_of_three(const float *x, const stride_of_pixels *s, const float *weight,
+                                    vector *sum) {
   const vector w[3] = {ALL(weight[0]), ALL(weight[1]), ALL(weight[2])};
 #pragma GCC unroll 6
   for (int column = 0; column < SIDE + 2; column++) {
@@ -264,11 +264,12 @@ typedef struct target {
 } target;
 
 /* Computes the sums of neighbours of a row, for some channels. */
-INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *o, const float *x,
-                           const laci_sparse_part *part, const int how, const target *to) {
+INLINE void sum_neighbouring_results(const laci_depthwise *d, const laci_sparse_operands *o,
+                                     const float *x, const laci_sparse_part *part, const int how,
+                                     const target *to) {
   const int n = how == ONE ? 1 : SIDE;
   const int64_t n_rows = d->window.kernel_h, width = d->window.kernel_w;
-  const stride_of_pixels s = get_strides(d);
+  const stride_of_pixels s = find_pixel_strides(d);
   const vector low = ALL(to->low), high = ALL(to->high);
   for (int64_t c = part->row_first; c < part->row_last; c++) {
     const float *weight = o->weight + c * n_rows * width, *from = x + c * d->in.channel_stride;
@@ -276,8 +277,8 @@ INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *
 #pragma GCC unroll 16
     for (int v = 0; v < n * VECTORS; v++) sum[v] = ALL(o->bias[c]);
     for (int64_t row = 0; row < n_rows; row++, weight += width, from += s.row) {
-      if (how == SHARED) add_row_of_three(from, &s, weight, sum);
-      else add_row(from, &s, weight, width, n, sum);
+      if (how == SHARED) add_window_row_of_three(from, &s, weight, sum);
+      else add_window_row(from, &s, weight, width, n, sum);
     }
     const int64_t step = (c - part->row_first) * to->step;
 #pragma GCC unroll 16
@@ -289,8 +290,8 @@ INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *
 }
 
 /* Computes some channels of some pixels: into `sums`, or if that is NULL as results. */
-static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
-                       const laci_sparse_part *part, float *sums) {
+static void sum_channels_of_images(const laci_depthwise *d, const laci_sparse_operands *o,
+                                   const laci_sparse_part *part, float *sums) {
   const laci_sparse_window *g = &d->window;
   const bool shared = g->kernel_w == 3 && g->dilation_w == g->stride_w;
   const int64_t rows = part->row_last - part->row_first, stride = d->out.channel_stride;
@@ -306,9 +307,9 @@ static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
       to.at[v] = sums ? sums + (tile - part->tile_first + v) * rows * LANES
                       : o->y + part->tiles[tile + v].out + part->row_first * stride;
     }
-    if (side && shared) sum_neighbours(d, o, x, part, SHARED, &to);
-    else if (side) sum_neighbours(d, o, x, part, SOME, &to);
-    else sum_neighbours(d, o, x, part, ONE, &to);
+    if (side && shared) sum_neighbouring_results(d, o, x, part, SHARED, &to);
+    else if (side) sum_neighbouring_results(d, o, x, part, SOME, &to);
+    else sum_neighbouring_results(d, o, x, part, ONE, &to);
   }
 }
 
@@ -338,11 +339,11 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
       some.tile_first = tile;
       some.tile_last = laci_min(tile + d->n_together, laci_min(after, part->tile_last));
       if (images && is_only_clipped(o, &some)) {
-        sum_images(d, o, &some, NULL);
+        sum_channels_of_images(d, o, &some, NULL);
         continue;
       }
-      if (images) sum_images(d, o, &some, sums);
-      else sum_pixels(d, o, &some, phases, sums);
+      if (images) sum_channels_of_images(d, o, &some, sums);
+      else sum_channels_of_pixels(d, o, &some, phases, sums);
       LACI_VARIANT(laci_sparse_finish)(o, d->out.channel_stride, LACI_SPARSE_F32, &some, sums);
     }
   }

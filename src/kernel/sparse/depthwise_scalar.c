@@ -5,8 +5,8 @@
 #include "kernel/sparse/depthwise.h"
 
 /* Returns the sum of a channel at a position of the results' long row, or of a pixel. */
-static float sum_at(const laci_depthwise *d, const float *x, const float *weight, float bias,
-                    int64_t channel, int64_t place) {
+static float sum_window(const laci_depthwise *d, const float *x, const float *weight, float bias,
+                        int64_t channel, int64_t place) {
   const laci_sparse_window *g = &d->window;
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
   const int64_t width = images ? g->out_w : d->out.row_stride;
@@ -34,7 +34,7 @@ void laci_depthwise_multiply_scalar(const laci_depthwise *d, const laci_sparse_o
         if (!(tile->lanes >> lane & 1)) continue;
         const float *x = o->x + tile->in + (images ? lane : 0);
         const int64_t place = images ? at : at * LACI_SPARSE_LANES + lane;
-        sums[lane] = sum_at(d, x, o->weight + c * taps, o->bias[c], c, place);
+        sums[lane] = sum_window(d, x, o->weight + c * taps, o->bias[c], c, place);
       }
       const laci_sparse_part one = {part->tiles, t, t + 1, c, c + 1};
       laci_sparse_finish_scalar(o, d->out.channel_stride, LACI_SPARSE_F32, &one, sums);

@@ -23,14 +23,14 @@ typedef struct span {
   int64_t begin, end;
 } span;
 
-static span span_of(int64_t begin, int64_t n, int64_t phases, int64_t phase) {
+static span find_phase_span(int64_t begin, int64_t n, int64_t phases, int64_t phase) {
   return (span){laci_ceil_div(begin - phase, phases), laci_ceil_div(begin + n - phase, phases)};
 }
 
 /* ---- CHW: an item is a channel; channels of all images are equally far apart ---- */
 
-static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uint32_t with,
-                       float *to) {
+static void fill_phase_border(const laci_sparse_layout *l, span rows, span columns, uint32_t with,
+                              float *to) {
   int64_t end = 0;
   for (int64_t row = rows.begin; row < rows.end; row++) {
     fill_words(to, end, row * l->row_stride + columns.begin, with);
@@ -39,15 +39,15 @@ static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uin
   fill_words(to, end, l->phase_stride, with);
 }
 
-static void fill_chw(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
-                     float *channels, int64_t n) {
+static void fill_channel_borders(const laci_sparse_layout *l, const laci_sparse_size *size,
+                                 uint32_t with, float *channels, int64_t n) {
   const int64_t n_phases = l->phases_h * l->phases_w;
   for (int64_t phase = 0; phase < n_phases; phase++) {
-    const span rows = span_of(l->top, size->h, l->phases_h, phase / l->phases_w);
-    const span columns = span_of(l->left, size->w, l->phases_w, phase % l->phases_w);
+    const span rows = find_phase_span(l->top, size->h, l->phases_h, phase / l->phases_w);
+    const span columns = find_phase_span(l->left, size->w, l->phases_w, phase % l->phases_w);
     for (int64_t at = 0; at < n; at++) {
-      fill_phase(l, rows, columns, with,
-                 channels + at * l->channel_stride + phase * l->phase_stride);
+      fill_phase_border(l, rows, columns, with,
+                        channels + at * l->channel_stride + phase * l->phase_stride);
     }
   }
   for (int64_t at = 0; at < n; at++) {
@@ -107,7 +107,7 @@ int64_t laci_sparse_border_n_items(const laci_sparse_layout *l, const laci_spars
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
                              uint32_t with, float *values, int64_t first, int64_t last) {
   if (l->format == LACI_FORMAT_CHW) {
-    fill_chw(l, size, with, values + first * l->channel_stride, last - first);
+    fill_channel_borders(l, size, with, values + first * l->channel_stride, last - first);
     return;
   }
   const int64_t each = items_per_block(l, size);

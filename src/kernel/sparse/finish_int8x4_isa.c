@@ -43,7 +43,7 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
 }
 
 /* Bounds are integers, so that clipping before rounding gives the same as clipping after it. */
-static uint32_t to_byte(const laci_sparse_quantized *q, float v) {
+static uint32_t round_to_byte(const laci_sparse_quantized *q, float v) {
   const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
   return (uint32_t)((int32_t)rintf(laci_quantize_clip(v, low, high)) + q->zero);
 }
@@ -60,7 +60,7 @@ static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,
         if (!(tile->lanes >> lane & 1)) continue;
         for (int64_t at = 0; at < INT8X4; at++) {
           const float value = row + at < n ? v[(row + at) * LANES + lane] : 0;
-          int8x4 |= to_byte(o->quantized, value) << 8 * at;
+          int8x4 |= round_to_byte(o->quantized, value) << 8 * at;
         }
         memcpy(y + lane, &int8x4, sizeof int8x4);
       }

@@ -24,7 +24,7 @@ static int64_t result_offset(const target *t, const laci_sparse_tile *tile, int6
 }
 
 /* Adds the residual of a row, to all lanes. */
-static void add_lanes(const float *residual, const target *t, int64_t row, float *v) {
+static void add_residual_lanes(const float *residual, const target *t, int64_t row, float *v) {
   uint32_t pairs[LANES];
   memcpy(pairs, residual, sizeof pairs);
   if (t->values == LACI_SPARSE_F32) {
@@ -43,13 +43,13 @@ static void add_residual(const laci_sparse_operands *o, const target *to,
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
       laci_sparse_load_tile(o->residual + result_offset(to, tile, row), tile->lanes, residual);
-      add_lanes(residual, to, row, v);
+      add_residual_lanes(residual, to, row, v);
     }
   }
 }
 
 /* Converts two rows to bf16 pairs; the second one may be missing. */
-static void pair_rows(const float *v, bool both, float *pairs) {
+static void convert_rows_to_pairs(const float *v, bool both, float *pairs) {
   static const float zeros[LANES];
   const float *second = both ? v + LANES : zeros;
   uint32_t bits[LANES];
@@ -68,7 +68,7 @@ static void write_results(const laci_sparse_operands *o, const target *to,
     for (int64_t row = 0; row < n; row += each, y += to->row_stride) {
       const float *from = v + row * LANES;
       if (to->values == LACI_SPARSE_BF16) {
-        pair_rows(from, row + 1 < n, pairs);
+        convert_rows_to_pairs(from, row + 1 < n, pairs);
         from = pairs;
       }
       laci_sparse_store_tile(y, tile->lanes, from);

@@ -41,7 +41,7 @@ typedef struct finder {
 } finder;
 
 /* Finds the members of an item, and advances `next`. */
-static int64_t find_members(finder *f, const laci_sparse_gradient_item *item) {
+static int64_t find_row_patterns(finder *f, const laci_sparse_gradient_item *item) {
   int64_t n = 0;
   for (int64_t row = 0; row < item->n_rows; row++) {
     int64_t *k = &f->next[item->row_first + row];
@@ -60,7 +60,7 @@ static int64_t find_members(finder *f, const laci_sparse_gradient_item *item) {
 }
 
 /* Sorts members by pattern, with ascending rows in each; begin: [PATTERNS + 1]. */
-static void sort_members(const finder *f, int64_t n, int64_t *begin) {
+static void sort_rows_by_pattern(const finder *f, int64_t n, int64_t *begin) {
   int64_t to[PATTERNS];
   memset(begin, 0, (PATTERNS + 1) * sizeof *begin);
   for (int64_t at = 0; at < n; at++) begin[f->members[at].pattern + 1]++;
@@ -70,7 +70,7 @@ static void sort_members(const finder *f, int64_t n, int64_t *begin) {
 }
 
 /* Divides n members with the same pattern into runs of about equal length. */
-static void add_runs(finder *f, const member *from, int64_t n) {
+static void add_runs_of_pattern(finder *f, const member *from, int64_t n) {
   laci_sparse_run run = {.n_columns = from->n_columns};
   for (int column = 0, at = 0; column < WINDOW; column++) {
     if (from->pattern >> column & 1) run.column[at++] = (uint8_t)column;
@@ -89,7 +89,7 @@ static void add_runs(finder *f, const member *from, int64_t n) {
 /* ---- Items ---- */
 
 /* Counts the runs and rows of an item; also writes them, once memory is allocated. */
-static void add_item(finder *f, const laci_sparse_gradient_item *item) {
+static void add_item_runs(finder *f, const laci_sparse_gradient_item *item) {
   int64_t begin[PATTERNS + 1];
   laci_sparse_gradient *g = f->g;
   if (g->items) {
@@ -98,15 +98,15 @@ static void add_item(finder *f, const laci_sparse_gradient_item *item) {
     g->items[g->n_items].run_row_first = f->n_rows;
   }
   g->n_items++;
-  sort_members(f, find_members(f, item), begin);
+  sort_rows_by_pattern(f, find_row_patterns(f, item), begin);
   for (int pattern = 1; pattern < PATTERNS; pattern++) {
     const int64_t n = begin[pattern + 1] - begin[pattern];
-    if (n > 0) add_runs(f, f->sorted + begin[pattern], n);
+    if (n > 0) add_runs_of_pattern(f, f->sorted + begin[pattern], n);
   }
 }
 
 /* Adds all items: group by group, rows by rows, window by window. */
-static void add_items(finder *f) {
+static void add_all_items(finder *f) {
   const laci_sparse_product *p = f->p;
   const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
   const int64_t length = groups ? p->n_columns / groups : 0;
@@ -120,25 +120,25 @@ static void add_items(finder *f) {
     n = rest < rows ? rest : rows;
     for (int64_t at = 0; at < length; at += WINDOW) {
       const int64_t columns = length - at < WINDOW ? length - at : WINDOW;
-      add_item(f, &(laci_sparse_gradient_item){row, n, group * length + at, columns, 0, 0});
+      add_item_runs(f, &(laci_sparse_gradient_item){row, n, group * length + at, columns, 0, 0});
     }
   }
 }
 
-static bool find_runs(finder *f) {
+static bool find_all_runs(finder *f) {
   const laci_sparse_product *p = f->p;
   laci_sparse_gradient *g = f->g;
   f->next = laci_alloc((size_t)p->n_rows, sizeof *f->next);
   f->members = laci_alloc((size_t)4 * ROWS, sizeof *f->members);
   if (!f->next || !f->members) return false;
   f->sorted = f->members + (ptrdiff_t)2 * ROWS;
-  add_items(f);
+  add_all_items(f);
   g->items = laci_alloc((size_t)g->n_items + 1, sizeof *g->items);
   g->runs = laci_alloc((size_t)f->n_runs, sizeof *g->runs);
   g->rows = laci_alloc((size_t)f->n_rows, sizeof *g->rows);
   g->column_at = laci_alloc((size_t)p->n_columns, sizeof *g->column_at);
   if (!g->items || !g->runs || !g->rows || !g->column_at) return false;
-  add_items(f);
+  add_all_items(f);
   g->items[g->n_items] = (laci_sparse_gradient_item){.run_first = f->n_runs};
   memcpy(g->column_at, p->column_at, (size_t)p->n_columns * sizeof *g->column_at);
   return true;
@@ -165,7 +165,7 @@ lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sp
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of %lld weights", (long long)g->n_kept);
   } else if (p->neighbour) {
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of rows without zeros between them");
-  } else if (!find_runs(&f)) {
+  } else if (!find_all_runs(&f)) {
     st = laci_fail_memory(err, "a sparse gradient");
   }
   laci_free(f.next);

@@ -143,10 +143,10 @@ static inline __attribute__((always_inline)) void add_lanes_of_sums(const vector
   STORE(to, _mm512_permutexvar_ps(transposed, all));
 }
 
-static inline __attribute__((always_inline)) void sum_rows(const gradient_work *w,
-                                                           const laci_sparse_run_row *row,
-                                                           const int rows, const int columns,
-                                                           float *to) {
+static inline __attribute__((always_inline)) void sum_row_products(const gradient_work *w,
+                                                                   const laci_sparse_run_row *row,
+                                                                   const int rows,
+                                                                   const int columns, float *to) {
   vector sum[MOST_SUMS];
   sum_products(w, row, 0, rows, columns, sum);
   add_lanes_of_sums(sum, rows * columns < LANES ? rows * columns : LANES, to);
@@ -156,10 +156,10 @@ static inline __attribute__((always_inline)) void sum_rows(const gradient_work *
 #else
 
 /* Computes the sums of some rows and columns, a part of the lanes at a time. */
-static inline __attribute__((always_inline)) void sum_rows(const gradient_work *w,
-                                                           const laci_sparse_run_row *row,
-                                                           const int rows, const int columns,
-                                                           float *to) {
+static inline __attribute__((always_inline)) void sum_row_products(const gradient_work *w,
+                                                                   const laci_sparse_run_row *row,
+                                                                   const int rows,
+                                                                   const int columns, float *to) {
   float lanes[MOST_SUMS][LANES];
   for (int part = 0; part < VECTORS; part++) {
     vector sum[MOST_SUMS];
@@ -179,11 +179,11 @@ static inline __attribute__((always_inline)) void sum_rows(const gradient_work *
 
 /* ---- A function for each number of rows and columns ---- */
 
-static inline __attribute__((always_inline)) void add_rows(const gradient_work *w,
-                                                           const laci_sparse_run_row *row,
-                                                           const int rows, const int columns) {
+static inline __attribute__((always_inline)) void add_row_sums(const gradient_work *w,
+                                                               const laci_sparse_run_row *row,
+                                                               const int rows, const int columns) {
   float sum[2 * LANES];
-  sum_rows(w, row, rows, columns, sum);
+  sum_row_products(w, row, rows, columns, sum);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; r++) {
     float *to = w->gradient + row[r].k;
@@ -198,7 +198,7 @@ typedef void add_function(const gradient_work *w, const laci_sparse_run_row *row
 
 #define DEFINE(rows, columns)                                                                     \
   static void add_##rows##_by_##columns(const gradient_work *w, const laci_sparse_run_row *row) { \
-    add_rows(w, row, rows, columns);                                                              \
+    add_row_sums(w, row, rows, columns);                                                          \
   }
 ROWS_1(DEFINE)
 ROWS_2(DEFINE)
@@ -248,7 +248,7 @@ static inline void pack_tile(const laci_sparse_tile *tile, const float *from, fl
 
 /* Two tiles hold pairs of neighbouring rows or columns. Stores, for each of both neighbours, the
  * pair of its values in the two tiles. */
-static inline void store_pairs(vector first, vector second, float *even, float *odd) {
+static inline void store_tile_pairs(vector first, vector second, float *even, float *odd) {
   const __m512i a = _mm512_castps_si512(first), b = _mm512_castps_si512(second);
   const __mmask32 upper = 0xAAAAAAAA;
   const __m512i low = _mm512_mask_blend_epi16(upper, a, _mm512_slli_epi32(b, 16));
@@ -268,7 +268,7 @@ static void pack_rows(const gradient_work *w, const laci_sparse_gradient *g,
       const vector first = load_results(tile, from + tile->out);
       const vector second = two ? load_results(tile + 1, from + tile[1].out) : ZERO();
       float *to = y + row * w->pitch;
-      store_pairs(first, second, to, row + 1 < item->n_rows ? to + w->pitch : NULL);
+      store_tile_pairs(first, second, to, row + 1 < item->n_rows ? to + w->pitch : NULL);
     }
   }
 }
@@ -282,7 +282,7 @@ static void pack_columns(const gradient_work *w, const laci_sparse_gradient *g,
       const float *place = from + column_at[column];
       const vector first = LOAD(place + tile->in);
       const vector second = at + 1 < w->n ? LOAD(place + tile[1].in) : ZERO();
-      store_pairs(first, second, x + column * w->pitch, x + (column + 1) * w->pitch);
+      store_tile_pairs(first, second, x + column * w->pitch, x + (column + 1) * w->pitch);
     }
   }
 }
@@ -344,7 +344,7 @@ static void plan_prefetch(block *b, gradient_work *w) {
   }
 }
 
-static void begin_prefetch(block *b, int64_t at) {
+static void set_prefetch_start(block *b, int64_t at) {
   const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
   const int64_t n_rows = b->next_rows ? b->next_rows->n_rows : 0;
   b->ahead = 0;
@@ -353,7 +353,7 @@ static void begin_prefetch(block *b, int64_t at) {
   b->ahead_row_end = n_rows * (share + 1) / shares;
 }
 
-static void add_item(block *b, int64_t item_at, gradient_work *w) {
+static void add_item_sums(block *b, int64_t item_at, gradient_work *w) {
   const laci_sparse_gradient_item *item = &b->g->items[item_at];
   const laci_sparse_run_row *row = b->g->rows + item->run_row_first;
   const float *columns[WINDOW];
@@ -365,7 +365,7 @@ static void add_item(block *b, int64_t item_at, gradient_work *w) {
     columns[c] = b->s->x + b->g->column_at[item->column_first + c];
   }
 #endif
-  begin_prefetch(b, item_at);
+  set_prefetch_start(b, item_at);
   for (int64_t at = item->run_first; at < item[1].run_first; at++) {
     const laci_sparse_run *run = &b->g->runs[at];
     const int most = adds_of[run->n_columns].most;
@@ -379,8 +379,8 @@ static void add_item(block *b, int64_t item_at, gradient_work *w) {
 }
 
 /* Packs the rows of item `at`, which items after it may share. after: the next block of tiles. */
-static void begin_rows(block *b, const int64_t items[3], const gradient_work *w,
-                       const laci_sparse_tile *after) {
+static void pack_rows_of_item(block *b, const int64_t items[3], const gradient_work *w,
+                              const laci_sparse_tile *after) {
   const int64_t first = items[0], at = items[1], last = items[2];
   const laci_sparse_gradient_item *all = b->g->items;
   b->item_first = b->item_last = at;
@@ -407,10 +407,10 @@ void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g,
     const laci_sparse_tile *after = done + w.n <= g->n_tiles && w.n ? w.tiles + w.n : NULL;
     b.item_last = first;
     for (int64_t at = first; at < last; at++) {
-      if (at == b.item_last) begin_rows(&b, (const int64_t[]){first, at, last}, &w, after);
+      if (at == b.item_last) pack_rows_of_item(&b, (const int64_t[]){first, at, last}, &w, after);
       b.next_tiles = at + 1 < last ? w.tiles : after;
       b.next_item = b.next_tiles ? &g->items[at + 1 < last ? at + 1 : first] : NULL;
-      add_item(&b, at, &w);
+      add_item_sums(&b, at, &w);
     }
   } while (done < g->n_tiles);
 }

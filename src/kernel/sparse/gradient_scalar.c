@@ -19,7 +19,7 @@ typedef struct operands {
 } operands;
 
 /* Adds the lanes of a sum in a fixed order. */
-static float add_lanes(float *sum) {
+static float sum_lanes_in_order(float *sum) {
   for (int apart = LANES / 2; apart > 0; apart /= 2) {
     for (int lane = 0; lane < apart; lane++) sum[lane] += sum[lane + apart];
   }
@@ -37,7 +37,7 @@ static float block_sum(const operands *o, int64_t first, int64_t last) {
       sum[lane] = fmaf(slope, o->x[tile->in + lane], sum[lane]);
     }
   }
-  return add_lanes(sum);
+  return sum_lanes_in_order(sum);
 }
 
 /* Returns one half of a bf16 pair. */
@@ -62,10 +62,10 @@ static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) 
       sum[lane] = laci_sparse_add_dot(sum[lane], x, slope);
     }
   }
-  return add_lanes(sum);
+  return sum_lanes_in_order(sum);
 }
 
-static float gradient_of(const laci_sparse_gradient *g, const operands *o) {
+static float compute_gradient(const laci_sparse_gradient *g, const operands *o) {
   float sum = 0;
   for (int64_t first = 0; first < g->n_tiles; first += g->block) {
     const int64_t last = first + g->block < g->n_tiles ? first + g->block : g->n_tiles;
@@ -76,8 +76,8 @@ static float gradient_of(const laci_sparse_gradient *g, const operands *o) {
 }
 
 /* Returns the operands of a row and a column. */
-static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_gradient_operands *s,
-                            int64_t row, int64_t column) {
+static operands find_operands(const laci_sparse_gradient *g, const laci_sparse_gradient_operands *s,
+                              int64_t row, int64_t column) {
   return (operands){.tiles = g->tiles,
                     .x = s->x + g->column_at[column],
                     .dy = s->dy + (g->bf16 ? row / 2 : row) * g->row_stride,
@@ -95,8 +95,8 @@ void laci_sparse_gradient_scalar(const laci_sparse_gradient *g,
       for (const laci_sparse_run_row *end = row + run->n_rows; row < end; row++) {
         for (int c = 0; c < run->n_columns; c++) {
           const operands o =
-              operands_of(g, s, item->row_first + row->row, item->column_first + run->column[c]);
-          s->gradient[row->k + c] = gradient_of(g, &o);
+              find_operands(g, s, item->row_first + row->row, item->column_first + run->column[c]);
+          s->gradient[row->k + c] = compute_gradient(g, &o);
         }
       }
     }

@@ -57,7 +57,7 @@ typedef struct rows {
   int n_singles;
 } rows;
 
-static void begin_rows(const laci_sparse_product *p, int64_t first, int64_t n, rows *r) {
+static void start_rows_of_chunk(const laci_sparse_product *p, int64_t first, int64_t n, rows *r) {
   r->p = p;
   r->first = first;
   r->n = n;
@@ -65,7 +65,7 @@ static void begin_rows(const laci_sparse_product *p, int64_t first, int64_t n, r
   for (int64_t row = 0; row < n; row++) r->next[row] = p->row_begin[first + row];
 }
 
-static void next_window(rows *r) {
+static void advance_to_next_window(rows *r) {
   const laci_sparse_product *p = r->p;
   r->column += WINDOW;
   r->n_singles = 0;
@@ -117,8 +117,8 @@ static void add_window_totals(builder *m, const rows *r) {
   m->n_windows++;
 }
 
-static void add_row_group(builder *m, const rows *r, unsigned pattern, const uint8_t *row,
-                          int size) {
+static void append_row_group(builder *m, const rows *r, unsigned pattern, const uint8_t *row,
+                             int size) {
   laci_grouped_rows *b = m->b;
   int32_t *at = b->columns[m->n_row_groups++].at;
   for (int column = 0; column < WINDOW; column++) {
@@ -130,7 +130,7 @@ static void add_row_group(builder *m, const rows *r, unsigned pattern, const uin
   }
 }
 
-static void add_singles(builder *m, const rows *r) {
+static void append_single_weights(builder *m, const rows *r) {
   for (int64_t row = 0; row < r->n; row++) {
     for (int64_t k = r->from[row]; !r->pattern[row] && k < r->next[row]; k++) {
       m->b->singles[m->n_singles++] =
@@ -156,27 +156,27 @@ static void fill_window(builder *m, const rows *r) {
       const int n = count_groups(r->n_rows[pattern], size);
       w->n[size - 1] += n;
       for (int at = 0; at < n; at++, taken[pattern] += size) {
-        add_row_group(m, r, (unsigned)pattern, order + taken[pattern], size);
+        append_row_group(m, r, (unsigned)pattern, order + taken[pattern], size);
       }
     }
   }
   w->n_singles = r->n_singles;
-  add_singles(m, r);
+  append_single_weights(m, r);
 }
 
 typedef void do_window(builder *m, const rows *r);
 
-static void visit_chunk(builder *m, int64_t first, int64_t n, do_window *what) {
+static void visit_windows_of_chunk(builder *m, int64_t first, int64_t n, do_window *what) {
   rows r;
-  begin_rows(m->p, first, n, &r);
+  start_rows_of_chunk(m->p, first, n, &r);
   for (int64_t at = 0; at < m->b->n_windows; at++) {
-    next_window(&r);
+    advance_to_next_window(&r);
     what(m, &r);
   }
 }
 
 /* Calls a function for all windows of all chunks; a chunk has rows of only one group. */
-static void visit_chunks(builder *m, do_window *what) {
+static void visit_all_chunks(builder *m, do_window *what) {
   const int64_t together = m->p->rows_together;
   laci_grouped_rows *b = m->b;
   m->n_row_groups = m->n_rows = m->n_singles = m->n_windows = b->n_chunks = 0;
@@ -191,7 +191,7 @@ static void visit_chunks(builder *m, do_window *what) {
                                                          .singles = b->singles + m->n_singles,
                                                          .windows = b->windows + m->n_windows};
     }
-    visit_chunk(m, row, n, what);
+    visit_windows_of_chunk(m, row, n, what);
     row += n;
   }
 }
@@ -222,12 +222,12 @@ lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *wei
       .p = p, .weight = weight, .b = b, .chunk_rows = laci_ceil_div(p->rows_together, cuts)};
   lac_status st = laci_sparse_check_columns(p, err);
   if (st) return st;
-  visit_chunks(&m, add_window_totals);
+  visit_all_chunks(&m, add_window_totals);
   if (!allocate_groups(&m)) {
     laci_grouped_rows_clear(b);
     return laci_fail_memory(err, "a sparse product's grouped rows");
   }
-  visit_chunks(&m, fill_window);
+  visit_all_chunks(&m, fill_window);
   return LAC_OK;
 }
 
@@ -259,9 +259,9 @@ bool laci_grouped_rows_are_faster(const laci_sparse_product *p) {
     return false;
   }
   builder m = {.p = p};
-  begin_rows(p, 0, SAMPLE, &r);
+  start_rows_of_chunk(p, 0, SAMPLE, &r);
   for (int64_t at = 0; at < laci_sparse_columns_per_group(p); at += WINDOW) {
-    next_window(&r);
+    advance_to_next_window(&r);
     add_window_totals(&m, &r);
   }
   return m.n_singles * MOST_SINGLES <= m.n_rows * KEPT;

@@ -94,7 +94,7 @@ static void add_row_group(const strip *s, stream *from, int n_units, int size) {
 }
 #endif
 
-static void add_singles(const strip *s, const laci_grouped_rows_single *single, int64_t n) {
+static void add_single_weights(const strip *s, const laci_grouped_rows_single *single, int64_t n) {
   for (const laci_grouped_rows_single *end = single + n; single < end; single++) {
     for (int unit = 0; unit < s->n; unit++) {
       float *sums = s->sums + single->sums + (ptrdiff_t)(unit * UNIT);
@@ -134,7 +134,7 @@ static void prefetch_results(const strip *s, int64_t first, int64_t last) {
       GROUPED_ROWS(n_units, 3)                                                                     \
       GROUPED_ROWS(n_units, 2)                                                                     \
       GROUPED_ROWS(n_units, 1)                                                                     \
-      if (w->n_singles > 0) add_singles(s, from.singles, w->n_singles);                            \
+      if (w->n_singles > 0) add_single_weights(s, from.singles, w->n_singles);                     \
       from.singles += w->n_singles;                                                                \
       prefetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                   \
     }                                                                                              \
@@ -174,7 +174,7 @@ static void copy_residual(const strip *s, int unit, float *to) {
 
 /* Applies functions to the sums in place, and stores the results. The functions see the sums as
  * contiguous tiles; the order of lanes does not matter to them. */
-static void finish_units(const strip *s, const laci_sparse_operands *o) {
+static void apply_functions_and_store(const strip *s, const laci_sparse_operands *o) {
   float residual[LACI_GROUPED_ROWS_FLOATS + ROUNDED], results[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
   const laci_sparse_tile tile = {.lanes = LACI_SPARSE_ALL_LANES};
@@ -196,7 +196,7 @@ static void finish_units(const strip *s, const laci_sparse_operands *o) {
 
 #ifdef ALL
 /* Stores the results of a unit if no function follows: clips the sums, whole vectors at a time. */
-static void clip_unit(const strip *s, const laci_sparse_operands *o, int unit) {
+static void clip_and_store_unit(const strip *s, const laci_sparse_operands *o, int unit) {
   const vector low = ALL(o->low), high = ALL(o->high);
   const bool all = s->lanes[unit] == ALL_OF_UNIT;
   const float *from = s->sums + (ptrdiff_t)(unit * UNIT), *residual = s->residual[unit];
@@ -217,7 +217,7 @@ static void clip_unit(const strip *s, const laci_sparse_operands *o, int unit) {
   }
 }
 
-static bool is_whole(const strip *s) {
+static bool has_only_result_lanes(const strip *s) {
   bool whole = true;
   for (int unit = 0; unit < s->n; unit++) {
     whole = whole && (s->lanes[unit] == ALL_OF_UNIT || s->around[unit]);
@@ -228,8 +228,9 @@ static bool is_whole(const strip *s) {
 
 /* ---- A strip ---- */
 
-static void place_units(const laci_grouped_rows *b, const laci_sparse_operands *o, int64_t row,
-                        const laci_sparse_tile *tiles, int64_t first, strip *s) {
+static void set_unit_addresses(const laci_grouped_rows *b, const laci_sparse_operands *o,
+                               int64_t row, const laci_sparse_tile *tiles, int64_t first,
+                               strip *s) {
   enum { OF_TILE = LANES / UNIT };
   for (int at = 0; at < s->n; at++) {
     const laci_sparse_tile *tile = &tiles[(first + at) / OF_TILE];
@@ -243,21 +244,21 @@ static void place_units(const laci_grouped_rows *b, const laci_sparse_operands *
   }
 }
 
-static void begin_sums(const strip *s, const float *bias) {
+static void set_sums_to_bias(const strip *s, const float *bias) {
   for (int64_t row = 0; row < s->n_rows; row++) {
     for (int at = 0; at < APART; at++) s->sums[row * APART + at] = bias[row];
   }
   memset(s->sums + s->n_rows * APART, 0, ROUNDED * sizeof *s->sums);
 }
 
-static void end_sums(const strip *s, const laci_sparse_operands *o) {
+static void store_all_results(const strip *s, const laci_sparse_operands *o) {
 #ifdef ALL
-  if (laci_sparse_is_only_clipped(o) && is_whole(s)) {
-    for (int unit = 0; unit < s->n; unit++) clip_unit(s, o, unit);
+  if (laci_sparse_is_only_clipped(o) && has_only_result_lanes(s)) {
+    for (int unit = 0; unit < s->n; unit++) clip_and_store_unit(s, o, unit);
     return;
   }
 #endif
-  finish_units(s, o);
+  apply_functions_and_store(s, o);
 }
 
 void LACI_VARIANT(laci_grouped_rows)(const laci_grouped_rows *b, const laci_sparse_operands *o,
@@ -269,10 +270,10 @@ void LACI_VARIANT(laci_grouped_rows)(const laci_grouped_rows *b, const laci_spar
              .row_stride = b->row_stride,
              .n_rows = c->row_last - c->row_first,
              .sums = sums};
-  place_units(b, o, c->row_first, tiles, first, &s);
-  begin_sums(&s, o->bias + c->row_first);
+  set_unit_addresses(b, o, c->row_first, tiles, first, &s);
+  set_sums_to_bias(&s, o->bias + c->row_first);
   if (s.n == 1) add_windows_1(&s, c, b->n_windows);
   else if (s.n == 2) add_windows_2(&s, c, b->n_windows);
   else add_windows_3(&s, c, b->n_windows);
-  end_sums(&s, o);
+  store_all_results(&s, o);
 }

@@ -33,9 +33,9 @@ INLINE vector load(const float *from) {
 
 INLINE void store(float *to, vector v) { memcpy(to, &v, sizeof v); }
 
-INLINE vector keep_where(vector v, truth where) { return (vector)((truth)v & where); }
+INLINE vector zero_unless(vector v, truth where) { return (vector)((truth)v & where); }
 
-INLINE vector relu_of(vector v) { return keep_where(v, ~(v <= 0)); }
+INLINE vector relu_of(vector v) { return zero_unless(v, ~(v <= 0)); }
 
 /* ---- Places ---- */
 
@@ -165,8 +165,8 @@ typedef struct shape {
 } shape;
 
 /** Normalizes a pixel. */
-INLINE void apply_pixel(const laci_norm_scales *s, int64_t n_places, const float *from, float *to,
-                        const shape is) {
+INLINE void normalize_pixel(const laci_norm_scales *s, int64_t n_places, const float *from,
+                            float *to, const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
   for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.each) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
@@ -181,23 +181,23 @@ INLINE void apply_pixel(const laci_norm_scales *s, int64_t n_places, const float
   }
 }
 
-INLINE void apply_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
-                       laci_norm_target y, const shape is) {
+INLINE void normalize_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
+                           laci_norm_target y, const shape is) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     float *to = y.at + row * y.row_stride;
     for (int64_t pixel = 0; pixel < t->n_pixels; pixel++) {
-      apply_pixel(s, t->n_places, from, to, is);
+      normalize_pixel(s, t->n_places, from, to, is);
       from += t->pixel_stride;
       to += t->pixel_stride;
     }
   }
 }
 
-INLINE void apply_norm(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
-                       laci_norm_target y, const int each) {
-  if (s->relu) apply_rows(t, s, x, y, (shape){true, each, 1});
-  else apply_rows(t, s, x, y, (shape){false, each, 1});
+INLINE void normalize_tile(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
+                           laci_norm_target y, const int each) {
+  if (s->relu) normalize_rows(t, s, x, y, (shape){true, each, 1});
+  else normalize_rows(t, s, x, y, (shape){false, each, 1});
 }
 
 /* ---- Backward ---- */
@@ -205,7 +205,7 @@ INLINE void apply_norm(const laci_norm_tile *t, const laci_norm_scales *s, laci_
 /** Returns the gradient before the Relu; off: x minus its mean. */
 INLINE vector gradient_before_relu(vector off, float scale, float shift, vector dy,
                                    const bool relu) {
-  return relu ? keep_where(dy, off * scale + shift > 0) : dy;
+  return relu ? zero_unless(dy, off * scale + shift > 0) : dy;
 }
 
 /** The operands of the backward functions. */
@@ -213,8 +213,9 @@ typedef struct backward_operands {
   laci_norm_source x, dy;
 } backward_operands;
 
-INLINE void sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
-                           const backward_operands *ends, float *both, const shape is) {
+INLINE void add_gradient_sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
+                                        const backward_operands *ends, float *both,
+                                        const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
   const float *from = ends->x.at, *back = ends->dy.at;
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, back += LANES) {
@@ -242,18 +243,19 @@ INLINE void sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
   }
 }
 
-INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, backward_operands ends,
-                         float *both, const bool relu, const int each) {
+INLINE void add_gradient_sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s,
+                                      backward_operands ends, float *both, const bool relu,
+                                      const int each) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     backward_operands at = ends;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER) {
-      sums_of_pixels(t, s, &at, both, (shape){relu, each, TOGETHER});
+      add_gradient_sums_of_pixels(t, s, &at, both, (shape){relu, each, TOGETHER});
       at.x.at += TOGETHER * t->pixel_stride;
       at.dy.at += TOGETHER * t->pixel_stride;
     }
     for (; left > 0; left--) {
-      sums_of_pixels(t, s, &at, both, (shape){relu, each, 1});
+      add_gradient_sums_of_pixels(t, s, &at, both, (shape){relu, each, 1});
       at.x.at += t->pixel_stride;
       at.dy.at += t->pixel_stride;
     }
@@ -262,12 +264,12 @@ INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, bac
   }
 }
 
-INLINE void find_sums(const laci_norm_tile *t, const laci_norm_scales *s, backward_operands ends,
-                      float *const to[2], const int each) {
+INLINE void find_gradient_sums(const laci_norm_tile *t, const laci_norm_scales *s,
+                               backward_operands ends, float *const to[2], const int each) {
   float both[2 * MOST];
   memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
-  if (s->relu) sums_of_rows(t, s, ends, both, true, each);
-  else sums_of_rows(t, s, ends, both, false, each);
+  if (s->relu) add_gradient_sums_of_rows(t, s, ends, both, true, each);
+  else add_gradient_sums_of_rows(t, s, ends, both, false, each);
   for (int64_t c = 0; c < t->n_places * each; c++) {
     to[0][c] = sum_lanes(both + c * 2 * LANES);
     to[1][c] = sum_lanes(both + c * 2 * LANES + LANES);
@@ -281,8 +283,8 @@ typedef struct gradient_of {
 } gradient_of;
 
 /** Computes the gradient of a pixel. */
-INLINE void gradient_pixel(const gradient_of *g, int64_t n_places, const float *from,
-                           const float *back, float *to, const shape is) {
+INLINE void compute_pixel_gradient(const gradient_of *g, int64_t n_places, const float *from,
+                                   const float *back, float *to, const shape is) {
   const float *mean = g->s->mean, *scale = g->s->scale, *shift = g->s->shift;
   const float *level = g->off->level, *slope = g->off->slope;
   for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.each) {
@@ -301,14 +303,14 @@ INLINE void gradient_pixel(const gradient_of *g, int64_t n_places, const float *
   }
 }
 
-INLINE void gradient_rows(const laci_norm_tile *t, const gradient_of *g, backward_operands ends,
-                          laci_norm_target dx, const shape is) {
+INLINE void compute_row_gradients(const laci_norm_tile *t, const gradient_of *g,
+                                  backward_operands ends, laci_norm_target dx, const shape is) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = ends.x.at + row * ends.x.row_stride,
                 *back = ends.dy.at + row * ends.dy.row_stride;
     float *to = dx.at + row * dx.row_stride;
     for (int64_t pixel = 0; pixel < t->n_pixels; pixel++) {
-      gradient_pixel(g, t->n_places, from, back, to, is);
+      compute_pixel_gradient(g, t->n_places, from, back, to, is);
       from += t->pixel_stride;
       back += t->pixel_stride;
       to += t->pixel_stride;
@@ -318,13 +320,14 @@ INLINE void gradient_rows(const laci_norm_tile *t, const gradient_of *g, backwar
 
 INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backward_operands ends,
                           laci_norm_target dx, const int each) {
-  if (g->s->relu) gradient_rows(t, g, ends, dx, (shape){true, each, 1});
-  else gradient_rows(t, g, ends, dx, (shape){false, each, 1});
+  if (g->s->relu) compute_row_gradients(t, g, ends, dx, (shape){true, each, 1});
+  else compute_row_gradients(t, g, ends, dx, (shape){false, each, 1});
 }
 
 /* ---- Sums ---- */
 
-INLINE void add_with_relu_if(const float *a, const float *b, float *to, int64_t n, const shape is) {
+INLINE void add_vectors_with_relu(const float *a, const float *b, float *to, int64_t n,
+                                  const shape is) {
   for (int64_t i = 0; i < n; i += WIDTH) {
     place v = load_place(a + i, is.each);
     const place w = load_place(b + i, is.each);
@@ -336,10 +339,10 @@ INLINE void add_with_relu_if(const float *a, const float *b, float *to, int64_t 
   }
 }
 
-INLINE void add_relu(const float *a, const float *b, float *to, int64_t n, bool relu,
-                     const int each) {
-  if (relu) add_with_relu_if(a, b, to, n, (shape){true, each, 1});
-  else add_with_relu_if(a, b, to, n, (shape){false, each, 1});
+INLINE void add_with_optional_relu(const float *a, const float *b, float *to, int64_t n, bool relu,
+                                   const int each) {
+  if (relu) add_vectors_with_relu(a, b, to, n, (shape){true, each, 1});
+  else add_vectors_with_relu(a, b, to, n, (shape){false, each, 1});
 }
 
 /** Adds all elements; the last ones, less than a vector, go through a vector on the stack. */
@@ -347,11 +350,11 @@ INLINE void add_elements(const float *a, const float *b, float *to, int64_t n, b
                          const int each) {
   const int64_t whole = n / WIDTH * WIDTH, rest = n - whole;
   float last[3][WIDTH] = {{0}};
-  add_relu(a, b, to, whole, relu, each);
+  add_with_optional_relu(a, b, to, whole, relu, each);
   if (rest == 0) return;
   memcpy(last[0], a + whole, (size_t)rest * sizeof *a);
   memcpy(last[1], b + whole, (size_t)rest * sizeof *b);
-  add_relu(last[0], last[1], last[2], WIDTH, relu, each);
+  add_with_optional_relu(last[0], last[1], last[2], WIDTH, relu, each);
   memcpy(to + whole, last[2], (size_t)rest * sizeof *to);
 }
 
@@ -364,11 +367,11 @@ INLINE void add_elements(const float *a, const float *b, float *to, int64_t n, b
   }                                                                                                \
   static void apply_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x, \
                            laci_norm_target y) {                                                   \
-    apply_norm(t, s, x, y, each);                                                                  \
+    normalize_tile(t, s, x, y, each);                                                              \
   }                                                                                                \
   static void sums_of_##name(const laci_norm_tile *t, const laci_norm_scales *s,                   \
                              laci_norm_source x, laci_norm_source dy, float *const to[2]) {        \
-    find_sums(t, s, (backward_operands){x, dy}, to, each);                                         \
+    find_gradient_sums(t, s, (backward_operands){x, dy}, to, each);                                \
   }                                                                                                \
   static void gradient_##name(const laci_norm_tile *t, const laci_norm_scales *s,                  \
                               const laci_norm_slopes *off, laci_norm_source x,                     \

@@ -10,7 +10,7 @@
 
 /** A max pooling. `in` and `out` are layouts of floats or of int8x4, as window.values says; either
  * both or neither are HWC16N. The window has 1 group, dilations of 1 and any number of channels;
- * laci_max_pool_fits must be true for it. */
+ * laci_max_pool_can_compute must be true for it. */
 typedef struct laci_max_pool {
   laci_sparse_window window;
   laci_sparse_layout in, out;
@@ -18,7 +18,7 @@ typedef struct laci_max_pool {
 } laci_max_pool;
 
 /** Is there a kernel for windows of this size and stride? */
-bool laci_max_pool_fits(const laci_sparse_window *g);
+bool laci_max_pool_can_compute(const laci_sparse_window *g);
 
 /** Returns the number of work items, which are independent of each other. An item is a band of a
  * channel's rows; in HWC16N, a row of pixels. */

@@ -20,18 +20,18 @@ enum {
 static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static void take_larger_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n) {
+static void keep_larger_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n) {
   for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
 }
 
-static void take_larger_floats(float *restrict to, const float *restrict from, int64_t n) {
+static void keep_larger_floats(float *restrict to, const float *restrict from, int64_t n) {
   for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
 }
 
 /* Replaces each of n places of `to` by the larger of `to` and `from`. */
-static void take_larger(const laci_max_pool *p, float *to, const float *from, int64_t n) {
-  if (p->window.values == LACI_SPARSE_F32) take_larger_floats(to, from, n);
-  else take_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
+static void keep_larger_values(const laci_max_pool *p, float *to, const float *from, int64_t n) {
+  if (p->window.values == LACI_SPARSE_F32) keep_larger_floats(to, from, n);
+  else keep_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
 }
 
 static void set_to_lowest(const laci_max_pool *p, float *to, int64_t n) {
@@ -42,7 +42,7 @@ static void set_to_lowest(const laci_max_pool *p, float *to, int64_t n) {
 /* ---- Lanes are pixels ---- */
 
 /* Returns how many places are contiguous from this pixel of a row on. */
-static int64_t contiguous_places(const laci_sparse_layout *l, int64_t y, int64_t x) {
+static int64_t count_contiguous_places(const laci_sparse_layout *l, int64_t y, int64_t x) {
   const int64_t place = (y + l->top) * l->row_stride + l->left + x;
   return l->format == LACI_FORMAT_PC16P ? LANES - place % LANES : INT64_MAX;
 }
@@ -59,27 +59,28 @@ typedef struct part {
 static void max_of_row(const part *r, const float *x, int64_t row, float *columns) {
   const int64_t begin = larger_of(r->from, 0), end = smaller_of(r->from + r->n, r->p->window.w);
   for (int64_t at = begin; at < end;) {
-    const int64_t n = smaller_of(contiguous_places(&r->p->in, row, at), end - at);
+    const int64_t n = smaller_of(count_contiguous_places(&r->p->in, row, at), end - at);
     const float *from = x + laci_sparse_offset(&r->p->in, r->channel, row, at);
-    take_larger(r->p, columns + (at - r->from), from, n);
+    keep_larger_values(r->p, columns + (at - r->from), from, n);
     at += n;
   }
 }
 
 /* Copies places that are `stride` apart to contiguous ones; stride is a constant where this is
  * inlined. */
-static inline __attribute__((always_inline)) void gather(const float *restrict from, int64_t n,
-                                                         const int64_t stride, float *restrict to) {
+static inline __attribute__((always_inline)) void gather_strided(const float *restrict from,
+                                                                 int64_t n, const int64_t stride,
+                                                                 float *restrict to) {
   for (int64_t at = 0; at < n; at++) to[at] = from[at * stride];
 }
 
 static void max_of_column(const part *r, const float *columns, int64_t tap, float *results) {
   const int64_t n = r->last - r->first, stride = r->p->window.stride_w;
   float taken[SOME];
-  if (stride == 1) gather(columns + tap, n, 1, taken);
-  else if (stride == 2) gather(columns + tap, n, 2, taken);
-  else gather(columns + tap, n, stride, taken);
-  take_larger(r->p, results, taken, n);
+  if (stride == 1) gather_strided(columns + tap, n, 1, taken);
+  else if (stride == 2) gather_strided(columns + tap, n, 2, taken);
+  else gather_strided(columns + tap, n, stride, taken);
+  keep_larger_values(r->p, results, taken, n);
 }
 
 /* Copies n floats, at most LANES. A call of memcpy for so few would take too long. */
@@ -109,7 +110,7 @@ static void store_results(const part *r, const float *results, float *y) {
   }
 }
 
-static void pool_any(const part *r, const float *x, float *results) {
+static void pool_any_window(const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const int64_t top = r->y * g->stride_h - g->pad_top;
   float columns[LONGEST];
@@ -148,13 +149,13 @@ static inline __attribute__((always_inline)) void max_of_columns(const float *fr
   }
 }
 
-static bool can_pool_vectors(const part *r) {
+static bool can_pool_by_vectors(const part *r) {
   const laci_sparse_window *g = &r->p->window;
   return g->values == LACI_SPARSE_F32 && r->p->in.format == LACI_FORMAT_CHW && g->stride_w <= 2 &&
          smaller_of(r->from + r->n, g->w) - larger_of(r->from, 0) >= WIDTH;
 }
 
-static void pool_vectors(const part *r, const float *x, float *results) {
+static void pool_by_vectors(const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const laci_sparse_layout *in = &r->p->in;
   const int64_t top = r->y * g->stride_h - g->pad_top, first = larger_of(top, 0);
@@ -175,10 +176,10 @@ static void pool_vectors(const part *r, const float *x, float *results) {
 static void pool_part(const part *r, const float *x, float *y) {
   float results[SOME];
 #if defined(LOAD)
-  if (can_pool_vectors(r)) pool_vectors(r, x, results);
-  else pool_any(r, x, results);
+  if (can_pool_by_vectors(r)) pool_by_vectors(r, x, results);
+  else pool_any_window(r, x, results);
 #else
-  pool_any(r, x, results);
+  pool_any_window(r, x, results);
 #endif
   store_results(r, results, y);
 }
@@ -214,7 +215,7 @@ static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, cons
   set_to_lowest(p, to, n);
   for (int64_t at = larger_of(top, 0); at < smaller_of(top + g->kernel_h, g->h); at++) {
     for (int64_t tap = larger_of(left, 0); tap < smaller_of(left + g->kernel_w, g->w); tap++) {
-      take_larger(p, to, x + laci_sparse_offset(&p->in, 0, at, tap), n);
+      keep_larger_values(p, to, x + laci_sparse_offset(&p->in, 0, at, tap), n);
     }
   }
 }

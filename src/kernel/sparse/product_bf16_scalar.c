@@ -28,8 +28,8 @@ static int64_t read_block(const laci_sparse_product *p, const float *weight, int
 
 /* Adds sixteen lanes of one dot. For each half: where its column is in x, and which half of the
  * bf16 pair it is. */
-static void add_lanes(const float *low, const float *high, const int shift[2], uint32_t weight,
-                      float *sums) {
+static void add_dot_to_lanes(const float *low, const float *high, const int shift[2],
+                             uint32_t weight, float *sums) {
   uint32_t low_pairs[LANES], high_pairs[LANES];
   memcpy(low_pairs, low, sizeof low_pairs);
   memcpy(high_pairs, high, sizeof high_pairs);
@@ -39,8 +39,8 @@ static void add_lanes(const float *low, const float *high, const int shift[2], u
   }
 }
 
-static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, const block *b,
-                      float *sums) {
+static void add_block_terms(const laci_sparse_product *p, const laci_sparse_strip *s,
+                            const block *b, float *sums) {
   uint32_t twos[LACI_SPARSE_N_DOTS];
   laci_sparse_find_row_dots(b->kept, twos);
   for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
@@ -51,20 +51,21 @@ static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, 
     const int shift[2] = {low % 2 * 16, high % 2 * 16};
     const uint32_t weight = laci_bf16_pair(b->weight[low], b->weight[high]);
     for (int t = 0; t < s->n_tiles; t++) {
-      add_lanes(s->x[t] + low_at, s->x[t] + high_at, shift, weight, sums + (ptrdiff_t)(t * LANES));
+      add_dot_to_lanes(s->x[t] + low_at, s->x[t] + high_at, shift, weight,
+                       sums + (ptrdiff_t)(t * LANES));
     }
   }
 }
 
 /* Computes the sums of a row, [tile][16]. */
-static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
-                    const laci_sparse_strip *s, int64_t row, float *sums) {
+static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_operands *o,
+                             const laci_sparse_strip *s, int64_t row, float *sums) {
   const int64_t end = p->row_begin[row + 1];
   block b;
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = o->bias[row];
   for (int64_t k = p->row_begin[row]; k < end;) {
     k = read_block(p, o->weight, k, end, &b);
-    add_block(p, s, &b, sums);
+    add_block_terms(p, s, &b, sums);
   }
 }
 
@@ -73,7 +74,7 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
                           const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;
   float sums[2][TILES * LANES], done[2 * TILES * LANES];
-  for (int64_t at = 0; at < n; at++) add_row(p, o, s, part->row_first + at, sums[at]);
+  for (int64_t at = 0; at < n; at++) compute_row_sums(p, o, s, part->row_first + at, sums[at]);
   for (int64_t at = 0; at < n * s->n_tiles; at++) {
     memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
   }

@@ -10,7 +10,7 @@ enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS, TILES = LACI_SP
 
 /* Adds a weight times one byte of 16 lanes. Local copies and plain loops let the compiler vectorize
  * it. */
-static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
+static void add_weight_to_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
   uint32_t int8x4[LANES];
   memcpy(int8x4, x, sizeof int8x4);
   uint32_t sum[LANES];
@@ -21,14 +21,15 @@ static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums
 }
 
 /* Computes the sums of a row, [tile][16]; they may wrap, and so they are unsigned. */
-static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
-                    const laci_sparse_strip *s, int64_t row, uint32_t *sums) {
+static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_operands *o,
+                             const laci_sparse_strip *s, int64_t row, uint32_t *sums) {
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantized->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const uint32_t weight = (uint32_t)laci_sparse_weight_to_s8(o->weight[k]);
     const int shift = p->column[k] % INT8X4 * 8;
     for (int t = 0; t < s->n_tiles; t++) {
-      add_lanes(s->x[t] + p->column_at[p->column[k]], shift, weight, sums + (ptrdiff_t)(t * LANES));
+      add_weight_to_lanes(s->x[t] + p->column_at[p->column[k]], shift, weight,
+                          sums + (ptrdiff_t)(t * LANES));
     }
   }
 }
@@ -39,7 +40,7 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
   const int64_t n = part->row_last - part->row_first;
   uint32_t sums[INT8X4][TILES * LANES];
   float done[INT8X4 * TILES * LANES];
-  for (int64_t at = 0; at < n; at++) add_row(p, o, s, part->row_first + at, sums[at]);
+  for (int64_t at = 0; at < n; at++) compute_row_sums(p, o, s, part->row_first + at, sums[at]);
   for (int64_t at = 0; at < n * s->n_tiles; at++) {
     memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
   }

@@ -26,7 +26,7 @@ typedef __m512 vector;
 #define HALVES_LOW(a, b) _mm512_shuffle_ps(a, b, 0x44)
 #define HALVES_HIGH(a, b) _mm512_shuffle_ps(a, b, 0xEE)
 
-static inline vector load_fours(const float *const *from, int64_t at) {
+static inline vector load_four_of_each(const float *const *from, int64_t at) {
   const __m512 low = _mm512_castps128_ps512(_mm_loadu_ps(from[0] + at));
   const __m512 two = _mm512_insertf32x4(low, _mm_loadu_ps(from[4] + at), 1);
   const __m512 three = _mm512_insertf32x4(two, _mm_loadu_ps(from[8] + at), 2);
@@ -38,7 +38,7 @@ typedef __m512i order;
 #define MASK_OF(used) _mm512_movepi32_mask(_mm512_loadu_si512(used))
 #define ORDER_OF(index) _mm512_loadu_si512(index)
 
-static inline vector add_run(vector into, const float *from, mask used, order index) {
+static inline vector gather_run_lanes(vector into, const float *from, mask used, order index) {
   const __m512 floats = _mm512_maskz_loadu_ps(used, from);
   return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
@@ -48,7 +48,7 @@ static inline vector normalize(vector x, float scale, float shift, float low) {
   return _mm512_max_ps(_mm512_set1_ps(low), _mm512_add_ps(product, _mm512_set1_ps(shift)));
 }
 
-static inline vector keep_used(vector x, const int32_t *used) {
+static inline vector zero_unused_lanes(vector x, const int32_t *used) {
   return _mm512_and_ps(x, _mm512_castsi512_ps(_mm512_loadu_si512(used)));
 }
 #elif defined(__AVX2__)
@@ -63,7 +63,7 @@ typedef __m256 vector;
 #define HALVES_LOW(a, b) _mm256_shuffle_ps(a, b, 0x44)
 #define HALVES_HIGH(a, b) _mm256_shuffle_ps(a, b, 0xEE)
 
-static inline vector load_fours(const float *const *from, int64_t at) {
+static inline vector load_four_of_each(const float *const *from, int64_t at) {
   const __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(from[0] + at));
   return _mm256_insertf128_ps(low, _mm_loadu_ps(from[4] + at), 1);
 }
@@ -72,7 +72,7 @@ typedef __m256i mask, order;
 #define MASK_OF(used) _mm256_loadu_si256((const __m256i *)(used))
 #define ORDER_OF(index) _mm256_loadu_si256((const __m256i *)(index))
 
-static inline vector add_run(vector into, const float *from, mask used, order index) {
+static inline vector gather_run_lanes(vector into, const float *from, mask used, order index) {
   return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
 
@@ -81,7 +81,7 @@ static inline vector normalize(vector x, float scale, float shift, float low) {
   return _mm256_max_ps(_mm256_set1_ps(low), _mm256_add_ps(product, _mm256_set1_ps(shift)));
 }
 
-static inline vector keep_used(vector x, const int32_t *used) {
+static inline vector zero_unused_lanes(vector x, const int32_t *used) {
   return _mm256_and_ps(x, _mm256_loadu_ps((const float *)used));
 }
 #else
@@ -96,7 +96,7 @@ typedef float32x4_t vector;
 #define HALVES_LOW(a, b) vcombine_f32(vget_low_f32(a), vget_low_f32(b))
 #define HALVES_HIGH(a, b) vcombine_f32(vget_high_f32(a), vget_high_f32(b))
 
-static inline vector load_fours(const float *const *from, int64_t at) {
+static inline vector load_four_of_each(const float *const *from, int64_t at) {
   return vld1q_f32(from[0] + at);
 }
 
@@ -104,7 +104,7 @@ typedef const int32_t *mask, *order;
 #define MASK_OF(used) (used)
 #define ORDER_OF(index) (index)
 
-static inline vector add_run(vector into, const float *from, mask used, order index) {
+static inline vector gather_run_lanes(vector into, const float *from, mask used, order index) {
   float lanes[WIDTH];
   vst1q_f32(lanes, into);
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -118,7 +118,7 @@ static inline vector normalize(vector x, float scale, float shift, float low) {
   return vbslq_f32(vcltq_f32(y, bound), bound, y);
 }
 
-static inline vector keep_used(vector x, const int32_t *used) {
+static inline vector zero_unused_lanes(vector x, const int32_t *used) {
   return vreinterpretq_f32_s32(vandq_s32(vreinterpretq_s32_f32(x), vld1q_s32(used)));
 }
 #endif
@@ -127,7 +127,7 @@ static inline vector keep_used(vector x, const int32_t *used) {
 
 typedef enum axis { PIXELS, CHANNELS, IMAGES } axis;
 
-static axis axis_of(const laci_sparse_layout *l) {
+static axis vector_axis(const laci_sparse_layout *l) {
   if (laci_sparse_lanes_are_pixels(l)) return PIXELS;
   return l->format == LACI_FORMAT_HWC16N ? IMAGES : CHANNELS;
 }
@@ -157,7 +157,8 @@ typedef struct tile_norm {
 /* Stores a vector of a target, from a lane on, normalized if n is not NULL. */
 static inline __attribute__((always_inline)) void store_vector(const tile_norm *n, int64_t target,
                                                                int64_t lane, vector x, float *to) {
-  if (n) x = keep_used(normalize(x, n->scale[target], n->shift[target], n->low), n->used + lane);
+  if (n)
+    x = zero_unused_lanes(normalize(x, n->scale[target], n->shift[target], n->low), n->used + lane);
   STORE(to + lane, x);
 }
 
@@ -166,8 +167,8 @@ static inline __attribute__((always_inline)) void transpose_fours(const float *c
                                                                   int64_t column, float *const *to,
                                                                   int64_t row, const tile_norm *n) {
   const float *const *rows = from + row;
-  const vector a = load_fours(rows, column), b = load_fours(rows + 1, column);
-  const vector c = load_fours(rows + 2, column), d = load_fours(rows + 3, column);
+  const vector a = load_four_of_each(rows, column), b = load_four_of_each(rows + 1, column);
+  const vector c = load_four_of_each(rows + 2, column), d = load_four_of_each(rows + 3, column);
   const vector ab = PAIRS_LOW(a, b), ab2 = PAIRS_HIGH(a, b);
   const vector cd = PAIRS_LOW(c, d), cd2 = PAIRS_HIGH(c, d);
   store_vector(n, column, row, HALVES_LOW(ab, cd), to[column]);
@@ -178,22 +179,24 @@ static inline __attribute__((always_inline)) void transpose_fours(const float *c
 
 /* Transposes a full tile. n: NULL if nothing is normalized, which is known where this is
  * inlined. */
-static inline __attribute__((always_inline)) void transpose_full(const float *const *from,
-                                                                 float *const *to,
-                                                                 const tile_norm *n) {
+static inline __attribute__((always_inline)) void transpose_full_tile(const float *const *from,
+                                                                      float *const *to,
+                                                                      const tile_norm *n) {
   for (int row = 0; row < LANES; row += WIDTH) {
 #pragma GCC unroll 4
     for (int column = 0; column < LANES; column += 4) transpose_fours(from, column, to, row, n);
   }
 }
 
-static void transpose_norm(const float *const *from, float *const *to, const tile_norm *n) {
-  transpose_full(from, to, n);
+static void transpose_and_normalize(const float *const *from, float *const *to,
+                                    const tile_norm *n) {
+  transpose_full_tile(from, to, n);
 }
 
-static inline void transpose(const float *const *from, float *const *to, const tile_norm *n) {
-  if (n) transpose_norm(from, to, n);
-  else transpose_full(from, to, NULL);
+static inline void transpose_whole_tile(const float *const *from, float *const *to,
+                                        const tile_norm *n) {
+  if (n) transpose_and_normalize(from, to, n);
+  else transpose_full_tile(from, to, NULL);
 }
 
 /* What the tiles of an item have in common. A tile's sources follow each other along the target's
@@ -218,7 +221,7 @@ static int64_t count_lanes(const laci_sparse_item *item, axis a, int64_t channel
 }
 
 /* Returns one of 16 offsets that is not -1. */
-static bool first_valid_offset(const int64_t *pixel) {
+static bool find_valid_offset(const int64_t *pixel) {
   int64_t all = -1;
   for (int lane = 0; lane < LANES; lane++) all &= pixel[lane];
   return all >= 0;
@@ -261,7 +264,7 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
 }
 
 /* Finds the normalization of the tile that begins at a channel. */
-static void find_norm(const work *w, int64_t channel, const tile *t, tile_norm *n) {
+static void find_tile_norm(const work *w, int64_t channel, const tile *t, tile_norm *n) {
   const laci_sparse_norm *norm = &w->r->norm;
   const int64_t first = w->item->channel + channel;
   *n = (tile_norm){.low = norm->low};
@@ -272,7 +275,7 @@ static void find_norm(const work *w, int64_t channel, const tile *t, tile_norm *
   for (int i = 0; i < LANES; i++) n->used[i] = -(t->from[i] != zeros);
 }
 
-static void transpose_part(const tile *t, const tile_norm *n) {
+static void transpose_partial_tile(const tile *t, const tile_norm *n) {
   float in[LANES][LANES] = {{0}}, out[LANES][LANES];
   const float *from[LANES];
   float *to[LANES];
@@ -281,7 +284,7 @@ static void transpose_part(const tile *t, const tile_norm *n) {
     from[at] = in[at];
     to[at] = out[at];
   }
-  transpose(from, to, n);
+  transpose_whole_tile(from, to, n);
   for (int at = 0; at < LANES; at++) {
     memcpy(t->to[at], out[at], (size_t)t->n_written * sizeof(float));
   }
@@ -307,10 +310,10 @@ static void transpose_tile(const work *w, int64_t channel, int64_t place) {
   tile_norm norm;
   const tile_norm *n = w->r->norm.scale ? &norm : NULL;
   find_tile(w, channel, place, nowhere, &t);
-  if (n) find_norm(w, channel, &t, &norm);
+  if (n) find_tile_norm(w, channel, &t, &norm);
   if (w->by_channel && channel + 1 < w->item->n_channels) prefetch_next_channel(w, &t, nowhere);
-  if (t.n_read == LANES && t.n_written == LANES) transpose(t.from, t.to, n);
-  else transpose_part(&t, n);
+  if (t.n_read == LANES && t.n_written == LANES) transpose_whole_tile(t.from, t.to, n);
+  else transpose_partial_tile(&t, n);
 }
 
 /* Transposes the tiles of an item: channels first if many channels are neighbours in memory,
@@ -328,7 +331,7 @@ static void transpose_item(const work *w) {
     for (int64_t inner = 0; inner < n_inner; inner++) {
       const int64_t channel = (places_last ? outer : inner) * channel_step;
       const int64_t place = (places_last ? inner : outer) * place_step;
-      if (w->by_pixel || w->to_axis == PIXELS || first_valid_offset(item->to + place)) {
+      if (w->by_pixel || w->to_axis == PIXELS || find_valid_offset(item->to + place)) {
         transpose_tile(w, channel, place);
       }
     }
@@ -337,7 +340,7 @@ static void transpose_item(const work *w) {
 
 /* ---- Copying ---- */
 
-static void copy_channels(const work *w) {
+static void copy_channel_vectors(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
   const bool whole = in->format == LACI_FORMAT_HWC && out->format == LACI_FORMAT_HWC;
@@ -365,7 +368,7 @@ static void normalize_images(const laci_sparse_norm *norm, const laci_sparse_ite
   }
 }
 
-static void copy_images(const work *w) {
+static void copy_image_vectors(const work *w) {
   const laci_sparse_item *item = w->item;
   const int64_t first = item->channel * LANES, n = item->n_channels * LANES;
   for (int64_t at = 0; at < item->n_places; at++) {
@@ -423,10 +426,10 @@ typedef struct strip {
   const int32_t *used;   /* [WIDTH]: -1 for places that are pixels, otherwise 0 */
 } strip;
 
-static inline vector strip_value(const strip *s, int64_t channel, vector x) {
+static inline vector normalize_strip_value(const strip *s, int64_t channel, vector x) {
   const laci_sparse_norm *n = &s->norm;
   if (!n->scale) return x;
-  return keep_used(normalize(x, n->scale[channel], n->shift[channel], n->low), s->used);
+  return zero_unused_lanes(normalize(x, n->scale[channel], n->shift[channel], n->low), s->used);
 }
 
 enum { FEW = 8 };
@@ -447,9 +450,9 @@ static inline __attribute__((always_inline)) void copy_few_runs(const strip *s, 
     vector v = NOTHING();
 #pragma GCC unroll 8
     for (int at = 0; at < n; at++) {
-      v = add_run(v, from[at] + channel * s->from_step, used[at], index[at]);
+      v = gather_run_lanes(v, from[at] + channel * s->from_step, used[at], index[at]);
     }
-    STORE(s->to + channel * s->to_step, strip_value(s, channel, v));
+    STORE(s->to + channel * s->to_step, normalize_strip_value(s, channel, v));
   }
 }
 
@@ -461,9 +464,9 @@ static void copy_any_runs(const strip *s, const run *runs, int n) {
     vector v = NOTHING();
     for (int at = 0; at < n; at++) {
       const run *p = &runs[at];
-      v = add_run(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
+      v = gather_run_lanes(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
     }
-    STORE(lanes, strip_value(s, channel, v));
+    STORE(lanes, normalize_strip_value(s, channel, v));
     memcpy(s->to + channel * s->to_step, lanes, (size_t)s->n_places * sizeof(float));
   }
 }
@@ -490,7 +493,7 @@ static laci_sparse_norm norm_of_channels(const laci_sparse_norm *n, int64_t chan
 
 /* Copies pixels, 16 channels at a time: in PC16P they are neighbours, and in CHW they are not too
  * many streams. */
-static void copy_pixels(const work *w) {
+static void copy_pixel_runs(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
   strip s = {.from_step = in->channel_stride, .to_step = out->channel_stride};
@@ -522,7 +525,8 @@ static void copy_pixels(const work *w) {
 void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float *from, float *to,
                                        int64_t first, int64_t last) {
   laci_sparse_item item;
-  work w = {.r = r, .item = &item, .from_axis = axis_of(&r->from), .to_axis = axis_of(&r->to)};
+  work w = {
+      .r = r, .item = &item, .from_axis = vector_axis(&r->from), .to_axis = vector_axis(&r->to)};
   w.by_channel = w.from_axis != CHANNELS && w.to_axis != CHANNELS;
   w.by_pixel = w.from_axis != PIXELS && w.to_axis != PIXELS;
   for (int lane = 0; lane < LANES; lane++) {
@@ -534,9 +538,9 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     w.from = from + image_offset(&r->from, item.image);
     w.to = to + image_offset(&r->to, item.image);
     if (w.from_axis != w.to_axis) transpose_item(&w);
-    else if (w.from_axis == CHANNELS) copy_channels(&w);
-    else if (w.from_axis == IMAGES) copy_images(&w);
-    else copy_pixels(&w);
+    else if (w.from_axis == CHANNELS) copy_channel_vectors(&w);
+    else if (w.from_axis == IMAGES) copy_image_vectors(&w);
+    else copy_pixel_runs(&w);
   }
   if (laci_sparse_lanes_are_pixels(&r->to)) return; /* its vectors contain all padding */
   const int64_t n = laci_sparse_reorder_n_items(r);

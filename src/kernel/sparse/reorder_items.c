@@ -14,7 +14,7 @@ typedef struct grid {
   int64_t n_phases, phases_h, phases_w, top, left;
 } grid;
 
-static grid grid_of(const laci_sparse_reorder *r) {
+static grid choose_grid(const laci_sparse_reorder *r) {
   const bool is_target =
       laci_sparse_lanes_are_pixels(&r->to) || !laci_sparse_lanes_are_pixels(&r->from);
   const laci_sparse_layout *l = is_target ? &r->to : &r->from;
@@ -32,13 +32,13 @@ static grid grid_of(const laci_sparse_reorder *r) {
   return g;
 }
 
-/* n pixels of row y, `step` apart, from column x on. list_pixels writes their offsets to
+/* n pixels of row y, `step` apart, from column x on. list_pixel_offsets writes their offsets to
  * every hop-th element of an array, or zeros where it gets no layout. */
 typedef struct run {
   int64_t y, x, step, n, hop;
 } run;
 
-static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) {
+static void list_pixel_offsets(const laci_sparse_layout *l, const run *r, int64_t *to) {
   if (!l) {
     for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = 0;
   } else if (l->format == LACI_FORMAT_PC16P) {
@@ -80,8 +80,8 @@ static void list_pixel_pairs(const laci_sparse_reorder *r, bool in_target_grid, 
   const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
   /* Layouts whose vectors are pixels need no array of offsets. */
   const bool own = laci_sparse_lanes_are_pixels(in_target_grid ? &r->to : &r->from);
-  list_pixels(own && !in_target_grid ? NULL : &r->from, &from, item->from + at + skip);
-  list_pixels(own && in_target_grid ? NULL : &r->to, &to, item->to + at + skip);
+  list_pixel_offsets(own && !in_target_grid ? NULL : &r->from, &from, item->from + at + skip);
+  list_pixel_offsets(own && in_target_grid ? NULL : &r->to, &to, item->to + at + skip);
 }
 
 static void list_all_pixel_pairs(const laci_sparse_reorder *r, const grid *g,
@@ -109,7 +109,7 @@ static int64_t images_per_item(const laci_sparse_reorder *r) {
 
 int64_t laci_sparse_reorder_n_items(const laci_sparse_reorder *r) {
   return laci_ceil_div(r->size.n_images, images_per_item(r)) *
-         laci_ceil_div(r->size.channels, CHUNK) * laci_ceil_div(grid_of(r).n_places, CHUNK);
+         laci_ceil_div(r->size.channels, CHUNK) * laci_ceil_div(choose_grid(r).n_places, CHUNK);
 }
 
 static int64_t chunk_length(int64_t first, int64_t n, int64_t most) {
@@ -118,7 +118,7 @@ static int64_t chunk_length(int64_t first, int64_t n, int64_t most) {
 
 void laci_sparse_describe_item(const laci_sparse_reorder *r, int64_t index,
                                laci_sparse_item *item) {
-  const grid g = grid_of(r);
+  const grid g = choose_grid(r);
   const int64_t images = images_per_item(r), n_chunks = laci_ceil_div(g.n_places, CHUNK);
   const int64_t n_slices = laci_ceil_div(r->size.channels, CHUNK);
   item->place = index % n_chunks * CHUNK;

@@ -9,7 +9,7 @@ typedef struct place {
   int64_t image, channel, y, x;
 } place;
 
-static int64_t offset_at(const laci_sparse_layout *l, place p) {
+static int64_t offset_of_place(const laci_sparse_layout *l, place p) {
   const int64_t at = laci_sparse_offset(l, p.channel, p.y, p.x);
   if (l->format != LACI_FORMAT_HWC16N) return p.image * l->n_floats + at;
   return p.image / LANES * l->n_floats + at + p.image % LANES;
@@ -34,9 +34,10 @@ void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from,
         .image = at / s->h / s->channels, .channel = at / s->h % s->channels, .y = at % s->h};
     for (; p.x < s->w; p.x++) {
       const place source = {p.image, p.channel, p.y * r->stride_h, p.x * r->stride_w};
-      to[offset_at(&r->to, p)] =
-          p.image < s->n_images ? normalize(&r->norm, p.channel, from[offset_at(&r->from, source)])
-                                : 0;
+      to[offset_of_place(&r->to, p)] =
+          p.image < s->n_images
+              ? normalize(&r->norm, p.channel, from[offset_of_place(&r->from, source)])
+              : 0;
     }
   }
   laci_sparse_fill_border(&r->to, s, 0, to, n_border * first / n_items, n_border * last / n_items);

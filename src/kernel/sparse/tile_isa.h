@@ -28,21 +28,21 @@ static inline void laci_sparse_store_tile(float *to, uint64_t lanes, const float
   else _mm512_mask_storeu_ps(to, (__mmask16)lanes, v);
 }
 #elif defined(__AVX2__)
-static inline __m256i mask_of(uint64_t lanes, int first) {
+static inline __m256i lane_mask(uint64_t lanes, int first) {
   const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i these = _mm256_set1_epi32((int)(lanes >> first & 0xFF));
   return _mm256_cmpeq_epi32(_mm256_and_si256(these, bits), bits);
 }
 static inline void laci_sparse_load_tile(const float *from, uint64_t lanes, float *to) {
   for (int at = 0; at < LACI_SPARSE_LANES; at += 8) {
-    _mm256_storeu_ps(to + at, _mm256_maskload_ps(from + at, mask_of(lanes, at)));
+    _mm256_storeu_ps(to + at, _mm256_maskload_ps(from + at, lane_mask(lanes, at)));
   }
 }
 /* Stores the lanes of a tile that are results. It avoids masked stores for whole tiles: they take
  * twelve cycles and more on some processors (Zen 3). */
 static inline void laci_sparse_store_tile(float *to, uint64_t lanes, const float *from) {
   for (int at = 0; at < LACI_SPARSE_LANES; at += 8) {
-    const __m256i mask = mask_of(lanes, at);
+    const __m256i mask = lane_mask(lanes, at);
     const __m256 v = _mm256_loadu_ps(from + at);
     if (laci_sparse_is_whole_tile(lanes)) {
       _mm256_storeu_ps(to + at, v);

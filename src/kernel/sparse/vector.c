@@ -30,7 +30,7 @@ laci_sparse_rows_multiply *laci_sparse_rows_multiply_variant(void) {
 static const size_t value_bytes[] = {
     [LACI_SPARSE_F32] = sizeof(float), [LACI_SPARSE_BF16] = sizeof(uint16_t), [LACI_SPARSE_S8] = 1};
 
-static int64_t chunks_of_row(const laci_sparse_rows *w) {
+static int64_t chunks_per_row(const laci_sparse_rows *w) {
   return (w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
 }
 
@@ -42,13 +42,13 @@ static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
 }
 
 int64_t laci_sparse_rows_n_chunks(const laci_sparse_rows *w) {
-  return w->n_rows * chunks_of_row(w);
+  return w->n_rows * chunks_per_row(w);
 }
 
 enum { FOUR = 4, TWO = 2 };
 
 /* Returns which of four columns, or of the n that exist, are kept, as bits. */
-static unsigned find_kept(const float *from, int64_t n, int64_t stride) {
+static unsigned find_kept_of_four(const float *from, int64_t n, int64_t stride) {
   unsigned bits = 0;
   for (int64_t at = 0; at < n && at < FOUR; at++) bits |= (unsigned)(from[at * stride] != 0) << at;
   return bits;
@@ -57,10 +57,10 @@ static unsigned find_kept(const float *from, int64_t n, int64_t stride) {
 void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
   for (int64_t row = 0; row < part->n_rows; row++) {
     const float *from = part->weight + row * part->row_stride;
-    uint64_t *count = w->chunk_at + (part->row_first + row) * chunks_of_row(w);
+    uint64_t *count = w->chunk_at + (part->row_first + row) * chunks_per_row(w);
     for (int64_t at = 0; at < part->n_columns; at += FOUR) {
-      const int n = __builtin_popcount(
-          find_kept(from + at * part->column_stride, part->n_columns - at, part->column_stride));
+      const int n = __builtin_popcount(find_kept_of_four(
+          from + at * part->column_stride, part->n_columns - at, part->column_stride));
       count[(part->column_first + at) / LACI_SPARSE_ROWS_CHUNK] += (uint64_t)n;
       w->pairs = w->pairs && n <= TWO;
     }
@@ -68,17 +68,17 @@ void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_par
 }
 
 /* Are few enough zeros stored if every four columns store two weights? */
-static bool should_store_pairs(const laci_sparse_rows *w) {
+static bool may_store_pairs(const laci_sparse_rows *w) {
   enum { LEAST = 40 }; /* percent */
   uint64_t kept = 0;
   for (int64_t at = 0; at < laci_sparse_rows_n_chunks(w); at++) kept += w->chunk_at[at];
   return kept * 100 >= (uint64_t)(w->n_rows * w->n_columns) * LEAST;
 }
 
-size_t laci_sparse_rows_place_chunks(laci_sparse_rows *w) {
-  const int64_t each = chunks_of_row(w), n = w->n_rows * each;
+size_t laci_sparse_rows_set_chunk_offsets(laci_sparse_rows *w) {
+  const int64_t each = chunks_per_row(w), n = w->n_rows * each;
   uint64_t end = 0;
-  w->pairs = w->pairs && should_store_pairs(w);
+  w->pairs = w->pairs && may_store_pairs(w);
   for (int64_t at = 0; at < n; at++) {
     const uint64_t mask = (uint64_t)mask_bytes(w, at % each);
     const uint64_t kept = w->pairs ? mask * 8 / TWO : w->chunk_at[at];
@@ -90,7 +90,7 @@ size_t laci_sparse_rows_place_chunks(laci_sparse_rows *w) {
   return (size_t)end + LACI_SPARSE_READ_AHEAD;
 }
 
-static void store_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *to) {
+static void store_weight(laci_sparse_rows *w, int64_t row, float value, uint8_t *to) {
   if (w->values == LACI_SPARSE_F32) {
     memcpy(to, &value, sizeof value);
   } else if (w->values == LACI_SPARSE_BF16) {
@@ -103,10 +103,10 @@ static void store_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *
 }
 
 /* Packs n columns of one row and chunk. */
-static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t n,
-                       const float *from, int64_t stride) {
+static void pack_row_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t n,
+                           const float *from, int64_t stride) {
   const int64_t chunk = column / LACI_SPARSE_ROWS_CHUNK, first = column % LACI_SPARSE_ROWS_CHUNK;
-  uint8_t *mask = w->bytes + w->chunk_at[row * chunks_of_row(w) + chunk];
+  uint8_t *mask = w->bytes + w->chunk_at[row * chunks_per_row(w) + chunk];
   uint8_t *to = mask + mask_bytes(w, chunk);
   int64_t whole = FOUR;                       /* columns are completed to a multiple of this */
   for (int64_t at = 0; at < first; at += 8) { /* after the weights that are packed already */
@@ -114,12 +114,12 @@ static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t
   }
   if (w->pairs && column + n == w->n_columns) whole = LACI_SPARSE_MASK;
   for (int64_t at = 0; at < (n + whole - 1) / whole * whole; at += FOUR) {
-    unsigned bits = at < n ? find_kept(from + at * stride, n - at, stride) : 0;
+    unsigned bits = at < n ? find_kept_of_four(from + at * stride, n - at, stride) : 0;
     for (int i = 0; w->pairs && __builtin_popcount(bits) < TWO; i++) bits |= 1U << i;
     mask[(first + at) / 8] |= (uint8_t)(bits << (first + at) % 8);
     for (; bits; bits &= bits - 1) {
       const int64_t k = at + __builtin_ctz(bits);
-      store_value(w, row, k < n ? from[k * stride] : 0, to);
+      store_weight(w, row, k < n ? from[k * stride] : 0, to);
       to += value_bytes[w->values];
     }
   }
@@ -132,8 +132,8 @@ void laci_sparse_rows_fill_chunks(laci_sparse_rows *w, const laci_sparse_rows_pa
       const int64_t column = part->column_first + at;
       n = LACI_SPARSE_ROWS_CHUNK - column % LACI_SPARSE_ROWS_CHUNK;
       if (n > part->n_columns - at) n = part->n_columns - at;
-      fill_chunk(w, part->row_first + row, column, n, from + at * part->column_stride,
-                 part->column_stride);
+      pack_row_chunk(w, part->row_first + row, column, n, from + at * part->column_stride,
+                     part->column_stride);
     }
   }
 }

@@ -51,7 +51,7 @@ typedef struct laci_sparse_rows {
                 weights, with zeros where fewer are kept */
   uint64_t *chunk_at; /* [laci_sparse_rows_n_chunks() + 1] where each chunk begins, in bytes; row
                          after row */
-  uint8_t *bytes;     /* [laci_sparse_rows_place_chunks()] */
+  uint8_t *bytes;     /* [laci_sparse_rows_set_chunk_offsets()] */
   int32_t *row_sum;   /* for S8 [n_rows]: the sum of each row's weights; otherwise NULL */
 } laci_sparse_rows;
 
@@ -107,7 +107,7 @@ void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_par
 /** After all parts are counted, converts chunk_at to the chunks' beginnings. Returns the size of
  * `bytes`, which the caller allocates and fills with zeros; large pages (base/memory.h) make it
  * faster. */
-size_t laci_sparse_rows_place_chunks(laci_sparse_rows *w);
+size_t laci_sparse_rows_set_chunk_offsets(laci_sparse_rows *w);
 /** Packs a part. The parts of a row must come in ascending order of columns; the result does not
  * depend on how rows are divided into parts. Parts of different rows may be filled at the same
  * time. */

@@ -24,7 +24,7 @@ typedef __m512i lanes;
 /* Zeros that the compiler does not know to be zeros. On some processors (Zen 4) an expanding
  * instruction depends on the register that it writes, even where it writes all of it, and so on the
  * one before it. With a copy of these zeros as its target, it does not have to wait. */
-INLINE lanes zeros(void) {
+INLINE lanes opaque_zeros(void) {
   lanes all = _mm512_setzero_si512();
   __asm__("" : "+v"(all));
   return all;
@@ -35,19 +35,19 @@ INLINE lanes add_product(lanes w, lanes x, lanes sum) {
       _mm512_fmadd_ps(_mm512_castsi512_ps(w), _mm512_castsi512_ps(x), _mm512_castsi512_ps(sum)));
 }
 INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, _mm512_loadu_si512(at));
+  return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, _mm512_loadu_si512(at));
 }
 #if defined(__AVX512VBMI2__)
 /* Expands 16-bit words directly into the upper halves of lanes. */
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const __m256i words = _mm256_loadu_si256((const __m256i *)(const void *)at);
-  return _mm512_mask_expand_epi16(zeros(), _pdep_u32(bits, 0xAAAAAAAA),
+  return _mm512_mask_expand_epi16(opaque_zeros(), _pdep_u32(bits, 0xAAAAAAAA),
                                   _mm512_castsi256_si512(words));
 }
 #else
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
-  return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, _mm512_slli_epi32(wide, 16));
+  return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, _mm512_slli_epi32(wide, 16));
 }
 #endif
 #if !defined(__AVX512VBMI2__)
@@ -56,7 +56,7 @@ INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
 }
 INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
-  return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, wide);
+  return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, wide);
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
@@ -208,8 +208,8 @@ INLINE lanes spread_floats(batch b, uint32_t bits, const uint8_t *at) {
   return bf16 ? spread_bf16(bits, at) : spread_f32(bits, at);
 }
 
-INLINE const uint8_t *add_floats(batch b, uint64_t bits, const uint8_t *at, const uint8_t *const *x,
-                                 lanes *sum) {
+INLINE const uint8_t *add_word_of_floats(batch b, uint64_t bits, const uint8_t *at,
+                                         const uint8_t *const *x, lanes *sum) {
   const bool bf16 = b.values == LACI_SPARSE_BF16;
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
@@ -238,8 +238,8 @@ static const uint32_t place_of_two[16] = {TWO_OF(3), TWO_OF(5),  TWO_OF(6),
 
 /* Where each four columns have two weights, a table gives the weights' positions from the four
  * bits, and bytes of 16 columns are expanded at once. */
-INLINE const uint8_t *add_s8_pairs(uint64_t mask, const uint8_t *at, const uint8_t *const *x,
-                                   int n_x, lanes *sum) {
+INLINE const uint8_t *add_word_of_s8_pairs(uint64_t mask, const uint8_t *at,
+                                           const uint8_t *const *x, int n_x, lanes *sum) {
   const lanes shifts = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
   const lanes table = _mm512_loadu_si512(place_of_two);
   const lanes first = _mm512_set4_epi32(0x06060606, 0x04040404, 0x02020202, 0);
@@ -269,9 +269,9 @@ INLINE const uint8_t *add_s8_pairs(uint64_t mask, const uint8_t *at, const uint8
 #endif
 
 #if defined(__AVX512VBMI2__)
-INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x, int n_x,
-                             lanes *sum) {
-  const lanes weight = _mm512_mask_expand_epi8(zeros(), bits, _mm512_loadu_si512(at));
+INLINE const uint8_t *add_word_of_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x,
+                                     int n_x, lanes *sum) {
+  const lanes weight = _mm512_mask_expand_epi8(opaque_zeros(), bits, _mm512_loadu_si512(at));
 #pragma GCC unroll 4
   for (int i = 0; i < n_x; i++) {
     sum[i] = _mm512_dpbusd_epi32(sum[i], _mm512_loadu_si512(x[i]), weight);
@@ -279,8 +279,8 @@ INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *co
   return at + __builtin_popcountll(bits);
 }
 #else
-INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x, int n_x,
-                             lanes *sum) {
+INLINE const uint8_t *add_word_of_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x,
+                                     int n_x, lanes *sum) {
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
     const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
@@ -323,18 +323,18 @@ INLINE void prefetch_stream(const uint8_t *at) {
   __builtin_prefetch(at + AHEAD, 0, SECOND_CACHE);
 }
 
-INLINE const uint8_t *add_word(batch b, uint64_t bits, const uint8_t *at, const uint8_t *const *x,
-                               lanes *sum) {
+INLINE const uint8_t *add_64_columns(batch b, uint64_t bits, const uint8_t *at,
+                                     const uint8_t *const *x, lanes *sum) {
   prefetch_stream(at);
   if (b.values == LACI_SPARSE_F32) prefetch_stream(at + 64);
-  if (b.values != LACI_SPARSE_S8) return add_floats(b, bits, at, x, sum);
+  if (b.values != LACI_SPARSE_S8) return add_word_of_floats(b, bits, at, x, sum);
 #if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
-  if (b.pairs) return add_s8_pairs(bits, at, x, b.n_x, sum);
+  if (b.pairs) return add_word_of_s8_pairs(bits, at, x, b.n_x, sum);
 #endif
-  return add_s8(bits, at, x, b.n_x, sum);
+  return add_word_of_s8(bits, at, x, b.n_x, sum);
 }
 
-INLINE void begin_edge(job *j, laci_sparse_values values) {
+INLINE void copy_padded_edge(job *j, laci_sparse_values values) {
   const int64_t left = j->w->n_columns % LACI_SPARSE_MASK, n = j->w->n_columns - left;
   const ptrdiff_t each = element_bytes(values);
   memset(&j->edge, 0, sizeof j->edge);
@@ -345,7 +345,7 @@ INLINE void begin_edge(job *j, laci_sparse_values values) {
 }
 
 /* Adds a chunk of some streams; k is its first column. */
-INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
+INLINE void add_chunk_of_streams(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
   const int64_t left = j->w->n_columns - k;
   const int64_t end = k + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK);
   const int64_t words = (end - k + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK;
@@ -367,7 +367,7 @@ INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lane
     for (int s = 0; s < b.n; s++) {
       uint64_t bits;
       memcpy(&bits, mask[s] + word * (ptrdiff_t)sizeof bits, sizeof bits);
-      at[s] = add_word(b, bits, at[s], x, &sum[s * b.n_x * VECTORS]);
+      at[s] = add_64_columns(b, bits, at[s], x, &sum[s * b.n_x * VECTORS]);
     }
   }
 }
@@ -383,7 +383,7 @@ INLINE void sum_rows_of_batch(const job *j, batch b, const int64_t *rows, lanes 
 #pragma GCC unroll 8
   for (int s = 0; s < b.n; s++) at[s] = j->w->bytes + j->w->chunk_at[rows[s] * each];
   for (int64_t k = 0; k < j->w->n_columns; k += LACI_SPARSE_ROWS_CHUNK) {
-    add_chunk(j, b, k, at, sum);
+    add_chunk_of_streams(j, b, k, at, sum);
   }
 #pragma GCC unroll 64
   for (int s = 0; s < b.n * b.n_x * VECTORS; s++) result[s] = sum[s];
@@ -419,7 +419,7 @@ static void store_row_results(const job *j, int64_t row, const lanes *sum) {
 
 /* Multiplies some streams of every place at a time. Where a stream has no row, the first row of the
  * place is read again. */
-INLINE void multiply_rows(const job *j, batch b, int64_t first, int64_t last) {
+INLINE void multiply_places(const job *j, batch b, int64_t first, int64_t last) {
   const int64_t step = laci_sparse_rows_n_places(j->w);
   for (int64_t place = first; place < last; place++) {
     for (int stream = 0; stream < LACI_SPARSE_STREAMS; stream += b.n) {
@@ -442,12 +442,12 @@ INLINE void multiply_rows(const job *j, batch b, int64_t first, int64_t last) {
 INLINE void multiply_by_n_vectors(job *j, laci_sparse_values values, bool pairs, int64_t first,
                                   int64_t last) {
   enum { ONE = SUMS_AT_ONCE < 8 ? SUMS_AT_ONCE : 8, TWO = SUMS_AT_ONCE / 2, FOUR = TWO / 2 };
-  begin_edge(j, values);
+  copy_padded_edge(j, values);
   switch (j->v->n_x) {
-    case 1: multiply_rows(j, (batch){values, pairs, ONE, 1}, first, last); break;
-    case 2: multiply_rows(j, (batch){values, pairs, TWO, 2}, first, last); break;
-    case 3: multiply_rows(j, (batch){values, pairs, FOUR, 3}, first, last); break;
-    default: multiply_rows(j, (batch){values, pairs, FOUR, 4}, first, last); break;
+    case 1: multiply_places(j, (batch){values, pairs, ONE, 1}, first, last); break;
+    case 2: multiply_places(j, (batch){values, pairs, TWO, 2}, first, last); break;
+    case 3: multiply_places(j, (batch){values, pairs, FOUR, 3}, first, last); break;
+    default: multiply_places(j, (batch){values, pairs, FOUR, 4}, first, last); break;
   }
 }
 

@@ -69,8 +69,8 @@ static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int
   return l;
 }
 
-laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t channels, int64_t h,
-                                         int64_t w, laci_sparse_border border) {
+laci_sparse_layout laci_sparse_padded_layout(laci_memory_format format, int64_t channels, int64_t h,
+                                             int64_t w, laci_sparse_border border) {
   assert(format != LACI_FORMAT_CHW16C && format != LACI_FORMAT_HWC);
   if (format == LACI_FORMAT_HWC16N) return hwc16n_layout(channels, h, w, border);
   const int64_t height = border.top + h + border.bottom;
@@ -109,7 +109,7 @@ laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int6
   return l;
 }
 
-laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
+laci_sparse_border laci_sparse_needed_border(const laci_sparse_window *g) {
   const int64_t reach_h = (g->out_h - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
   const int64_t reach_w = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
   return (laci_sparse_border){.top = g->pad_top,
@@ -123,7 +123,7 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
 laci_sparse_layout laci_sparse_input_layout(laci_memory_format format,
                                             const laci_sparse_window *g) {
   const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values);
-  return laci_sparse_layout_of(format, channels, g->h, g->w, laci_sparse_border_of(g));
+  return laci_sparse_padded_layout(format, channels, g->h, g->w, laci_sparse_needed_border(g));
 }
 
 laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const laci_sparse_window *g,
@@ -131,7 +131,7 @@ laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const la
                                              laci_sparse_border border) {
   border.stride_h = border.stride_w = 1;
   const int64_t channels = laci_sparse_layout_channels(g->channels_out, g->values);
-  laci_sparse_layout l = laci_sparse_layout_of(format, channels, g->out_h, g->out_w, border);
+  laci_sparse_layout l = laci_sparse_padded_layout(format, channels, g->out_h, g->out_w, border);
   if (format == LACI_FORMAT_HWC16N || in->row_stride <= l.row_stride) return l;
   if (format == LACI_FORMAT_PC16P) return pc16p_layout(channels, g->out_h, in->row_stride);
   l.row_stride = in->row_stride;
@@ -143,20 +143,20 @@ laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const la
 
 /* Does every tile of a long row of that length end within its channel (CHW) or pixel block (PC16P)?
  * In these layouts padding is zeros. */
-static bool are_tiles_within(const laci_sparse_layout *out, int64_t length) {
+static bool has_tiles_within_channels(const laci_sparse_layout *out, int64_t length) {
   const int64_t begin = laci_sparse_offset(out, 0, 0, 0);
   if (out->format == LACI_FORMAT_PC16P) return begin % LANES == 0;
   return begin + laci_ceil_div(length, LANES) * LANES <= out->phase_stride;
 }
 
 /* Do the rows of results have the distance of the input's rows? They then make one long row. */
-static bool is_flat(const laci_sparse_form *form) {
+static bool has_one_long_row(const laci_sparse_form *form) {
   return form->in.row_stride == form->out.row_stride;
 }
 
 /* Sets the lanes of a tile whose results begin at column `at` of a row. */
-static void set_lanes(const laci_sparse_window *g, int64_t length, int64_t at, int64_t row_stride,
-                      laci_sparse_tile *tile) {
+static void set_tile_lanes(const laci_sparse_window *g, int64_t length, int64_t at,
+                           int64_t row_stride, laci_sparse_tile *tile) {
   for (int lane = 0; lane < LANES && at + lane < length; lane++) {
     const int64_t column = (at + lane) % row_stride;
     if (column >= g->out_w) continue;
@@ -169,11 +169,12 @@ static void set_lanes(const laci_sparse_window *g, int64_t length, int64_t at, i
 static int64_t list_pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
                                 laci_sparse_tile *to) {
   const laci_sparse_layout *in = &form->in, *out = &form->out;
-  const bool flat = is_flat(form);
+  const bool flat = has_one_long_row(form);
   const int64_t n_rows = flat ? 1 : g->out_h;
   const int64_t length = flat ? (g->out_h - 1) * in->row_stride + g->out_w : g->out_w;
   const int64_t begin = laci_sparse_offset(out, 0, 0, 0);
-  const uint64_t around = flat && are_tiles_within(out, length) ? LACI_SPARSE_ZEROS_AROUND : 0;
+  const uint64_t around =
+      flat && has_tiles_within_channels(out, length) ? LACI_SPARSE_ZEROS_AROUND : 0;
   int64_t n = 0;
   for (int64_t row = 0; row < n_rows; row++) {
     for (int64_t at = 0; at < length; at += LANES, n++) {
@@ -181,7 +182,7 @@ static int64_t list_pixel_tiles(const laci_sparse_window *g, const laci_sparse_f
       to[n] = (laci_sparse_tile){(row * in->row_stride + at) * in->pixel_stride,
                                  begin + (row * out->row_stride + at) * out->pixel_stride, around,
                                  0, 0};
-      set_lanes(g, length, at, in->row_stride, &to[n]);
+      set_tile_lanes(g, length, at, in->row_stride, &to[n]);
     }
   }
   return n;
@@ -243,7 +244,7 @@ typedef struct order {
                              bytes) */
 } order;
 
-static order column_order(const laci_sparse_window *g) {
+static order choose_column_order(const laci_sparse_window *g) {
   return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups,
                  g->values != LACI_SPARSE_F32};
 }
@@ -256,17 +257,17 @@ static int64_t column_index(const order *o, int64_t channel, int64_t tap) {
 }
 
 int64_t laci_sparse_dense_row_length(const laci_sparse_window *g) {
-  const order o = column_order(g);
+  const order o = choose_column_order(g);
   return o.channels * o.taps;
 }
 
 int64_t laci_sparse_row_length(const laci_sparse_window *g) {
-  const order o = column_order(g);
+  const order o = choose_column_order(g);
   return (o.whole ? laci_ceil_div(o.channels, BLOCK) * BLOCK : o.channels) * o.taps;
 }
 
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
-  const order o = column_order(g);
+  const order o = choose_column_order(g);
   for (int64_t at = 0; at < laci_sparse_row_length(g); at++) dense_at[at] = -1;
   for (int64_t at = 0; at < o.channels * o.taps; at++) {
     dense_at[column_index(&o, at / o.taps, at % o.taps)] = (int32_t)at;
@@ -300,15 +301,15 @@ bool laci_sparse_may_be_unpadded(const laci_sparse_window *g) {
 
 /* Does the layout have fewer zeros around rows than the window reads? */
 static bool is_unpadded(const laci_sparse_window *g, const laci_sparse_layout *in) {
-  const laci_sparse_border b = laci_sparse_border_of(g);
+  const laci_sparse_border b = laci_sparse_needed_border(g);
   return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_unpadded(g) &&
          (in->left < b.left ||
           in->row_stride * in->phases_w <
               g->w + (in->phases_w > 1 ? in->left + b.right : larger_of(b.left, b.right)));
 }
 
-static void find_neighbours(const laci_sparse_window *g, uint8_t *neighbour) {
-  const order o = column_order(g);
+static void find_column_neighbours(const laci_sparse_window *g, uint8_t *neighbour) {
+  const order o = choose_column_order(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t at = 0; at < o.channels * o.taps; at++) {
     const int64_t x = tap_offset(g, at % o.taps % g->kernel_w);
@@ -329,9 +330,9 @@ static int64_t pixel_offset(const laci_sparse_layout *in, int64_t channel, int64
   return pixel_offset(in, channel, y, x + in->phases_w) - in->pixel_stride;
 }
 
-static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
-                          int64_t *column_at) {
-  const order o = column_order(g);
+static void set_column_offsets(const laci_sparse_window *g, const laci_sparse_layout *in,
+                               int64_t *column_at) {
+  const order o = choose_column_order(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
     const int64_t stored = channel / laci_sparse_values_per_word(g->values);
@@ -366,7 +367,8 @@ static int64_t find_kept_in_row(const uint8_t *mask, const int32_t *dense_at, in
 }
 
 /* Makes `kept` from a mask; false: no memory. */
-static bool find_kept(const laci_sparse_window *g, const uint8_t *mask, laci_sparse_kept *kept) {
+static bool find_kept_weights(const laci_sparse_window *g, const uint8_t *mask,
+                              laci_sparse_kept *kept) {
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
   const int64_t n_dense = laci_sparse_dense_row_length(g);
   int64_t n = 0;
@@ -402,10 +404,10 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
   form->dense_length = laci_sparse_dense_row_length(g);
   form->dense_at = (int32_t *)(column_at + n_columns);
   form->n_kept = kept->row_begin[g->channels_out];
-  place_columns(g, &form->in, column_at);
+  set_column_offsets(g, &form->in, column_at);
   laci_sparse_order_columns(g, form->dense_at);
   uint8_t *neighbour = n_neighbours ? (uint8_t *)(column_at + n_columns + n_dense_at) : NULL;
-  if (neighbour) find_neighbours(g, neighbour);
+  if (neighbour) find_column_neighbours(g, neighbour);
   form->product = (laci_sparse_product){.n_rows = g->channels_out,
                                         .n_columns = n_columns,
                                         .rows_together = g->channels_out / g->groups,
@@ -432,7 +434,7 @@ static lac_status check_window(const laci_sparse_window *g, const laci_sparse_fo
                      (long long)each, (long long)in, (long long)out);
   }
   const bool pc16p = form->in.format == LACI_FORMAT_PC16P || form->out.format == LACI_FORMAT_PC16P;
-  if (!pc16p || is_flat(form)) return LAC_OK;
+  if (!pc16p || has_one_long_row(form)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "PC16P of a sparse convolution: rows %lld and %lld apart",
                    (long long)form->in.row_stride, (long long)form->out.row_stride);
 }
@@ -461,7 +463,7 @@ lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mas
   laci_sparse_kept kept;
   *form = (laci_sparse_form){.n_tiles = 0};
   lac_status st =
-      find_kept(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
+      find_kept_weights(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
   if (!st) st = laci_sparse_form_init_from_kept(g, &kept, layouts, form, err);
   laci_sparse_kept_clear(&kept);
   return st;

@@ -79,7 +79,7 @@ typedef struct laci_sparse_size {
   int64_t channels, h, w, n_images;
 } laci_sparse_size;
 
-/** What laci_sparse_layout_of needs to know: rows and columns of zeros around an image, and the
+/** What laci_sparse_padded_layout needs to know: rows and columns of zeros around an image, and the
  * stride of the window that will read it (matters for CHW only; 1: none). PC16P has no rows above
  * or below. */
 typedef struct laci_sparse_border {
@@ -87,14 +87,14 @@ typedef struct laci_sparse_border {
 } laci_sparse_border;
 
 /** Returns a layout in CHW, PC16P or HWC16N. */
-laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t channels, int64_t h,
-                                         int64_t w, laci_sparse_border border);
+laci_sparse_layout laci_sparse_padded_layout(laci_memory_format format, int64_t channels, int64_t h,
+                                             int64_t w, laci_sparse_border border);
 /** Returns the layout without border or gaps: CHW (row-major [channel][h][w]), CHW16C or HWC.
  * Windows cannot read this CHW, since they read whole vectors, beyond its end. */
 laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
                                                  int64_t h, int64_t w);
 /** Returns the border and the strides that a convolution needs of its input. */
-laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
+laci_sparse_border laci_sparse_needed_border(const laci_sparse_window *g);
 /** May the CHW input of a convolution of floats be unpadded, with no zeros between its rows? That
  * is possible if each tap lacks a pixel for at most the first or the last result of a row, and a
  * row has no more results than pixels. There are still zeros above and below the image. Only

@@ -40,7 +40,7 @@ laci_winograd4_kernel laci_winograd4_variant(const laci_winograd4 *w) {
 /* Returns how many output channels are stored together: as many as registers can hold sums for (16
  * lanes wide, or 32 with AVX-512). It is 13 rather than 12, since numbers of channels that are
  * powers of two are nearly multiples of 13. */
-static int64_t group_rows(void) {
+static int64_t rows_per_group(void) {
   static const int8_t rows[] = {
       [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 13, [LACI_CPU_NEON] = 6};
   return rows[laci_cpu_level_in_force()];
@@ -48,7 +48,7 @@ static int64_t group_rows(void) {
 
 /* ---- Sizes ---- */
 
-bool laci_winograd4_fits(const laci_sparse_window *g) {
+bool laci_winograd4_can_compute(const laci_sparse_window *g) {
   enum { LEAST = 3, FURTHEST = 2 };
   const bool alike = g->stride_h == g->stride_w && g->stride_h <= FURTHEST &&
                      laci_ceil_div(g->kernel_h, g->stride_h) == laci_winograd4_taps_per_side(g);
@@ -72,13 +72,13 @@ int64_t laci_winograd4_n_points(const laci_sparse_window *g) {
 
 /* Does not overflow, since the dense weights are in memory. */
 size_t laci_winograd4_weight_bytes(const laci_sparse_window *g) {
-  const int64_t rows = group_rows(), groups = laci_ceil_div(g->channels_out, rows);
+  const int64_t rows = rows_per_group(), groups = laci_ceil_div(g->channels_out, rows);
   return (size_t)(laci_winograd4_n_points(g) * groups * rows * laci_winograd4_n_sources(g)) *
          sizeof(float);
 }
 
 /* Is a line too short for its rows, each with the surplus of its last tile, and one more tile? */
-static bool is_too_wide(const laci_winograd4 *w) {
+static bool is_row_too_wide(const laci_winograd4 *w) {
   return SIDE * (w->out.row_stride + 2 * SIDE * LANES) > LACI_WINOGRAD4_LINE;
 }
 
@@ -94,9 +94,9 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_la
                         .points = laci_winograd4_n_points(g),
                         .tiles_h = laci_ceil_div(g->out_h, SIDE),
                         .tiles_w = laci_ceil_div(g->out_w, SIDE),
-                        .rows = group_rows()};
+                        .rows = rows_per_group()};
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
-  if (!images && is_too_wide(w)) {
+  if (!images && is_row_too_wide(w)) {
     const long long width = g->out_w;
     *w = (laci_winograd4){.n_each = 0};
     return laci_fail(err, LAC_UNSUPPORTED, "a window in tiles, over rows of %lld pixels", width);
@@ -144,7 +144,7 @@ int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
 
 /* Computes G g for three weights g: the row of each point p is scaled such that the polynomial with
  * all other points as zeros is 1 at p. */
-static void six_points(const double g[TAPS], double to[READ]) {
+static void compute_six_points(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
   const double even_a = g[0] + a * a * g[2], even_b = g[0] + b * b * g[2];
@@ -157,7 +157,7 @@ static void six_points(const double g[TAPS], double to[READ]) {
 }
 
 /* Computes G g for four weights. */
-static void seven_points(const double g[TAPS], double to[READ]) {
+static void compute_seven_points(const double g[TAPS], double to[READ]) {
   static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
   enum { N = sizeof at / sizeof *at };
   for (int k = 0; k < N; k++) {
@@ -170,31 +170,31 @@ static void seven_points(const double g[TAPS], double to[READ]) {
   to[2 * N] = g[TAPS - 1];
 }
 
-static void weight_points(const double g[TAPS], int64_t taps, double to[READ]) {
-  if (taps == TAPS) seven_points(g, to);
-  else six_points(g, to);
+static void compute_weight_points(const double g[TAPS], int64_t taps, double to[READ]) {
+  if (taps == TAPS) compute_seven_points(g, to);
+  else compute_six_points(g, to);
 }
 
 /* Computes G g G' of a source's taps; its points are `apart` floats apart. */
-static void transform_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
+static void transform_source_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
   const int64_t read = laci_winograd4_tile_side(taps);
   double columns[READ][TAPS], of[READ]; /* columns: the result of the vertical transform */
   for (int64_t x = 0; x < taps; x++) {
     double column[TAPS];
     for (int64_t y = 0; y < taps; y++) column[y] = g[y][x];
-    weight_points(column, taps, of);
+    compute_weight_points(column, taps, of);
     for (int64_t y = 0; y < read; y++) columns[y][x] = of[y];
   }
   for (int64_t y = 0; y < read; y++) {
-    weight_points(columns[y], taps, of);
+    compute_weight_points(columns[y], taps, of);
     for (int64_t x = 0; x < read; x++) to[(y * read + x) * apart] = (float)of[x];
   }
 }
 
 /* Copies the taps of a source: all taps of the window, or every second one of its rows and
  * columns. */
-static void copy_taps(const laci_winograd4 *w, const float *window, int64_t part,
-                      double to[TAPS][TAPS]) {
+static void copy_source_taps(const laci_winograd4 *w, const float *window, int64_t part,
+                             double to[TAPS][TAPS]) {
   const laci_sparse_window *g = &w->window;
   for (int64_t y = 0; y < w->taps; y++) {
     for (int64_t x = 0; x < w->taps; x++) {
@@ -217,9 +217,9 @@ void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dens
       double taps[TAPS][TAPS] = {{0}};
       const int64_t channel = row * g->channels_in + s / parts;
       if (row < g->channels_out) {
-        copy_taps(w, dense + channel * g->kernel_h * g->kernel_w, s % parts, taps);
+        copy_source_taps(w, dense + channel * g->kernel_h * g->kernel_w, s % parts, taps);
       }
-      transform_taps(taps, w->taps, apart, to);
+      transform_source_taps(taps, w->taps, apart, to);
     }
   }
 }

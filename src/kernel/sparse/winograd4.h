@@ -99,7 +99,7 @@ static inline int64_t laci_winograd4_tile_side(int64_t taps) {
   return LACI_WINOGRAD4_SIDE - 1 + taps;
 }
 /** Can this kernel compute the convolution? */
-bool laci_winograd4_fits(const laci_sparse_window *g);
+bool laci_winograd4_can_compute(const laci_sparse_window *g);
 /** Prepares a convolution. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED where rows are too wide; w is
  * then empty. */
 LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,

@@ -35,7 +35,7 @@ enum {
 /* ---- The transforms ---- */
 
 /* Computes B' d for six pixels. */
-INLINE void six_points(vector d[READ]) {
+INLINE void transform_six_pixels(vector d[READ]) {
   const vector a = ALL(LACI_WINOGRAD4_A), b = ALL(LACI_WINOGRAD4_B);
   const vector a2 = ALL(-LACI_WINOGRAD4_A2), b2 = ALL(-LACI_WINOGRAD4_B2);
   const vector a2b2 = ALL(LACI_WINOGRAD4_A2B2), both = ALL(-LACI_WINOGRAD4_A2_AND_B2);
@@ -50,31 +50,34 @@ INLINE void six_points(vector d[READ]) {
 }
 
 /* Computes two points, x and -x, of seven pixels. */
-INLINE void pair_of_points(const vector d[READ], float x, float product, float sum, vector to[2]) {
+INLINE void transform_to_point_pair(const vector d[READ], float x, float product, float sum,
+                                    vector to[2]) {
   const vector even = FMA(ALL(product), d[0], FMA(ALL(-sum), d[2], d[4]));
   const vector odd = FMA(ALL(product), d[1], FMA(ALL(-sum), d[3], d[5]));
   to[0] = FMA(ALL(x), even, odd);
   to[1] = FMA(ALL(-x), even, odd);
 }
 
-INLINE void seven_points(vector d[READ]) {
+INLINE void transform_seven_pixels(vector d[READ]) {
   vector to[READ];
-  pair_of_points(d, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2, to);
-  pair_of_points(d, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2, to + 2);
-  pair_of_points(d, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2, to + 4);
+  transform_to_point_pair(d, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2, to);
+  transform_to_point_pair(d, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2,
+                          to + 2);
+  transform_to_point_pair(d, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2,
+                          to + 4);
   to[6] = FMA(ALL(-LACI_WINOGRAD4_PRODUCT), d[0],
               FMA(ALL(LACI_WINOGRAD4_BF16), d[2], FMA(ALL(-LACI_WINOGRAD4_SQUARES), d[4], d[6])));
   for (int i = 0; i < READ; i++) d[i] = to[i];
 }
 
 /* Transforms `read` pixels to points: 6 or 7, a constant where this is inlined. */
-INLINE void points_of(vector d[READ], const int read) {
-  if (read == READ) seven_points(d);
-  else six_points(d);
+INLINE void transform_to_points(vector d[READ], const int read) {
+  if (read == READ) transform_seven_pixels(d);
+  else transform_six_pixels(d);
 }
 
 /* Computes A' m for six points; the first four elements become the results. */
-INLINE void four_of_six(vector m[READ]) {
+INLINE void transform_six_sums(vector m[READ]) {
   const vector sum_a = ADD(m[1], m[2]), less_a = SUB(m[1], m[2]);
   const vector sum_b = ADD(m[3], m[4]), less_b = SUB(m[3], m[4]);
   m[0] = ADD(m[0], ADD(sum_a, sum_b));
@@ -84,7 +87,7 @@ INLINE void four_of_six(vector m[READ]) {
 }
 
 /* Computes A' m for seven points; the first four elements become the results. */
-INLINE void four_of_seven(vector m[READ]) {
+INLINE void transform_seven_sums(vector m[READ]) {
   const vector sum_p = ADD(m[0], m[1]), less_p = SUB(m[0], m[1]);
   const vector sum_q = ADD(m[2], m[3]), less_q = SUB(m[2], m[3]);
   const vector sum_r = ADD(m[4], m[5]), less_r = SUB(m[4], m[5]);
@@ -97,9 +100,9 @@ INLINE void four_of_seven(vector m[READ]) {
              FMA(ALL(LACI_WINOGRAD4_Q3), less_q, FMA(ALL(LACI_WINOGRAD4_R3), less_r, m[6])));
 }
 
-INLINE void four_results(vector m[READ], const int read) {
-  if (read == READ) four_of_seven(m);
-  else four_of_six(m);
+INLINE void transform_to_results(vector m[READ], const int read) {
+  if (read == READ) transform_seven_sums(m);
+  else transform_six_sums(m);
 }
 
 /* ---- Gathering every fourth ---- */
@@ -128,7 +131,7 @@ INLINE void transpose_quarters(vector v[SIDE]) {
   v[3] = _mm512_shuffle_ps(high, high2, 0xEE);
 }
 /* Vector i becomes the i-th quarters of all vectors. */
-INLINE void sort_quarters(vector v[SIDE]) {
+INLINE void gather_quarters(vector v[SIDE]) {
   const vector a = _mm512_shuffle_f32x4(v[0], v[1], 0x44);
   const vector b = _mm512_shuffle_f32x4(v[2], v[3], 0x44);
   const vector c = _mm512_shuffle_f32x4(v[0], v[1], 0xEE);
@@ -140,13 +143,13 @@ INLINE void sort_quarters(vector v[SIDE]) {
 }
 INLINE void deinterleave(const float *from, vector to[SIDE]) {
   for (int k = 0; k < SIDE; k++) to[k] = LOAD(from + (ptrdiff_t)k * WIDTH);
-  sort_quarters(to);
+  gather_quarters(to);
   transpose_quarters(to);
 }
 INLINE void interleave(const vector from[SIDE], float *to) {
   vector v[SIDE] = {from[0], from[1], from[2], from[3]};
   transpose_quarters(v);
-  sort_quarters(v);
+  gather_quarters(v);
   for (int k = 0; k < SIDE; k++) STORE(to + (ptrdiff_t)k * WIDTH, v[k]);
 }
 #else
@@ -185,7 +188,7 @@ INLINE void interleave(const vector from[SIDE], float *to) {
 
 /* Returns how many rows of tiles fill a vector: several rows for narrow images, if their pixels and
  * results fill whole vectors, too. Otherwise each row has its own vectors: 1. */
-INLINE int64_t rows_together(const laci_winograd4 *w) {
+INLINE int64_t rows_per_vector(const laci_winograd4 *w) {
   const bool fills = WIDTH % w->tiles_w == 0 && SIDE * w->tiles_w % WIDTH == 0;
   return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
 }
@@ -219,7 +222,7 @@ static filling plan_filling(const laci_winograd4 *w, int64_t part) {
                .n_chunks = (w->tiles_w + after + WIDTH - 1) / WIDTH,
                .n_pixels = n_pixels,
                .n_missing = missing > 0 ? missing : 0};
-  if (!after && w->stride == 1) f.n_rows = rows_together(w);
+  if (!after && w->stride == 1) f.n_rows = rows_per_vector(w);
   f.n_vectors = SIDE / f.n_rows;
   uint32_t bits[WIDTH];
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -265,8 +268,8 @@ static void copy_strided_row(const laci_winograd4 *w, const source *s, const flo
 
 /* Finds the rows of a source's pixels that a row of tiles reads: in the image; in zeros, above and
  * below it; or if the window strides, copied to `one_lane`. */
-INLINE void find_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
-                      float (*one_lane)[MOST], const float *row[READ]) {
+INLINE void find_source_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
+                             float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
   const float *channel = s->channel + unit / w->tiles_h * w->in.n_floats;
   const int64_t first = unit % w->tiles_h * SIDE * w->stride + s->part / w->stride - g->pad_top;
@@ -295,8 +298,8 @@ INLINE vector lane_range_mask(int64_t first, int64_t last) {
 }
 
 /* Transforms vectors of pixels from x on vertically; rows have zeros around them. */
-INLINE void transform_down(const filling *f, const float *const row[READ], int64_t x,
-                           const int read, float to[READ * CHUNK]) {
+INLINE void transform_vertically(const filling *f, const float *const row[READ], int64_t x,
+                                 const int read, float to[READ * CHUNK]) {
   for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
     const int64_t left = f->n_pixels - x, missing = f->n_missing - x;
     vector d[READ];
@@ -305,26 +308,26 @@ INLINE void transform_down(const filling *f, const float *const row[READ], int64
       const vector mask = lane_range_mask(missing, left);
       for (int i = 0; i < read; i++) d[i] = BOTH(d[i], mask);
     }
-    points_of(d, read);
+    transform_to_points(d, read);
     for (int i = 0; i < read; i++) STORE(to + (ptrdiff_t)i * CHUNK, d[i]);
   }
 }
 
 /* Transforms a vector of tiles horizontally. after: first the pixels of the tile that follows the
  * vector, then those of its own first tile. */
-INLINE void transform_along(const filling *f, const float *pixels, const int read,
-                            vector after[READ - SIDE], vector d[READ]) {
+INLINE void transform_horizontally(const filling *f, const float *pixels, const int read,
+                                   vector after[READ - SIDE], vector d[READ]) {
   deinterleave(pixels, d);
   for (int k = 0; k < read - SIDE; k++) {
     d[SIDE + k] = BOTH(SHIFT(d[k], after[k]), f->same_row);
     after[k] = d[k];
   }
-  points_of(d, read);
+  transform_to_points(d, read);
 }
 
 /* Transforms n_rows rows of tiles of a source, from `unit` on. */
-INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
-                           float *to) {
+INLINE void transform_rows_of_tiles(const laci_winograd4 *w, const source *s, int64_t unit,
+                                    const int read, float *to) {
   const filling *f = s->filling;
   const float *row[READ];
   float one_lane[READ][MOST];
@@ -333,15 +336,15 @@ INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t uni
   for (int i = 0; i < read; i++) {
     for (int k = 0; k < read - SIDE; k++) after[i][k] = ALL(0);
   }
-  if (f->n_rows == 1) find_rows(w, s, unit, read, one_lane, row);
+  if (f->n_rows == 1) find_source_rows(w, s, unit, read, one_lane, row);
   for (int64_t chunk = f->n_chunks - 1; chunk >= 0; chunk--) {
     for (int64_t r = 0; r < f->n_rows; r++) {
-      if (f->n_rows > 1) find_rows(w, s, unit + r, read, one_lane, row);
-      transform_down(f, row, chunk * CHUNK, read, pixels + r * f->n_vectors * WIDTH);
+      if (f->n_rows > 1) find_source_rows(w, s, unit + r, read, one_lane, row);
+      transform_vertically(f, row, chunk * CHUNK, read, pixels + r * f->n_vectors * WIDTH);
     }
     for (int i = 0; i < read; i++) {
       vector d[READ];
-      transform_along(f, pixels + (ptrdiff_t)i * CHUNK, read, after[i], d);
+      transform_horizontally(f, pixels + (ptrdiff_t)i * CHUNK, read, after[i], d);
       if (chunk * WIDTH >= w->tiles_w) continue;
       for (int k = 0; k < read; k++) STORE(to + (i * read + k) * s->apart + chunk * WIDTH, d[k]);
     }
@@ -358,7 +361,7 @@ INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block
     const source s = {x + at / parts * w->in.channel_stride, f, at % parts, apart};
     float *to = points + at * b->stride;
     for (int64_t unit = b->first; unit < b->last; unit += f->n_rows) {
-      transform_rows(w, &s, unit, read, to + (unit - b->first) * w->unit);
+      transform_rows_of_tiles(w, &s, unit, read, to + (unit - b->first) * w->unit);
     }
     for (int p = 0; p < read * read && b->n_lanes % WIDTH != 0; p++) {
       STORE(to + p * apart + b->n_lanes, ALL(0)); /* padding of the last vector */
@@ -385,7 +388,8 @@ static tile find_tile(const laci_winograd4 *w, int64_t unit) {
 }
 
 /* Returns the pixels for that source of each channel. */
-static pixels find_pixels(const laci_winograd4 *w, const float *x, int64_t unit, int64_t part) {
+static pixels find_tile_pixels(const laci_winograd4 *w, const float *x, int64_t unit,
+                               int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t stride = w->stride, read = laci_winograd4_tile_side(w->taps);
   const tile t = find_tile(w, unit);
@@ -428,7 +432,7 @@ INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int r
       for (int v = 0; v < VECTORS; v++) {
         vector d[READ];
         for (int i = 0; i < read; i++) d[i] = LOAD(from[i] + (ptrdiff_t)v * WIDTH);
-        points_of(d, read);
+        transform_to_points(d, read);
         float *column = to + (at * read * read + j) * LANES + (ptrdiff_t)v * WIDTH;
         for (int i = 0; i < read; i++) STORE(column + (ptrdiff_t)i * read * LANES, d[i]);
       }
@@ -445,7 +449,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
   float columns[TOGETHER * POINTS * LANES];
   for (int64_t unit = b->first; unit < b->last; unit++) {
     pixels p[LACI_WINOGRAD4_PARTS];
-    for (int64_t part = 0; part < parts; part++) p[part] = find_pixels(w, x, unit, part);
+    for (int64_t part = 0; part < parts; part++) p[part] = find_tile_pixels(w, x, unit, part);
     float *lanes = points + (unit - b->first) * LANES;
     for (int64_t s = first_last[0]; s < first_last[1]; s += together) {
       const int64_t n = laci_min(together, first_last[1] - s);
@@ -457,7 +461,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
         float *to = lanes + (s + channel) * b->stride + i * read * apart + lane;
         vector d[READ];
         for (int j = 0; j < read; j++) d[j] = LOAD(row + (ptrdiff_t)j * LANES);
-        points_of(d, read);
+        transform_to_points(d, read);
         for (int j = 0; j < read; j++) STORE(to + j * apart, d[j]);
       }
     }
@@ -490,8 +494,8 @@ typedef struct groups {
 
 /* Computes the sums of the rows of n_groups groups, for n vectors of lanes; both are constants
  * where this is inlined. */
-INLINE void add_channels(const groups *g, const float *x, const int n_groups, const int n,
-                         float *to) {
+INLINE void sum_groups(const groups *g, const float *x, const int n_groups, const int n,
+                       float *to) {
   const int64_t channels = g->channels, stride = g->stride, after = channels * ROWS;
   const float *weight = g->weight;
   vector sum[2 * ROWS][AT_ONCE];
@@ -523,7 +527,8 @@ INLINE void add_channels(const groups *g, const float *x, const int n_groups, co
 #if defined(__AVX512F__)
 /* Computes the sums of n_groups groups for half a vector of lanes: processors that execute a vector
  * in two halves do this in half the time. */
-INLINE void add_half(const groups *g, const float *x, const int n_groups, float *to) {
+INLINE void sum_groups_of_half_vector(const groups *g, const float *x, const int n_groups,
+                                      float *to) {
   const int64_t stride = g->stride, after = g->channels * ROWS;
   const float *weight = g->weight;
   __m256 sum[2 * ROWS];
@@ -546,16 +551,16 @@ INLINE void add_half(const groups *g, const float *x, const int n_groups, float 
 
 /* Computes the lanes that remain after pairs of vectors: a vector or half of one, for twice as many
  * rows at once. */
-INLINE void add_rest(const groups *g, const float *x, const int n_groups, int64_t n_lanes,
-                     float *to) {
+INLINE void sum_remaining_lanes(const groups *g, const float *x, const int n_groups,
+                                int64_t n_lanes, float *to) {
 #if defined(__AVX512F__)
   if (n_lanes <= WIDTH / 2) {
-    add_half(g, x, n_groups, to);
+    sum_groups_of_half_vector(g, x, n_groups, to);
     return;
   }
 #endif
   (void)n_lanes;
-  add_channels(g, x, n_groups, 1, to);
+  sum_groups(g, x, n_groups, 1, to);
 }
 
 /* Computes all rows of a point. */
@@ -568,7 +573,7 @@ static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_group
     for (int64_t at = 0; at < n_groups; at++) {
       g.weight = point->weight + at * each;
       g.n_rows = point->n_rows - at * ROWS;
-      add_channels(&g, x + lane, 1, AT_ONCE, y + at * ROWS * g.stride + lane);
+      sum_groups(&g, x + lane, 1, AT_ONCE, y + at * ROWS * g.stride + lane);
     }
   }
   for (int64_t lane = whole; lane < n_lanes; lane += WIDTH) {
@@ -576,8 +581,8 @@ static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_group
       g.weight = point->weight + at * each;
       g.n_rows = point->n_rows - at * ROWS;
       float *to = y + at * ROWS * g.stride + lane;
-      if (at + 1 < n_groups) add_rest(&g, x + lane, 2, n_lanes - lane, to);
-      else add_rest(&g, x + lane, 1, n_lanes - lane, to);
+      if (at + 1 < n_groups) sum_remaining_lanes(&g, x + lane, 2, n_lanes - lane, to);
+      else sum_remaining_lanes(&g, x + lane, 1, n_lanes - lane, to);
     }
   }
 }
@@ -602,11 +607,11 @@ INLINE void transform_sums(const float *sums, int64_t apart, float bias, const i
   for (int j = 0; j < read; j++) {
     vector m[READ];
     for (int i = 0; i < read; i++) m[i] = LOAD(sums + (i * read + j) * apart);
-    four_results(m, read);
+    transform_to_results(m, read);
     for (int i = 0; i < SIDE; i++) to[i][j] = m[i];
   }
   for (int i = 0; i < SIDE; i++) {
-    four_results(to[i], read);
+    transform_to_results(to[i], read);
     for (int j = 0; j < SIDE; j++) to[i][j] = ADD(to[i][j], ALL(bias));
   }
 }
@@ -628,7 +633,7 @@ static void restrict_tile(laci_sparse_tile *t, uint64_t lanes) {
   if ((lanes & LACI_SPARSE_ALL_LANES) != LACI_SPARSE_ALL_LANES) t->lanes &= lanes;
 }
 
-static void place_band(const laci_winograd4 *w, int64_t unit, band *to) {
+static void describe_band(const laci_winograd4 *w, int64_t unit, band *to) {
   const laci_sparse_window *g = &w->window;
   const int64_t stride = w->out.row_stride;
   to->first_row = unit % w->tiles_h * SIDE;
@@ -651,10 +656,10 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
 }
 
 /* Stores the rows of results of a vector of tiles, at most n: of one row of tiles, or of several
- * (rows_together). Surplus results of the last tile of a row are overwritten by the next row. */
+ * (rows_per_vector). Surplus results of the last tile of a row are overwritten by the next row. */
 INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n,
                           float *to) {
-  const int64_t rows = rows_together(w), stride = w->out.row_stride;
+  const int64_t rows = rows_per_vector(w), stride = w->out.row_stride;
   float together[SIDE][CHUNK];
   n = laci_min(n, rows * SIDE);
   for (int64_t i = 0; rows == 1 && i < n; i++) interleave(results[i], to + i * stride);
@@ -673,7 +678,7 @@ INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], i
  * them. */
 INLINE void finish_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
                            const float *sums, const int read, float *line) {
-  const int64_t rows = rows_together(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
+  const int64_t rows = rows_per_vector(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
   for (int64_t y = of->first_row; y < of->last_row; y += rows * SIDE) {
     float *to = line + (y - of->first_row) * w->out.row_stride;
     for (int64_t t = last; t >= 0; t -= WIDTH) {
@@ -696,7 +701,7 @@ typedef struct lines {
 
 /* Stores the lines in y, if nothing follows the clip. In PC16P the channels of a tile are
  * neighbours in memory. */
-static void write_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
+static void store_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                         const lines *l) {
   float added[LANES];
   for (int64_t t = 0; t < of->n_tiles; t++) {
@@ -717,8 +722,8 @@ static void write_lines(const laci_sparse_operands *o, int64_t stride, const ban
 }
 
 /* Finishes and stores the lines if functions follow the clip, by finish_isa.c. */
-static void finish_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
-                         const lines *l, float *line) {
+static void apply_functions_to_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
+                                     const lines *l, float *line) {
   laci_sparse_operands left = *o;
   if (!o->residual) { /* the results are clipped already */
     left.low = -INFINITY;
@@ -741,7 +746,7 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
   for (int64_t unit = b->first; unit < b->last; unit += of.n) {
     of.n = laci_min(most > 1 ? most : 1, b->last - unit);
     of.n = laci_min(of.n, w->tiles_h - unit % w->tiles_h);
-    place_band(w, unit, &of);
+    describe_band(w, unit, &of);
     lines l = {line, (of.n * row + OVER) / LANES * LANES, first_last[0], 0};
     const int64_t together = laci_min(TOGETHER, LINE / l.each);
     for (; l.first < first_last[1]; l.first += l.n) {
@@ -752,8 +757,8 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
         of.bias = o->bias[l.first + c];
         finish_channel(w, o, &of, from, read, to);
       }
-      if (laci_sparse_is_only_clipped(o)) write_lines(o, stride, &of, &l);
-      else finish_lines(o, stride, &of, &l, line);
+      if (laci_sparse_is_only_clipped(o)) store_lines(o, stride, &of, &l);
+      else apply_functions_to_lines(o, stride, &of, &l, line);
     }
   }
 }
@@ -808,17 +813,17 @@ INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
 }
 
 /* Two functions for 6 and 7 points: gcc optimizes separate functions better. */
-static __attribute__((noinline)) void finish_six(const laci_winograd4 *w,
-                                                 const laci_sparse_operands *o,
-                                                 const tile_part *part, const float *sums,
-                                                 const laci_winograd4_block *b) {
+static __attribute__((noinline)) void finish_tile_of_six(const laci_winograd4 *w,
+                                                         const laci_sparse_operands *o,
+                                                         const tile_part *part, const float *sums,
+                                                         const laci_winograd4_block *b) {
   finish_tile(w, o, part, sums, b, READ - 1);
 }
 
-static __attribute__((noinline)) void finish_seven(const laci_winograd4 *w,
-                                                   const laci_sparse_operands *o,
-                                                   const tile_part *part, const float *sums,
-                                                   const laci_winograd4_block *b) {
+static __attribute__((noinline)) void finish_tile_of_seven(const laci_winograd4 *w,
+                                                           const laci_sparse_operands *o,
+                                                           const tile_part *part, const float *sums,
+                                                           const laci_winograd4_block *b) {
   finish_tile(w, o, part, sums, b, READ);
 }
 
@@ -835,8 +840,8 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
     for (int64_t c = first_last[0]; c < first_last[1]; c = part.channel_last) {
       part.channel_first = c;
       part.channel_last = laci_min(c + TOGETHER, first_last[1]);
-      if (read == READ) finish_seven(w, o, &part, from, b);
-      else finish_six(w, o, &part, from, b);
+      if (read == READ) finish_tile_of_seven(w, o, &part, from, b);
+      else finish_tile_of_six(w, o, &part, from, b);
     }
   }
 }

@@ -16,7 +16,7 @@ static const float A = LACI_WINOGRAD4_A, B = LACI_WINOGRAD4_B, A2 = LACI_WINOGRA
                    A2B2 = LACI_WINOGRAD4_A2B2, BOTH = LACI_WINOGRAD4_A2_AND_B2;
 
 /* Computes B' d in place, for six pixels that are `apart` floats apart. */
-static void six_points(float *d, int apart) {
+static void transform_six_pixels(float *d, int apart) {
   const float d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart],
               d5 = d[5 * apart];
   const float even_a = fmaf(-B2, d2, d4), odd_a = A * fmaf(-B2, d1, d3);
@@ -30,31 +30,35 @@ static void six_points(float *d, int apart) {
 }
 
 /* Computes two points, x and -x, of seven pixels. */
-static void pair_of_points(const float d[6], float x, float product, float sum, float to[2]) {
+static void transform_to_point_pair(const float d[6], float x, float product, float sum,
+                                    float to[2]) {
   const float even = fmaf(product, d[0], fmaf(-sum, d[2], d[4]));
   const float odd = fmaf(product, d[1], fmaf(-sum, d[3], d[5]));
   to[0] = fmaf(x, even, odd);
   to[1] = fmaf(-x, even, odd);
 }
 
-static void seven_points(float *d, int apart) {
+static void transform_seven_pixels(float *d, int apart) {
   float from[READ], to[READ];
   for (int i = 0; i < READ; i++) from[i] = d[i * apart];
-  pair_of_points(from, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2, to);
-  pair_of_points(from, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2, to + 2);
-  pair_of_points(from, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2, to + 4);
+  transform_to_point_pair(from, LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q2R2, LACI_WINOGRAD4_Q2_AND_R2,
+                          to);
+  transform_to_point_pair(from, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_P2R2, LACI_WINOGRAD4_P2_AND_R2,
+                          to + 2);
+  transform_to_point_pair(from, LACI_WINOGRAD4_R, LACI_WINOGRAD4_P2Q2, LACI_WINOGRAD4_P2_AND_Q2,
+                          to + 4);
   to[6] = fmaf(-LACI_WINOGRAD4_PRODUCT, from[0],
                fmaf(LACI_WINOGRAD4_BF16, from[2], fmaf(-LACI_WINOGRAD4_SQUARES, from[4], from[6])));
   for (int i = 0; i < READ; i++) d[i * apart] = to[i];
 }
 
-static void points_of(const laci_winograd4 *w, float *d, int apart) {
-  if (w->points == LACI_WINOGRAD4_POINTS) seven_points(d, apart);
-  else six_points(d, apart);
+static void transform_to_points(const laci_winograd4 *w, float *d, int apart) {
+  if (w->points == LACI_WINOGRAD4_POINTS) transform_seven_pixels(d, apart);
+  else transform_six_pixels(d, apart);
 }
 
 /* Computes A' m for six points; the first four elements become the results. */
-static void four_of_six(float *m, int apart) {
+static void transform_six_sums(float *m, int apart) {
   const float m0 = m[0], m5 = m[5 * apart];
   const float sum_a = m[apart] + m[2 * apart], less_a = m[apart] - m[2 * apart];
   const float sum_b = m[3 * apart] + m[4 * apart], less_b = m[3 * apart] - m[4 * apart];
@@ -65,7 +69,7 @@ static void four_of_six(float *m, int apart) {
 }
 
 /* Computes A' m for seven points; the first four elements become the results. */
-static void four_of_seven(float *m, int apart) {
+static void transform_seven_sums(float *m, int apart) {
   const float m6 = m[6 * apart];
   const float sum_p = m[0] + m[apart], less_p = m[0] - m[apart];
   const float sum_q = m[2 * apart] + m[3 * apart], less_q = m[2 * apart] - m[3 * apart];
@@ -79,9 +83,9 @@ static void four_of_seven(float *m, int apart) {
                       fmaf(LACI_WINOGRAD4_Q3, less_q, fmaf(LACI_WINOGRAD4_R3, less_r, m6)));
 }
 
-static void four_results(const laci_winograd4 *w, float *m, int apart) {
-  if (w->points == LACI_WINOGRAD4_POINTS) four_of_seven(m, apart);
-  else four_of_six(m, apart);
+static void transform_to_results(const laci_winograd4 *w, float *m, int apart) {
+  if (w->points == LACI_WINOGRAD4_POINTS) transform_seven_sums(m, apart);
+  else transform_six_sums(m, apart);
 }
 
 /* The position of a lane's tile: image block, first result, and the image in the block. */
@@ -90,7 +94,7 @@ typedef struct place {
   int lane;
 } place;
 
-static place place_of(const laci_winograd4 *w, const laci_winograd4_block *b, int64_t lane) {
+static place find_lane_place(const laci_winograd4 *w, const laci_winograd4_block *b, int64_t lane) {
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
   const int64_t tile = images ? b->first + lane / LANES : b->first * w->unit + lane;
   const int64_t each = w->tiles_h * w->tiles_w;
@@ -115,7 +119,7 @@ void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winogra
   for (int64_t s = first_last[0]; s < first_last[1]; s++) {
     const int64_t part = s % parts;
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
-      const place at = place_of(w, b, lane);
+      const place at = find_lane_place(w, b, lane);
       const int64_t y = at.y * w->stride + part / w->stride - w->window.pad_top;
       const int64_t column = at.x * w->stride + part % w->stride - w->window.pad_left;
       float d[READ * READ];
@@ -123,8 +127,8 @@ void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winogra
         d[p] = pixel_or_zero(w, x, &at, s / parts, y + p / read * w->stride,
                              column + p % read * w->stride);
       }
-      for (int i = 0; i < read; i++) points_of(w, d + i, read);
-      for (int i = 0; i < read; i++) points_of(w, d + (ptrdiff_t)i * read, 1);
+      for (int i = 0; i < read; i++) transform_to_points(w, d + i, read);
+      for (int i = 0; i < read; i++) transform_to_points(w, d + (ptrdiff_t)i * read, 1);
       for (int p = 0; p < read * read; p++) points[p * apart + s * b->stride + lane] = d[p];
     }
   }
@@ -171,11 +175,11 @@ void laci_winograd4_finish_scalar(const laci_winograd4 *w, const laci_winograd4_
   const int read = (int)laci_winograd4_tile_side(w->taps);
   for (int64_t row = first_last[0]; row < first_last[1]; row++) {
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
-      const place at = place_of(w, b, lane);
+      const place at = find_lane_place(w, b, lane);
       float m[READ * READ];
       for (int p = 0; p < read * read; p++) m[p] = sums[p * apart + row * b->stride + lane];
-      for (int i = 0; i < read; i++) four_results(w, m + i, read);
-      for (int i = 0; i < SIDE; i++) four_results(w, m + (ptrdiff_t)i * read, 1);
+      for (int i = 0; i < read; i++) transform_to_results(w, m + i, read);
+      for (int i = 0; i < SIDE; i++) transform_to_results(w, m + (ptrdiff_t)i * read, 1);
       for (int p = 0; p < SIDE * SIDE; p++) {
         const int64_t y = p / SIDE, x = p % SIDE, result[3] = {row, at.y + y, at.x + x};
         store_result(w, o, &at, result, m[y * read + x] + o->bias[row]);

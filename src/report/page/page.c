@@ -37,8 +37,8 @@ lac_status laci_page_about_json(const laci_page_about *about, char **text, lac_e
   return laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
 }
 
-static json_t *node_json(laci_json_writer *w, const laci_node *node, int box, bool is_line,
-                         const laci_plot_node *drawn) {
+static json_t *page_node_json(laci_json_writer *w, const laci_node *node, int box, bool is_line,
+                              const laci_plot_node *drawn) {
   json_t *object = json_object();
   laci_json_add(w, object, "box", json_sprintf("node%d", box));
   if (is_line) laci_json_add(w, object, "line", json_true());
@@ -54,13 +54,13 @@ lac_status laci_page_graph_json(const laci_graph *graph, const laci_plot *plot, 
   laci_json_writer w = {.whole = true};
   int *box = laci_alloc((size_t)graph->n_nodes + 1, sizeof *box);
   bool *line = laci_alloc((size_t)graph->n_nodes + 1, sizeof *line);
-  lac_status st = box && line ? laci_plot_boxes(graph, plot, box, line, err)
+  lac_status st = box && line ? laci_plot_find_boxes(graph, plot, box, line, err)
                               : laci_fail_memory(err, "the page");
   if (!st) {
     json_t *root = json_object(), *nodes = json_array();
     for (int id = 0; id < graph->n_nodes; id++) {
       laci_json_append(&w, nodes,
-                       node_json(&w, &graph->nodes[id], box[id], line[id], &plot->nodes[id]));
+                       page_node_json(&w, &graph->nodes[id], box[id], line[id], &plot->nodes[id]));
     }
     laci_json_add(&w, root, "nodes", nodes);
     st = laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
@@ -79,19 +79,19 @@ typedef struct sink {
   lac_status status;
 } sink;
 
-static void put(sink *out, const char *bytes, size_t n) {
+static void put_bytes(sink *out, const char *bytes, size_t n) {
   if (!out->status && n) out->status = laci_writer_append(out->file, bytes, n, out->err);
 }
 
-static void put_text(sink *out, const char *text) { put(out, text, strlen(text)); }
+static void put_text(sink *out, const char *text) { put_bytes(out, text, strlen(text)); }
 
-static void put_part(sink *out, const char *begin, const char *end) {
-  put(out, begin, (size_t)(end - begin));
+static void put_template_part(sink *out, const char *begin, const char *end) {
+  put_bytes(out, begin, (size_t)(end - begin));
 }
 
 /* Returns what to write instead of the character at `at`, which has *n bytes; NULL: the character
  * itself. */
-static const char *json_escape(const char *at, size_t *n) {
+static const char *escape_in_json(const char *at, size_t *n) {
   *n = 1;
   if (*at == '<') return "\\u003c";
   if (*at == '>') return "\\u003e";
@@ -101,7 +101,7 @@ static const char *json_escape(const char *at, size_t *n) {
   return at[2] == '\xA8' ? "\\u2028" : "\\u2029";
 }
 
-static const char *html_escape(const char *at, size_t *n) {
+static const char *escape_in_html(const char *at, size_t *n) {
   *n = 1;
   if (*at == '<') return "&lt;";
   if (*at == '>') return "&gt;";
@@ -115,55 +115,55 @@ static void put_escaped(sink *out, const char *text,
     size_t n = 1;
     const char *instead = escape(text, &n);
     if (instead) {
-      put(out, plain, (size_t)(text - plain));
+      put_bytes(out, plain, (size_t)(text - plain));
       put_text(out, instead);
       plain = text + n;
     }
     text += n;
   }
-  put(out, plain, (size_t)(text - plain));
+  put_bytes(out, plain, (size_t)(text - plain));
 }
 
-static void put_data(sink *out, const char *id, const char *json) {
+static void put_json_element(sink *out, const char *id, const char *json) {
   if (!json) return;
   put_text(out, "<script type=\"application/json\" id=\"");
   put_text(out, id);
   put_text(out, "\">");
-  put_escaped(out, json, json_escape);
+  put_escaped(out, json, escape_in_json);
   put_text(out, "</script>\n");
 }
 
 /* Writes the drawing without the XML declaration and the document type, which precede it in a file
  * of its own. */
-static void put_drawing(sink *out, const char *svg, size_t n) {
+static void put_svg(sink *out, const char *svg, size_t n) {
   static const char start[] = "<svg";
   for (size_t at = 0; at + sizeof start <= n; at++) {
     if (memcmp(svg + at, start, sizeof start - 1) != 0) continue;
     put_text(out, "<template id=\"drawing\">");
-    put(out, svg + at, n - at);
+    put_bytes(out, svg + at, n - at);
     put_text(out, "</template>\n");
     return;
   }
 }
 
 static void put_page(sink *out, const laci_page *page) {
-  put_part(out, laci_page_head, laci_page_head_end);
+  put_template_part(out, laci_page_head, laci_page_head_end);
   put_text(out, "<title>");
-  put_escaped(out, page->title, html_escape);
+  put_escaped(out, page->title, escape_in_html);
   put_text(out, "</title>\n<style>\n");
-  put_part(out, laci_page_style, laci_page_style_end);
+  put_template_part(out, laci_page_style, laci_page_style_end);
   put_text(out, "</style>\n");
-  put_part(out, laci_page_body, laci_page_body_end);
-  put_data(out, "data-report", page->report);
-  put_data(out, "data-about", page->about);
-  put_data(out, "data-layers", page->layers);
-  put_data(out, "data-log", page->log);
-  put_data(out, "data-graph", page->graph);
-  if (page->svg) put_drawing(out, page->svg, page->svg_bytes);
+  put_template_part(out, laci_page_body, laci_page_body_end);
+  put_json_element(out, "data-report", page->report);
+  put_json_element(out, "data-about", page->about);
+  put_json_element(out, "data-layers", page->layers);
+  put_json_element(out, "data-log", page->log);
+  put_json_element(out, "data-graph", page->graph);
+  if (page->svg) put_svg(out, page->svg, page->svg_bytes);
   put_text(out, "<script>\n");
-  put_part(out, laci_page_script, laci_page_script_end);
+  put_template_part(out, laci_page_script, laci_page_script_end);
   put_text(out, "</script>\n");
-  put_part(out, laci_page_tail, laci_page_tail_end);
+  put_template_part(out, laci_page_tail, laci_page_tail_end);
 }
 
 lac_status laci_page_write(const laci_page *page, const char *path, bool force, lac_error *err) {

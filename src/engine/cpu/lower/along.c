@@ -17,7 +17,7 @@ static bool is_in_layout(const laci_net *net, int tensor, laci_layout *layout) {
 }
 
 /** Finds the order of a tensor's elements; false: it has none of these layouts. */
-static bool find_order(laci_net *net, int tensor, laci_order *o) {
+static bool find_axis_order(laci_net *net, int tensor, laci_order *o) {
   const laci_net_tensor t = net->tensors[tensor];
   const int64_t block = laci_layout_block_channels(t.md);
   laci_layout *blocks = NULL;
@@ -51,14 +51,14 @@ static laci_layout *layout_in_order(laci_net *net, const laci_shape *shape, cons
               : laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
 }
 
-int laci_along_read(laci_net *net, int tensor, bool channels, laci_order *o) {
+int laci_axis_pass_read_tensor(laci_net *net, int tensor, bool channels, laci_order *o) {
   if (net->plan.status || tensor < 0) return -1;
-  if (net->tensors[tensor].dt == LACI_ELEMENT_F32 && find_order(net, tensor, o) &&
+  if (net->tensors[tensor].dt == LACI_ELEMENT_F32 && find_axis_order(net, tensor, o) &&
       !(channels && o->block > 1)) {
     return tensor;
   }
   tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
-  if (tensor >= 0 && !find_order(net, tensor, o) && !net->plan.status) {
+  if (tensor >= 0 && !find_axis_order(net, tensor, o) && !net->plan.status) {
     laci_net_decline_node(net, "a layout of another kind");
   }
   return tensor;
@@ -94,7 +94,8 @@ static lac_status run_resample(laci_net *net, laci_net_step *step, lac_error *er
 }
 
 /** Writes positions inside the input, and weights where they are not all 1. */
-static void fill_pass(laci_net *net, const laci_resample_taps *taps, laci_resample_pass *pass) {
+static void fill_pass_taps(laci_net *net, const laci_resample_taps *taps,
+                           laci_resample_pass *pass) {
   const int64_t n = taps->n_out * taps->width;
   int32_t *index = laci_plan_alloc(&net->plan, (size_t)n, sizeof *index);
   float *weight = laci_plan_alloc(&net->plan, (size_t)n, sizeof *weight);
@@ -110,8 +111,8 @@ static void fill_pass(laci_net *net, const laci_resample_taps *taps, laci_resamp
   pass->weight = copies ? NULL : weight;
 }
 
-int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const laci_order *o,
-                        int axis, const laci_resample_taps *taps) {
+int laci_axis_pass_add(laci_net *net, const laci_node *node, int from, const laci_order *o,
+                       int axis, const laci_resample_taps *taps) {
   enum { GRAIN = 4096 }; /* numbers */
   resample_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (net->plan.status || from < 0) return -1;
@@ -130,10 +131,10 @@ int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const la
       .in = shape.dims[axis], .out = taps->n_out, .inner = inner, .width = taps->width};
   s->n_lines = outer * taps->n_out;
   s->grain = inner < GRAIN ? GRAIN / inner : 1;
-  fill_pass(net, taps, &s->pass);
+  fill_pass_taps(net, taps, &s->pass);
   shape.dims[axis] = taps->n_out;
   laci_layout *md = layout_in_order(net, &shape, o);
-  const int to = md ? laci_net_result_new(net, &shape, LACI_ELEMENT_F32, md) : -1;
+  const int to = md ? laci_net_new_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   laci_net_step *step = laci_net_step_add_code(net, node, run_resample, 2, (int[]){from, to});
   if (!step) return -1;
@@ -143,8 +144,8 @@ int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const la
   return to;
 }
 
-int laci_along_repeat(laci_net *net, const laci_node *node, int from, const laci_order *o, int axis,
-                      int64_t size) {
+int laci_axis_pass_add_repeat(laci_net *net, const laci_node *node, int from, const laci_order *o,
+                              int axis, int64_t size) {
   if (net->plan.status || from < 0) return -1;
   const int64_t own = net->tensors[from].shape.dims[axis];
   laci_resample_taps taps = {.n_out = size, .width = 1};
@@ -155,7 +156,7 @@ int laci_along_repeat(laci_net *net, const laci_node *node, int from, const laci
     taps.first[at] = at % own;
     taps.weight[at] = 1;
   }
-  const int to = laci_along_add_pass(net, node, from, o, axis, &taps);
+  const int to = laci_axis_pass_add(net, node, from, o, axis, &taps);
   laci_resample_clear_taps(&taps);
   return to;
 }

@@ -17,12 +17,12 @@ typedef struct laci_order {
 
 /** Returns a tensor of floats with the content of `tensor`, and its order: itself, or a row-major
  * copy. channels: a pass along axis 1 will follow, so that this axis must not be in blocks. */
-int laci_along_read(laci_net *net, int tensor, bool channels, laci_order *o);
+int laci_axis_pass_read_tensor(laci_net *net, int tensor, bool channels, laci_order *o);
 /** Adds the step of a pass along an axis; returns the result's tensor, in the same order. */
-int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const laci_order *o,
-                        int axis, const laci_resample_taps *taps);
+int laci_axis_pass_add(laci_net *net, const laci_node *node, int from, const laci_order *o,
+                       int axis, const laci_resample_taps *taps);
 /** Adds a pass that repeats an axis until it has `size` elements. */
-int laci_along_repeat(laci_net *net, const laci_node *node, int from, const laci_order *o, int axis,
-                      int64_t size);
+int laci_axis_pass_add_repeat(laci_net *net, const laci_node *node, int from, const laci_order *o,
+                              int axis, int64_t size);
 
 #endif

@@ -47,7 +47,7 @@ static char *head_address(const work *w, const operand *o, int64_t head, size_t 
   return (char *)laci_net_tensor_data(w->net, o->tensor) + at * (int64_t)element;
 }
 
-static void attend_parts(int64_t begin, int64_t end, void *context) {
+static void compute_head_range(int64_t begin, int64_t end, void *context) {
   work *w = context;
   const attend_step *s = w->s;
   size_t element = s->a.bf16 ? sizeof(uint16_t) : sizeof(float);
@@ -72,7 +72,7 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
   const attend_step *s = step->context;
   work w = {.net = net, .s = s};
   (void)err;
-  laci_pool_for(net->pool, s->n_parts, 1, attend_parts, &w);
+  laci_pool_for(net->pool, s->n_parts, 1, compute_head_range, &w);
   if (net->plan.reports_nan && atomic_load_explicit(&w.is_nan, memory_order_relaxed)) {
     net->suspect = &s->result;
   }
@@ -90,7 +90,7 @@ static operand read_rows_operand(laci_net *net, int value, int along) {
   if (o.tensor < 0) return o;
   const laci_shape shape = net->tensors[o.tensor].shape;
   bool fits = net->tensors[o.tensor].dt == dt &&
-              laci_layout_strides(net->tensors[o.tensor].md, shape.rank, o.strides, &o.offset);
+              laci_layout_get_strides(net->tensors[o.tensor].md, shape.rank, o.strides, &o.offset);
   if (fits && (o.strides[along] == 1 || shape.dims[along] == 1)) return o;
   int64_t strides[LACI_MOST_AXES];
   int64_t stride = shape.dims[along];
@@ -141,7 +141,8 @@ static operand new_output_operand(laci_net *net, const laci_fused *fused, const 
   return o;
 }
 
-static void describe_step(laci_net *net, attend_step *s, const laci_attention_pattern *a) {
+static void describe_attention_step(laci_net *net, attend_step *s,
+                                    const laci_attention_pattern *a) {
   const laci_shape *q = laci_plan_shape(&net->plan, a->q), *v = laci_plan_shape(&net->plan, a->v);
   int rank = q->rank, row = rank - 2, last = rank - 1;
   s->n_outer = row;
@@ -166,7 +167,7 @@ static void describe_step(laci_net *net, attend_step *s, const laci_attention_pa
 }
 
 /** Is a head small enough for the kernel's scratch memory? */
-static bool attention_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_attention(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_attention_pattern *a = fused->details;
   const laci_shape *k = laci_plan_shape(&net->plan, a->k), *v = laci_plan_shape(&net->plan, a->v);
   const laci_attention sizes = {.n_queries = 1,
@@ -188,7 +189,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   s->mask = read_mask_operand(net, a->mask, rank);
   s->y = new_output_operand(net, fused, a->places);
   if (net->plan.status) return;
-  describe_step(net, s, a);
+  describe_attention_step(net, s, a);
   s->result = (laci_checked_value){.value = fused->output};
   s->scratch = laci_net_scratch_new(net, s->scratch_bytes * (size_t)s->n_parts);
   laci_net_step *step = laci_net_step_add_code(
@@ -205,6 +206,6 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_attention[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, attention_fits, lower_attention},
+    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_attention, lower_attention},
     {.name = NULL},
 };

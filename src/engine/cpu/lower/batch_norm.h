@@ -7,7 +7,7 @@
 
 /** Is it a batch norm of two to five axes by constants, floats with one element for each
  * channel? */
-laci_lower_supports laci_norm_constant_fits;
+laci_lower_supports laci_can_lower_norm_constant;
 
 /** Batch norms by oneDNN: with constant statistics, with those of the batch, and the gradient of
  * the latter. batch_norm.c */

@@ -2,7 +2,7 @@
  * Tests whether a batch normalization has constant operands (batch_norm.h). */
 #include "engine/cpu/lower/batch_norm.h"
 
-bool laci_norm_constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_norm_constant(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   bool fits =

@@ -30,7 +30,7 @@ static const named_binary binaries[] = {
 
 /** Returns the second operand in the form that oneDNN needs: with as many axes as the first, and in
  * the same layout if it has the same size. */
-static int align_operand(laci_net *net, int tensor, int first) {
+static int match_operand_layout(laci_net *net, int tensor, int first) {
   if (net->plan.status || tensor < 0 || first < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
   if (laci_shape_equal(&shape, &like)) {
@@ -72,7 +72,7 @@ static binary_plan describe_in_layout(laci_net *net, const named_binary *binary,
   } else if (layout == 2) {
     p.a = laci_net_convert_to_dense(net, from.a, dt);
   }
-  p.b = align_operand(net, from.b, p.a);
+  p.b = match_operand_layout(net, from.b, p.a);
   if (net->plan.status) return p;
   const laci_layout *md = net->tensors[p.a].md;
   lac_status st = laci_primitive_describe_binary(
@@ -128,7 +128,7 @@ static void add_binary_step(laci_net *net, const laci_fused *fused, const named_
   binary_plan p =
       choose_layout(net, binary, (binary_plan){.a = a, .b = b}, attr, fused->n_posts > 0);
   bool apart = fused->n_posts > 0 && is_padded(net, p.a);
-  int to = laci_net_result_like(net, p.a, a != b && p.a == a && !apart);
+  int to = laci_net_new_result_like(net, p.a, a != b && p.a == a && !apart);
   laci_net_step_add(
       net, fused, p.pd, 3,
       (const int[][2]){{LACI_ARG_SRC, p.a}, {LACI_ARG_SRC_1, p.b}, {LACI_ARG_DST, to}});
@@ -136,7 +136,7 @@ static void add_binary_step(laci_net *net, const laci_fused *fused, const named_
   laci_posts_destroy(attr);
 }
 
-static const named_binary *named_binary_of(const laci_node *node) {
+static const named_binary *find_named_binary(const laci_node *node) {
   const named_binary *binary = binaries;
   while (node->op != binary->op) binary++;
   return binary;
@@ -144,13 +144,12 @@ static const named_binary *named_binary_of(const laci_node *node) {
 
 /** Shall the operands be swapped? The first one must have the result's shape and should not be a
  * constant, since its layout determines that of the result. */
-static bool should_swap_operands(const laci_net *net, const laci_node *node, bool left,
-                                 bool right) {
-  return right && named_binary_of(node)->commutes &&
+static bool needs_operand_swap(const laci_net *net, const laci_node *node, bool left, bool right) {
+  return right && find_named_binary(node)->commutes &&
          (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
 }
 
-static bool is_of_result_shape(const laci_net *net, int value, const laci_node *node) {
+static bool has_result_shape(const laci_net *net, int value, const laci_node *node) {
   return laci_shape_equal(laci_plan_shape(&net->plan, value),
                           laci_plan_shape(&net->plan, node->outputs[0]));
 }
@@ -160,13 +159,13 @@ typedef struct operands {
   int a, b;
 } operands;
 
-static operands operands_of(const laci_net *net, const laci_node *node) {
-  bool swap = should_swap_operands(net, node, is_of_result_shape(net, node->inputs[0], node),
-                                   is_of_result_shape(net, node->inputs[1], node));
+static operands order_operands(const laci_net *net, const laci_node *node) {
+  bool swap = needs_operand_swap(net, node, has_result_shape(net, node->inputs[0], node),
+                                 has_result_shape(net, node->inputs[1], node));
   return (operands){node->inputs[swap], node->inputs[!swap]};
 }
 
-bool laci_binary_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_binary(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
   if (node->n_inputs != 2 || !laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1))
@@ -175,22 +174,23 @@ bool laci_binary_fits(laci_net *net, const laci_fused *fused, const char **why) 
       !laci_plan_is_float(&net->plan, node->inputs[1])) {
     return false;
   }
-  bool left = is_of_result_shape(net, node->inputs[0], node),
-       right = is_of_result_shape(net, node->inputs[1], node);
-  return left || should_swap_operands(net, node, left, right);
+  bool left = has_result_shape(net, node->inputs[0], node),
+       right = has_result_shape(net, node->inputs[1], node);
+  return left || needs_operand_swap(net, node, left, right);
 }
 
 void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  operands o = operands_of(net, node);
+  operands o = order_operands(net, node);
   int a = laci_net_make_whole_tensor(net, laci_net_read_value(net, o.a)),
       b = laci_net_read_value(net, o.b);
-  add_binary_step(net, fused, named_binary_of(node), a, b);
+  add_binary_step(net, fused, find_named_binary(node), a, b);
 }
 
 /* ---- Two operands that are both broadcast ---- */
 
-bool laci_binary_of_two_broadcast_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fused,
+                                            const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
   if (node->n_inputs != 2 || !laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1))
@@ -204,7 +204,7 @@ bool laci_binary_of_two_broadcast_fits(laci_net *net, const laci_fused *fused, c
 }
 
 /** Returns a tensor of the result's shape, in which the value is repeated. */
-static int repeat_value(laci_net *net, const laci_node *node, int value) {
+static int broadcast_value(laci_net *net, const laci_node *node, int value) {
   const laci_shape y = *laci_plan_shape(&net->plan, node->outputs[0]);
   const laci_shape *x = laci_plan_shape(&net->plan, value);
   laci_shape shape = {.rank = y.rank};
@@ -214,10 +214,10 @@ static int repeat_value(laci_net *net, const laci_node *node, int value) {
     shape.dims[axis] = own < 0 ? 1 : x->dims[own];
   }
   int at = laci_net_reshape_tensor(net, laci_net_read_value(net, value), &shape);
-  at = laci_along_read(net, at, true, &order);
+  at = laci_axis_pass_read_tensor(net, at, true, &order);
   for (int axis = y.rank - 1; axis >= 0 && at >= 0; axis--) {
     if (shape.dims[axis] != y.dims[axis])
-      at = laci_along_repeat(net, node, at, &order, axis, y.dims[axis]);
+      at = laci_axis_pass_add_repeat(net, node, at, &order, axis, y.dims[axis]);
   }
   return at;
 }
@@ -225,9 +225,9 @@ static int repeat_value(laci_net *net, const laci_node *node, int value) {
 /** Repeats the first operand, which then has the result's shape. */
 void laci_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int a = laci_net_make_whole_tensor(net, repeat_value(net, node, node->inputs[0]));
+  int a = laci_net_make_whole_tensor(net, broadcast_value(net, node, node->inputs[0]));
   int b = laci_net_read_value(net, node->inputs[1]);
-  add_binary_step(net, fused, named_binary_of(node), a, b);
+  add_binary_step(net, fused, find_named_binary(node), a, b);
 }
 
 /* ---- Channels times one factor each: squeeze and excitation ---- */
@@ -245,7 +245,7 @@ typedef struct gate_work {
   float *y;
 } gate_work;
 
-static void gate_blocks(int64_t begin, int64_t end, void *context) {
+static void multiply_blocks_by_factors(int64_t begin, int64_t end, void *context) {
   const gate_work *w = context;
   int64_t block_floats = w->s->n_pixels * LACI_GATE_BLOCK;
   for (int64_t at = begin; at < end; at++) {
@@ -261,15 +261,15 @@ static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
                  .factors = laci_net_tensor_data(net, step->tensors[1]),
                  .y = laci_net_tensor_data(net, step->tensors[2])};
   (void)err;
-  laci_pool_for(net->pool, s->n_blocks, 1, gate_blocks, &w);
+  laci_pool_for(net->pool, s->n_blocks, 1, multiply_blocks_by_factors, &w);
   return LAC_OK;
 }
 
 /** Is it a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]? */
-bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_gate(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  if (node->op != &laci_op_mul || !laci_binary_fits(net, fused, why)) return false;
-  operands o = operands_of(net, node);
+  if (node->op != &laci_op_mul || !laci_can_lower_binary(net, fused, why)) return false;
+  operands o = order_operands(net, node);
   const laci_shape *x = laci_plan_shape(&net->plan, o.a), *g = laci_plan_shape(&net->plan, o.b);
   int a = net->plan.values[o.a].tensor, b = net->plan.values[o.b].tensor;
   *why = "no channels in blocks times a number each";
@@ -280,12 +280,12 @@ bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
 }
 
 void laci_lower_gate(laci_net *net, const laci_fused *fused) {
-  operands o = operands_of(net, &net->plan.graph->nodes[fused->node]);
+  operands o = order_operands(net, &net->plan.graph->nodes[fused->node]);
   int a = laci_net_read_value(net, o.a), b = laci_net_read_value(net, o.b);
   const laci_shape x = *laci_plan_shape(&net->plan, o.a), g = *laci_plan_shape(&net->plan, o.b);
   laci_layout *md = laci_net_blocks_layout(net, &g, LACI_ELEMENT_F32);
   int factors = laci_net_convert_tensor(net, b, md, LACI_ELEMENT_F32),
-      to = laci_net_result_like(net, a, true);
+      to = laci_net_new_result_like(net, a, true);
   gate_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_layout_destroy(md);
   if (net->plan.status) return;

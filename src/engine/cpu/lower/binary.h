@@ -5,16 +5,16 @@
 
 #include "engine/cpu/net_in.h"
 
-laci_lower_supports laci_gate_fits, laci_binary_fits;
+laci_lower_supports laci_can_lower_gate, laci_can_lower_binary;
 laci_lower_function laci_lower_gate, laci_lower_binary;
 
 /** An element-wise function of one value, such as an operation whose other operand is a constant
  * number. function.c */
-laci_lower_supports laci_function_fits;
+laci_lower_supports laci_can_lower_function;
 laci_lower_function laci_lower_unary_function;
 
 /** An operation of two values, neither of which has the result's shape. */
-laci_lower_supports laci_binary_of_two_broadcast_fits;
+laci_lower_supports laci_can_lower_binary_of_two_broadcast;
 laci_lower_function laci_lower_binary_of_two_broadcast;
 
 #endif

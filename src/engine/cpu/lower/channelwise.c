@@ -26,7 +26,7 @@ typedef struct channelwise_work {
   float *y;
 } channelwise_work;
 
-static void slope_runs(int64_t begin, int64_t end, void *context) {
+static void apply_prelu_to_runs(int64_t begin, int64_t end, void *context) {
   const channelwise_work *w = context;
   const int64_t n = w->c->inner;
   for (int64_t run = begin; run < end; run++) {
@@ -38,7 +38,7 @@ static void slope_runs(int64_t begin, int64_t end, void *context) {
 }
 
 /** Returns the sum of x - minus, or of its squares. */
-static double sum_of(const float *x, int64_t n, double minus, bool squared) {
+static double sum_deviations(const float *x, int64_t n, double minus, bool squared) {
   double lanes[LANES] = {0}, sum = 0;
   for (int64_t at = 0; at < n; at += LANES) {
     const int some = n - at < LANES ? (int)(n - at) : LANES;
@@ -58,8 +58,8 @@ static void normalize_runs(int64_t begin, int64_t end, void *context) {
     const float *x = w->x + run * n;
     float *y = w->y + run * n;
     const int64_t channel = run % w->c->channels;
-    const double mean = sum_of(x, n, 0, false) / (double)n;
-    const double variance = sum_of(x, n, mean, true) / (double)n;
+    const double mean = sum_deviations(x, n, 0, false) / (double)n;
+    const double variance = sum_deviations(x, n, mean, true) / (double)n;
     const double scale = (double)w->first[channel] / sqrt(variance + w->c->epsilon);
     const double bias = (double)w->second[channel];
     for (int64_t at = 0; at < n; at++) y[at] = (float)(((double)x[at] - mean) * scale + bias);
@@ -76,7 +76,7 @@ static lac_status run_channelwise(laci_net *net, laci_net_step *step, lac_error 
   if (c->normalizes) w.second = laci_net_tensor_data(net, step->tensors[3]);
   (void)err;
   laci_pool_for(net->pool, c->n_runs, c->inner < GRAIN ? GRAIN / c->inner : 1,
-                c->normalizes ? normalize_runs : slope_runs, &w);
+                c->normalizes ? normalize_runs : apply_prelu_to_runs, &w);
   return LAC_OK;
 }
 
@@ -85,12 +85,12 @@ static int read_floats(laci_net *net, int value) {
   return laci_net_convert_to_dense(net, laci_net_read_value(net, value), LACI_ELEMENT_F32);
 }
 
-static void add_channelwise(laci_net *net, const laci_fused *fused, const channelwise *how) {
+static void add_channelwise_step(laci_net *net, const laci_fused *fused, const channelwise *how) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int from = read_floats(net, node->inputs[0]);
   const int first = read_floats(net, node->inputs[1]);
   const int second = how->normalizes ? read_floats(net, node->inputs[2]) : -1;
-  const int to = laci_net_result_like(net, from, true);
+  const int to = laci_net_new_result_like(net, from, true);
   channelwise *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
   if (net->plan.status) return;
   *c = *how;
@@ -128,7 +128,7 @@ static bool describe_prelu(const laci_net *net, const laci_node *node, channelwi
   return true;
 }
 
-static bool prelu_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_prelu(laci_net *net, const laci_fused *fused, const char **why) {
   channelwise c;
   *why = "slopes along several axes";
   return describe_prelu(net, &net->plan.graph->nodes[fused->node], &c);
@@ -137,12 +137,12 @@ static bool prelu_fits(laci_net *net, const laci_fused *fused, const char **why)
 static void lower_prelu(laci_net *net, const laci_fused *fused) {
   channelwise c;
   if (!describe_prelu(net, &net->plan.graph->nodes[fused->node], &c)) return;
-  add_channelwise(net, fused, &c);
+  add_channelwise_step(net, fused, &c);
 }
 
 /* ---- InstanceNormalization ---- */
 
-static bool instance_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_instance_norm(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no floats";
   for (int at = 0; at < 3; at++) {
@@ -161,16 +161,16 @@ static void lower_instance_norm(laci_net *net, const laci_fused *fused) {
                          .n_numbers = x->dims[1],
                          .normalizes = true,
                          .epsilon = (double)laci_node_float(node, "epsilon", 1e-5f)};
-  add_channelwise(net, fused, &c);
+  add_channelwise_step(net, fused, &c);
 }
 
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_prelu[] = {
-    {"channel by channel", LACI_FUSIBLE_NOTHING, prelu_fits, lower_prelu},
+    {"channel by channel", LACI_FUSIBLE_NOTHING, can_lower_prelu, lower_prelu},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_instance_norm[] = {
-    {"channel by channel", LACI_FUSIBLE_NOTHING, instance_norm_fits, lower_instance_norm},
+    {"channel by channel", LACI_FUSIBLE_NOTHING, can_lower_instance_norm, lower_instance_norm},
     {.name = NULL},
 };

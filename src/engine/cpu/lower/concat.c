@@ -57,7 +57,7 @@ static lac_status run_copy(laci_net *net, laci_net_step *step, lac_error *err) {
 
 /* ---- A Concat that extends another ---- */
 
-static int64_t axis_of(const laci_net *net, const laci_node *node) {
+static int64_t concat_axis(const laci_net *net, const laci_node *node) {
   int64_t axis = laci_node_int(node, "axis", 1);
   return axis < 0 ? axis + laci_plan_shape(&net->plan, node->outputs[0])->rank : axis;
 }
@@ -67,7 +67,7 @@ static int64_t axis_of(const laci_net *net, const laci_node *node) {
 static int count_shared_inputs(const laci_net *net, const laci_node *longer,
                                const laci_node *shorter) {
   if (longer->op != &laci_op_concat || shorter->op != &laci_op_concat) return 0;
-  if (longer == shorter || axis_of(net, longer) != axis_of(net, shorter)) return 0;
+  if (longer == shorter || concat_axis(net, longer) != concat_axis(net, shorter)) return 0;
   if (longer->inputs[0] == shorter->outputs[0]) return 1;
   if (longer->n_inputs <= shorter->n_inputs) return 0;
   for (int at = 0; at < shorter->n_inputs; at++) {
@@ -148,16 +148,17 @@ static int find_block_channels(laci_net *net, const laci_layout *md, const laci_
 
 /** Returns the channels in a block of the layout md, into which native values are converted for
  * reading. Frees md. */
-static int native_block_channels(laci_net *net, laci_layout *md, const laci_shape *shape) {
+static int find_native_block_channels(laci_net *net, laci_layout *md, const laci_shape *shape) {
   const int together = find_block_channels(net, md, shape);
   laci_layout_destroy(md);
   return together;
 }
 
-static int part_block_channels(laci_net *net, int tensor) {
+static int find_part_block_channels(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return 0;
   const laci_net_tensor t = net->tensors[tensor];
-  if (t.native) return native_block_channels(net, laci_native_onednn_layout(net, tensor), &t.shape);
+  if (t.native)
+    return find_native_block_channels(net, laci_native_onednn_layout(net, tensor), &t.shape);
   return t.partial ? 0 : find_block_channels(net, t.md, &t.shape);
 }
 
@@ -166,7 +167,7 @@ static bool is_read_as_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
     const int written = net->plan.fused[v->readers[at]].output;
-    if (written >= 0 && laci_native_uses_value(net, written)) return true;
+    if (written >= 0 && laci_native_is_value_used(net, written)) return true;
   }
   return false;
 }
@@ -179,7 +180,7 @@ typedef struct join_plan {
                    cannot have that layout */
 } join_plan;
 
-static int part_tensor(const laci_net *net, const laci_node *node, int at) {
+static int find_part_tensor(const laci_net *net, const laci_node *node, int at) {
   return net->plan.values[node->inputs[at]].tensor;
 }
 
@@ -189,10 +190,11 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
   int from_native = 0;
   if (to_native) {
     const laci_shape *shape = laci_plan_shape(&net->plan, node->outputs[0]);
-    return native_block_channels(net, laci_native_onednn_layout_of_shape(net, shape), shape);
+    return find_native_block_channels(net, laci_native_onednn_layout_of_shape(net, shape), shape);
   }
   for (int at = 0; at < node->n_inputs; at++) {
-    const int part = part_tensor(net, node, at), together = part_block_channels(net, part);
+    const int part = find_part_tensor(net, node, at),
+              together = find_part_block_channels(net, part);
     if (part < 0 || !net->tensors[part].native) return together;
     if (at == 0) from_native = together;
   }
@@ -201,20 +203,20 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
 
 /** Decides how the result of node n is stored. Values that come from native layouts or go to them,
  * and results of other Concats, may be reordered. */
-static join_plan plan_join(laci_net *net, int n) {
+static join_plan plan_concat_storage(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join_plan j = {.there = 0};
   j.waiting = find_concat_to_extend(net, n, &j.there);
   const bool to_native = is_read_as_native(net, node->outputs[0]);
   const bool reorders = j.waiting >= 0 || to_native;
-  j.together = j.waiting >= 0 ? part_block_channels(net, j.waiting)
+  j.together = j.waiting >= 0 ? find_part_block_channels(net, j.waiting)
                               : choose_block_channels(net, node, to_native);
   for (int at = j.there; at < node->n_inputs && j.together > 0; at++) {
-    const int part = part_tensor(net, node, at);
+    const int part = find_part_tensor(net, node, at);
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);
     const bool fits = part >= 0 && shape->rank == 4 && shape->dims[1] % j.together == 0;
     const bool same_layout = fits && (reorders || net->tensors[part].native ||
-                                      part_block_channels(net, part) == j.together);
+                                      find_part_block_channels(net, part) == j.together);
     if (!same_layout) j.together = 0;
   }
   return j;
@@ -224,7 +226,7 @@ static join_plan plan_join(laci_net *net, int n) {
 
 /** Returns the result's tensor, in a new buffer or in that of `waiting`, which is extended in
  * place. */
-static int result_tensor(laci_net *net, int n, const join_plan *j) {
+static int make_result_tensor(laci_net *net, int n, const join_plan *j) {
   const laci_shape *y = laci_plan_shape(&net->plan, net->plan.graph->nodes[n].outputs[0]);
   laci_layout *md = make_block_layout(net, y, j->together);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
@@ -245,7 +247,7 @@ static void add_copy_step(laci_net *net, const laci_fused *fused, const int *par
   int n = node->n_inputs - j->there;
   runs *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
   int *tensors = laci_plan_alloc(&net->plan, (size_t)n + 1, sizeof *tensors);
-  int to = result_tensor(net, fused->node, j);
+  int to = make_result_tensor(net, fused->node, j);
   if (net->plan.status) return;
   const laci_shape *y = &net->tensors[to].shape;
   *r = (runs){.n = n, .n_images = y->dims[0]};
@@ -301,14 +303,14 @@ static bool has_float_parts(const laci_net *net, const laci_fused *fused) {
          laci_plan_shape(&net->plan, fused->output)->rank >= 1;
 }
 
-static bool join_by_copying_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_join_by_copying(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "parts in different layouts";
-  if (!has_float_parts(net, fused) || axis_of(net, node) != 1) return false;
-  return plan_join(net, fused->node).together > 0;
+  if (!has_float_parts(net, fused) || concat_axis(net, node) != 1) return false;
+  return plan_concat_storage(net, fused->node).together > 0;
 }
 
-static bool join_by_onednn_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_join_by_onednn(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = has_float_parts(net, fused) ? "more inputs than oneDNN joins" : "integers";
   return has_float_parts(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
@@ -316,7 +318,7 @@ static bool join_by_onednn_fits(laci_net *net, const laci_fused *fused, const ch
 
 /** Returns tensors of the inputs [first, n_inputs), none of which is a part of another tensor; NULL
  * after a failure. */
-static int *read_parts(laci_net *net, const laci_node *node, int first) {
+static int *read_part_tensors(laci_net *net, const laci_node *node, int first) {
   int *parts = laci_plan_alloc(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {
     parts[at] = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[at]));
@@ -326,8 +328,8 @@ static int *read_parts(laci_net *net, const laci_node *node, int first) {
 
 static void lower_by_copying(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const join_plan j = plan_join(net, fused->node);
-  int *parts = read_parts(net, node, j.there);
+  const join_plan j = plan_concat_storage(net, fused->node);
+  int *parts = read_part_tensors(net, node, j.there);
   for (int at = j.there; at < node->n_inputs && parts; at++) {
     laci_layout *md =
         make_block_layout(net, laci_plan_shape(&net->plan, node->inputs[at]), j.together);
@@ -339,12 +341,12 @@ static void lower_by_copying(laci_net *net, const laci_fused *fused) {
 
 static void lower_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int *parts = read_parts(net, node, 0);
-  if (parts) add_concat_step(net, fused, (int)axis_of(net, node), parts);
+  int *parts = read_part_tensors(net, node, 0);
+  if (parts) add_concat_step(net, fused, (int)concat_axis(net, node), parts);
 }
 
 const laci_implementation laci_implementations_concat[] = {
-    {"runs of bytes", LACI_FUSIBLE_NOTHING, join_by_copying_fits, lower_by_copying},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, join_by_onednn_fits, lower_by_onednn},
+    {"runs of bytes", LACI_FUSIBLE_NOTHING, can_lower_join_by_copying, lower_by_copying},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_join_by_onednn, lower_by_onednn},
     {.name = NULL},
 };

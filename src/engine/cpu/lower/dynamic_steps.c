@@ -22,7 +22,7 @@ static int64_t end_of_part(const steps_work *w, int64_t part) {
   return end < w->n ? end : w->n;
 }
 
-static void find_parts(int64_t begin, int64_t end, void *context) {
+static void find_extremes_of_parts(int64_t begin, int64_t end, void *context) {
   steps_work *w = context;
   for (int64_t part = begin; part < end; part++) {
     const int64_t first = part * w->part;
@@ -30,7 +30,7 @@ static void find_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void write_parts(int64_t begin, int64_t end, void *context) {
+static void write_integers_of_parts(int64_t begin, int64_t end, void *context) {
   const steps_work *w = context;
   for (int64_t part = begin; part < end; part++) {
     const int64_t first = part * w->part;
@@ -38,7 +38,7 @@ static void write_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_steps(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_dynamic_steps(laci_net *net, laci_net_step *step, lac_error *err) {
   const int64_t n = *(const int64_t *)step->context;
   const int64_t wanted = (n + GRAIN - 1) / GRAIN;
   const int64_t n_parts = wanted < MOST_PARTS ? wanted : MOST_PARTS;
@@ -48,26 +48,26 @@ static lac_status run_steps(laci_net *net, laci_net_step *step, lac_error *err) 
                   .part = n_parts ? (n + n_parts - 1) / n_parts : 1};
   laci_extremes all = {0, 0};
   (void)err;
-  laci_pool_for(net->pool, n_parts, 1, find_parts, &w);
+  laci_pool_for(net->pool, n_parts, 1, find_extremes_of_parts, &w);
   for (int64_t part = 0; part < n_parts; part++) all = laci_extremes_join(all, w.extremes[part]);
-  w.scale = laci_dynamic_scale_of(all);
-  laci_pool_for(net->pool, n_parts, 1, write_parts, &w);
+  w.scale = laci_dynamic_scale_from_extremes(all);
+  laci_pool_for(net->pool, n_parts, 1, write_integers_of_parts, &w);
   *(float *)laci_net_tensor_data(net, step->tensors[2]) = w.scale.scale;
   return LAC_OK;
 }
 
-static bool steps_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_dynamic_steps(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "values are bf16";
   return !net->plan.bf16 && node->n_outputs == 2 && node->outputs[0] >= 0 && node->outputs[1] >= 0;
 }
 
-static void lower_steps(laci_net *net, const laci_fused *fused) {
+static void lower_dynamic_steps(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
   const int x =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
-  const int y = laci_net_result_like(net, x, true);
+  const int y = laci_net_new_result_like(net, x, true);
   const laci_shape *one = laci_plan_shape(&net->plan, node->outputs[1]);
   const int scale = laci_net_tensor_new(net, one, LACI_ELEMENT_F32,
                                         laci_net_dense_layout(net, one, LACI_ELEMENT_F32),
@@ -75,7 +75,8 @@ static void lower_steps(laci_net *net, const laci_fused *fused) {
   int64_t *n = laci_plan_alloc(&net->plan, 1, sizeof *n);
   if (net->plan.status) return;
   *n = laci_shape_count(shape);
-  laci_net_step *step = laci_net_step_add_code(net, node, run_steps, 3, (int[]){x, y, scale});
+  laci_net_step *step =
+      laci_net_step_add_code(net, node, run_dynamic_steps, 3, (int[]){x, y, scale});
   if (!step) return;
   step->context = n;
   step->kernel = "own";
@@ -85,6 +86,6 @@ static void lower_steps(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_dynamic_steps[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, steps_fit, lower_steps},
+    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_dynamic_steps, lower_dynamic_steps},
     {.name = NULL},
 };

@@ -33,7 +33,7 @@ static lac_status run_quantize(laci_net *net, laci_net_step *step, lac_error *er
   return LAC_OK;
 }
 
-static bool quantize_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_quantize(laci_net *net, const laci_fused *fused, const char **why) {
   (void)fused;
   *why = "values are bf16";
   return !net->plan.bf16;
@@ -52,10 +52,10 @@ static int read_int8_result(laci_net *net, const laci_fused *fused) {
 }
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
-  int x = laci_net_tensor_of(net, fused->reads[0]);
+  int x = laci_net_value_tensor(net, fused->reads[0]);
   /* the layer before has written the int8 values already */
   const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);
-  if (are_there || laci_native_wants_int8(net, fused->output)) {
+  if (are_there || laci_native_has_int8_reader(net, fused->output)) {
     laci_net_bind_value(net, fused->output, are_there ? x : read_int8_result(net, fused));
     return;
   }
@@ -64,7 +64,7 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
     x = laci_net_make_whole_tensor(
         net, laci_net_convert_tensor(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
-  const int y = laci_net_result_like(net, x, true);
+  const int y = laci_net_new_result_like(net, x, true);
   quantize_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node],
                                                run_quantize, 2, (int[]){x, y});
@@ -79,7 +79,7 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
 
 /** Binds the result of a DequantizeLinear to that of another one that reads the same bytes. */
 static void lower_repeated_dequantize(laci_net *net, const laci_fused *fused) {
-  laci_net_bind_value(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
+  laci_net_bind_value(net, fused->output, laci_net_value_tensor(net, fused->reads[0]));
 }
 
 const laci_implementation laci_implementations_again[] = {
@@ -87,6 +87,6 @@ const laci_implementation laci_implementations_again[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_quantize[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, quantize_fits, lower_quantize},
+    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_quantize, lower_quantize},
     {.name = NULL},
 };

@@ -15,7 +15,7 @@
 int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
                             const laci_function *f) {
   laci_primitive *pd = NULL;
-  int to = laci_net_result_like(net, from, true);
+  int to = laci_net_new_result_like(net, from, true);
   if (to < 0) return -1;
   lac_status st = laci_primitive_describe_function(&pd, net->onednn, f, net->tensors[from].md);
   if (!laci_net_check_status(net, st, "element-wise function")) return -1;
@@ -23,17 +23,17 @@ int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
   return to;
 }
 
-bool laci_function_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_function(laci_net *net, const laci_fused *fused, const char **why) {
   laci_function f[2];
   int input;
   *why = "no function of one value";
-  return laci_functions_of_node(&net->plan, &net->plan.graph->nodes[fused->node], &input, f) > 0;
+  return laci_find_node_functions(&net->plan, &net->plan.graph->nodes[fused->node], &input, f) > 0;
 }
 
 void laci_lower_unary_function(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f[2];
-  int input, n = laci_functions_of_node(&net->plan, node, &input, f);
+  int input, n = laci_find_node_functions(&net->plan, node, &input, f);
   int at = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[input]));
   for (int i = 0; i < n; i++) at = laci_net_apply_function(net, fused, at, &f[i]);
   laci_net_bind_value(net, fused->output, at);
@@ -69,7 +69,7 @@ typedef struct accurate_work {
   float *y;
 } accurate_work;
 
-static void apply_range(int64_t begin, int64_t end, void *context) {
+static void apply_function_range(int64_t begin, int64_t end, void *context) {
   const accurate_work *w = context;
   for (int64_t at = begin; at < end; at++) w->y[at] = w->c->of(w->x[at]);
 }
@@ -81,11 +81,11 @@ static lac_status run_accurate_function(laci_net *net, laci_net_step *step, lac_
                      .x = laci_net_tensor_data(net, step->tensors[0]),
                      .y = laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, c->n, GRAIN, apply_range, &w);
+  laci_pool_for(net->pool, c->n, GRAIN, apply_function_range, &w);
   return LAC_OK;
 }
 
-static bool accurate_function_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_accurate_function(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no floats, or none at all";
   return laci_plan_is_float(&net->plan, node->inputs[0]) &&
@@ -98,7 +98,7 @@ static void lower_accurate_function(laci_net *net, const laci_fused *fused) {
   int from =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
-  int to = md && from >= 0 ? laci_net_result_new(net, shape, LACI_ELEMENT_F32, md) : -1;
+  int to = md && from >= 0 ? laci_net_new_result(net, shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   accurate_step *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
   laci_net_step *step =
@@ -129,7 +129,7 @@ static int add_gradient_step(laci_net *net, const laci_fused *fused, const laci_
   laci_primitive_destroy(hint);
   if (!laci_net_check_status(net, st, "gradient of this function")) return -1;
   int from = laci_net_convert_tensor(net, dy, md, laci_net_float_element(net));
-  int to = laci_net_result_like(net, from, true);
+  int to = laci_net_new_result_like(net, from, true);
   laci_net_step_add(net, fused, pd, 3,
                     (const int[][2]){{by_result ? LACI_ARG_DST : LACI_ARG_SRC, data},
                                      {LACI_ARG_DIFF_DST, from},
@@ -145,7 +145,7 @@ static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   int norm = laci_plan_workspace_producer(&net->plan, fused->node);
   int dy;
   if (norm >= 0 && net->workspaces[norm] >= 0) {
-    dy = laci_net_tensor_of(net, node->inputs[0]);
+    dy = laci_net_value_tensor(net, node->inputs[0]);
   } else {
     dy = laci_net_read_value(net, node->inputs[0]);
     dy = add_gradient_step(net, fused, &relu, dy, laci_net_read_value(net, node->inputs[1]));
@@ -159,14 +159,14 @@ static bool read_gradient_function(laci_net *net, const laci_fused *fused, laci_
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function of[2] = {{0}};
   bool clip = node->op == &laci_op_clip_grad;
-  int n = clip ? laci_function_of_clip(&net->plan, node, 2, of)
-               : laci_functions_of_type(node, laci_node_text(node, "of", ""), of);
+  int n = clip ? laci_function_from_clip(&net->plan, node, 2, of)
+               : laci_find_type_functions(node, laci_node_text(node, "of", ""), of);
   *f = of[0];
   if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* the operator's slope is 0 at the bounds */
   return n == 1;
 }
 
-static bool function_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_function_gradient(laci_net *net, const laci_fused *fused, const char **why) {
   laci_function f;
   *why = "a function or bounds that oneDNN lacks";
   return read_gradient_function(net, fused, &f);
@@ -183,11 +183,11 @@ static void lower_function_gradient(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_function[] = {
-    {"oneDNN's function", LACI_FUSIBLE_NOTHING, laci_function_fits, laci_lower_unary_function},
+    {"oneDNN's function", LACI_FUSIBLE_NOTHING, laci_can_lower_function, laci_lower_unary_function},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_accurate[] = {
-    {"with all digits", LACI_FUSIBLE_NOTHING, accurate_function_fits, lower_accurate_function},
+    {"with all digits", LACI_FUSIBLE_NOTHING, can_lower_accurate_function, lower_accurate_function},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_relu_grad[] = {
@@ -195,10 +195,10 @@ const laci_implementation laci_implementations_relu_grad[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_unary_grad[] = {
-    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, function_gradient_fits, lower_function_gradient},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, can_lower_function_gradient, lower_function_gradient},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_clip_grad[] = {
-    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, function_gradient_fits, lower_function_gradient},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, can_lower_function_gradient, lower_function_gradient},
     {.name = NULL},
 };

@@ -58,9 +58,9 @@ static void add_gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   laci_net_bind_value(net, fused->output, to);
 }
 
-static bool gather_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_gather(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int64_t axis = laci_move_axis(net, node, node->inputs[0]);
+  int64_t axis = laci_move_read_axis(net, node, node->inputs[0]);
   *why = "indices or an axis of this kind";
   return !laci_plan_is_float(&net->plan, node->inputs[1]) && axis >= 0 &&
          axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
@@ -68,43 +68,43 @@ static bool gather_fits(laci_net *net, const laci_fused *fused, const char **why
 
 /** Reads a constant index into a table of floats that is not constant; false: it is no such
  * gather. */
-static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
+static bool read_constant_index(laci_net *net, const laci_node *node, int64_t *index) {
   int64_t size = laci_plan_shape(&net->plan, node->inputs[0])
-                     ->dims[laci_move_axis(net, node, node->inputs[0])];
+                     ->dims[laci_move_read_axis(net, node, node->inputs[0])];
   double x = 0;
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) ||
       laci_plan_is_constant(&net->plan, node->inputs[0]))
     return false;
   if (!laci_plan_read_scalar(&net->plan, node->inputs[1], &x)) return false;
   if (x < 0) x += (double)size;
-  *index = x >= 0 && x < (double)size ? laci_int_from_f(x) : -1;
+  *index = x >= 0 && x < (double)size ? laci_clamp_to_int64(x) : -1;
   return *index >= 0;
 }
 
-static bool gather_of_constant_index_fits(laci_net *net, const laci_fused *fused,
-                                          const char **why) {
+static bool can_lower_gather_of_constant_index(laci_net *net, const laci_fused *fused,
+                                               const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t index;
-  if (!gather_fits(net, fused, why)) return false;
+  if (!can_lower_gather(net, fused, why)) return false;
   *why = "an index that depends on data";
-  return read_index(net, node, &index);
+  return read_constant_index(net, node, &index);
 }
 
 /** Binds the result to a view of the indexed row, without the axis. */
 static void lower_gather_of_constant_index(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_shape part = *laci_plan_shape(&net->plan, node->inputs[0]);
-  int64_t offsets[LACI_MAX_RANK] = {0}, axis = laci_move_axis(net, node, node->inputs[0]);
+  int64_t offsets[LACI_MAX_RANK] = {0}, axis = laci_move_read_axis(net, node, node->inputs[0]);
   int from = laci_net_read_value(net, node->inputs[0]);
-  if (!read_index(net, node, &offsets[axis])) return;
+  if (!read_constant_index(net, node, &offsets[axis])) return;
   part.dims[axis] = 1;
-  laci_net_bind_shaped(net, fused->output, laci_move_part(net, from, &part, offsets));
+  laci_net_bind_reshaped(net, fused->output, laci_move_part_tensor(net, from, &part, offsets));
 }
 
 static void lower_gather(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
-  int64_t axis = laci_move_axis(net, node, node->inputs[0]);
+  int64_t axis = laci_move_read_axis(net, node, node->inputs[0]);
   gather *g = laci_plan_alloc(&net->plan, 1, sizeof *g);
   if (!g) return;
   *g = (gather){.outer = laci_shape_count_range(x, 0, (int)axis),
@@ -121,7 +121,7 @@ static int64_t tuple_length(const laci_net *net, const laci_node *node) {
   return i->rank > 0 ? i->dims[i->rank - 1] : 0;
 }
 
-static bool gather_nd_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_gather_nd(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t tuple = tuple_length(net, node);
   *why = "indices or batch axes of this kind";
@@ -146,11 +146,12 @@ static void lower_gather_nd(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_gather[] = {
-    {"a part", LACI_FUSIBLE_NOTHING, gather_of_constant_index_fits, lower_gather_of_constant_index},
-    {"rows", LACI_FUSIBLE_NOTHING, gather_fits, lower_gather},
+    {"a part", LACI_FUSIBLE_NOTHING, can_lower_gather_of_constant_index,
+     lower_gather_of_constant_index},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_gather, lower_gather},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_gather_nd[] = {
-    {"rows", LACI_FUSIBLE_NOTHING, gather_nd_fits, lower_gather_nd},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_gather_nd, lower_gather_nd},
     {.name = NULL},
 };

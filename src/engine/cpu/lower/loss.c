@@ -41,7 +41,7 @@ static lac_status run_loss(laci_net *net, laci_net_step *step, lac_error *err) {
 }
 
 /* tensors: d loss, logits, labels, d logits */
-static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_loss_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const rows *r = step->context;
   const float *logits = laci_net_tensor_data(net, step->tensors[1]);
   const float *labels = laci_net_tensor_data(net, step->tensors[2]);
@@ -61,7 +61,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   return LAC_OK;
 }
 
-static bool loss_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_loss(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "logits that are not [N, classes]";
   return laci_plan_shape(&net->plan, node->inputs[node->n_inputs - 2])->rank == 2;
@@ -77,7 +77,7 @@ static void add_loss_step(laci_net *net, const laci_fused *fused, laci_net_code 
                                             LACI_ELEMENT_F32);
   }
   laci_layout *md = laci_net_dense_layout(net, y, LACI_ELEMENT_F32);
-  tensors[n_in] = md ? laci_net_result_new(net, y, LACI_ELEMENT_F32, md) : -1;
+  tensors[n_in] = md ? laci_net_new_result(net, y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   rows *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
   laci_net_step *step = laci_net_step_add_code(net, node, code, n_in + 1, tensors);
@@ -92,15 +92,15 @@ static void lower_loss(laci_net *net, const laci_fused *fused) {
   add_loss_step(net, fused, run_loss, 2);
 }
 
-static void lower_gradient(laci_net *net, const laci_fused *fused) {
-  add_loss_step(net, fused, run_gradient, 3);
+static void lower_loss_gradient(laci_net *net, const laci_fused *fused) {
+  add_loss_step(net, fused, run_loss_gradient, 3);
 }
 
 const laci_implementation laci_implementations_cross_entropy[] = {
-    {"rows", LACI_FUSIBLE_NOTHING, loss_fits, lower_loss},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_loss, lower_loss},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_cross_entropy_grad[] = {
-    {"rows", LACI_FUSIBLE_NOTHING, loss_fits, lower_gradient},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_loss, lower_loss_gradient},
     {.name = NULL},
 };

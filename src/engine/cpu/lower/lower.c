@@ -134,7 +134,7 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 /** Does a careful plan lower the operator like any other plan? It does for moves of data, which
  * keep NaN and infinity. Not for products: a sum of floats may overflow in between, and become
  * infinite with the other sign. */
-static bool keeps_nonfinite(const laci_node *node) {
+static bool can_keep_nonfinite(const laci_node *node) {
   static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
                                          &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
                                          &laci_op_identity};
@@ -147,7 +147,7 @@ static bool keeps_nonfinite(const laci_node *node) {
 static const laci_implementation *find_implementations(const laci_net *net,
                                                        const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  if (net->plan.careful && !keeps_nonfinite(node)) return NULL;
+  if (net->plan.careful && !can_keep_nonfinite(node)) return NULL;
   if (fused->pattern) return of_patterns[fused->pattern];
   if (!laci_plan_has_elements(&net->plan, node)) return NULL;
   for (size_t at = 0; at < sizeof of_operators / sizeof *of_operators; at++) {
@@ -157,7 +157,7 @@ static const laci_implementation *find_implementations(const laci_net *net,
 }
 
 /** Returns the laci_fusible that an implementation must have for all that is fused to the node. */
-static int needed_fusions(const laci_fused *fused) {
+static int find_needed_fusions(const laci_fused *fused) {
   int needs = fused->scale ? LACI_FUSIBLE_SCALE : 0;
   for (int at = 0; at < fused->n_posts; at++) {
     needs |= fused->posts[at].value >= 0 ? LACI_FUSIBLE_SUM : LACI_FUSIBLE_FUNCTIONS;
@@ -176,7 +176,7 @@ static bool can_fuse_all(const laci_implementation *implementation, int needs) {
 static const laci_implementation *find_supporting_implementation(
     laci_net *net, const laci_fused *fused, const laci_implementation *implementation,
     const char **why) {
-  int needs = needed_fusions(fused);
+  int needs = find_needed_fusions(fused);
   for (; implementation && implementation->name; implementation++) {
     if (!can_fuse_all(implementation, needs)) continue;
     if (!implementation->supports || implementation->supports(net, fused, why)) break;
@@ -184,7 +184,7 @@ static const laci_implementation *find_supporting_implementation(
   return implementation;
 }
 
-int laci_lower_fusible(void *lowering, const laci_fused *fused) {
+int laci_lower_find_fusible(void *lowering, const laci_fused *fused) {
   laci_net *net = lowering;
   const laci_implementation *list = find_implementations(net, fused), *implementation = list;
   const char *why = NULL;
@@ -198,7 +198,7 @@ int laci_lower_fusible(void *lowering, const laci_fused *fused) {
 /* ---- Lowering ---- */
 
 /** Notes that the fused node has read its inputs: once for each input port. */
-static void note_reads_done(laci_net *net, const laci_fused *fused) {
+static void mark_inputs_read(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
     int value = laci_fused_nth_read(&net->plan, fused, at);
     if (value >= 0) laci_net_note_read_done(net, value);
@@ -223,22 +223,22 @@ static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **w
 }
 
 /** Returns why no list of implementations is tried for the fused node; NULL: one is. */
-static const char *why_no_list(const laci_net *net, const laci_fused *fused) {
+static const char *reason_for_plain_operator(const laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (find_implementations(net, fused)) return NULL;
-  if (net->plan.careful && !keeps_nonfinite(node))
+  if (net->plan.careful && !can_keep_nonfinite(node))
     return "it keeps NaN and infinity, which fast kernels may lose";
   if (!fused->pattern && !laci_plan_has_elements(&net->plan, node)) return "it has no elements";
   return "no fast kernel computes this operator";
 }
 
 /** Notes how the fused node is run. why: what the last implementation lacks, if none lowered it. */
-static void note_runner(laci_net *net, const laci_fused *fused, bool done, const char *why) {
+static void record_node_runner(laci_net *net, const laci_fused *fused, bool done, const char *why) {
   laci_engine_node *to = &net->nodes[fused->node];
-  const char *no_list = done ? NULL : why_no_list(net, fused);
+  const char *no_list = done ? NULL : reason_for_plain_operator(net, fused);
   *to = (laci_engine_node){.runner = done ? LACI_RUNNER_FAST : LACI_RUNNER_PLAIN};
   if (done || net->plan.status) return;
-  to->reason = laci_plan_text(&net->plan, no_list ? no_list : why);
+  to->reason = laci_plan_copy_text(&net->plan, no_list ? no_list : why);
 }
 
 static void lower_fused(laci_net *net, const laci_fused *fused) {
@@ -253,20 +253,20 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
   if (net->plan.status) {
     (void)laci_fail(err, net->plan.status, "%s (%s): %s", node->name, node->type, failure.text);
   } else if (done) {
-    note_runner(net, fused, true, NULL);
+    record_node_runner(net, fused, true, NULL);
   } else if (alone) {
     laci_lower_plain(net, fused);
-    note_runner(net, fused, false, why);
+    record_node_runner(net, fused, false, why);
   } else {
     laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s (%s): %s", node->name, node->type, why);
   }
-  note_reads_done(net, fused);
+  mark_inputs_read(net, fused);
 }
 
 /* ---- Inputs and outputs ---- */
 
 /** Returns the layout of a port's floats. NULL after a failure. */
-static laci_layout *port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
+static laci_layout *make_port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
   laci_layout *md = in_blocks ? laci_net_blocks_layout(net, shape, LACI_ELEMENT_F32) : NULL;
   return md ? md : laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
 }
@@ -275,7 +275,7 @@ static void lower_input(laci_net *net, int port) {
   int value = net->plan.graph->inputs[port];
   const laci_engine_port *p = &net->inputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
-  laci_layout *md = is_float ? port_layout(net, &p->type.shape, net->reads_blocks) : NULL;
+  laci_layout *md = is_float ? make_port_layout(net, &p->type.shape, net->reads_blocks) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_INPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
   laci_net_bind_value(
@@ -284,7 +284,7 @@ static void lower_input(laci_net *net, int port) {
                           buffer));
 }
 
-static lac_status copy_integers(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_integer_copy(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   memcpy(laci_net_tensor_data(net, step->tensors[1]), laci_net_tensor_data(net, step->tensors[0]),
          net->buffers[net->tensors[step->tensors[1]].buffer].bytes);
@@ -296,14 +296,14 @@ static void lower_output(laci_net *net, int port) {
   const laci_engine_port *p = &net->outputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
   int from = laci_net_read_value(net, net->plan.graph->outputs[port]);
-  laci_layout *md = is_float ? port_layout(net, &p->type.shape, net->writes_blocks) : NULL;
+  laci_layout *md = is_float ? make_port_layout(net, &p->type.shape, net->writes_blocks) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_OUTPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
   int to = laci_net_tensor_new(net, &p->type.shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
                                md, buffer);
   if (to < 0 || from < 0 || p->size_bytes == 0) return;
   if (!is_float) {
-    (void)laci_net_step_add_code(net, &result, copy_integers, 2, (int[]){from, to});
+    (void)laci_net_step_add_code(net, &result, run_integer_copy, 2, (int[]){from, to});
     return;
   }
   laci_primitive *pd = NULL;
@@ -331,7 +331,7 @@ void laci_net_lower_graph(laci_net *net) {
       laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
   net->nodes = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->nodes);
   for (int n = 0; n < net->plan.graph->n_nodes && net->workspaces; n++) net->workspaces[n] = -1;
-  laci_native_choose(net);
+  laci_native_choose_layers(net);
   laci_conv_choose_blocked_layout(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_add_observer_steps(net);
@@ -346,5 +346,5 @@ void laci_net_lower_graph(laci_net *net) {
   }
   lower_outputs(net, lowered, true);
   laci_net_check_observed_are_lowered(net);
-  laci_net_note_missing_checks(net);
+  laci_net_mark_missing_checks(net);
 }

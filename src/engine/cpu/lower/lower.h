@@ -75,7 +75,7 @@ extern const laci_implementation laci_implementations_attention[],
     laci_implementations_dynamic_steps[];
 
 /** Answers what can be fused (laci_plan_ask_fusible). */
-laci_plan_ask_fusible laci_lower_fusible;
+laci_plan_ask_fusible laci_lower_find_fusible;
 /** Lowers all fused nodes in the order of the schedule, then the outputs. */
 void laci_net_lower_graph(laci_net *net);
 /** Lowers a node to the operator's own eval; nothing can be fused to it. plain.c */
@@ -165,7 +165,7 @@ int laci_net_reuse_tensor(laci_net *net, int found, int like);
  * become weights. */
 int laci_net_read_value(laci_net *net, int value);
 /** Returns the tensor of a value in any layout, native ones included. */
-int laci_net_tensor_of(laci_net *net, int value);
+int laci_net_value_tensor(laci_net *net, int value);
 /** Returns a tensor with the content of `tensor` in that layout and type: itself, an existing copy,
  * or the result of a reorder step that is added here. */
 int laci_net_convert_tensor(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
@@ -184,7 +184,7 @@ int laci_net_read_in_blocks(laci_net *net, int value);
 void laci_net_bind_value(laci_net *net, int value, int tensor);
 /** Binds a value to a tensor with the same elements, whose axes may differ from those of the
  * value. */
-void laci_net_bind_shaped(laci_net *net, int value, int tensor);
+void laci_net_bind_reshaped(laci_net *net, int value, int tensor);
 /** Notes that all steps of one reader of the value have been added. */
 void laci_net_note_read_done(laci_net *net, int value);
 /** Is this the last read of the tensor's buffer, so that a step may overwrite it? */
@@ -192,9 +192,9 @@ bool laci_net_is_last_read(const laci_net *net, int tensor);
 
 /** Returns a tensor for a result with the shape and layout of `like`. It shares the bytes of `like`
  * if these may be overwritten and in_place is set. */
-int laci_net_result_like(laci_net *net, int like, bool in_place);
+int laci_net_new_result_like(laci_net *net, int like, bool in_place);
 /** Adds a tensor with a new buffer in the arena. md is copied. */
-int laci_net_result_new(laci_net *net, const laci_shape *shape, laci_element dt,
+int laci_net_new_result(laci_net *net, const laci_shape *shape, laci_element dt,
                         const laci_layout *md);
 /** Adds a scratch buffer for one step; returns its tensor. */
 int laci_net_scratch_new(laci_net *net, size_t bytes);
@@ -245,10 +245,10 @@ int laci_net_weight_from_floats(laci_net *net, const float *floats, int64_t n);
 /** Returns a tensor of a constant, row-major, unscaled. */
 int laci_net_constant_tensor(laci_net *net, int value);
 /** Returns what the options say about a constant; NULL: nothing. */
-const laci_engine_weight *laci_net_weight_facts(const laci_net *net, int value);
+const laci_engine_weight *laci_net_find_weight_facts(const laci_net *net, int value);
 /** Returns the share of nonzero elements of a constant, from its packing or a sample; 1 where it
  * cannot be read. */
-double laci_net_kept_share(const laci_net *net, int value);
+double laci_net_nonzero_share(const laci_net *net, int value);
 /** Frees weights that no step reads: those of implementations that declined, and superseded
  * layouts. */
 void laci_net_free_unused_weights(laci_net *net);
@@ -260,7 +260,7 @@ void laci_net_free_unused_weights(laci_net *net);
 laci_posts *laci_net_create_posts(laci_net *net, const laci_fused *fused, int *sum);
 /** Returns the destination tensor of a primitive that adds to its content: a tensor in layout md
  * that holds the content of `have`. */
-int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt);
+int laci_net_make_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt);
 
 /** Adds a step that runs the primitive pd, of which it takes ownership. args: n_args pairs of a
  * laci_arg and a tensor. */

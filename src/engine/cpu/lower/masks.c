@@ -153,15 +153,16 @@ static const logic logics[] = {{&laci_op_and, row_and, 2},
                                {&laci_op_greater, row_greater, 2},
                                {&laci_op_greater_or_equal, row_greater_equal, 2}};
 
-static const logic *logic_operation_of(const laci_node *node) {
+static const logic *find_logic_operation(const laci_node *node) {
   const logic *found = logics;
   while (found->op != node->op) found++;
   return found;
 }
 
-static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_logic(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  bool fits = node->n_inputs == logic_operation_of(node)->n && laci_node_attr(node, "axis") == NULL;
+  bool fits =
+      node->n_inputs == find_logic_operation(node)->n && laci_node_attr(node, "axis") == NULL;
   for (int at = 0; at < node->n_inputs && fits; at++) {
     lac_dtype dtype = net->plan.values[node->inputs[at]].type.dtype;
     fits = laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
@@ -171,13 +172,13 @@ static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why)
 }
 
 static void lower_logic(laci_net *net, const laci_fused *fused) {
-  const logic *l = logic_operation_of(&net->plan.graph->nodes[fused->node]);
+  const logic *l = find_logic_operation(&net->plan.graph->nodes[fused->node]);
   add_rows_step(net, fused, l->row, l->n);
 }
 
 /* ---- Choices and copies ---- */
 
-static bool where_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_where(laci_net *net, const laci_fused *fused, const char **why) {
   const int *inputs = net->plan.graph->nodes[fused->node].inputs;
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
   *why = "elements of this type";
@@ -212,7 +213,7 @@ static bool is_f32_or_f64(lac_dtype dtype) {
 
 /** Are operand and result stored as the same bytes? A net's floats are all f32, so only a cast to a
  * narrow type rounds. */
-static bool is_cast_of_same_bytes(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_cast_of_same_bytes(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype from = type_before_cast(net, fused), to = net->plan.values[fused->output].type.dtype;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *mode = laci_node_text(node, "round_mode", "up");
@@ -224,7 +225,7 @@ static bool is_cast_of_same_bytes(laci_net *net, const laci_fused *fused, const 
          (from == to && !laci_dtype_is_narrow(from));
 }
 
-static void lower_same_bytes(laci_net *net, const laci_fused *fused) {
+static void lower_cast_of_same_bytes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_bind_value(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
@@ -236,7 +237,7 @@ static lac_dtype rounding_type(lac_dtype from, lac_dtype to) {
   return is_f32_or_f64(to) ? from : LAC_DTYPE_NONE;
 }
 
-static bool rounding_cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_rounding_cast(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype to =
       rounding_type(type_before_cast(net, fused), net->plan.values[fused->output].type.dtype);
   *why = "a conversion through doubles";
@@ -249,7 +250,7 @@ static void lower_rounding_cast(laci_net *net, const laci_fused *fused) {
   add_rows_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
 }
 
-static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_cast(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype to = net->plan.values[fused->output].type.dtype;
   *why = "a conversion that rounds";
   return is_small_integer(type_before_cast(net, fused)) &&
@@ -264,11 +265,11 @@ static void lower_cast(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_logic[] = {
-    {"rows", LACI_FUSIBLE_NOTHING, logic_fits, lower_logic},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_logic, lower_logic},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_where[] = {
-    {"rows", LACI_FUSIBLE_NOTHING, where_fits, lower_where},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_where, lower_where},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_expand[] = {
@@ -276,8 +277,9 @@ const laci_implementation laci_implementations_expand[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_cast[] = {
-    {"the same bytes", LACI_FUSIBLE_NOTHING, is_cast_of_same_bytes, lower_same_bytes},
-    {"rounded", LACI_FUSIBLE_NOTHING, rounding_cast_fits, lower_rounding_cast},
-    {"rows", LACI_FUSIBLE_NOTHING, cast_fits, lower_cast},
+    {"the same bytes", LACI_FUSIBLE_NOTHING, can_lower_cast_of_same_bytes,
+     lower_cast_of_same_bytes},
+    {"rounded", LACI_FUSIBLE_NOTHING, can_lower_rounding_cast, lower_rounding_cast},
+    {"rows", LACI_FUSIBLE_NOTHING, can_lower_cast, lower_cast},
     {.name = NULL},
 };

@@ -12,10 +12,10 @@
 
 static void lower_reshape(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_net_bind_shaped(net, fused->output, laci_net_read_value(net, node->inputs[0]));
+  laci_net_bind_reshaped(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
 
-static bool identity_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_identity(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool fits = node->op != &laci_op_dropout || !laci_plan_has_input(node, 2);
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
@@ -31,7 +31,7 @@ static void lower_identity(laci_net *net, const laci_fused *fused) {
 /* ---- Transpose ---- */
 
 /** Do the axes that are longer than 1 stay in order? Then a row-major tensor only gets new axes. */
-static bool keeps_order(const laci_shape *x, const int *places) {
+static bool has_long_axes_in_order(const laci_shape *x, const int *places) {
   int last = -1;
   for (int axis = 0; axis < x->rank; axis++) {
     if (x->dims[axis] == 1) continue;
@@ -49,7 +49,7 @@ static bool is_dense(laci_net *net, int tensor) {
   return equal;
 }
 
-static bool transpose_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_transpose(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int rank = laci_plan_shape(&net->plan, fused->output)->rank;
   size_t n = 0;
@@ -69,8 +69,8 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
   for (int axis = 0; axis < y->rank; axis++) {
     places[order ? order[axis] : y->rank - 1 - axis] = axis;
   }
-  if (keeps_order(&net->tensors[from].shape, places) && is_dense(net, from)) {
-    laci_net_bind_shaped(net, fused->output, from);
+  if (has_long_axes_in_order(&net->tensors[from].shape, places) && is_dense(net, from)) {
+    laci_net_bind_reshaped(net, fused->output, from);
     return;
   }
   if (!laci_layout_create_permuted(&md, net->tensors[from].md, places))
@@ -80,7 +80,8 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
 
 /* ---- Parts ---- */
 
-int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets) {
+int laci_move_part_tensor(laci_net *net, int tensor, const laci_shape *shape,
+                          const int64_t *offsets) {
   laci_layout *md = NULL;
   if (net->plan.status || tensor < 0) return -1;
   if (!laci_layout_create_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
@@ -94,14 +95,14 @@ int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int
   return laci_net_view_new(net, tensor, shape, md, true);
 }
 
-int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value) {
+int64_t laci_move_read_axis(const laci_net *net, const laci_node *node, int value) {
   int64_t axis = laci_node_int(node, "axis", 0);
   return axis < 0 ? axis + laci_plan_shape(&net->plan, value)->rank : axis;
 }
 
-static bool split_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_split(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int64_t axis = laci_move_axis(net, node, node->inputs[0]);
+  int64_t axis = laci_move_read_axis(net, node, node->inputs[0]);
   *why = "integers";
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) || axis < 0 ||
       axis >= laci_plan_shape(&net->plan, node->inputs[0])->rank) {
@@ -116,27 +117,27 @@ static bool split_fits(laci_net *net, const laci_fused *fused, const char **why)
 
 static void lower_split(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int64_t axis = laci_move_axis(net, node, node->inputs[0]), offsets[LACI_MAX_RANK] = {0};
+  int64_t axis = laci_move_read_axis(net, node, node->inputs[0]), offsets[LACI_MAX_RANK] = {0};
   int from = laci_net_read_value(net, node->inputs[0]);
   for (int at = 0; at < node->n_outputs && !net->plan.status; at++) {
     const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[at]);
-    laci_net_bind_value(net, node->outputs[at], laci_move_part(net, from, y, offsets));
+    laci_net_bind_value(net, node->outputs[at], laci_move_part_tensor(net, from, y, offsets));
     offsets[axis] += y->dims[axis];
   }
 }
 
 /* ---- Pad ---- */
 
-static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_clear_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   int tensor = step->tensors[0];
   memset(laci_net_tensor_data(net, tensor), 0, net->buffers[net->tensors[tensor].buffer].bytes);
   return LAC_OK;
 }
 
-void laci_move_clear(laci_net *net, int tensor) {
+void laci_move_add_clear_step(laci_net *net, int tensor) {
   static const laci_node zeros = {.name = "", .type = "zeros"};
-  (void)laci_net_step_add_code(net, &zeros, clear_bytes, 1, &tensor);
+  (void)laci_net_step_add_code(net, &zeros, run_clear_bytes, 1, &tensor);
 }
 
 /** The zeros around a value, and the elements that negative pads remove. */
@@ -163,7 +164,7 @@ static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
   return true;
 }
 
-static bool pad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_pad(laci_net *net, const laci_fused *fused, const char **why) {
   padding p;
   *why = "a mode, a value or pads that are not zeros around";
   return read_padding(net, &net->plan.graph->nodes[fused->node], &p);
@@ -176,7 +177,7 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   laci_primitive *pd = NULL;
   padding p;
   if (!read_padding(net, node, &p)) return;
-  int from = laci_move_part(net, laci_net_read_value(net, node->inputs[0]), &p.kept, p.crop);
+  int from = laci_move_part_tensor(net, laci_net_read_value(net, node->inputs[0]), &p.kept, p.crop);
   if (!p.has_zeros) {
     laci_net_bind_value(net, fused->output, from);
     return;
@@ -184,8 +185,8 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_dense_layout(net, &y, dt);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  int inside = laci_move_part(net, to, &p.kept, p.begin);
-  (void)laci_net_step_add_code(net, node, clear_bytes, 1, &to);
+  int inside = laci_move_part_tensor(net, to, &p.kept, p.begin);
+  (void)laci_net_step_add_code(net, node, run_clear_bytes, 1, &to);
   if (net->plan.status) return;
   lac_status st = laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[from].md,
                                                   net->tensors[inside].md);
@@ -202,19 +203,19 @@ const laci_implementation laci_implementations_reshape[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_same[] = {
-    {"the same bytes", LACI_FUSIBLE_NOTHING, identity_fits, lower_identity},
+    {"the same bytes", LACI_FUSIBLE_NOTHING, can_lower_identity, lower_identity},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_transpose[] = {
-    {"another view", LACI_FUSIBLE_NOTHING, transpose_fits, lower_transpose},
+    {"another view", LACI_FUSIBLE_NOTHING, can_lower_transpose, lower_transpose},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_split[] = {
-    {"parts", LACI_FUSIBLE_NOTHING, split_fits, lower_split},
+    {"parts", LACI_FUSIBLE_NOTHING, can_lower_split, lower_split},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_pad[] = {
-    {"a copy into zeros", LACI_FUSIBLE_NOTHING, pad_fits, lower_pad},
-    {"copies of elements", LACI_FUSIBLE_NOTHING, laci_pad_copies_fit, laci_lower_pad_copies},
+    {"a copy into zeros", LACI_FUSIBLE_NOTHING, can_lower_pad, lower_pad},
+    {"copies of elements", LACI_FUSIBLE_NOTHING, laci_can_lower_pad_copies, laci_lower_pad_copies},
     {.name = NULL},
 };

@@ -7,17 +7,18 @@
 
 /** Returns the node's attribute "axis" (0 where absent) for an axis of `value`; negative numbers
  * are counted from the last axis and made positive. */
-int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value);
+int64_t laci_move_read_axis(const laci_net *net, const laci_node *node, int value);
 
 /** Adds a step that makes all bytes of the tensor's buffer 0. */
-void laci_move_clear(laci_net *net, int tensor);
+void laci_move_add_clear_step(laci_net *net, int tensor);
 
 /** Returns a tensor of shape `shape` that covers the part of `tensor` that starts at `offsets`: a
  * view where the layout's blocks allow it. */
-int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets);
+int laci_move_part_tensor(laci_net *net, int tensor, const laci_shape *shape,
+                          const int64_t *offsets);
 
 /** Pads that repeat elements of the value. pad.c */
-laci_lower_supports laci_pad_copies_fit;
+laci_lower_supports laci_can_lower_pad_copies;
 laci_lower_function laci_lower_pad_copies;
 
 #endif

@@ -18,7 +18,7 @@ static bool read_pads(laci_net *net, const laci_node *node, laci_pad_mode *mode,
   return true;
 }
 
-bool laci_pad_copies_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_pad_copies(laci_net *net, const laci_fused *fused, const char **why) {
   laci_pad_mode mode;
   laci_pads pads;
   *why = "pads that are not constant";
@@ -33,10 +33,10 @@ static int pad_axis(laci_net *net, const laci_node *node, int from, const laci_o
   taps.weight = laci_alloc((size_t)taps.n_out, sizeof *taps.weight);
   if (!taps.first || !taps.weight) laci_plan_fail_no_memory(&net->plan);
   for (int64_t at = 0; at < taps.n_out && !net->plan.status; at++) {
-    taps.first[at] = laci_pad_source(pad, at);
+    taps.first[at] = laci_pad_source_position(pad, at);
     taps.weight[at] = 1;
   }
-  const int to = laci_along_add_pass(net, node, from, o, axis, &taps);
+  const int to = laci_axis_pass_add(net, node, from, o, axis, &taps);
   laci_resample_clear_taps(&taps);
   return to;
 }
@@ -49,7 +49,7 @@ void laci_lower_pad_copies(laci_net *net, const laci_fused *fused) {
   laci_order o;
   if (!read_pads(net, node, &mode, &pads)) return;
   int at = laci_net_read_value(net, node->inputs[0]);
-  at = laci_along_read(net, at, x.rank > 1 && (pads.before[1] || pads.after[1]), &o);
+  at = laci_axis_pass_read_tensor(net, at, x.rank > 1 && (pads.before[1] || pads.after[1]), &o);
   for (int axis = x.rank - 1; axis >= 0 && at >= 0; axis--) {
     const laci_pad_axis pad = {mode, pads.before[axis], pads.after[axis], x.dims[axis]};
     if (pad.before != 0 || pad.after != 0) at = pad_axis(net, node, at, &o, axis, &pad);

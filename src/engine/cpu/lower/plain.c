@@ -78,7 +78,7 @@ static void prepare_output(laci_net *net, int value, operand *o) {
       is_float ? laci_net_dense_layout(net, shape, LACI_ELEMENT_F32) : NULL, buffer);
 }
 
-static void bind_operand(laci_net *net, operand *o, bool read) {
+static void bind_operand_buffer(laci_net *net, operand *o, bool read) {
   if (o->tensor < 0) return; /* a constant: was set while planning */
   if (o->doubles < 0) {
     o->buf.i = laci_net_tensor_data(net, o->tensor);
@@ -89,12 +89,12 @@ static void bind_operand(laci_net *net, operand *o, bool read) {
   for (int64_t at = 0; read && at < o->buf.count; at++) o->buf.f[at] = (double)from[at];
 }
 
-static void clear_result(operand *o) {
+static void zero_result(operand *o) {
   size_t bytes = (size_t)o->buf.count * sizeof(double);
   memset(o->buf.f ? (void *)o->buf.f : (void *)o->buf.i, 0, bytes);
 }
 
-static void write_result(laci_net *net, const operand *o) {
+static void convert_result(laci_net *net, const operand *o) {
   if (o->doubles < 0) return;
   float *to = laci_net_tensor_data(net, o->tensor);
   for (int64_t at = 0; at < o->buf.count; at++) to[at] = (float)o->buf.f[at];
@@ -109,12 +109,12 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
   plain *p = step->context;
   const laci_node *node = p->node;
   for (int at = 0; at < node->n_inputs; at++) {
-    if (p->in_bufs[at]) bind_operand(net, &p->in[at], true);
+    if (p->in_bufs[at]) bind_operand_buffer(net, &p->in[at], true);
   }
   for (int at = 0; at < node->n_outputs; at++) {
     if (!p->out_bufs[at]) continue;
-    bind_operand(net, &p->out[at], false);
-    clear_result(&p->out[at]);
+    bind_operand_buffer(net, &p->out[at], false);
+    zero_result(&p->out[at]);
   }
   laci_eval eval = {.node = node,
                     .n_in = node->n_inputs,
@@ -126,7 +126,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
                     .err = err};
   lac_status st = node->op->eval(&eval);
   for (int at = 0; at < node->n_outputs && !st; at++) {
-    if (p->out_bufs[at]) write_result(net, &p->out[at]);
+    if (p->out_bufs[at]) convert_result(net, &p->out[at]);
   }
   return st;
 }

@@ -4,7 +4,8 @@
 #include "engine/cpu/native/native.h"
 
 const laci_implementation laci_implementations_pool[] = {
-    {"of bytes, between layers of int8", LACI_FUSIBLE_NOTHING, laci_native_fits, laci_lower_native},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_pool_fits, laci_lower_pool},
+    {"of bytes, between layers of int8", LACI_FUSIBLE_NOTHING, laci_can_lower_native,
+     laci_lower_native},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_pool, laci_lower_pool},
     {.name = NULL},
 };

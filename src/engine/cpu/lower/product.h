@@ -16,11 +16,11 @@ typedef struct laci_right_operand {
 } laci_right_operand;
 
 /** Are the operands floats of a rank that oneDNN supports? */
-bool laci_product_operands_fit(const laci_net *net, const laci_node *node);
+bool laci_product_has_float_operands(const laci_net *net, const laci_node *node);
 /** Is it a Gemm or MatMul of the form laci_right_operand, with C absent, a constant row, or one
  * constant number? */
-laci_lower_supports laci_right_operand_fits;
-laci_right_operand laci_right_operand_of(const laci_net *net, const laci_fused *fused);
+laci_lower_supports laci_is_right_operand_product;
+laci_right_operand laci_right_operand_read(const laci_net *net, const laci_fused *fused);
 /** Returns the matrix as a weight, multiplied by alpha and the fused node's scale. */
 laci_net_weight laci_right_operand_weight(const laci_net *net, const laci_fused *fused,
                                           const laci_right_operand *r);
@@ -34,7 +34,7 @@ int laci_product_read_matrix(laci_net *net, int value, int64_t rows, int64_t col
 
 /* ---- onednn/product_train.c: Gemm of two values ---- */
 
-laci_lower_supports laci_gemm_values_fit;
+laci_lower_supports laci_can_lower_gemm_values;
 laci_lower_function laci_lower_gemm_values;
 
 #endif

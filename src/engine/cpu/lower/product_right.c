@@ -7,7 +7,7 @@
 #include "engine/cpu/onednn/onednn.h"
 
 /** Can Gemm's C be a bias: is it absent, one number, or a row with one number for each column? */
-static bool is_bias(const laci_net *net, const laci_node *node, int64_t columns) {
+static bool is_c_a_bias(const laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return true;
   const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
   int64_t count = laci_shape_count(c);
@@ -16,7 +16,7 @@ static bool is_bias(const laci_net *net, const laci_node *node, int64_t columns)
          laci_plan_is_float(&net->plan, node->inputs[2]) && row;
 }
 
-bool laci_product_operands_fit(const laci_net *net, const laci_node *node) {
+bool laci_product_has_float_operands(const laci_net *net, const laci_node *node) {
   if (!laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1) || node->outputs[0] < 0)
     return false;
   const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
@@ -26,16 +26,16 @@ bool laci_product_operands_fit(const laci_net *net, const laci_node *node) {
          b->rank >= 2 && b->rank <= 5 && laci_plan_shape(&net->plan, node->outputs[0])->rank >= 1;
 }
 
-bool laci_right_operand_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_is_right_operand_product(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix or a sum that changes";
-  if (!laci_product_operands_fit(net, node)) return false;
+  if (!laci_product_has_float_operands(net, node)) return false;
   if (!laci_plan_is_constant(&net->plan, node->inputs[1])) return false;
   if (node->op != &laci_op_gemm) return laci_plan_shape(&net->plan, node->inputs[1])->rank == 2;
-  return is_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
+  return is_c_a_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
 }
 
-laci_right_operand laci_right_operand_of(const laci_net *net, const laci_fused *fused) {
+laci_right_operand laci_right_operand_read(const laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
@@ -71,7 +71,7 @@ laci_net_weight laci_right_operand_weight(const laci_net *net, const laci_fused 
 int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool given = node->op == &laci_op_gemm && laci_plan_has_input(node, 2);
-  const float *c = given ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
+  const float *c = given ? laci_plan_constant_floats(&net->plan, node->inputs[2]) : NULL;
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, r->columns});
   if (net->plan.status || (!c && !fused->shift)) return -1;
   int64_t count = c ? laci_shape_count(laci_plan_shape(&net->plan, node->inputs[2])) : 0;

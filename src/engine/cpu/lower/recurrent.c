@@ -13,15 +13,15 @@ enum {
   CHUNK_ROWS = 24,        /* fewest rows of a chunk's product */
 };
 
-static bool recurrent_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_recurrent(laci_net *net, const laci_fused *fused, const char **why) {
   laci_recurrent_node r;
   return laci_plan_read_recurrent(&net->plan, &net->plan.graph->nodes[fused->node], &r, why);
 }
 
 /* ---- Weights ---- */
 
-void laci_recurrent_pack(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
-                         const float *rows, float *strips) {
+void laci_recurrent_pack_rows(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
+                              const float *rows, float *strips) {
   for (int64_t row = first; row < first + n; row++, rows += depth) {
     const int64_t gate = row / s->node.hidden, unit = row % s->node.hidden; /* of a direction */
     laci_strips_set_column(strips, depth, gate * s->width + unit, rows);
@@ -36,13 +36,13 @@ typedef struct packing {
 
 static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) {
   const packing *p = context;
-  laci_recurrent_pack(p->step, p->depth, first / p->depth, n / p->depth, x, p->strips);
+  laci_recurrent_pack_rows(p->step, p->depth, first / p->depth, n / p->depth, x, p->strips);
   return true;
 }
 
 /** Makes the strips of operand `port`: a weight if it is constant, else scratch. */
-static void prepare_matrix(laci_net *net, const laci_node *node, int port,
-                           const laci_recurrent_step *s, laci_recurrent_matrix *m) {
+static void prepare_weight_strips(laci_net *net, const laci_node *node, int port,
+                                  const laci_recurrent_step *s, laci_recurrent_matrix *m) {
   const int value = node->inputs[port];
   const int64_t rows = s->node.directions * s->node.n_gates;
   m->depth = laci_plan_shape(&net->plan, value)->dims[2];
@@ -74,7 +74,7 @@ static int read_operand(laci_net *net, const laci_node *node, int port) {
                                         : laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
 }
 
-static int new_result(laci_net *net, const laci_node *node, int at) {
+static int new_result_tensor(laci_net *net, const laci_node *node, int at) {
   if (at >= node->n_outputs || node->outputs[at] < 0) return -1;
   const laci_shape *shape = laci_plan_shape(&net->plan, node->outputs[at]);
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
@@ -84,7 +84,7 @@ static int new_result(laci_net *net, const laci_node *node, int at) {
 }
 
 /** Divides the scratch memory. */
-static void place_areas(laci_recurrent_step *s) {
+static void assign_scratch_areas(laci_recurrent_step *s) {
   const laci_recurrent_node *r = &s->node;
   const int64_t row = r->n_gates * s->width, states = r->directions * r->batch * s->width;
   const int64_t least = (CHUNK_ROWS + r->batch - 1) / r->batch,
@@ -108,7 +108,7 @@ static void place_areas(laci_recurrent_step *s) {
 }
 
 static void prepare_step(laci_net *net, const laci_node *node, laci_recurrent_step *s) {
-  s->blocks = laci_strips_of(s->node.hidden);
+  s->blocks = laci_strips_count(s->node.hidden);
   s->width = s->blocks * LACI_STRIP;
   s->multiply = laci_multiply_strips_variant();
   s->apply = laci_pointwise_apply_variant();
@@ -118,10 +118,10 @@ static void prepare_step(laci_net *net, const laci_node *node, laci_recurrent_st
   s->initial_h = read_operand(net, node, LACI_RECURRENT_INITIAL_H);
   s->initial_c = read_operand(net, node, LACI_RECURRENT_INITIAL_C);
   s->peephole = read_operand(net, node, LACI_RECURRENT_PEEPHOLE);
-  prepare_matrix(net, node, LACI_RECURRENT_W, s, &s->w);
-  prepare_matrix(net, node, LACI_RECURRENT_R, s, &s->r);
-  for (int at = 0; at < 3; at++) s->results[at] = new_result(net, node, at);
-  place_areas(s);
+  prepare_weight_strips(net, node, LACI_RECURRENT_W, s, &s->w);
+  prepare_weight_strips(net, node, LACI_RECURRENT_R, s, &s->r);
+  for (int at = 0; at < 3; at++) s->results[at] = new_result_tensor(net, node, at);
+  assign_scratch_areas(s);
   s->scratch = laci_net_scratch_new(net, (size_t)s->at.n * sizeof(float));
 }
 
@@ -154,6 +154,6 @@ static void lower_recurrent(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_recurrent[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, recurrent_fits, lower_recurrent},
+    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_recurrent, lower_recurrent},
     {.name = NULL},
 };

@@ -46,7 +46,7 @@ typedef struct laci_recurrent_step {
 laci_net_code laci_recurrent_run;
 
 /** Writes a row-major matrix's rows [first, first + n) into its strips. */
-void laci_recurrent_pack(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
-                         const float *rows, float *strips);
+void laci_recurrent_pack_rows(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
+                              const float *rows, float *strips);
 
 #endif

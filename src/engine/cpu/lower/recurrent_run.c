@@ -59,8 +59,8 @@ typedef struct units {
 
 /* ---- Gates ---- */
 
-static void activate(const laci_recurrent_step *s, laci_function_kind function, float *x,
-                     int64_t n) {
+static void apply_activation(const laci_recurrent_step *s, laci_function_kind function, float *x,
+                             int64_t n) {
   const float clip = s->node.clip;
   if (clip < (float)INFINITY)
     s->apply(&(laci_pointwise){.kind = LACI_POINTWISE_CLIP, .alpha = -clip, .beta = clip}, x, n);
@@ -69,26 +69,26 @@ static void activate(const laci_recurrent_step *s, laci_function_kind function, 
            x, n);
 }
 
-static void add_products(float *sum, const float *a, const float *b, int64_t n) {
+static void add_elementwise_products(float *sum, const float *a, const float *b, int64_t n) {
   for (int64_t k = 0; k < n; k++) sum[k] += a[k] * b[k];
 }
 
 /** A row of an LSTM: gates i, o, f and what is new, at `x`, become the cell c and the state h. */
-static void step_lstm(const laci_recurrent_step *s, const units *u, float *x, float *c, float *h,
-                      float *extra) {
+static void advance_lstm_row(const laci_recurrent_step *s, const units *u, float *x, float *c,
+                             float *h, float *extra) {
   const int64_t n = u->end - u->begin;
   float *in = x, *out = x + u->gate, *forget = out + u->gate, *fresh = forget + u->gate;
   if (u->peephole) {
-    add_products(in, u->peephole + u->begin, c, n);
-    add_products(forget, u->peephole + 2 * u->gate + u->begin, c, n);
+    add_elementwise_products(in, u->peephole + u->begin, c, n);
+    add_elementwise_products(forget, u->peephole + 2 * u->gate + u->begin, c, n);
   }
-  activate(s, u->functions[0], in, n);
-  activate(s, u->functions[0], forget, n);
-  activate(s, u->functions[1], fresh, n);
+  apply_activation(s, u->functions[0], in, n);
+  apply_activation(s, u->functions[0], forget, n);
+  apply_activation(s, u->functions[1], fresh, n);
   for (int64_t k = 0; s->node.input_forget && k < n; k++) forget[k] = 1 - in[k];
   for (int64_t k = 0; k < n; k++) c[k] = forget[k] * c[k] + in[k] * fresh[k];
-  if (u->peephole) add_products(out, u->peephole + u->gate + u->begin, c, n);
-  activate(s, u->functions[0], out, n);
+  if (u->peephole) add_elementwise_products(out, u->peephole + u->gate + u->begin, c, n);
+  apply_activation(s, u->functions[0], out, n);
   memcpy(extra, c, (size_t)n * sizeof *c);
   s->apply(&(laci_pointwise){.kind = u->functions[2] == LACI_FUNCTION_TANH
                                          ? LACI_POINTWISE_TANH
@@ -99,21 +99,21 @@ static void step_lstm(const laci_recurrent_step *s, const units *u, float *x, fl
 
 /** Computes the gates z and r of a GRU's row, and multiplies what r resets by r: the state, or with
  * linear_before_reset its product. */
-static void reset_gru(const laci_recurrent_step *s, const units *u, float *x, const float *before,
-                      float *extra) {
+static void apply_gru_reset_gate(const laci_recurrent_step *s, const units *u, float *x,
+                                 const float *before, float *extra) {
   const int64_t n = u->end - u->begin;
   float *update = x, *reset = x + u->gate, *fresh = reset + u->gate;
-  activate(s, u->functions[0], update, n);
-  activate(s, u->functions[0], reset, n);
-  if (s->node.linear_before) add_products(fresh, reset, extra, n);
+  apply_activation(s, u->functions[0], update, n);
+  apply_activation(s, u->functions[0], reset, n);
+  if (s->node.linear_before) add_elementwise_products(fresh, reset, extra, n);
   for (int64_t k = 0; !s->node.linear_before && k < n; k++) extra[k] = reset[k] * before[k];
 }
 
-static void finish_gru(const laci_recurrent_step *s, const units *u, float *x, const float *before,
-                       float *h) {
+static void finish_gru_row(const laci_recurrent_step *s, const units *u, float *x,
+                           const float *before, float *h) {
   const int64_t n = u->end - u->begin;
   float *update = x, *fresh = x + 2 * u->gate;
-  activate(s, u->functions[1], fresh, n);
+  apply_activation(s, u->functions[1], fresh, n);
   for (int64_t k = 0; k < n; k++) h[k] = (1 - update[k]) * fresh[k] + update[k] * before[k];
 }
 
@@ -125,28 +125,28 @@ typedef struct rows {
   float *gates, *before, *h, *c, *extra; /* first row; rows are `row` (gates) or `width` apart */
 } rows;
 
-static int64_t row_size(const laci_recurrent_step *s) { return s->node.n_gates * s->width; }
+static int64_t gate_row_size(const laci_recurrent_step *s) { return s->node.n_gates * s->width; }
 
-static bool goes_backward(const laci_recurrent_step *s, const lane *l) {
+static bool is_backward_lane(const laci_recurrent_step *s, const lane *l) {
   return l->direction == 1 || s->node.backward;
 }
 
 /** Returns the first point in time of the lane's chunk. */
-static int64_t chunk_time(const team *t, const lane *l) {
-  return goes_backward(t->run->s, l) ? l->length - t->end : t->begin;
+static int64_t chunk_start_time(const team *t, const lane *l) {
+  return is_backward_lane(t->run->s, l) ? l->length - t->end : t->begin;
 }
 
-static rows rows_of(const team *t, const lane *l) {
+static rows find_lane_rows(const team *t, const lane *l) {
   const laci_recurrent_step *s = t->run->s;
   float *scratch = t->run->scratch;
   const int64_t sequence = l->direction * s->node.batch + l->first, state = sequence * s->width;
-  rows r = {.t = goes_backward(s, l) ? l->length - 1 - t->step : t->step,
+  rows r = {.t = is_backward_lane(s, l) ? l->length - 1 - t->step : t->step,
             .before = scratch + s->at.h[t->step & 1] + state,
             .h = scratch + s->at.h[1 - (t->step & 1)] + state,
             .c = scratch + s->at.c + state,
             .extra = scratch + s->at.extra + state};
-  r.gates =
-      scratch + s->at.gates + (sequence * s->chunk + (r.t - chunk_time(t, l)) * l->n) * row_size(s);
+  r.gates = scratch + s->at.gates +
+            (sequence * s->chunk + (r.t - chunk_start_time(t, l)) * l->n) * gate_row_size(s);
   return r;
 }
 
@@ -168,8 +168,8 @@ static void add_state_products(const team *t, const lane *l, const units *u, con
         .start = y,
         .y = y,
         .x_row = s->width,
-        .start_row = row_size(s),
-        .y_row = row_size(s)};
+        .start_row = gate_row_size(s),
+        .y_row = gate_row_size(s)};
     s->multiply(&p);
     if (whole) break;
   }
@@ -194,7 +194,7 @@ static void multiply_hidden_gate(const team *t, const lane *l, const units *u, c
 }
 
 /** Writes the units of the lane's states to y. */
-static void write_states(const team *t, const lane *l, const units *u, const rows *r) {
+static void copy_states_to_output(const team *t, const lane *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
   const int64_t end = u->end < node->hidden ? u->end : node->hidden;
@@ -208,7 +208,7 @@ static void write_states(const team *t, const lane *l, const units *u, const row
   }
 }
 
-static void step_gru(const team *t, const lane *l, const units *u, const rows *r) {
+static void advance_gru_units(const team *t, const lane *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const bool linear = s->node.linear_before;
   if (t->phase == 0) {
@@ -218,33 +218,33 @@ static void step_gru(const team *t, const lane *l, const units *u, const rows *r
     add_state_products(t, l, u, r->extra, (const int[]){2, 3}, r->gates);
   }
   for (int64_t at = 0; at < l->n; at++) {
-    float *x = r->gates + at * row_size(s) + u->begin;
+    float *x = r->gates + at * gate_row_size(s) + u->begin;
     const int64_t state = at * s->width + u->begin;
-    if (t->phase == 0) reset_gru(s, u, x, r->before + state, r->extra + state);
-    if (t->phase == 1 || linear) finish_gru(s, u, x, r->before + state, r->h + state);
+    if (t->phase == 0) apply_gru_reset_gate(s, u, x, r->before + state, r->extra + state);
+    if (t->phase == 1 || linear) finish_gru_row(s, u, x, r->before + state, r->h + state);
   }
 }
 
-static void step_units(const team *t, const lane *l, const units *u) {
+static void advance_units(const team *t, const lane *l, const units *u) {
   const laci_recurrent_step *s = t->run->s;
-  const rows r = rows_of(t, l);
+  const rows r = find_lane_rows(t, l);
   if (s->node.kind == LACI_RECURRENT_GRU) {
-    step_gru(t, l, u, &r);
+    advance_gru_units(t, l, u, &r);
     if (t->phase == 0 && !s->node.linear_before) return;
   } else {
     add_state_products(t, l, u, r.before, (const int[]){0, s->node.n_gates}, r.gates);
   }
   for (int64_t at = 0; at < l->n && s->node.kind != LACI_RECURRENT_GRU; at++) {
-    float *x = r.gates + at * row_size(s) + u->begin;
+    float *x = r.gates + at * gate_row_size(s) + u->begin;
     const int64_t state = at * s->width + u->begin;
     if (s->node.kind == LACI_RECURRENT_LSTM) {
-      step_lstm(s, u, x, r.c + state, r.h + state, r.extra + state);
+      advance_lstm_row(s, u, x, r.c + state, r.h + state, r.extra + state);
     } else {
-      activate(s, u->functions[0], x, u->end - u->begin);
+      apply_activation(s, u->functions[0], x, u->end - u->begin);
       memcpy(r.h + state, x, (size_t)(u->end - u->begin) * sizeof *x);
     }
   }
-  write_states(t, l, u, &r);
+  copy_states_to_output(t, l, u, &r);
 }
 
 /** Returns the lane's units in blocks [block_begin, block_end), which are numbered through all
@@ -262,12 +262,12 @@ static units units_in_lane(const team *t, int lane_index, int64_t block_begin, i
                  .functions = s->node.functions[direction]};
 }
 
-static void step_part(int part, int n, void *context) {
+static void advance_part_of_units(int part, int n, void *context) {
   const team *t = context;
   const int64_t blocks = t->n_lanes * t->run->s->blocks;
   for (int at = 0; at < t->n_lanes; at++) {
     const units u = units_in_lane(t, at, part * blocks / n, (part + 1) * blocks / n);
-    if (u.begin < u.end) step_units(t, &t->lanes[at], &u);
+    if (u.begin < u.end) advance_units(t, &t->lanes[at], &u);
   }
 }
 
@@ -277,7 +277,8 @@ static void step_part(int part, int n, void *context) {
 static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t last) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
-  const int64_t row = row_size(s), n = t->end - t->begin, sequence = l->direction * node->batch;
+  const int64_t row = gate_row_size(s), n = t->end - t->begin,
+                sequence = l->direction * node->batch;
   const int64_t later = (node->batch_first ? 1 : node->batch) * node->inputs;
   const int64_t next = (node->batch_first ? node->time : 1) * node->inputs;
   const bool together = later == l->n * next; /* rows of all steps are at one distance */
@@ -290,7 +291,7 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
                                               : l->n,
                           .strips = t->run->w + strip * node->inputs * LACI_STRIP,
                           .start = t->run->scratch + s->at.start + strip * LACI_STRIP,
-                          .x = t->run->x + chunk_time(t, l) * later + l->first * next,
+                          .x = t->run->x + chunk_start_time(t, l) * later + l->first * next,
                           .y = t->run->scratch + s->at.gates +
                                (sequence + l->first) * s->chunk * row + first * LACI_STRIP,
                           .x_row = by_time ? later : next,
@@ -303,7 +304,7 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
   }
 }
 
-static void input_part(int part, int n, void *context) {
+static void multiply_part_of_inputs(int part, int n, void *context) {
   const team *t = context;
   const int64_t strips = t->run->s->node.n_gates * t->run->s->blocks;
   for (int at = 0; at < t->n_lanes; at++) {
@@ -313,7 +314,7 @@ static void input_part(int part, int n, void *context) {
 }
 
 /** Runs a loop over all lanes, divided among threads if it has so many multiplications. */
-static void run_loop(team *t, laci_crew_body *body, int64_t work, int64_t least) {
+static void run_loop_over_lanes(team *t, laci_crew_body *body, int64_t work, int64_t least) {
   if (t->crew && work >= least) laci_crew_for(t->crew, body, t);
   else body(0, 1, t);
 }
@@ -323,17 +324,18 @@ static void run_team(team *t) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
   const bool twice = node->kind == LACI_RECURRENT_GRU && !node->linear_before;
-  const int64_t length = t->lanes[0].length, gates = t->n_lanes * t->lanes[0].n * row_size(s);
+  const int64_t length = t->lanes[0].length, gates = t->n_lanes * t->lanes[0].n * gate_row_size(s);
   for (t->begin = 0; t->begin < length; t->begin = t->end) {
     if (laci_engine_is_interrupted(t->run->net->watch)) {
       atomic_store_explicit(&t->run->interrupted, true, memory_order_relaxed);
       return;
     }
     t->end = t->begin + s->chunk < length ? t->begin + s->chunk : length;
-    run_loop(t, input_part, (t->end - t->begin) * gates * node->inputs, SHARED_INPUTS);
+    run_loop_over_lanes(t, multiply_part_of_inputs, (t->end - t->begin) * gates * node->inputs,
+                        SHARED_INPUTS);
     for (t->step = t->begin; t->step < t->end; t->step++) {
       for (t->phase = 0; t->phase < 1 + twice; t->phase++) {
-        run_loop(t, step_part, gates * node->hidden, SHARED_STEP);
+        run_loop_over_lanes(t, advance_part_of_units, gates * node->hidden, SHARED_STEP);
       }
     }
   }
@@ -342,13 +344,13 @@ static void run_team(team *t) {
 /* ---- The whole node ---- */
 
 /** Fills a row [n] from `from`, or with zeros, and zeros after it up to the width. */
-static void set_row(const laci_recurrent_step *s, float *to, const float *from) {
+static void copy_padded_row(const laci_recurrent_step *s, float *to, const float *from) {
   const size_t n = (size_t)s->node.hidden, all = (size_t)s->width;
   if (from) memcpy(to, from, n * sizeof *to);
   memset(to + (from ? n : 0), 0, (all - (from ? n : 0)) * sizeof *to);
 }
 
-static const float *operand(const laci_net *net, int tensor) {
+static const float *operand_data(const laci_net *net, int tensor) {
   return tensor < 0 ? NULL : laci_net_tensor_data(net, tensor);
 }
 
@@ -357,43 +359,44 @@ static const float *operand(const laci_net *net, int tensor) {
 static void set_biases(run *now) {
   const laci_recurrent_step *s = now->s;
   const laci_recurrent_node *node = &s->node;
-  const float *bias = operand(now->net, s->bias);
+  const float *bias = operand_data(now->net, s->bias);
   const int64_t hidden = node->hidden, of_r = node->n_gates * hidden;
   for (int64_t at = 0; at < node->directions * node->n_gates; at++) {
     const int64_t d = at / node->n_gates, gate = at % node->n_gates;
     const float *from = bias ? bias + d * 2 * of_r + gate * hidden : NULL;
     float *to = now->scratch + s->at.start + at * s->width;
     const bool inside = node->linear_before && gate == 2;
-    set_row(s, to, from);
-    if (inside) set_row(s, now->scratch + s->at.inner + d * s->width, from ? from + of_r : NULL);
+    copy_padded_row(s, to, from);
+    if (inside)
+      copy_padded_row(s, now->scratch + s->at.inner + d * s->width, from ? from + of_r : NULL);
     for (int64_t k = 0; from && !inside && k < hidden; k++) to[k] += from[of_r + k];
   }
-  const float *peephole = operand(now->net, s->peephole);
+  const float *peephole = operand_data(now->net, s->peephole);
   for (int64_t at = 0; peephole && at < 3 * node->directions; at++) {
-    set_row(s, now->scratch + s->at.peephole + at * s->width, peephole + at * hidden);
+    copy_padded_row(s, now->scratch + s->at.peephole + at * s->width, peephole + at * hidden);
   }
 }
 
 /** Returns the place of a sequence's state in initial states and results. */
-static int64_t state_place(const laci_recurrent_node *node, int64_t direction, int64_t sequence) {
+static int64_t state_offset(const laci_recurrent_node *node, int64_t direction, int64_t sequence) {
   return (node->batch_first ? sequence * node->directions + direction
                             : direction * node->batch + sequence) *
          node->hidden;
 }
 
-static void begin_lane(const run *now, const lane *l) {
+static void load_initial_states(const run *now, const lane *l) {
   const laci_recurrent_step *s = now->s;
-  const float *h = operand(now->net, s->initial_h), *c = operand(now->net, s->initial_c);
+  const float *h = operand_data(now->net, s->initial_h), *c = operand_data(now->net, s->initial_c);
   for (int64_t b = l->first; b < l->first + l->n; b++) {
-    const int64_t from = state_place(&s->node, l->direction, b);
+    const int64_t from = state_offset(&s->node, l->direction, b);
     const int64_t to = (l->direction * s->node.batch + b) * s->width;
-    set_row(s, now->scratch + s->at.h[0] + to, h ? h + from : NULL);
+    copy_padded_row(s, now->scratch + s->at.h[0] + to, h ? h + from : NULL);
     if (s->node.kind == LACI_RECURRENT_LSTM)
-      set_row(s, now->scratch + s->at.c + to, c ? c + from : NULL);
+      copy_padded_row(s, now->scratch + s->at.c + to, c ? c + from : NULL);
   }
 }
 
-static void end_lane(const run *now, const lane *l) {
+static void store_final_states(const run *now, const lane *l) {
   const laci_recurrent_step *s = now->s;
   const int64_t areas[2] = {s->at.h[l->length & 1], s->at.c};
   for (int at = 0; at < 2; at++) {
@@ -401,7 +404,7 @@ static void end_lane(const run *now, const lane *l) {
     float *to = laci_net_tensor_data(now->net, s->results[1 + at]);
     for (int64_t b = l->first; b < l->first + l->n; b++) {
       const float *from = now->scratch + areas[at] + (l->direction * s->node.batch + b) * s->width;
-      memcpy(to + state_place(&s->node, l->direction, b), from,
+      memcpy(to + state_offset(&s->node, l->direction, b), from,
              (size_t)s->node.hidden * sizeof *to);
     }
   }
@@ -414,7 +417,7 @@ static int64_t sequence_length(const run *now, int64_t sequence) {
 }
 
 /** Runs teams [begin, end) of one lane each: a group of sequences in one direction. */
-static void run_lanes(int64_t begin, int64_t end, void *context) {
+static void run_single_lane_teams(int64_t begin, int64_t end, void *context) {
   run *now = context;
   const int64_t n = now->n_groups, batch = now->s->node.batch;
   for (int64_t at = begin; at < end; at++) {
@@ -422,45 +425,46 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
     l.n = (at % n + 1) * batch / n - l.first;
     l.length = sequence_length(now, l.first);
     team t = {.run = now, .lanes = {l}, .n_lanes = 1};
-    begin_lane(now, &l);
+    load_initial_states(now, &l);
     run_team(&t);
-    end_lane(now, &l);
+    store_final_states(now, &l);
   }
 }
 
 /** Runs all sequences as one team. */
-static void run_together(laci_crew *crew, void *context) {
+static void run_all_as_one_team(laci_crew *crew, void *context) {
   run *now = context;
   const laci_recurrent_node *node = &now->s->node;
   team t = {.run = now, .crew = crew, .n_lanes = (int)node->directions};
   for (int at = 0; at < t.n_lanes; at++) {
     t.lanes[at] = (lane){.direction = at, .n = node->batch, .length = now->length};
-    begin_lane(now, &t.lanes[at]);
+    load_initial_states(now, &t.lanes[at]);
   }
   run_team(&t);
-  for (int at = 0; at < t.n_lanes; at++) end_lane(now, &t.lanes[at]);
+  for (int at = 0; at < t.n_lanes; at++) store_final_states(now, &t.lanes[at]);
 }
 
-static const float *packed(const laci_recurrent_step *s, laci_net *net,
-                           const laci_recurrent_matrix *m) {
+static const float *strips_data(const laci_recurrent_step *s, laci_net *net,
+                                const laci_recurrent_matrix *m) {
   float *strips = laci_net_tensor_data(net, m->strips);
   if (m->rows < 0) return strips;
   const int64_t matrices = s->node.directions * s->node.n_gates;
   memset(strips, 0, (size_t)(matrices * s->width * m->depth) * sizeof *strips);
-  laci_recurrent_pack(s, m->depth, 0, matrices * s->node.hidden, operand(net, m->rows), strips);
+  laci_recurrent_pack_rows(s, m->depth, 0, matrices * s->node.hidden, operand_data(net, m->rows),
+                           strips);
   return strips;
 }
 
-static void run_node(run *now) {
+static void run_recurrent_node(run *now) {
   const laci_recurrent_node *node = &now->s->node;
   const int64_t threads = laci_pool_threads(now->net->pool);
   const int64_t wanted = (threads + node->directions - 1) / node->directions;
-  const int64_t work = node->batch * row_size(now->s) * node->hidden;
+  const int64_t work = node->batch * gate_row_size(now->s) * node->hidden;
   now->n_groups = !now->alike ? node->batch : wanted < node->batch ? wanted : node->batch;
   if (now->alike && work >= SHARED_STEP && node->directions * now->n_groups < threads) {
-    laci_crew_run(now->net->pool, run_together, now);
+    laci_crew_run_leader(now->net->pool, run_all_as_one_team, now);
   } else {
-    laci_pool_for(now->net->pool, node->directions * now->n_groups, 1, run_lanes, now);
+    laci_pool_for(now->net->pool, node->directions * now->n_groups, 1, run_single_lane_teams, now);
   }
 }
 
@@ -469,9 +473,9 @@ lac_status laci_recurrent_run(laci_net *net, laci_net_step *step, lac_error *err
   const laci_recurrent_node *node = &s->node;
   run now = {.net = net,
              .s = s,
-             .x = operand(net, s->x),
-             .w = packed(s, net, &s->w),
-             .r = packed(s, net, &s->r),
+             .x = operand_data(net, s->x),
+             .w = strips_data(s, net, &s->w),
+             .r = strips_data(s, net, &s->r),
              .scratch = laci_net_tensor_data(net, s->scratch),
              .y = s->results[0] < 0 ? NULL : laci_net_tensor_data(net, s->results[0]),
              .lengths = s->lengths < 0 ? NULL : laci_net_tensor_data(net, s->lengths),
@@ -485,7 +489,7 @@ lac_status laci_recurrent_run(laci_net *net, laci_net_step *step, lac_error *err
     memset(now.y, 0, (size_t)n * sizeof *now.y);
   }
   set_biases(&now);
-  run_node(&now);
+  run_recurrent_node(&now);
   if (atomic_load_explicit(&now.interrupted, memory_order_relaxed))
     return laci_fail(err, LAC_INTERRUPTED, "interrupted");
   return LAC_OK;

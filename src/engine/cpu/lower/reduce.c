@@ -10,7 +10,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-bool laci_reduce_read(laci_net *net, const laci_node *node, laci_reduction *r) {
+bool laci_reduce_read_node(laci_net *net, const laci_node *node, laci_reduction *r) {
   r->x = r->y = *laci_plan_shape(&net->plan, node->inputs[0]);
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5)
     return false;
@@ -21,7 +21,7 @@ bool laci_reduce_read(laci_net *net, const laci_node *node, laci_reduction *r) {
   return true;
 }
 
-bool laci_reduce_split(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner) {
+bool laci_reduce_merge_axes(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner) {
   int runs = 0;
   bool after = false;
   *outer = *n = *inner = 1;
@@ -35,15 +35,15 @@ bool laci_reduce_split(const laci_reduction *r, int64_t *outer, int64_t *n, int6
 
 /* ---- Means over height and width ---- */
 
-static bool channel_means_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_channel_means(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
   *why = "no mean over height and width";
-  if (node->op != &laci_op_reduce_mean || !laci_reduce_read(net, node, &r)) return false;
+  if (node->op != &laci_op_reduce_mean || !laci_reduce_read_node(net, node, &r)) return false;
   for (int axis = 0; axis < r.x.rank; axis++) {
     if (r.axes[axis] != (axis >= 2)) return false;
   }
-  return laci_pool_channels_fit(net, fused, why);
+  return laci_can_lower_pool_channels(net, fused, why);
 }
 
 /* ---- Sums over all axes but the channels ---- */
@@ -63,7 +63,7 @@ typedef struct sums_work {
 enum { LANES = LACI_NET_BLOCK };
 
 /** lanes[k] = sum of x[k], x[k + 16] ... of n floats. */
-static void add_floats(const float *x, int64_t n, float lanes[LANES]) {
+static void add_floats_to_lanes(const float *x, int64_t n, float lanes[LANES]) {
   int64_t whole = n - n % LANES;
   for (int64_t at = 0; at < whole; at += LANES) {
     for (int k = 0; k < LANES; k++) lanes[k] += x[at + k];
@@ -71,7 +71,7 @@ static void add_floats(const float *x, int64_t n, float lanes[LANES]) {
   for (int64_t at = whole; at < n; at++) lanes[at - whole] += x[at];
 }
 
-static void add_bf16(const uint16_t *x, int64_t n, float lanes[LANES]) {
+static void add_bf16_to_lanes(const uint16_t *x, int64_t n, float lanes[LANES]) {
   int64_t whole = n - n % LANES;
   for (int64_t at = 0; at < whole; at += LANES) {
     for (int k = 0; k < LANES; k++) lanes[k] += laci_bf16_value(x[at + k]);
@@ -80,7 +80,7 @@ static void add_bf16(const uint16_t *x, int64_t n, float lanes[LANES]) {
 }
 
 /** Sums blocks of channels (or single channels) [begin, end) over all images. */
-static void sum_range(int64_t begin, int64_t end, void *context) {
+static void sum_channel_range(int64_t begin, int64_t end, void *context) {
   const sums_work *w = context;
   const sums *s = w->s;
   int64_t run = s->pixels * s->block;
@@ -89,8 +89,8 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
     for (int64_t n = 0; n < s->n; n++) {
       int64_t at = (n * (s->channels / s->block) + part) * run;
       float lanes[LANES] = {0};
-      if (s->bf16) add_bf16((const uint16_t *)w->x + at, run, lanes);
-      else add_floats((const float *)w->x + at, run, lanes);
+      if (s->bf16) add_bf16_to_lanes((const uint16_t *)w->x + at, run, lanes);
+      else add_floats_to_lanes((const float *)w->x + at, run, lanes);
       for (int k = 0; k < LANES; k++) total[k] += (double)lanes[k];
     }
     for (int k = 1; k < LANES && s->block == 1; k++) total[0] += total[k];
@@ -104,15 +104,15 @@ static lac_status run_channel_sums(laci_net *net, laci_net_step *step, lac_error
                  .x = laci_net_tensor_data(net, step->tensors[0]),
                  .y = laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, s->channels / s->block, 1, sum_range, &w);
+  laci_pool_for(net->pool, s->channels / s->block, 1, sum_channel_range, &w);
   return LAC_OK;
 }
 
-static bool channel_sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_channel_sums(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
   *why = "no sum over all but the channels";
-  if (node->op != &laci_op_reduce_sum || !laci_reduce_read(net, node, &r)) return false;
+  if (node->op != &laci_op_reduce_sum || !laci_reduce_read_node(net, node, &r)) return false;
   for (int axis = 0; axis < r.x.rank; axis++) {
     if (r.axes[axis] != (axis != 1)) return false;
   }
@@ -129,7 +129,7 @@ static void lower_channel_sums(laci_net *net, const laci_fused *fused) {
   if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
   laci_shape y = laci_shape_of(1, &x->dims[1]);
   laci_layout *md = laci_net_dense_layout(net, &y, LACI_ELEMENT_F32);
-  int to = md ? laci_net_result_new(net, &y, LACI_ELEMENT_F32, md) : -1;
+  int to = md ? laci_net_new_result(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   sums *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_add_code(net, node, run_channel_sums, 2, (int[]){from, to});
@@ -142,7 +142,7 @@ static void lower_channel_sums(laci_net *net, const laci_fused *fused) {
   step->context = s;
   step->kernel = "channel sums";
   step->shown = to;
-  laci_net_bind_shaped(net, fused->output, to);
+  laci_net_bind_reshaped(net, fused->output, to);
 }
 
 /* ---- Largest and smallest elements, over adjacent axes ---- */
@@ -167,7 +167,7 @@ typedef struct extremes_work {
 /** Reduces n rows. The first of equal elements wins and a NaN is kept, so that a division into
  * parts changes no bit.
  */
-static void reduce_rows(const extremes *e, const float *x, int64_t n, float *y) {
+static void reduce_rows_to_extremes(const extremes *e, const float *x, int64_t n, float *y) {
   for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
   for (int64_t row = 1; row < n; row++) {
     const float *next = x + row * e->inner;
@@ -178,14 +178,15 @@ static void reduce_rows(const extremes *e, const float *x, int64_t n, float *y) 
   }
 }
 
-static void reduce_parts(int64_t begin, int64_t end, void *context) {
+static void reduce_parts_to_extremes(int64_t begin, int64_t end, void *context) {
   const extremes_work *w = context;
   const extremes *e = w->e;
   for (int64_t at = begin; at < end; at++) {
     const int64_t o = at / e->n_parts, part = at % e->n_parts;
     const int64_t first = part * e->n / e->n_parts, last = (part + 1) * e->n / e->n_parts;
     float *to = e->n_parts > 1 ? w->parts : w->y;
-    reduce_rows(e, w->x + (o * e->n + first) * e->inner, last - first, to + at * e->inner);
+    reduce_rows_to_extremes(e, w->x + (o * e->n + first) * e->inner, last - first,
+                            to + at * e->inner);
   }
 }
 
@@ -196,21 +197,21 @@ static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *er
                      .y = laci_net_tensor_data(net, step->tensors[1])};
   if (e->n_parts > 1) w.parts = laci_net_tensor_data(net, step->tensors[2]);
   (void)err;
-  laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_parts, &w);
+  laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_parts_to_extremes, &w);
   for (int64_t o = 0; o < e->outer && e->n_parts > 1; o++) {
-    reduce_rows(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
+    reduce_rows_to_extremes(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
   }
   return LAC_OK;
 }
 
-static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_extremes(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
   int64_t outer, n, inner;
   *why = "no largest or smallest elements along axes side by side";
   if (node->op != &laci_op_reduce_max && node->op != &laci_op_reduce_min) return false;
-  if (!laci_reduce_read(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
-  return laci_reduce_split(&r, &outer, &n, &inner);
+  if (!laci_reduce_read_node(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
+  return laci_reduce_merge_axes(&r, &outer, &n, &inner);
 }
 
 /** Describes the reduction. If there are too few rows for the threads, each row is divided into
@@ -218,7 +219,7 @@ static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **wh
 static void describe_extremes(const laci_net *net, const laci_reduction *r, extremes *e) {
   enum { GRAIN = 1 << 13, EACH = 2 };
   *e = (extremes){.n_parts = 1};
-  (void)laci_reduce_split(r, &e->outer, &e->n, &e->inner);
+  (void)laci_reduce_merge_axes(r, &e->outer, &e->n, &e->inner);
   const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
   const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* least rows of a part */
   const int64_t most = e->n / rows;
@@ -229,11 +230,11 @@ static void describe_extremes(const laci_net *net, const laci_reduction *r, extr
 static void lower_extremes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
-  if (!laci_reduce_read(net, node, &r)) return;
+  if (!laci_reduce_read_node(net, node, &r)) return;
   int from =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, &r.y, LACI_ELEMENT_F32);
-  int to = md && from >= 0 ? laci_net_result_new(net, &r.y, LACI_ELEMENT_F32, md) : -1;
+  int to = md && from >= 0 ? laci_net_new_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   extremes *e = laci_plan_alloc(&net->plan, 1, sizeof *e);
   if (!e) return;
@@ -249,28 +250,29 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
   step->context = e;
   step->kernel = "own";
   step->shown = to;
-  laci_net_bind_shaped(net, fused->output, to);
+  laci_net_bind_reshaped(net, fused->output, to);
 }
 
 /* ---- Any axes ---- */
 
-static laci_reduction_kind reduction_kind_of(const laci_node *node) {
+static laci_reduction_kind find_reduction_kind(const laci_node *node) {
   return node->op == &laci_op_reduce_mean ? LACI_REDUCTION_MEAN : LACI_REDUCTION_SUM;
 }
 
-static bool reduction_by_onednn_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_reduction_by_onednn(laci_net *net, const laci_fused *fused,
+                                          const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
   *why = "axes or elements that oneDNN lacks, or nothing to reduce";
   if (node->op == &laci_op_reduce_max || node->op == &laci_op_reduce_min) return false;
-  return laci_reduce_read(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
+  return laci_reduce_read_node(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
 }
 
 static void lower_reduction_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   laci_reduction r;
-  if (!laci_reduce_read(net, node, &r)) return;
+  if (!laci_reduce_read_node(net, node, &r)) return;
   laci_element dt = laci_net_result_element(net, fused->output);
   int from = laci_net_read_value(net, node->inputs[0]);
   from = laci_net_convert_to_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
@@ -283,18 +285,18 @@ static void lower_reduction_by_onednn(laci_net *net, const laci_fused *fused) {
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md)));
   if (to < 0) return;
   lac_status st = laci_primitive_describe_reduction(
-      &pd, net->onednn, reduction_kind_of(node),
+      &pd, net->onednn, find_reduction_kind(node),
       (const laci_layout *const[]){net->tensors[from].md, net->tensors[to].md});
   if (!laci_net_check_status(net, st, "reduction")) return;
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
-  laci_net_bind_shaped(net, fused->output, to);
+  laci_net_bind_reshaped(net, fused->output, to);
 }
 
 const laci_implementation laci_implementations_reduce[] = {
-    {"a pool", LACI_FUSIBLE_NOTHING, channel_means_fit, laci_lower_pool_channels},
-    {"channel sums", LACI_FUSIBLE_NOTHING, channel_sums_fit, lower_channel_sums},
-    {"largest", LACI_FUSIBLE_NOTHING, extremes_fit, lower_extremes},
-    {"sums", LACI_FUSIBLE_NOTHING, laci_reduce_sums_fit, laci_lower_reduce_sums},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, reduction_by_onednn_fits, lower_reduction_by_onednn},
+    {"a pool", LACI_FUSIBLE_NOTHING, can_lower_channel_means, laci_lower_pool_channels},
+    {"channel sums", LACI_FUSIBLE_NOTHING, can_lower_channel_sums, lower_channel_sums},
+    {"largest", LACI_FUSIBLE_NOTHING, can_lower_extremes, lower_extremes},
+    {"sums", LACI_FUSIBLE_NOTHING, laci_can_lower_reduce_sums, laci_lower_reduce_sums},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_reduction_by_onednn, lower_reduction_by_onednn},
     {.name = NULL},
 };

@@ -12,14 +12,14 @@ typedef struct laci_reduction {
 
 /** Reads the axes and shapes of a reduction. False: the axes are not constant, or the element type
  * is not supported. */
-bool laci_reduce_read(laci_net *net, const laci_node *node, laci_reduction *r);
+bool laci_reduce_read_node(laci_net *net, const laci_node *node, laci_reduction *r);
 
 /** Sees x as [outer, n, inner], of which n is reduced. False: the reduced axes are not side by
  * side, and the sizes mean nothing. */
-bool laci_reduce_split(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner);
+bool laci_reduce_merge_axes(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner);
 
 /** Sums and means over axes side by side, for which oneDNN has no quick kernel. */
-laci_lower_supports laci_reduce_sums_fit;
+laci_lower_supports laci_can_lower_reduce_sums;
 laci_lower_function laci_lower_reduce_sums;
 
 #endif

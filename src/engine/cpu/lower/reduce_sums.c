@@ -52,7 +52,7 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void add_parts(const sums_work *w) {
+static void add_part_sums(const sums_work *w) {
   const sums *s = w->s;
   for (int64_t at = 0; at < s->outer * s->inner; at++) {
     const double *part = w->parts + at / s->inner * s->n_parts * s->inner + at % s->inner;
@@ -74,27 +74,27 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   laci_pool_for(net->pool, s->outer * s->n_parts * s->n_blocks, each < GRAIN ? GRAIN / each : 1,
                 sum_parts, &w);
-  if (w.parts) add_parts(&w);
+  if (w.parts) add_part_sums(&w);
   return LAC_OK;
 }
 
 /** Describes the sums; false: the reduced axes are not side by side. */
 static bool describe_sums(const laci_reduction *r, const laci_node *node, sums *s) {
   *s = (sums){.factor = 1};
-  const bool together = laci_reduce_split(r, &s->outer, &s->n, &s->inner);
+  const bool together = laci_reduce_merge_axes(r, &s->outer, &s->n, &s->inner);
   s->n_parts = (s->n + PART - 1) / PART;
   s->n_blocks = (s->inner + COLUMNS - 1) / COLUMNS;
   if (node->op == &laci_op_reduce_mean) s->factor = 1 / (double)s->n;
   return together;
 }
 
-bool laci_reduce_sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_reduce_sums(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
   sums s;
   *why = "no sum or mean along axes side by side";
   if (node->op != &laci_op_reduce_sum && node->op != &laci_op_reduce_mean) return false;
-  if (net->plan.bf16 || !laci_reduce_read(net, node, &r) || laci_shape_count(&r.x) < 1) {
+  if (net->plan.bf16 || !laci_reduce_read_node(net, node, &r) || laci_shape_count(&r.x) < 1) {
     return false;
   }
   if (!describe_sums(&r, node, &s)) return false;
@@ -105,11 +105,11 @@ bool laci_reduce_sums_fit(laci_net *net, const laci_fused *fused, const char **w
 void laci_lower_reduce_sums(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
-  if (!laci_reduce_read(net, node, &r)) return;
+  if (!laci_reduce_read_node(net, node, &r)) return;
   int from =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, &r.y, LACI_ELEMENT_F32);
-  int to = md && from >= 0 ? laci_net_result_new(net, &r.y, LACI_ELEMENT_F32, md) : -1;
+  int to = md && from >= 0 ? laci_net_new_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   sums *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
@@ -124,5 +124,5 @@ void laci_lower_reduce_sums(laci_net *net, const laci_fused *fused) {
   step->context = s;
   step->kernel = "sums";
   step->shown = to;
-  laci_net_bind_shaped(net, fused->output, to);
+  laci_net_bind_reshaped(net, fused->output, to);
 }

@@ -21,7 +21,7 @@ typedef struct relu_work {
 
 enum { GRAIN = 1 << 14 }; /* elements */
 
-static void sum_range(int64_t begin, int64_t end, void *context) {
+static void sum_gradient_range(int64_t begin, int64_t end, void *context) {
   const relu_work *w = context;
   if (w->s->bf16) {
     w->s->kernel->bf16((const uint16_t *)w->a + begin, (const uint16_t *)w->b + begin,
@@ -40,7 +40,7 @@ static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *er
                  .y = laci_net_tensor_data(net, step->tensors[2]),
                  .to = laci_net_tensor_data(net, step->tensors[3])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, sum_range, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, sum_gradient_range, &w);
   return LAC_OK;
 }
 
@@ -59,21 +59,21 @@ static void add_relu_sum_step(laci_net *net, const laci_fused *fused, const int 
   laci_net_bind_value(net, fused->output, tensors[3]);
 }
 
-static bool native_relu_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_native_relu_sum(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "values are not in the layout of images";
-  return laci_native_is_trained(net, fused->reads[2]);
+  return laci_native_is_in_train_layout(net, fused->reads[2]);
 }
 
 /** Lowers with all operands in native layouts. The zeros in y's border make the gradient's border
  * zero, too. */
 static void lower_native_relu_sum(laci_net *net, const laci_fused *fused) {
-  const int y = laci_net_tensor_of(net, fused->reads[2]);
+  const int y = laci_net_value_tensor(net, fused->reads[2]);
   if (y < 0) return;
   const int a = laci_native_read_in_layout_of(net, fused->reads[0], y);
   const int b = laci_native_read_in_layout_of(net, fused->reads[1], y);
   if (a < 0 || b < 0) return;
   const size_t bytes = net->buffers[net->tensors[y].buffer].bytes;
-  const int to = laci_net_result_like(net, a, a != b);
+  const int to = laci_net_new_result_like(net, a, a != b);
   add_relu_sum_step(net, fused, (int[]){a, b, y, to}, bytes);
 }
 
@@ -85,12 +85,13 @@ static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   if (y < 0) return;
   a = laci_net_convert_tensor(net, a, net->tensors[y].md, dt);
   b = laci_net_convert_tensor(net, b, net->tensors[y].md, dt);
-  int to = laci_net_result_like(net, a, a != b);
+  int to = laci_net_new_result_like(net, a, a != b);
   add_relu_sum_step(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
 }
 
 const laci_implementation laci_implementations_relu_sum[] = {
-    {"our kernel, over images", LACI_FUSIBLE_NOTHING, native_relu_sum_fits, lower_native_relu_sum},
+    {"our kernel, over images", LACI_FUSIBLE_NOTHING, can_lower_native_relu_sum,
+     lower_native_relu_sum},
     {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_relu_sum},
     {.name = NULL},
 };

@@ -32,13 +32,13 @@ static bool read_operands(laci_net *net, const laci_node *node, operand_list ope
 }
 
 /** Are all outputs computed from the input, and all positions 32-bit numbers? */
-static bool has_plain_taps(const laci_resample_taps *taps, int64_t in) {
+static bool has_only_input_taps(const laci_resample_taps *taps, int64_t in) {
   bool plain = in <= INT32_MAX / 2 && taps->width >= 0;
   for (int64_t at = 0; at < taps->n_out; at++) plain = plain && taps->first[at] != INT64_MIN;
   return plain;
 }
 
-static bool resample_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_resample(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
@@ -53,7 +53,7 @@ static bool resample_fits(laci_net *net, const laci_fused *fused, const char **w
     laci_resample_taps taps;
     const lac_status st = laci_resample_find_taps(&of, axis, &taps, &err);
     if (st == LAC_NO_MEMORY) laci_plan_fail_no_memory(&net->plan);
-    fits = st == LAC_OK && has_plain_taps(&taps, x->dims[axis]);
+    fits = st == LAC_OK && has_only_input_taps(&taps, x->dims[axis]);
     laci_resample_clear_taps(&taps);
   }
   clear_operands(operands);
@@ -63,7 +63,7 @@ static bool resample_fits(laci_net *net, const laci_fused *fused, const char **w
 /* ---- Lowering ---- */
 
 /** Returns the axis that is resampled next, the one with the least growth; -1: none is left. */
-static int next_axis(const laci_resample_taps *taps, const laci_shape *x) {
+static int find_next_axis(const laci_resample_taps *taps, const laci_shape *x) {
   int next = -1;
   double least = 0;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -90,9 +90,9 @@ static void lower_resample(laci_net *net, const laci_fused *fused) {
   }
   if (st) laci_plan_fail(&net->plan, st, "%s", err.text);
   int at = laci_net_read_value(net, node->inputs[0]);
-  at = laci_along_read(net, at, taps[1].n_out > 0, &o);
-  for (int axis = next_axis(taps, &x); axis >= 0 && at >= 0; axis = next_axis(taps, &x)) {
-    at = laci_along_add_pass(net, node, at, &o, axis, &taps[axis]);
+  at = laci_axis_pass_read_tensor(net, at, taps[1].n_out > 0, &o);
+  for (int axis = find_next_axis(taps, &x); axis >= 0 && at >= 0; axis = find_next_axis(taps, &x)) {
+    at = laci_axis_pass_add(net, node, at, &o, axis, &taps[axis]);
     laci_resample_clear_taps(&taps[axis]);
   }
   for (int axis = 0; axis < x.rank; axis++) laci_resample_clear_taps(&taps[axis]);
@@ -102,7 +102,7 @@ static void lower_resample(laci_net *net, const laci_fused *fused) {
 
 /* oneDNN comes first where it has the mode, since weights were calibrated with its results. */
 const laci_implementation laci_implementations_resize[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_resize_fits, laci_lower_resize},
-    {"sums of few numbers", LACI_FUSIBLE_NOTHING, resample_fits, lower_resample},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_resize, laci_lower_resize},
+    {"sums of few numbers", LACI_FUSIBLE_NOTHING, can_lower_resample, lower_resample},
     {.name = NULL},
 };

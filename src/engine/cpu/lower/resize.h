@@ -6,7 +6,7 @@
 #include "engine/cpu/net_in.h"
 
 /** By oneDNN. */
-laci_lower_supports laci_resize_fits;
+laci_lower_supports laci_can_lower_resize;
 laci_lower_function laci_lower_resize;
 
 #endif

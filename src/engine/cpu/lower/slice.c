@@ -36,8 +36,8 @@ static laci_shape shape_in_blocks(const laci_shape *s) {
 }
 
 /** Describes the part y of x that starts and steps select. */
-static void describe_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
-                          const int64_t *steps, bool blocks, part *p) {
+static void describe_slice_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
+                                const int64_t *steps, bool blocks, part *p) {
   laci_shape whole = blocks ? shape_in_blocks(x) : *x;
   int64_t stride = 1;
   p->shape = blocks ? shape_in_blocks(y) : *y;
@@ -53,14 +53,14 @@ static void describe_part(const laci_shape *x, const laci_shape *y, const int64_
 }
 
 /** Does the slice select whole blocks of channels? */
-static bool keeps_blocks(const laci_shape *y, const int64_t *starts, const int64_t *steps) {
+static bool has_whole_blocks(const laci_shape *y, const int64_t *starts, const int64_t *steps) {
   return y->rank == 4 && y->dims[1] % LACI_NET_BLOCK == 0 && starts[1] % LACI_NET_BLOCK == 0 &&
          steps[1] == 1;
 }
 
 /* ---- Running ---- */
 
-static void copy_row(const part_work *w, int64_t row, int64_t place) {
+static void copy_slice_row(const part_work *w, int64_t row, int64_t place) {
   const part *p = w->p;
   int last = p->shape.rank - 1;
   size_t n = (size_t)p->shape.dims[last];
@@ -78,7 +78,7 @@ static void copy_row(const part_work *w, int64_t row, int64_t place) {
   }
 }
 
-static void copy_rows(int64_t begin, int64_t end, void *context) {
+static void copy_slice_rows(int64_t begin, int64_t end, void *context) {
   const part_work *w = context;
   for (int64_t row = begin; row < end; row++) {
     int64_t place = w->p->first, rest = row;
@@ -86,7 +86,7 @@ static void copy_rows(int64_t begin, int64_t end, void *context) {
       place += rest % w->p->shape.dims[axis] * w->p->strides[axis];
       rest /= w->p->shape.dims[axis];
     }
-    copy_row(w, row, place);
+    copy_slice_row(w, row, place);
   }
 }
 
@@ -101,7 +101,7 @@ static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) 
                  .collects = true};
   (void)err;
   laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
-                copy_rows, &w);
+                copy_slice_rows, &w);
   return LAC_OK;
 }
 
@@ -114,14 +114,14 @@ static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *
   (void)err;
   memset(w.large, 0, p->whole);
   laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
-                copy_rows, &w);
+                copy_slice_rows, &w);
   return LAC_OK;
 }
 
 /* ---- Building ---- */
 
-static void add_part_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
-                          int from, int to) {
+static void add_slice_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
+                           int from, int to) {
   laci_net_step *step =
       laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], code, 2, (int[]){from, to});
   if (!step) return;
@@ -134,7 +134,7 @@ static void add_part_step(laci_net *net, const laci_fused *fused, laci_net_code 
 static int new_result_tensor(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
   laci_layout *md =
       blocks ? laci_net_blocks_layout(net, shape, dt) : laci_net_dense_layout(net, shape, dt);
-  int tensor = md ? laci_net_result_new(net, shape, dt, md) : -1;
+  int tensor = md ? laci_net_new_result(net, shape, dt, md) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
@@ -200,25 +200,25 @@ static bool read_slice_start(laci_net *net, const laci_node *node, slice_start *
   return true;
 }
 
-static bool slice_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_slice(laci_net *net, const laci_fused *fused, const char **why) {
   slice_start c;
   *why = "integers, or places that depend on data";
   return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c);
 }
 
-static bool view_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_slice_view(laci_net *net, const laci_fused *fused, const char **why) {
   slice_start c;
   *why = "steps over elements";
   return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c) && !c.jumps;
 }
 
-static void lower_view(laci_net *net, const laci_fused *fused) {
+static void lower_slice_view(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int from = laci_net_read_value(net, node->inputs[0]);
   slice_start c;
   if (!read_slice_start(net, node, &c)) return;
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  laci_net_bind_value(net, fused->output, laci_move_part(net, from, y, c.starts));
+  laci_net_bind_value(net, fused->output, laci_move_part_tensor(net, from, y, c.starts));
 }
 
 static void lower_slice(laci_net *net, const laci_fused *fused) {
@@ -230,16 +230,16 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
   slice_start c;
   if (!p || from < 0 || !read_slice_start(net, node, &c)) return;
   laci_element dt = net->tensors[from].dt;
-  bool blocks = laci_net_is_in_blocks(net, from) && keeps_blocks(y, c.starts, c.steps);
+  bool blocks = laci_net_is_in_blocks(net, from) && has_whole_blocks(y, c.starts, c.steps);
   if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
-  describe_part(x, y, c.starts, c.steps, blocks, p);
+  describe_slice_part(x, y, c.starts, c.steps, blocks, p);
   p->element = element_bytes(dt);
-  add_part_step(net, fused, run_slice, p, from, new_result_tensor(net, y, dt, blocks));
+  add_slice_step(net, fused, run_slice, p, from, new_result_tensor(net, y, dt, blocks));
 }
 
 /* ---- The gradient of a Slice ---- */
 
-static bool slice_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_slice_gradient(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int rank = laci_plan_shape(&net->plan, fused->output)->rank;
   size_t n_starts, n_steps;
@@ -260,7 +260,7 @@ static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
   part *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
   if (!p) return;
   bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
-                keeps_blocks(y, starts, steps);
+                has_whole_blocks(y, starts, steps);
   laci_layout *layout =
       blocks ? laci_net_blocks_layout(net, y, dt) : laci_net_dense_layout(net, y, dt);
   int from =
@@ -268,18 +268,18 @@ static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
              : -1;
   int to = new_result_tensor(net, x, dt, blocks);
   laci_layout_destroy(layout);
-  describe_part(x, y, starts, steps, blocks, p);
+  describe_slice_part(x, y, starts, steps, blocks, p);
   p->element = element_bytes(dt);
   p->whole = (size_t)laci_shape_count(x) * p->element;
-  add_part_step(net, fused, run_slice_grad, p, from, to);
+  add_slice_step(net, fused, run_slice_grad, p, from, to);
 }
 
 const laci_implementation laci_implementations_slice[] = {
-    {"a part", LACI_FUSIBLE_NOTHING, view_fits, lower_view},
-    {"steps over elements", LACI_FUSIBLE_NOTHING, slice_fits, lower_slice},
+    {"a part", LACI_FUSIBLE_NOTHING, can_lower_slice_view, lower_slice_view},
+    {"steps over elements", LACI_FUSIBLE_NOTHING, can_lower_slice, lower_slice},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_slice_grad[] = {
-    {"zeros around", LACI_FUSIBLE_NOTHING, slice_gradient_fits, lower_slice_gradient},
+    {"zeros around", LACI_FUSIBLE_NOTHING, can_lower_slice_gradient, lower_slice_gradient},
     {.name = NULL},
 };

@@ -25,7 +25,7 @@ typedef struct error_work {
   void *to;
 } error_work;
 
-static void sum_range(int64_t begin, int64_t end, void *context) {
+static void sum_error_range(int64_t begin, int64_t end, void *context) {
   const error_work *w = context;
   const error_step *s = w->s;
   for (int64_t part = begin; part < end; part++) {
@@ -42,7 +42,7 @@ static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;
   double error = 0, energy = 0;
-  laci_pool_for(net->pool, n_parts, 1, sum_range, w);
+  laci_pool_for(net->pool, n_parts, 1, sum_error_range, w);
   for (int64_t part = 0; part < n_parts; part++) {
     error += s->parts[part][0];
     energy += s->parts[part][1];
@@ -52,7 +52,7 @@ static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
 }
 
 /* tensors: x, t, loss */
-static lac_status run_error(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_squared_error(laci_net *net, laci_net_step *step, lac_error *err) {
   error_work w = {.s = step->context,
                   .x = laci_net_tensor_data(net, step->tensors[0]),
                   .t = laci_net_tensor_data(net, step->tensors[1])};
@@ -62,7 +62,7 @@ static lac_status run_error(laci_net *net, laci_net_step *step, lac_error *err) 
   return LAC_OK;
 }
 
-static void gradient_range(int64_t begin, int64_t end, void *context) {
+static void error_gradient_range(int64_t begin, int64_t end, void *context) {
   const error_work *w = context;
   const laci_squared_error *kernel = w->s->kernel;
   if (w->s->bf16)
@@ -74,7 +74,7 @@ static void gradient_range(int64_t begin, int64_t end, void *context) {
 }
 
 /* tensors: x, t, d loss, d x */
-static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_error_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const error_step *s = step->context;
   error_work w = {.s = s,
                   .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -85,7 +85,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   if (s->relative) (void)sum_all_errors(net, &w, &scale);
   w.slope =
       (float)(2 * scale * (double)*(const float *)laci_net_tensor_data(net, step->tensors[2]));
-  laci_pool_for(net->pool, s->n, GRAIN, gradient_range, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, error_gradient_range, &w);
   return LAC_OK;
 }
 
@@ -113,8 +113,8 @@ static error_step *read_operands(laci_net *net, const laci_node *node, int first
   return s->parts ? s : NULL;
 }
 
-static void finish_step(laci_net *net, const laci_fused *fused, laci_net_step *step,
-                        error_step *s) {
+static void complete_error_step(laci_net *net, const laci_fused *fused, laci_net_step *step,
+                                error_step *s) {
   if (!step) return;
   step->kernel = "own";
   step->context = s;
@@ -129,20 +129,22 @@ static void lower_error(laci_net *net, const laci_fused *fused) {
   error_step *s = read_operands(net, node, 0, tensors);
   laci_layout *md = s ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL;
   if (!md) return;
-  tensors[2] = laci_net_result_new(net, y, LACI_ELEMENT_F32, md);
+  tensors[2] = laci_net_new_result(net, y, LACI_ELEMENT_F32, md);
   laci_layout_destroy(md);
-  finish_step(net, fused, laci_net_step_add_code(net, node, run_error, 3, tensors), s);
+  complete_error_step(net, fused, laci_net_step_add_code(net, node, run_squared_error, 3, tensors),
+                      s);
 }
 
-static void lower_gradient(laci_net *net, const laci_fused *fused) {
+static void lower_error_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int tensors[4];
   error_step *s = read_operands(net, node, 1, tensors);
   if (!s) return;
   tensors[2] =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
-  tensors[3] = laci_net_result_like(net, tensors[1], tensors[1] != tensors[0]);
-  finish_step(net, fused, laci_net_step_add_code(net, node, run_gradient, 4, tensors), s);
+  tensors[3] = laci_net_new_result_like(net, tensors[1], tensors[1] != tensors[0]);
+  complete_error_step(net, fused, laci_net_step_add_code(net, node, run_error_gradient, 4, tensors),
+                      s);
 }
 
 const laci_implementation laci_implementations_squared_error[] = {
@@ -150,6 +152,6 @@ const laci_implementation laci_implementations_squared_error[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_squared_error_grad[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_gradient},
+    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_error_gradient},
     {.name = NULL},
 };

@@ -22,7 +22,7 @@ static laci_net_step *new_step(laci_net *net, int n_args) {
   return step;
 }
 
-static void extend_lifetime(laci_net *net, int tensor, int step) {
+static void extend_buffer_lifetime(laci_net *net, int tensor, int step) {
   laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   if (buffer->first < 0) buffer->first = step;
   buffer->last = step;
@@ -38,10 +38,10 @@ const char *laci_net_describe_fused(laci_net *net, const laci_fused *fused) {
     used += (size_t)snprintf(text + used, sizeof text - used, "%s",
                              fused->posts[at].value >= 0 ? " + sum" : " + function");
   }
-  return laci_plan_text(&net->plan, text);
+  return laci_plan_copy_text(&net->plan, text);
 }
 
-static int scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
+static int add_scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
   const laci_layout *md = laci_primitive_layout(pd, LACI_ARG_SCRATCHPAD);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   laci_layout *copy = NULL;
@@ -58,23 +58,23 @@ static bool is_result_argument(int arg) {
 
 void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]) {
-  int scratchpad = net->plan.status ? -1 : scratchpad_tensor(net, pd);
+  int scratchpad = net->plan.status ? -1 : add_scratchpad_tensor(net, pd);
   laci_net_step *step = new_step(net, n_args + (scratchpad >= 0));
   for (int at = 0; at < n_args && step; at++) {
     if (args[at][1] < 0) laci_plan_fail(&net->plan, LAC_INTERNAL, "a step lacks an operand");
     if (net->plan.status) break;
     step->codes[at] = args[at][0];
     step->tensors[at] = args[at][1];
-    extend_lifetime(net, args[at][1], (int)net->n_steps - 1);
+    extend_buffer_lifetime(net, args[at][1], (int)net->n_steps - 1);
     if (is_result_argument(args[at][0])) step->shown = args[at][1];
   }
   if (step && scratchpad >= 0) {
     step->codes[n_args] = LACI_ARG_SCRATCHPAD;
     step->tensors[n_args] = scratchpad;
-    extend_lifetime(net, scratchpad, (int)net->n_steps - 1);
+    extend_buffer_lifetime(net, scratchpad, (int)net->n_steps - 1);
   }
   if (step) {
-    step->kernel = laci_plan_text(&net->plan, laci_primitive_kernel_name(pd));
+    step->kernel = laci_plan_copy_text(&net->plan, laci_primitive_kernel_name(pd));
     step->what = laci_net_describe_fused(net, fused);
     step->node = fused ? &net->plan.graph->nodes[fused->node] : NULL;
     step->primitive = pd;
@@ -88,7 +88,7 @@ laci_net_step *laci_net_step_add_code(laci_net *net, const laci_node *node, laci
   laci_net_step *step = new_step(net, n_tensors);
   for (int at = 0; at < n_tensors && step; at++) {
     step->tensors[at] = tensors[at];
-    if (tensors[at] >= 0) extend_lifetime(net, tensors[at], (int)net->n_steps - 1);
+    if (tensors[at] >= 0) extend_buffer_lifetime(net, tensors[at], (int)net->n_steps - 1);
   }
   if (!step) return NULL;
   step->node = node;

@@ -55,7 +55,7 @@ static lac_status run_strided(laci_net *net, laci_net_step *step, lac_error *err
   return LAC_OK;
 }
 
-static bool blocks_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_depth_and_space(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "integers";
   return laci_plan_is_float(&net->plan, node->inputs[0]) &&
@@ -82,14 +82,14 @@ static void describe_depth_and_space(const laci_node *node, const laci_shape *x,
   }
 }
 
-static void lower_blocks(laci_net *net, const laci_fused *fused) {
+static void lower_depth_and_space(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape x = *laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   const int from =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, &y, LACI_ELEMENT_F32);
-  const int to = md ? laci_net_result_new(net, &y, LACI_ELEMENT_F32, md) : -1;
+  const int to = md ? laci_net_new_result(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   strided *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_add_code(net, node, run_strided, 2, (int[]){from, to});
@@ -103,7 +103,7 @@ static void lower_blocks(laci_net *net, const laci_fused *fused) {
 
 /* ---- Tile ---- */
 
-static bool tile_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_tile(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
@@ -119,9 +119,10 @@ static void lower_tile(laci_net *net, const laci_fused *fused) {
   const laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   laci_order o;
   int at = laci_net_read_value(net, node->inputs[0]);
-  at = laci_along_read(net, at, x.rank > 1 && x.dims[1] != y.dims[1], &o);
+  at = laci_axis_pass_read_tensor(net, at, x.rank > 1 && x.dims[1] != y.dims[1], &o);
   for (int axis = x.rank - 1; axis >= 0 && at >= 0; axis--) {
-    if (x.dims[axis] != y.dims[axis]) at = laci_along_repeat(net, node, at, &o, axis, y.dims[axis]);
+    if (x.dims[axis] != y.dims[axis])
+      at = laci_axis_pass_add_repeat(net, node, at, &o, axis, y.dims[axis]);
   }
   laci_net_bind_value(net, fused->output, at);
 }
@@ -129,10 +130,10 @@ static void lower_tile(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_blocks[] = {
-    {"copies of elements", LACI_FUSIBLE_NOTHING, blocks_fit, lower_blocks},
+    {"copies of elements", LACI_FUSIBLE_NOTHING, can_lower_depth_and_space, lower_depth_and_space},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_tile[] = {
-    {"copies of elements", LACI_FUSIBLE_NOTHING, tile_fits, lower_tile},
+    {"copies of elements", LACI_FUSIBLE_NOTHING, can_lower_tile, lower_tile},
     {.name = NULL},
 };

@@ -140,7 +140,7 @@ static int prepare_overwrite(laci_net *net, int tensor) {
   return buffer;
 }
 
-int laci_net_result_like(laci_net *net, int like, bool in_place) {
+int laci_net_new_result_like(laci_net *net, int like, bool in_place) {
   if (net->plan.status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];
   laci_layout *md = NULL;
@@ -153,7 +153,7 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
   return tensor;
 }
 
-int laci_net_result_new(laci_net *net, const laci_shape *shape, laci_element dt,
+int laci_net_new_result(laci_net *net, const laci_shape *shape, laci_element dt,
                         const laci_layout *md) {
   laci_layout *copy = NULL;
   if (net->plan.status) return -1;
@@ -173,7 +173,7 @@ int laci_net_workspace_new(laci_net *net, int node, const laci_primitive *pd) {
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   if (bytes == 0 || net->plan.status) return -1;
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
-  net->workspaces[node] = laci_net_result_new(net, &shape, LACI_ELEMENT_BYTE, md);
+  net->workspaces[node] = laci_net_new_result(net, &shape, LACI_ELEMENT_BYTE, md);
   return net->workspaces[node];
 }
 

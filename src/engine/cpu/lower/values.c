@@ -12,7 +12,7 @@
 
 /** Fails the plan: the value is a stored tensor whose elements are no numbers, or was not lowered
  * yet, which is an internal error. */
-static void fail_read(laci_net *net, int value) {
+static void fail_unreadable_value(laci_net *net, int value) {
   const laci_value *read = &net->plan.graph->values[value];
   lac_dtype dtype = read->type.dtype;
   if (read->stored >= 0 && !laci_dtype_is_float(dtype) && !laci_dtype_is_integer(dtype)) {
@@ -23,17 +23,17 @@ static void fail_read(laci_net *net, int value) {
   }
 }
 
-int laci_net_tensor_of(laci_net *net, int value) {
+int laci_net_value_tensor(laci_net *net, int value) {
   if (net->plan.status) return -1;
   laci_plan_value *v = &net->plan.values[value];
   if (v->tensor < 0 && v->constant)
     laci_net_bind_value(net, value, laci_net_constant_tensor(net, value));
-  if (v->tensor < 0) fail_read(net, value);
+  if (v->tensor < 0) fail_unreadable_value(net, value);
   return v->tensor;
 }
 
 int laci_net_read_value(laci_net *net, int value) {
-  const int tensor = laci_net_tensor_of(net, value);
+  const int tensor = laci_net_value_tensor(net, value);
   const bool native = tensor >= 0 && net->tensors[tensor].native;
   return native ? laci_native_read_for_onednn(net, tensor) : tensor;
 }
@@ -102,7 +102,7 @@ int laci_net_reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) 
   int64_t strides[LACI_MAX_RANK], offset;
   laci_layout *md = NULL;
   bool strided =
-      from && laci_layout_strides(from, net->tensors[tensor].shape.rank, strides, &offset);
+      from && laci_layout_get_strides(from, net->tensors[tensor].shape.rank, strides, &offset);
   if (strided && laci_layout_create_reshaped(&md, from, shape->rank, shape->dims)) {
     return laci_net_view_new(net, tensor, shape, md, false);
   }
@@ -112,7 +112,7 @@ int laci_net_reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) 
                            has_layout ? laci_net_dense_layout(net, shape, dt) : NULL, false);
 }
 
-void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
+void laci_net_bind_reshaped(laci_net *net, int value, int tensor) {
   const laci_shape shape = laci_net_shape_with_axis(laci_plan_shape(&net->plan, value));
   laci_net_bind_value(net, value, laci_net_reshape_tensor(net, tensor, &shape));
 }
@@ -130,13 +130,13 @@ laci_posts *laci_net_create_posts(laci_net *net, const laci_fused *fused, int *s
   return laci_net_check_status(net, st, "post operations") ? posts : NULL;
 }
 
-int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt) {
+int laci_net_make_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt) {
   if (net->plan.status || have < 0) return -1;
   laci_shape shape = net->tensors[have].shape;
   if (laci_layout_equal(net->tensors[have].md, md) && laci_net_is_last_read(net, have)) {
-    return laci_net_result_like(net, have, true);
+    return laci_net_new_result_like(net, have, true);
   }
-  int to = laci_net_result_new(net, &shape, dt, md);
+  int to = laci_net_new_result(net, &shape, dt, md);
   if (to >= 0) add_reorder_step(net, have, to);
   return to;
 }

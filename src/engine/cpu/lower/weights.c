@@ -26,7 +26,7 @@ enum {
 /* ---- Buffers ---- */
 
 /* Adds a weight's buffer. value: the value that it holds; -1: none. */
-static int weight_buffer(laci_net *net, size_t bytes, int value) {
+static int add_weight_buffer(laci_net *net, size_t bytes, int value) {
   if (!laci_plan_check_budget(&net->plan, bytes, value)) return -1;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer < 0) return -1;
@@ -41,7 +41,7 @@ static int weight_buffer(laci_net *net, size_t bytes, int value) {
 int laci_net_weight_new(laci_net *net, size_t bytes, int value) {
   enum { ELEMENT = sizeof(int64_t) }; /* bytes of an element of tensors without a oneDNN layout */
   const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)(bytes / ELEMENT)});
-  const int buffer = weight_buffer(net, bytes, value);
+  const int buffer = add_weight_buffer(net, bytes, value);
   if (buffer >= 0) laci_pages_use_huge(net->buffers[buffer].data, bytes);
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
@@ -63,10 +63,10 @@ void laci_net_free_unused_weights(laci_net *net) {
 int laci_net_weight_from_tensor(laci_net *net, const laci_net_tensor *from, const void *data,
                                 const laci_layout *wanted, laci_element dt) {
   laci_layout *md = NULL;
-  int buffer = weight_buffer(net, laci_layout_bytes(wanted), -1);
+  int buffer = add_weight_buffer(net, laci_layout_bytes(wanted), -1);
   if (buffer < 0) return -1;
   (void)laci_net_check_status(
-      net, laci_layout_convert(net->onednn, from->md, data, wanted, net->buffers[buffer].data),
+      net, laci_layout_convert_data(net->onednn, from->md, data, wanted, net->buffers[buffer].data),
       "reorder of weights");
   if (!net->plan.status && !laci_layout_create_copy(&md, wanted))
     laci_plan_fail_no_memory(&net->plan);
@@ -86,7 +86,7 @@ typedef struct slices {
   int64_t each, step;
 } slices;
 
-static void plan_slices(slices *s) {
+static void choose_slice_axis(slices *s) {
   const laci_net_weight *w = s->weight;
   for (int axis = 1; axis < w->shape.rank; axis++) {
     if (w->strides[axis] > w->strides[s->slow]) s->slow = axis;
@@ -136,8 +136,8 @@ static void scale_range(int64_t begin, int64_t end, void *context) {
 }
 
 /** Reads elements [first, first + n) and scales them; false: a failure (recorded in the plan). */
-static bool read_scaled(laci_net *net, const laci_net_weight *w, int64_t first, int64_t n,
-                        float *to) {
+static bool read_scaled_elements(laci_net *net, const laci_net_weight *w, int64_t first, int64_t n,
+                                 float *to) {
   scaling s = {w, first, to};
   lac_error why = {0};
   lac_status st = laci_plan_read_floats(&net->plan, w->value, first, n, to, &why);
@@ -164,7 +164,7 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
       laci_layout_create_strided(&from, shape.rank, shape.dims, LACI_ELEMENT_F32, w->strides) &&
       (all || laci_layout_create_part(&to, s->wanted, shape.rank, shape.dims, offsets));
   if (good) {
-    lac_status st = laci_layout_convert(net->onednn, from, x, all ? s->wanted : to, s->out);
+    lac_status st = laci_layout_convert_data(net->onednn, from, x, all ? s->wanted : to, s->out);
     good = st == LAC_OK;
     if (all || st == LAC_NO_MEMORY) (void)laci_net_check_status(net, st, "reorder of weights");
   }
@@ -175,15 +175,15 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
 
 /** Reads the constant, `step` elements at a time, and calls `visit`; false if `visit` returned
  * false. */
-static bool read_slices(laci_net *net, const laci_net_weight *w, int64_t step,
-                        laci_net_slice *visit, void *context) {
+static bool visit_slices(laci_net *net, const laci_net_weight *w, int64_t step,
+                         laci_net_slice *visit, void *context) {
   const int64_t n = laci_shape_count(&w->shape);
   bool good = true;
   float *buffer = laci_alloc((size_t)(step < n ? step : n), sizeof *buffer);
   if (!buffer) laci_plan_fail_no_memory(&net->plan);
   for (int64_t first = 0; first < n && good && !net->plan.status; first += step) {
     int64_t some = n - first < step ? n - first : step;
-    if (!read_scaled(net, w, first, some, buffer)) break;
+    if (!read_scaled_elements(net, w, first, some, buffer)) break;
     good = visit(context, first, some, buffer);
   }
   laci_free(buffer);
@@ -194,16 +194,17 @@ void laci_net_visit_weight_slices(laci_net *net, const laci_net_weight *weight,
                                   laci_net_slice *visit, void *context) {
   slices s = {.weight = weight};
   if (net->plan.status) return;
-  plan_slices(&s);
-  (void)read_slices(net, weight, s.step * s.each, visit, context);
+  choose_slice_axis(&s);
+  (void)visit_slices(net, weight, s.step * s.each, visit, context);
 }
 
 bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, float *to) {
-  return !net->plan.status && read_scaled(net, weight, 0, laci_shape_count(&weight->shape), to);
+  return !net->plan.status &&
+         read_scaled_elements(net, weight, 0, laci_shape_count(&weight->shape), to);
 }
 
 static bool fill_reordered_weight(laci_net *net, slices *s) {
-  return read_slices(net, s->weight, s->step * s->each, reorder_slice, s);
+  return visit_slices(net, s->weight, s->step * s->each, reorder_slice, s);
 }
 
 int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
@@ -211,10 +212,10 @@ int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
   slices s = {.net = net, .weight = weight, .wanted = wanted};
   laci_layout *md = NULL;
   if (net->plan.status) return -1;
-  int buffer = weight_buffer(net, laci_layout_bytes(wanted), weight->value);
+  int buffer = add_weight_buffer(net, laci_layout_bytes(wanted), weight->value);
   if (buffer < 0) return -1;
   s.out = net->buffers[buffer].data;
-  plan_slices(&s);
+  choose_slice_axis(&s);
   if (!fill_reordered_weight(net, &s) && !net->plan.status) {
     s.step = weight->shape.dims[s.slow];
     if (!fill_reordered_weight(net, &s))
@@ -227,7 +228,7 @@ int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
 
 /* ---- Zeros ---- */
 
-const laci_engine_weight *laci_net_weight_facts(const laci_net *net, int value) {
+const laci_engine_weight *laci_net_find_weight_facts(const laci_net *net, int value) {
   for (int at = 0; at < net->n_weights; at++) {
     if (net->weights[at].value == value) return &net->weights[at];
   }
@@ -249,8 +250,8 @@ static double sampled_nonzero_share(const laci_net *net, int value) {
   return (double)kept / (double)read;
 }
 
-double laci_net_kept_share(const laci_net *net, int value) {
-  const laci_engine_weight *known = laci_net_weight_facts(net, value);
+double laci_net_nonzero_share(const laci_net *net, int value) {
+  const laci_engine_weight *known = laci_net_find_weight_facts(net, value);
   laci_constant *c = net->plan.values[value].constant;
   if (known && known->packing && known->rows) {
     return (double)known->packing->row_values / (double)known->packing->columns;
@@ -264,18 +265,18 @@ double laci_net_kept_share(const laci_net *net, int value) {
 int laci_net_weight_from_floats(laci_net *net, const float *floats, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
   laci_layout *md = laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
-  int buffer = weight_buffer(net, (size_t)n * sizeof *floats, -1);
+  int buffer = add_weight_buffer(net, (size_t)n * sizeof *floats, -1);
   if (buffer >= 0) memcpy(net->buffers[buffer].data, floats, (size_t)n * sizeof *floats);
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_F32, md, buffer);
 }
 
 /** Returns a weight tensor of a constant of floats; it reuses the memory of the constant's floats
  * if there are any. */
-static int floats_tensor(laci_net *net, int value) {
+static int make_floats_tensor(laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   laci_constant *c = net->plan.values[value].constant;
   size_t bytes = (size_t)c->count * sizeof(float);
-  if (!laci_plan_floats(&net->plan, value)) return -1;
+  if (!laci_plan_constant_floats(&net->plan, value)) return -1;
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer >= 0) {
@@ -288,10 +289,10 @@ static int floats_tensor(laci_net *net, int value) {
   return laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, md, buffer);
 }
 
-static int integers_tensor(laci_net *net, int value) {
+static int make_integers_tensor(laci_net *net, int value) {
   laci_buf *buf = laci_plan_copy_constant(&net->plan, value);
   size_t bytes = buf ? (size_t)buf->count * sizeof *buf->i : 0;
-  int buffer = buf ? weight_buffer(net, bytes, value) : -1;
+  int buffer = buf ? add_weight_buffer(net, bytes, value) : -1;
   if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, bytes);
   laci_buf_destroy(buf);
   return laci_net_tensor_new(net, laci_plan_shape(&net->plan, value), LACI_ELEMENT_NONE, NULL,
@@ -299,6 +300,6 @@ static int integers_tensor(laci_net *net, int value) {
 }
 
 int laci_net_constant_tensor(laci_net *net, int value) {
-  return laci_plan_is_float(&net->plan, value) ? floats_tensor(net, value)
-                                               : integers_tensor(net, value);
+  return laci_plan_is_float(&net->plan, value) ? make_floats_tensor(net, value)
+                                               : make_integers_tensor(net, value);
 }

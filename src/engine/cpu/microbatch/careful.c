@@ -23,7 +23,7 @@ static lac_status make_careful_net(laci_microbatches *stages, const laci_engine_
                          &place, net, err);
 }
 
-static const char *node_needing_careful_plan(const laci_microbatches *stages) {
+static const char *find_node_needing_care(const laci_microbatches *stages) {
   const char *node = NULL;
   for (int at = 0; at < stages->n && !node; at++) {
     node = laci_net_node_needing_careful_plan(stages->stages[at].net);
@@ -31,7 +31,7 @@ static const char *node_needing_careful_plan(const laci_microbatches *stages) {
   return node;
 }
 
-static lac_status keep_options(laci_microbatches *stages, const laci_engine_options *options,
+static lac_status copy_options(laci_microbatches *stages, const laci_engine_options *options,
                                lac_error *err) {
   stages->fetch = options->fetch;
   stages->fetch_context = options->fetch_context;
@@ -46,8 +46,8 @@ static lac_status keep_options(laci_microbatches *stages, const laci_engine_opti
 lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
                                                 const laci_engine_options *options,
                                                 const laci_budget *before, lac_error *err) {
-  const char *node = node_needing_careful_plan(stages);
-  if (!node) return keep_options(stages, options, err);
+  const char *node = find_node_needing_care(stages);
+  if (!node) return copy_options(stages, options, err);
   laci_log(LAC_LOG_WARNING,
            "%s: its weights or constants are not finite, or so large that results may not be: the "
            "network runs carefully, which is slow",
@@ -88,7 +88,7 @@ static lac_status make_careful_net_once(laci_microbatches *stages, lac_error *er
 
 /** Returns the step of the stages with that name, searching on from `from` if there are several;
  * returns `from` if there is none, as for a node that is fused to another. */
-static size_t find_step(const laci_microbatches *stages, const char *name, size_t from) {
+static size_t find_step_by_name(const laci_microbatches *stages, const char *name, size_t from) {
   const size_t n = laci_microbatches_step_count(stages);
   for (size_t more = 0; name && more < n; more++) {
     const size_t at = (from + more) % n;
@@ -98,13 +98,13 @@ static size_t find_step(const laci_microbatches *stages, const char *name, size_
   return from;
 }
 
-static void spread_seconds(const laci_microbatches *stages, double *seconds) {
+static void spread_seconds_over_steps(const laci_microbatches *stages, double *seconds) {
   const size_t n = laci_microbatches_step_count(stages),
                n_own = laci_net_step_count(stages->careful);
   size_t to = 0;
   for (size_t at = 0; at < n; at++) seconds[at] = 0;
   for (size_t at = 0; at < n_own && n > 0; at++) {
-    to = find_step(stages, laci_net_step_info(stages->careful, at).name, to);
+    to = find_step_by_name(stages, laci_net_step_info(stages->careful, at).name, to);
     seconds[to] += stages->careful_seconds[at];
   }
 }
@@ -131,6 +131,6 @@ lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_s
   const laci_engine_watch own = {.seconds = timed ? stages->careful_seconds : NULL,
                                  .ignores_interrupt = watch && watch->ignores_interrupt};
   lac_status st = laci_net_run(stages->careful, inputs, outputs, &own, err);
-  if (!st && timed) spread_seconds(stages, watch->seconds);
+  if (!st && timed) spread_seconds_over_steps(stages, watch->seconds);
   return st;
 }

@@ -35,19 +35,19 @@ typedef struct node_work {
 
 /* ---- What a node has to do ---- */
 
-static double image_bytes(const laci_cpu_plan *plan, int value) {
+static double bytes_per_image(const laci_cpu_plan *plan, int value) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return (double)(laci_shape_count(shape) / shape->dims[0]) * (plan->bf16 ? 2 : 4);
 }
 
-static bool is_convolved(const laci_cpu_plan *plan, int value) {
+static bool is_convolution_result(const laci_cpu_plan *plan, int value) {
   const int producer = plan->graph->values[value].producer;
   return producer >= 0 && plan->graph->nodes[producer].op == &laci_op_conv;
 }
 
 static bool is_separate_step(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_op *op = node->op;
-  if (op == &laci_op_batch_normalization) return !is_convolved(plan, node->inputs[0]);
+  if (op == &laci_op_batch_normalization) return !is_convolution_result(plan, node->inputs[0]);
   return op == &laci_op_conv || op == &laci_op_max_pool || op == &laci_op_average_pool ||
          op == &laci_op_global_average_pool || op == &laci_op_global_max_pool ||
          op == &laci_op_reduce_mean || op == &laci_op_concat;
@@ -60,7 +60,7 @@ static double elementwise_bytes_moved(const laci_cpu_plan *plan, const laci_node
   double most = 0, least = INFINITY;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0 || laci_plan_is_constant(plan, node->inputs[at])) continue;
-    const double bytes = image_bytes(plan, node->inputs[at]);
+    const double bytes = bytes_per_image(plan, node->inputs[at]);
     most = fmax(most, bytes);
     least = fmin(least, bytes);
   }
@@ -81,9 +81,9 @@ static node_work estimate_work(const laci_cpu_plan *plan, const laci_node *node)
   if (!w.runs) w.bytes = elementwise_bytes_moved(plan, node);
   for (int at = 0; w.runs && at < node->n_inputs; at++) {
     const int value = node->inputs[at];
-    if (value >= 0 && !laci_plan_is_constant(plan, value)) w.bytes += image_bytes(plan, value);
+    if (value >= 0 && !laci_plan_is_constant(plan, value)) w.bytes += bytes_per_image(plan, value);
   }
-  if (w.runs) w.bytes += image_bytes(plan, node->outputs[0]);
+  if (w.runs) w.bytes += bytes_per_image(plan, node->outputs[0]);
   if (node->op == &laci_op_conv) {
     const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
     w.flops = (double)laci_engine_node_flops(node, laci_plan_shape(plan, node->inputs[0]),
@@ -128,7 +128,7 @@ static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
 }
 
 /** The last node of a run that reads the value; -1: none. */
-static int last_reader(const laci_cpu_plan *plan, int value) {
+static int find_last_reader(const laci_cpu_plan *plan, int value) {
   const laci_value *v = &plan->graph->values[value];
   for (int at = v->n_readers - 1; at >= 0; at--) {
     if (plan->computed[v->readers[at]]) return v->readers[at];
@@ -147,7 +147,7 @@ static int *count_live_values(laci_cpu_plan *plan) {
     if (laci_plan_is_constant(plan, v) || (value->producer < 0 && !value->is_input)) continue;
     if (value->producer >= 0 && !plan->computed[value->producer]) continue;
     const int first = value->producer < 0 ? 0 : value->producer;
-    const int last = last_reader(plan, v);
+    const int last = find_last_reader(plan, v);
     if (!value->is_output && last <= first && value->producer >= 0) continue;
     live[first]++;
     if (!value->is_output && last >= 0) live[last]--;
@@ -192,7 +192,7 @@ static void add_node_time(cut_search *s, const laci_node *node) {
 }
 
 static void try_cut(cut_search *s, int value) {
-  const double there_and_back = 2 * image_bytes(s->plan, value) * (double)s->batch;
+  const double there_and_back = 2 * bytes_per_image(s->plan, value) * (double)s->batch;
   for (int at = 0; at < s->n_micro; at++) {
     const double gain = s->gain[at] - there_and_back / s->rule->memory;
     if (gain <= s->best) continue;

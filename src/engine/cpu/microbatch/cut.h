@@ -22,7 +22,7 @@ typedef struct laci_stage_rule {
 extern const laci_stage_rule laci_stage_usual;
 
 /** Finds the cut that saves most time. False: none saves enough, or the graph's layers cannot run
- * image by image. Types and constants of the plan must be known (laci_plan_infer). */
+ * image by image. Types and constants of the plan must be known (laci_plan_infer_types). */
 bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_stage_cut *cut);
 
 #endif

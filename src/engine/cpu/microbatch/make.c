@@ -96,7 +96,7 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m
   lac_error why = {0};
   laci_cpu_plan part = make_plan(m, &why);
   const laci_graph *graph = m->graph;
-  lac_status st = laci_plan_infer(&part, NULL, 0, &why);
+  lac_status st = laci_plan_infer_types(&part, NULL, 0, &why);
   *same = !st;
   for (int n = 0; n < graph->n_nodes && *same; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -121,7 +121,7 @@ static lac_status find_first_part(laci_microbatches *stages, const builder *m, f
   lac_error why = {0};
   laci_cpu_plan plan = make_plan(m, &why);
   *f = (first_part){0};
-  lac_status st = laci_plan_infer(&plan, m->options.shapes, m->options.n_shapes, &why);
+  lac_status st = laci_plan_infer_types(&plan, m->options.shapes, m->options.n_shapes, &why);
   const bool found = !st && laci_stage_find_cut(&plan, m->rule, &f->cut);
   if (!st) st = plan.status;
   st = st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
@@ -164,7 +164,7 @@ static lac_status allocate_cut_value(laci_stage *s, const first_part *f, laci_bu
 
 /** Does the stage's output have the size of a micro-batch? Not if the graph computes constants from
  * the batch's size. */
-static bool makes_micro_batch(const laci_stage *s, const first_part *f) {
+static bool has_micro_batch_output(const laci_stage *s, const first_part *f) {
   const laci_engine_port *out;
   laci_shape wanted = f->output.shape;
   wanted.dims[0] = f->cut.micro_batch;
@@ -192,7 +192,7 @@ static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut
   st = add_stage(stages, &first, &why);
   if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
   if (st) return laci_fail(err, st, "%s", why.text);
-  if (!makes_micro_batch(&stages->stages[n], &f)) {
+  if (!has_micro_batch_output(&stages->stages[n], &f)) {
     laci_microbatches_destroy_last(stages);
     return LAC_OK;
   }
@@ -230,7 +230,7 @@ static bool may_cut_network(const laci_microbatches *stages, const builder *m) {
   return shape->rank == 4 && shape->dims[0] > 1;
 }
 
-static lac_status finish_stages(laci_microbatches *stages, lac_error *err) {
+static lac_status add_times_and_text(laci_microbatches *stages, lac_error *err) {
   size_t most = 0;
   for (int at = 0; at < stages->n; at++) {
     if (stages->stages[at].n_steps > most) most = stages->stages[at].n_steps;
@@ -247,7 +247,7 @@ static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, l
     st = cut_off_stage(stages, m, &cut, err);
   }
   if (!st) st = add_stage(stages, m, err);
-  return !st && stages->n > 1 ? finish_stages(stages, err) : st;
+  return !st && stages->n > 1 ? add_times_and_text(stages, err) : st;
 }
 
 /** Creates the stages, or one stage where several need more memory than is allowed: the arenas of

@@ -12,7 +12,7 @@ typedef struct needed {
   bool *nodes;  /* [n_nodes] */
 } needed;
 
-static bool computes_needed_value(const laci_node *node, int input, const bool *values) {
+static bool is_value_needed(const laci_node *node, int input, const bool *values) {
   for (int at = 0; at < node->n_outputs; at++) {
     const int value = node->outputs[at];
     if (value >= 0 && value != input && values[value]) return true;
@@ -21,10 +21,10 @@ static bool computes_needed_value(const laci_node *node, int input, const bool *
 }
 
 /** Marks the needed values and nodes, from the last node to the first. */
-static void mark_needed(const laci_graph *graph, int input, const needed *to) {
+static void mark_needed_values(const laci_graph *graph, int input, const needed *to) {
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
-    to->nodes[n] = computes_needed_value(node, input, to->values);
+    to->nodes[n] = is_value_needed(node, input, to->values);
     for (int at = 0; at < node->n_inputs && to->nodes[n]; at++) {
       if (node->inputs[at] >= 0) to->values[node->inputs[at]] = true;
     }
@@ -47,7 +47,7 @@ lac_status laci_stage_extract_part(laci_arena *arena, const laci_graph *graph,
   lac_status st = to.values && to.nodes ? LAC_OK : laci_fail_memory(err, "a part of the network");
   *part = NULL;
   for (int at = 0; at < ends->n_outputs && !st; at++) to.values[ends->outputs[at]] = true;
-  if (!st) mark_needed(graph, ends->input, &to);
+  if (!st) mark_needed_values(graph, ends->input, &to);
   if (!st && !needs_other_inputs(graph, ends, &to)) {
     const bool asks_shaped = ends->shaped >= 0 && to.values[ends->shaped];
     const laci_part_ends both = {.inputs = (const int[]){ends->input, ends->shaped},
@@ -55,7 +55,7 @@ lac_status laci_stage_extract_part(laci_arena *arena, const laci_graph *graph,
                                  .n_inputs = asks_shaped ? 2 : 1,
                                  .outputs = ends->outputs,
                                  .n_outputs = ends->n_outputs};
-    st = laci_graph_build_part(arena, graph, to.nodes, &both, part, err);
+    st = laci_graph_build_subgraph(arena, graph, to.nodes, &both, part, err);
   }
   laci_free(to.values);
   laci_free(to.nodes);

@@ -48,7 +48,7 @@ static const struct {
     {&laci_op_concat, BY_CHANNELS},
 };
 
-static node_kind node_kind_of(const laci_node *node) {
+static node_kind find_node_kind(const laci_node *node) {
   for (size_t at = 0; at < sizeof kinds / sizeof *kinds; at++) {
     if (kinds[at].op == node->op) return kinds[at].kind;
   }
@@ -81,7 +81,7 @@ static bool is_elementwise_per_image(const laci_cpu_plan *plan, const laci_node 
   return true;
 }
 
-static bool other_inputs_are_constant(const laci_cpu_plan *plan, const laci_node *node) {
+static bool has_constant_other_inputs(const laci_cpu_plan *plan, const laci_node *node) {
   for (int at = 1; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_plan_is_constant(plan, node->inputs[at])) return false;
   }
@@ -131,14 +131,14 @@ bool laci_node_is_per_image(laci_cpu_plan *plan, const laci_node *node, int64_t 
   if (node->n_outputs < 1 || node->outputs[0] < 0 || !has_images(plan, node->outputs[0], batch)) {
     return false;
   }
-  switch (node_kind_of(node)) {
+  switch (find_node_kind(node)) {
     case BY_ELEMENT: return is_elementwise_per_image(plan, node, batch);
     case BY_CHANNELS: return is_per_channel_and_image(plan, node, batch);
     case BY_WINDOW:
-      return has_images(plan, node->inputs[0], batch) && other_inputs_are_constant(plan, node) &&
+      return has_images(plan, node->inputs[0], batch) && has_constant_other_inputs(plan, node) &&
              is_window_per_image(plan, node);
     case BY_LINE:
-      return has_images(plan, node->inputs[0], batch) && other_inputs_are_constant(plan, node) &&
+      return has_images(plan, node->inputs[0], batch) && has_constant_other_inputs(plan, node) &&
              is_per_channel(node);
     default: return false;
   }

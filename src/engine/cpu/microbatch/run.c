@@ -8,7 +8,7 @@ typedef struct stage_watch {
   size_t first_step;
 } stage_watch;
 
-static lac_status call_between_steps(void *context, size_t step, lac_error *err) {
+static lac_status call_watch_between_steps(void *context, size_t step, lac_error *err) {
   const stage_watch *w = context;
   return w->all->between(w->all->context, w->first_step + step, err);
 }
@@ -21,15 +21,16 @@ typedef struct stage_ports {
 
 /** Runs a micro-batch of a stage that is watched. The seconds of its steps are added to those of
  * the micro-batches before it. `between` is called when a step has run for all micro-batches. */
-static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, int64_t micro_batch,
-                              stage_ports ports, const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_watched_micro_batch(laci_microbatches *stages, const laci_stage *s,
+                                          int64_t micro_batch, stage_ports ports,
+                                          const laci_engine_watch *watch, lac_error *err) {
   stage_watch own = {.all = watch, .first_step = s->first_step};
   double *sums = watch->seconds ? watch->seconds + s->first_step : NULL;
   const bool first = micro_batch == 0, last = micro_batch == s->micro_batches - 1;
   const laci_engine_watch mine = {
       .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
       .seconds = !sums || first ? sums : stages->seconds,
-      .between = watch->between && last ? call_between_steps : NULL,
+      .between = watch->between && last ? call_watch_between_steps : NULL,
       .context = &own,
       .ignores_interrupt = watch->ignores_interrupt,
   };
@@ -43,7 +44,7 @@ static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, in
 static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s,
                                   int64_t micro_batch, stage_ports ports,
                                   const laci_engine_watch *watch, lac_error *err) {
-  return watch ? run_watched(stages, s, micro_batch, ports, watch, err)
+  return watch ? run_watched_micro_batch(stages, s, micro_batch, ports, watch, err)
                : laci_net_run(s->net, ports.inputs, ports.outputs, NULL, err);
 }
 

@@ -23,42 +23,42 @@ LAC_MUST_CHECK lac_status laci_native_load_costs(laci_net *net, lac_error *err);
 /** Finds the layers, chooses among them and assigns the layouts of values. The choice depends only
  * on shapes, zeros and the processor, so that a plan is the same every time. Must be called before
  * anything is lowered. */
-void laci_native_choose(laci_net *net);
+void laci_native_choose_layers(laci_net *net);
 /** A layer that the algorithm named by LAC_ALGORITHM cannot compute, and why. */
 typedef struct laci_native_refusal {
   const char *algorithm, *node, *why;
 } laci_native_refusal;
 /** Finds the next layer that the algorithm named by LAC_ALGORITHM cannot compute, from layer *at
  * on, and sets *at to the layer after it; false: there are no more. */
-bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal);
+bool laci_native_find_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal);
 /** Finds the next layer, chosen or not, for whose weight a kernel skips zeros, from layer *at on,
  * and sets *at to the layer after it. Returns its node; -1: there are no more. */
-int laci_native_next_sparse(const laci_net *net, int *at);
+int laci_native_find_next_sparse(const laci_net *net, int *at);
 /** Predicts what a step costs (choose/predict.c), in units of costs/figures.def. info: its work.
  * laci_native_seconds_of_cost: returns the time of a cost with the threads of the net. */
 double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
                                 const laci_engine_step *info);
 double laci_native_seconds_of_cost(const laci_net *net, double cost);
 /** Is the fused node a chosen layer? */
-bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
+bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused);
 /** Makes generated code executable. Called when everything is lowered. */
 void laci_native_seal_code(laci_net *net);
-void laci_native_destroy(laci_net *net);
+void laci_native_destroy_layers(laci_net *net);
 
 /* ---- Implementations ---- */
 
 /** For convolutions, products, pools and sums that are chosen layers. */
-laci_lower_supports laci_native_fits;
+laci_lower_supports laci_can_lower_native;
 laci_lower_function laci_lower_native;
 /** For gradients of chosen layers' weights, under masks. */
-laci_lower_supports laci_native_gradient_fits;
+laci_lower_supports laci_can_lower_native_gradient;
 laci_lower_function laci_lower_native_gradient;
 /** For batch normalizations with constant parameters, where only chosen layers read the result. */
-laci_lower_supports laci_native_norm_fits;
+laci_lower_supports laci_can_lower_native_norm;
 laci_lower_function laci_lower_native_norm;
 /** For products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
  * native/algorithms/vector.c */
-laci_lower_supports laci_product_sparse_fits;
+laci_lower_supports laci_can_lower_product_sparse;
 /** laci_vector_kernel_may_be_faster: may kernel/sparse/vector be faster than a dense product, for a
  * matrix of n_weights weights? laci_vector_kernel_is_faster: is it faster if that share of them is
  * kept? native/algorithms/costs.c */
@@ -70,18 +70,18 @@ double laci_native_bytes_saved_by_sparse_products(laci_net *net);
 laci_lower_function laci_lower_product_sparse;
 /** For batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
  * writes the input or reads the result; and for its gradient. native/train/norm.c */
-laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
+laci_lower_supports laci_can_lower_image_norm, laci_can_lower_image_norm_gradient;
 laci_lower_function laci_lower_image_norm, laci_lower_image_norm_gradient;
 /** For the sum of two values in HWC16N, in training. native/train/sum.c */
-laci_lower_supports laci_image_sum_fits;
+laci_lower_supports laci_can_lower_image_sum;
 laci_lower_function laci_lower_image_sum;
 /** For 3x3 convolutions of bf16 in training, and the gradient of their input, by
  * kernel/convolution/winograd.h. Weights are dense. native/train/blocked_winograd.c */
-laci_lower_supports laci_conv_winograd_fits;
+laci_lower_supports laci_can_lower_conv_winograd;
 laci_lower_function laci_lower_conv_winograd;
 /** For ConvGradWeight of bf16, by kernel/convolution/weight_gradient.h.
  * native/train/blocked_weight_gradient.c */
-laci_lower_supports laci_conv_bf16_gradient_fits;
+laci_lower_supports laci_can_lower_conv_bf16_gradient;
 laci_lower_function laci_lower_conv_bf16_gradient;
 
 #endif

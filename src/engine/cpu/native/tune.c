@@ -11,7 +11,7 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static double node_seconds(const laci_trial *t, const laci_node *node) {
+static double sum_node_seconds(const laci_trial *t, const laci_node *node) {
   double sum = 0;
   for (size_t at = 0; at < t->net->n_steps; at++) {
     if (t->net->steps[at].node == node) sum += t->least[at];
@@ -29,7 +29,7 @@ static lac_status store_layer_time(const laci_trial *t, const char *name, laci_a
     char other[LACI_NATIVE_NAME];
     laci_native_layer_name(t->net, &native->layers[at], id, other);
     if (strcmp(name, other) != 0) continue;
-    seconds += node_seconds(t, &t->net->plan.graph->nodes[native->layers[at].fused->node]);
+    seconds += sum_node_seconds(t, &t->net->plan.graph->nodes[native->layers[at].fused->node]);
     n++;
   }
   return seconds > 0 ? laci_timings_set(timings, name, seconds / n, err) : LAC_OK;
@@ -50,7 +50,7 @@ static lac_status store_layer_times(const laci_trial *t, laci_algorithm_id id,
 
 /** Does the step belong to a reorder between native and dense layers? Such a reorder goes through a
  * row-major tensor, so a step of oneDNN's comes before or after the native reorder. */
-static bool belongs_to_reorder(const laci_trial *t, size_t at) {
+static bool is_part_of_reorder(const laci_trial *t, size_t at) {
   const laci_net_step *steps = t->net->steps;
   if (steps[at].node) return false;
   if (at > 0 && laci_native_is_reorder(&steps[at - 1])) return true;
@@ -64,7 +64,7 @@ static lac_status store_reorder_time(const laci_trial *t, laci_timings *timings,
   for (size_t at = 0; at < t->net->n_steps; at++) {
     const laci_net_step *step = &t->net->steps[at];
     const bool is_one = laci_native_is_reorder(step);
-    if (is_one || belongs_to_reorder(t, at)) seconds += t->least[at];
+    if (is_one || is_part_of_reorder(t, at)) seconds += t->least[at];
     if (is_one) floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
   }
   if (floats == 0) return LAC_OK;
@@ -76,7 +76,7 @@ static lac_status store_reorder_time(const laci_trial *t, laci_timings *timings,
  * plan. */
 static bool is_default_algorithm(laci_algorithm_id id) {
   for (int kind = 0; kind < LACI_NATIVE_N_KINDS; kind++) {
-    if (laci_algorithm_of_kind(kind) == id) return true;
+    if (laci_algorithm_default_of_kind(kind) == id) return true;
   }
   return false;
 }

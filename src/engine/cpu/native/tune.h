@@ -21,6 +21,6 @@ LAC_MUST_CHECK lac_status laci_cpu_tune(const laci_graph *graph, const laci_engi
  * measure/measure.c */
 LAC_MUST_CHECK lac_status laci_cpu_measure_costs(char **text, lac_error *err);
 /** Is there a table for exactly this processor, in the list or in the file of LAC_COSTS? */
-bool laci_cpu_has_costs(void);
+bool laci_cpu_has_own_costs(void);
 
 #endif

@@ -28,13 +28,13 @@ int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes);
 
 /** Does a chosen layer write or add the value, or read it as it is stored? */
-bool laci_native_uses_value(const laci_net *net, int value);
+bool laci_native_is_value_used(const laci_net *net, int value);
 /** Does a chosen int8 layer read the value? */
-bool laci_native_wants_int8(const laci_net *net, int value);
+bool laci_native_has_int8_reader(const laci_net *net, int value);
 /** Is the tensor int8 with the scale and bounds of `bytes`? False where tensor is -1. */
 bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
 /** Is the value stored in the layout of layers under training (HWC16N)? */
-bool laci_native_is_trained(const laci_net *net, int value);
+bool laci_native_is_in_train_layout(const laci_net *net, int value);
 /** Returns the floats of a tensor in a native layout, padding included. */
 int64_t laci_native_count_floats(const laci_net *net, int tensor);
 

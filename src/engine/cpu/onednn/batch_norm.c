@@ -9,7 +9,7 @@
 #include "engine/cpu/lower/batch_norm.h"
 #include "engine/cpu/onednn/onednn.h"
 
-static int output_of(const laci_node *node, int port) {
+static int output_or_none(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
@@ -20,7 +20,7 @@ static void read_norm_parameters(laci_net *net, const laci_node *node, int tenso
   static const int ports[] = {3, 4, 1, 2};
   for (int at = 0; at < 4; at++) {
     int value = node->inputs[ports[at]];
-    const float *floats = laci_plan_floats(&net->plan, value);
+    const float *floats = laci_plan_constant_floats(&net->plan, value);
     int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
     tensors[at] = floats && !net->plan.status ? laci_net_weight_from_floats(net, floats, n) : -1;
   }
@@ -34,7 +34,7 @@ void laci_lower_norm_constant(laci_net *net, const laci_fused *fused) {
   bool relu = first && first->kind == LACI_FUNCTION_RELU && first->alpha == 0;
   int flags = LACI_NORM_GIVEN | (relu ? LACI_NORM_RELU : 0);
   int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0])),
-      to = laci_net_result_like(net, from, true);
+      to = laci_net_new_result_like(net, from, true);
   read_norm_parameters(net, node, p);
   if (net->plan.status) return;
   lac_status st = laci_primitive_describe_batch_norm(
@@ -61,7 +61,7 @@ typedef struct running {
 } running;
 
 /* tensors: mean, var, running mean, running var, new mean, new var */
-static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_statistics_update(laci_net *net, laci_net_step *step, lac_error *err) {
   const running *r = step->context;
   (void)err;
   for (int which = 0; which < 2; which++) {
@@ -77,7 +77,7 @@ static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *
 int laci_norm_new_vector(laci_net *net, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
   laci_layout *md = laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
-  int tensor = md ? laci_net_result_new(net, &shape, LACI_ELEMENT_F32, md) : -1;
+  int tensor = md ? laci_net_new_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
@@ -105,7 +105,7 @@ void laci_norm_update_running_statistics(laci_net *net, const laci_node *node, i
                    laci_norm_read_vector(net, node->inputs[4]),
                    after[0],
                    after[1]};
-  laci_net_step *step = laci_net_step_add_code(net, node, update_running, 6, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_statistics_update, 6, tensors);
   if (!step) return;
   step->context = r;
   step->what = "running statistics";
@@ -122,15 +122,16 @@ bool laci_norm_has_fixed_statistics(const laci_node *node) {
 
 bool laci_norm_find_statistics(const laci_net *net, const laci_node *node, int from[2]) {
   const bool fixed = laci_norm_has_fixed_statistics(node);
-  for (int at = 0; at < 2; at++) from[at] = fixed ? node->inputs[3 + at] : output_of(node, 1 + at);
+  for (int at = 0; at < 2; at++)
+    from[at] = fixed ? node->inputs[3 + at] : output_or_none(node, 1 + at);
   return fixed || (net->recomputing && from[0] >= 0 && from[1] >= 0);
 }
 
-static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
+static float read_epsilon(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
 
 void laci_lower_norm_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int known[] = {output_of(node, 1), output_of(node, 2)};
+  int known[] = {output_or_none(node, 1), output_or_none(node, 2)};
   int from[2], flags = 0;
   bool given = laci_norm_find_statistics(net, node, from);
   laci_primitive *pd = NULL;
@@ -140,12 +141,12 @@ void laci_lower_norm_train(laci_net *net, const laci_fused *fused) {
   int scale = laci_norm_read_vector(net, node->inputs[1]),
       shift = laci_norm_read_vector(net, node->inputs[2]);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
-  int y = laci_net_result_like(net, x, true);
+  int y = laci_net_new_result_like(net, x, true);
   int mean = given ? laci_norm_read_vector(net, from[0]) : laci_norm_new_vector(net, channels);
   int var = given ? laci_norm_read_vector(net, from[1]) : laci_norm_new_vector(net, channels);
   if (net->plan.status) return;
   lac_status st = laci_primitive_describe_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
-                                                           epsilon_of(node), flags);
+                                                           read_epsilon(node), flags);
   if (!laci_net_check_status(net, st, "batch norm of training")) return;
   int workspace = fused->n_posts > 0 ? laci_net_workspace_new(net, fused->node, pd) : -1;
   laci_net_step_add(net, fused, pd, workspace >= 0 ? 7 : 6,
@@ -175,7 +176,7 @@ void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   int x = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[1]));
   if (x < 0) return;
   const laci_layout *md = net->tensors[x].md;
-  float epsilon = epsilon_of(node);
+  float epsilon = read_epsilon(node);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[1])->dims[1];
   lac_status st = laci_primitive_describe_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
   if (!st) {
@@ -189,7 +190,7 @@ void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   int mean = laci_norm_read_vector(net, node->inputs[3]),
       var = laci_norm_read_vector(net, node->inputs[4]);
   int dscale = laci_norm_new_vector(net, channels), dshift = laci_norm_new_vector(net, channels);
-  int dx = laci_net_result_like(net, dy, true);
+  int dx = laci_net_new_result_like(net, dy, true);
   laci_net_step_add(net, fused, pd, 8 + reads_shift + (workspace >= 0),
                     (const int[][2]){{LACI_ARG_SRC, x},
                                      {LACI_ARG_MEAN, mean},
@@ -202,7 +203,7 @@ void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
                                      {reads_shift ? LACI_ARG_SHIFT : LACI_ARG_WORKSPACE,
                                       reads_shift ? scale : workspace},
                                      {LACI_ARG_WORKSPACE, workspace}});
-  if (output_of(node, 0) >= 0) laci_net_bind_value(net, node->outputs[0], dx);
-  if (output_of(node, 1) >= 0) laci_net_bind_value(net, node->outputs[1], dscale);
-  if (output_of(node, 2) >= 0) laci_net_bind_value(net, node->outputs[2], dshift);
+  if (output_or_none(node, 0) >= 0) laci_net_bind_value(net, node->outputs[0], dx);
+  if (output_or_none(node, 1) >= 0) laci_net_bind_value(net, node->outputs[1], dscale);
+  if (output_or_none(node, 2) >= 0) laci_net_bind_value(net, node->outputs[2], dshift);
 }

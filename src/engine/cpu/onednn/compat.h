@@ -130,7 +130,7 @@ static inline bool laci_md_create_reshaped(laci_md *md, laci_md_view of, int n,
 }
 /* Gets the stride of each axis and the offset of the first element, in elements; false: the layout
  * has blocks. */
-static inline bool laci_md_strides(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
+static inline bool laci_md_get_strides(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
   int blocks = 0;
   const dnnl_dims_t *s = NULL;
   if (dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) || blocks > 0) return false;
@@ -303,7 +303,7 @@ static inline bool laci_md_create_reshaped(laci_md *md, laci_md_view of, int n,
   laci_dims_copy(d, n, dims);
   return laci_md_keep_or_free(md, dnnl_memory_desc_reshape(*md, of, n, d));
 }
-static inline bool laci_md_strides(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
+static inline bool laci_md_get_strides(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
   if (md->format_kind != dnnl_blocked || md->format_desc.blocking.inner_nblks > 0) return false;
   for (int at = 0; at < n; at++) strides[at] = md->format_desc.blocking.strides[at];
   *offset = md->offset0;

@@ -51,7 +51,7 @@ laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
 int laci_conv_bias(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const float *bias =
-      laci_plan_has_input(node, 2) ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
+      laci_plan_has_input(node, 2) ? laci_plan_constant_floats(&net->plan, node->inputs[2]) : NULL;
   if (!fused->scale) return bias ? laci_net_weight_from_floats(net, bias, fused->channels) : -1;
   float *sum = laci_alloc((size_t)fused->channels, sizeof *sum);
   if (!sum) laci_plan_fail_no_memory(&net->plan);
@@ -66,17 +66,17 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
 /* ---- How a convolution is computed ---- */
 
 /** Exchanges height and width if the convolution is one pixel wide: that is quicker. */
-static void lay_upright(laci_conv *c) {
-  c->upright = laci_conv_is_upright(&c->x, &c->y, &c->window);
+static void exchange_height_and_width(laci_conv *c) {
+  c->upright = laci_conv_is_one_pixel_wide(&c->x, &c->y, &c->window);
   if (!c->upright) return;
-  laci_conv_lay_shape(&c->x);
-  laci_conv_lay_shape(&c->y);
-  laci_conv_lay_shape(&c->weight);
-  laci_conv_lay_window(&c->window);
+  laci_conv_exchange_shape_axes(&c->x);
+  laci_conv_exchange_shape_axes(&c->y);
+  laci_conv_exchange_shape_axes(&c->weight);
+  laci_conv_exchange_window_axes(&c->window);
 }
 
 /** Describes the node's convolution, in the shapes of the graph. */
-static void describe(const laci_net *net, const laci_fused *fused, laci_conv *c) {
+static void describe_node_conv(const laci_net *net, const laci_fused *fused, laci_conv *c) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *stored = laci_plan_shape(&net->plan, node->inputs[1]);
   *c = (laci_conv){.x = *laci_plan_shape(&net->plan, node->inputs[0]),
@@ -88,9 +88,9 @@ static void describe(const laci_net *net, const laci_fused *fused, laci_conv *c)
 }
 
 /** Describes the node's convolution in the shapes in which it is computed. */
-static void read_conv(const laci_net *net, const laci_fused *fused, laci_conv *c) {
-  describe(net, fused, c);
-  lay_upright(c);
+static void describe_conv_for_kernel(const laci_net *net, const laci_fused *fused, laci_conv *c) {
+  describe_node_conv(net, fused, c);
+  exchange_height_and_width(c);
 }
 
 /** Makes a layout in blocks of 16 channels, or one that the primitive chooses if 16 does not divide
@@ -128,19 +128,19 @@ static lac_status try_to_describe_conv(laci_net *net, const laci_conv *c, laci_c
 
 /** Is Winograd's algorithm faster? With enough channels, the measured speedup is 1.1 (7x7 pixels)
  * to 3. */
-static bool gains_by_winograd(const laci_net *net, const laci_conv *c) {
+static bool is_winograd_faster(const laci_net *net, const laci_conv *c) {
   int64_t in = c->x.dims[1], out = c->y.dims[1];
   int64_t rows = c->y.dims[2], columns = c->y.dims[c->y.rank - 1];
   int64_t least = rows < columns ? rows : columns;
-  return laci_conv_allows_winograd(net, &c->x, &c->y, c->groups, &c->window) &&
+  return laci_conv_can_use_winograd(net, &c->x, &c->y, c->groups, &c->window) &&
          in >= WINOGRAD_MIN_CHANNELS && out >= WINOGRAD_FEW_CHANNELS &&
          (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_ROWS);
 }
 
-bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused) {
+bool laci_conv_is_winograd_faster(const laci_net *net, const laci_fused *fused) {
   laci_conv c;
-  read_conv(net, fused, &c);
-  return laci_cpu_has_avx512f() && gains_by_winograd(net, &c);
+  describe_conv_for_kernel(net, fused, &c);
+  return laci_cpu_has_avx512f() && is_winograd_faster(net, &c);
 }
 
 /** Is the kernel oneDNN's reference, or one that copies all windows into a matrix? */
@@ -174,8 +174,8 @@ static void replace_wide_pads(laci_net *net, laci_conv *c, const laci_posts *att
 
 static laci_primitive *choose_conv(laci_net *net, laci_conv *c, const laci_posts *attr) {
   laci_primitive *pd = NULL;
-  bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, c->groups);
-  if (blocks && gains_by_winograd(net, c) &&
+  bool blocks = net->blocks && laci_conv_can_use_blocks(&c->x, &c->y, c->groups);
+  if (blocks && is_winograd_faster(net, c) &&
       try_to_describe_conv(net, c, LACI_CONV_WINOGRAD, true, attr, &pd) == LAC_OK) {
     return pd;
   }
@@ -199,7 +199,7 @@ typedef struct products {
 static void count_products(laci_net *net, const laci_fused *fused, products *p) {
   laci_primitive *pd = NULL;
   laci_conv c;
-  read_conv(net, fused, &c);
+  describe_conv_for_kernel(net, fused, &c);
   int64_t channels = c.y.dims[1];
   double n = (double)laci_shape_count(&c.y) * (double)(laci_shape_count(&c.weight) / channels);
   p->all += n;
@@ -207,7 +207,7 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
     p->depthwise += n;
     p->needs_copies = p->needs_copies || channels % BLOCK != 0;
   }
-  if (!gains_by_winograd(net, &c)) return;
+  if (!is_winograd_faster(net, &c)) return;
   /* Without AVX-512, and in version 3, oneDNN has no Winograd kernel. */
   if (try_to_describe_conv(net, &c, LACI_CONV_WINOGRAD, true, NULL, &pd) != LAC_OK) return;
   laci_primitive_destroy(pd);
@@ -216,7 +216,7 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
 
 /** Does a convolution's weight change, as in training? Forward and backward primitives agree about
  * blocks, but not about layouts that each would choose. */
-static bool has_conv_of_values(const laci_net *net) {
+static bool has_changing_conv_weights(const laci_net *net) {
   for (int n = 0; n < net->plan.graph->n_nodes; n++) {
     const laci_node *node = &net->plan.graph->nodes[n];
     if (net->plan.computed[n] && node->op == &laci_op_conv &&
@@ -230,15 +230,15 @@ static bool has_conv_of_values(const laci_net *net) {
 void laci_conv_choose_blocked_layout(laci_net *net) {
   products p = {0};
   if (!laci_cpu_has_avx512f()) return; /* narrower vectors need other blocks */
-  net->blocks = has_conv_of_values(net);
+  net->blocks = has_changing_conv_weights(net);
   if (net->plan.bf16 || net->blocks) return;
   for (int n = 0; n < net->plan.graph->n_nodes && !net->plan.status; n++) {
     const laci_node *node = &net->plan.graph->nodes[n];
     const char *why;
     if (!net->plan.computed[n] || node->op != &laci_op_conv) continue;
     if (!laci_plan_has_elements(&net->plan, node)) continue;
-    if (laci_native_has_layer(net, &net->plan.fused[n])) continue;
-    if (laci_conv_constant_fits(net, &net->plan.fused[n], &why))
+    if (laci_native_is_chosen_layer(net, &net->plan.fused[n])) continue;
+    if (laci_can_lower_conv_constant(net, &net->plan.fused[n], &why))
       count_products(net, &net->plan.fused[n], &p);
   }
   net->blocks = p.winograd * WINOGRAD_SHARE > p.all ||
@@ -246,15 +246,15 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
 }
 
 /** Returns a copy of x in layout md, with c->margin zeros before each row, and zeros after it. */
-static int add_widening_steps(laci_net *net, const laci_conv *c, int x, const laci_layout *md) {
+static int add_padding_steps(laci_net *net, const laci_conv *c, int x, const laci_layout *md) {
   int64_t offsets[LACI_MAX_RANK] = {0};
   laci_primitive *pd = NULL;
   laci_layout *part = NULL;
   if (net->plan.status || x < 0) return -1;
   const laci_shape shape = net->tensors[x].shape;
-  const int to = laci_net_result_new(net, &c->x, laci_net_float_element(net), md);
+  const int to = laci_net_new_result(net, &c->x, laci_net_float_element(net), md);
   offsets[shape.rank - 1] = c->margin;
-  laci_move_clear(net, to);
+  laci_move_add_clear_step(net, to);
   if (net->plan.status) return -1;
   if (!laci_layout_create_part(&part, md, shape.rank, shape.dims, offsets)) {
     laci_plan_fail_no_memory(&net->plan); /* part of a row: every layout has it */
@@ -270,8 +270,8 @@ static int add_widening_steps(laci_net *net, const laci_conv *c, int x, const la
 
 /** Returns the weights in that layout. Row-major weights have the same bytes if height and width
  * are exchanged. */
-static int read_weights(laci_net *net, const laci_conv *c, const laci_conv_operands *operands,
-                        const laci_layout *wanted) {
+static int read_weights_in_layout(laci_net *net, const laci_conv *c,
+                                  const laci_conv_operands *operands, const laci_layout *wanted) {
   if (!operands->constant) {
     laci_layout *md = laci_net_dense_layout(net, &c->weight, LACI_ELEMENT_F32);
     const int dense = laci_net_view_new(net, operands->weights, &c->weight, md, false);
@@ -289,22 +289,22 @@ static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive 
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
   const laci_layout *weights = laci_primitive_layout(pd, LACI_ARG_WEIGHTS);
   const laci_element dt = laci_net_float_element(net);
-  int x = c->upright ? laci_conv_turn_tensor(net, operands->x) : operands->x, to;
-  x = c->widened ? add_widening_steps(net, c, x, src) : laci_net_convert_tensor(net, x, src, dt);
-  const int w = read_weights(net, c, operands, weights);
+  int x = c->upright ? laci_conv_exchange_tensor_axes(net, operands->x) : operands->x, to;
+  x = c->widened ? add_padding_steps(net, c, x, src) : laci_net_convert_tensor(net, x, src, dt);
+  const int w = read_weights_in_layout(net, c, operands, weights);
   if (sum >= 0) {
     int have = laci_net_read_value(net, sum);
-    if (c->upright) have = laci_conv_turn_tensor(net, have);
-    to = laci_net_sum_target(net, have, dst, c->result);
+    if (c->upright) have = laci_conv_exchange_tensor_axes(net, have);
+    to = laci_net_make_sum_target(net, have, dst, c->result);
   } else {
-    to = laci_net_result_new(net, &c->y, c->result, dst);
+    to = laci_net_new_result(net, &c->y, c->result, dst);
   }
   laci_net_step_add(net, fused, pd, operands->bias >= 0 ? 4 : 3,
                     (const int[][2]){{LACI_ARG_SRC, x},
                                      {LACI_ARG_WEIGHTS, w},
                                      {LACI_ARG_DST, to},
                                      {LACI_ARG_BIAS, operands->bias}});
-  return c->upright ? laci_conv_turn_tensor(net, to) : to;
+  return c->upright ? laci_conv_exchange_tensor_axes(net, to) : to;
 }
 
 /* ---- Swish, by a kernel of ours (swish.h): oneDNN's takes twice its time ---- */
@@ -316,7 +316,7 @@ typedef struct swish_work {
   float *x;
 } swish_work;
 
-static void swish_range(int64_t begin, int64_t end, void *context) {
+static void apply_swish_range(int64_t begin, int64_t end, void *context) {
   const swish_work *w = context;
   w->swish(w->x + begin, end - begin);
 }
@@ -326,7 +326,7 @@ static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) 
   size_t bytes = laci_layout_bytes(net->tensors[step->tensors[0]].md);
   swish_work w = {.swish = laci_swish_variant(), .x = laci_net_tensor_data(net, step->tensors[0])};
   (void)err;
-  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_range, &w);
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, apply_swish_range, &w);
   return LAC_OK;
 }
 
@@ -407,7 +407,7 @@ int laci_conv_add_steps(laci_net *net, const laci_fused *whole, const laci_conv 
   laci_conv c = *conv;
   int sum, to = -1;
   c.has_bias = operands->bias >= 0;
-  lay_upright(&c);
+  exchange_height_and_width(&c);
   laci_primitive *pd = choose_conv_and_posts(net, &c, &fused, &sum);
   if (pd) to = add_conv_step(net, &fused, pd, &c, operands, sum);
   add_post_steps(net, whole, fused.n_posts, to);
@@ -416,7 +416,7 @@ int laci_conv_add_steps(laci_net *net, const laci_fused *whole, const laci_conv 
 
 void laci_lower_conv_dense(laci_net *net, const laci_fused *fused) {
   laci_conv c;
-  describe(net, fused, &c);
+  describe_node_conv(net, fused, &c);
   const int bias = laci_conv_bias(net, fused);
   const int x = laci_net_read_value(net, net->plan.graph->nodes[fused->node].inputs[0]);
   const laci_net_weight weight = laci_conv_weight(net, fused, &c.weight);

@@ -19,23 +19,24 @@ bool laci_conv_read_window(const laci_node *node, const laci_shape *x, const lac
 laci_shape laci_conv_grouped_shape(const laci_shape *weight, int64_t groups);
 /** Is Winograd's algorithm possible: window 3x3, stride 1, and a multiple of a block of channels?
  * It needs 2.25 (tiles of 2x2) to 4 (4x4) times fewer products. */
-bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                               int64_t groups, const laci_window *window);
+bool laci_conv_can_use_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                                int64_t groups, const laci_window *window);
 /** Can the values be in blocks: is each group one channel (depthwise), or a multiple of a block? */
-bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
+bool laci_conv_can_use_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 
 /** Is everything one pixel wide: x, y, and the window, without pads? oneDNN's kernels compute many
  * pixels of a row at a time. So such a layer is computed with height and width exchanged, which
  * moves no byte. */
-bool laci_conv_is_upright(const laci_shape *x, const laci_shape *y, const laci_window *window);
+bool laci_conv_is_one_pixel_wide(const laci_shape *x, const laci_shape *y,
+                                 const laci_window *window);
 /** Exchange height and width, the last two axes of a shape or of the window. */
-void laci_conv_lay_shape(laci_shape *shape);
-void laci_conv_lay_window(laci_window *window);
+void laci_conv_exchange_shape_axes(laci_shape *shape);
+void laci_conv_exchange_window_axes(laci_window *window);
 /** Returns a view of the tensor, one pixel wide or high, with height and width exchanged. */
-int laci_conv_turn_tensor(laci_net *net, int tensor);
+int laci_conv_exchange_tensor_axes(laci_net *net, int tensor);
 
 /** Is it a convolution with constant weights and a window that oneDNN supports? */
-laci_lower_supports laci_conv_constant_fits;
+laci_lower_supports laci_can_lower_conv_constant;
 
 /* ---- convolution.c ---- */
 
@@ -50,7 +51,8 @@ typedef struct laci_conv {
   laci_element result;
   /* How it is computed; laci_conv_add_steps sets these: */
   bool has_bias;
-  bool upright;   /* laci_conv_is_upright: height and width are exchanged in all of the above */
+  bool
+      upright; /* laci_conv_is_one_pixel_wide: height and width are exchanged in all of the above */
   bool widened;   /* x is the shape of a copy with zeros in the place of pads in a row ... */
   int64_t margin; /* ... which has so many before each row */
 } laci_conv;
@@ -72,7 +74,7 @@ laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
 /** Returns scale * bias + shift as a weight tensor; -1 where there is neither bias nor shift. */
 int laci_conv_bias(laci_net *net, const laci_fused *fused);
 /** Would Winograd's algorithm be used, if the network's values are in blocks? */
-bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused);
+bool laci_conv_is_winograd_faster(const laci_net *net, const laci_fused *fused);
 
 /** Decides net->blocks, from shapes and the processor's instructions only, so that a plan is the
  * same every time.
@@ -82,7 +84,7 @@ void laci_conv_choose_blocked_layout(laci_net *net);
 /* ---- Weights that change ---- */
 
 /** Convolutions of training, whose weights change, by oneDNN. convolution_train.c */
-laci_lower_supports laci_conv_values_fit;
+laci_lower_supports laci_can_lower_conv_values;
 laci_lower_function laci_lower_conv_values;
 
 #endif

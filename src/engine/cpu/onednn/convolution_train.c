@@ -34,16 +34,17 @@ static laci_layout *make_blocks_or_any_layout(laci_net *net, const laci_shape *s
 }
 
 /** Describes the forward primitive, with Winograd's algorithm or without. */
-static lac_status try_forward(const laci_net *net, const conv *c, const laci_layout *bias,
-                              bool winograd, laci_primitive **pd) {
+static lac_status try_to_describe_forward(const laci_net *net, const conv *c,
+                                          const laci_layout *bias, bool winograd,
+                                          laci_primitive **pd) {
   const laci_layout *const mds[] = {c->md_x, c->md_weight, bias, c->md_y};
   laci_conv_algorithm alg = winograd ? LACI_CONV_WINOGRAD : LACI_CONV_DIRECT;
   return laci_primitive_describe_conv_train(pd, net->onednn, alg, mds, &c->window);
 }
 
 /** Does oneDNN support the convolution's window? values: x, weight and y (or their gradients). */
-static bool conv_window_fits(const laci_net *net, const laci_node *node, const int values[3],
-                             const char **why) {
+static bool is_conv_window_supported(const laci_net *net, const laci_node *node,
+                                     const int values[3], const char **why) {
   const laci_shape *x = laci_plan_shape(&net->plan, values[0]),
                    *y = laci_plan_shape(&net->plan, values[2]);
   const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
@@ -59,12 +60,12 @@ static void describe_conv(laci_net *net, const laci_node *node, const int values
   *c = (conv){.x = *laci_plan_shape(&net->plan, values[0]),
               .y = *laci_plan_shape(&net->plan, values[2])};
   (void)laci_conv_read_window(node, &c->x, &c->y, weight->dims + 2, &c->window);
-  bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, groups);
+  bool blocks = net->blocks && laci_conv_can_use_blocks(&c->x, &c->y, groups);
   c->weight = laci_conv_grouped_shape(weight, groups);
   c->md_x = make_blocks_or_any_layout(net, &c->x, blocks);
   c->md_weight = laci_net_any_layout(net, &c->weight, laci_net_float_element(net));
   c->md_y = make_blocks_or_any_layout(net, &c->y, blocks);
-  c->winograd = blocks && laci_conv_allows_winograd(net, &c->x, &c->y, groups, &c->window);
+  c->winograd = blocks && laci_conv_can_use_winograd(net, &c->x, &c->y, groups, &c->window);
 }
 
 /** Returns a tensor of a weight that changes from step to step, in the wanted layout. */
@@ -80,17 +81,21 @@ static int read_conv_weight(laci_net *net, int value, const conv *c, const laci_
 }
 
 /** Describes the best available forward primitive. NULL after a failure. */
-static laci_primitive *choose_forward(laci_net *net, const conv *c, const laci_layout *bias) {
+static laci_primitive *choose_forward_primitive(laci_net *net, const conv *c,
+                                                const laci_layout *bias) {
   laci_primitive *pd = NULL;
   if (net->plan.status) return NULL;
-  if (c->winograd && try_forward(net, c, bias, true, &pd) == LAC_OK) return pd;
-  return laci_net_check_status(net, try_forward(net, c, bias, false, &pd), "convolution") ? pd
-                                                                                          : NULL;
+  if (c->winograd && try_to_describe_forward(net, c, bias, true, &pd) == LAC_OK) return pd;
+  return laci_net_check_status(net, try_to_describe_forward(net, c, bias, false, &pd),
+                               "convolution")
+             ? pd
+             : NULL;
 }
 
-bool laci_conv_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_conv_values(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  return conv_window_fits(net, node, (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
+  return is_conv_window_supported(net, node,
+                                  (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
 }
 
 void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
@@ -107,12 +112,12 @@ void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
     bias =
         laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[2]), LACI_ELEMENT_F32);
   }
-  laci_primitive *pd = choose_forward(net, &c, bias_md);
+  laci_primitive *pd = choose_forward_primitive(net, &c, bias_md);
   if (!pd) goto out;
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   int x = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), src, dt);
   int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
-  int y = laci_net_result_new(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
+  int y = laci_net_new_result(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, bias >= 0 ? 4 : 3,
       (const int[][2]){
@@ -129,11 +134,12 @@ typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn,
 
 /** Describes a gradient's primitive, with Winograd's algorithm or without; the forward primitive is
  * its hint. */
-static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_algorithm algorithm,
-                               const laci_layout *const md[3], gradient_of *describe,
-                               laci_primitive **pd) {
+static lac_status try_to_describe_gradient(const laci_net *net, const conv *c,
+                                           laci_conv_algorithm algorithm,
+                                           const laci_layout *const md[3], gradient_of *describe,
+                                           laci_primitive **pd) {
   laci_primitive *hint = NULL;
-  lac_status st = try_forward(net, c, NULL, algorithm == LACI_CONV_WINOGRAD, &hint);
+  lac_status st = try_to_describe_forward(net, c, NULL, algorithm == LACI_CONV_WINOGRAD, &hint);
   if (st) return st;
   st = describe(pd, net->onednn, algorithm, md, &c->window, hint);
   laci_primitive_destroy(hint);
@@ -142,21 +148,24 @@ static lac_status try_gradient(const laci_net *net, const conv *c, laci_conv_alg
 
 /** Describes the best available primitive of a gradient. NULL after a failure, whose text calls it
  * `what`. */
-static laci_primitive *choose_gradient(laci_net *net, const conv *c, const laci_layout *const md[3],
-                                       gradient_of *describe, const char *what) {
+static laci_primitive *choose_gradient_primitive(laci_net *net, const conv *c,
+                                                 const laci_layout *const md[3],
+                                                 gradient_of *describe, const char *what) {
   laci_primitive *pd = NULL;
-  if (c->winograd && try_gradient(net, c, LACI_CONV_WINOGRAD, md, describe, &pd) == LAC_OK) {
+  if (c->winograd &&
+      try_to_describe_gradient(net, c, LACI_CONV_WINOGRAD, md, describe, &pd) == LAC_OK) {
     return pd;
   }
-  lac_status st = try_gradient(net, c, LACI_CONV_DIRECT, md, describe, &pd);
+  lac_status st = try_to_describe_gradient(net, c, LACI_CONV_DIRECT, md, describe, &pd);
   return laci_net_check_status(net, st, what) ? pd : NULL;
 }
 
 /* ---- Gradients ---- */
 
-static bool grad_input_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_grad_input(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  return conv_window_fits(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, why);
+  return is_conv_window_supported(net, node,
+                                  (int[]){fused->output, node->inputs[1], node->inputs[0]}, why);
 }
 
 static void lower_grad_input(laci_net *net, const laci_fused *fused) {
@@ -167,14 +176,14 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   describe_conv(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
   if (!net->plan.status) {
     const laci_layout *const md[] = {c.md_x, c.md_weight, c.md_y};
-    pd = choose_gradient(net, &c, md, laci_primitive_describe_conv_input_gradient,
-                         "gradient of a convolution's input");
+    pd = choose_gradient_primitive(net, &c, md, laci_primitive_describe_conv_input_gradient,
+                                   "gradient of a convolution's input");
   }
   if (pd) {
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
     int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), dy_md, dt);
     int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
-    int dx = laci_net_result_new(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
+    int dx = laci_net_new_result(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
     laci_net_step_add(
         net, fused, pd, 3,
         (const int[][2]){{LACI_ARG_DIFF_DST, dy}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DIFF_SRC, dx}});
@@ -183,9 +192,10 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   clear_conv(&c);
 }
 
-static bool grad_weight_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_grad_weight(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  return conv_window_fits(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, why);
+  return is_conv_window_supported(net, node,
+                                  (int[]){node->inputs[0], fused->output, node->inputs[1]}, why);
 }
 
 static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
@@ -197,36 +207,38 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   laci_layout *dw_md = laci_net_any_layout(net, &c.weight, LACI_ELEMENT_F32);
   if (dw_md && !net->plan.status) {
     const laci_layout *const md[] = {c.md_x, dw_md, c.md_y};
-    pd = choose_gradient(net, &c, md, laci_primitive_describe_conv_weight_gradient,
-                         "gradient of a convolution's weights");
+    pd = choose_gradient_primitive(net, &c, md, laci_primitive_describe_conv_weight_gradient,
+                                   "gradient of a convolution's weights");
   }
   if (pd) {
     const laci_layout *x_md = laci_primitive_layout(pd, LACI_ARG_SRC);
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
     int x = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), x_md, dt);
     int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[1]), dy_md, dt);
-    int dw = laci_net_result_new(net, &c.weight, LACI_ELEMENT_F32,
+    int dw = laci_net_new_result(net, &c.weight, LACI_ELEMENT_F32,
                                  laci_primitive_layout(pd, LACI_ARG_DIFF_WEIGHTS));
     laci_net_step_add(
         net, fused, pd, 3,
         (const int[][2]){{LACI_ARG_SRC, x}, {LACI_ARG_DIFF_DST, dy}, {LACI_ARG_DIFF_WEIGHTS, dw}});
-    laci_net_bind_shaped(net, fused->output, dw);
+    laci_net_bind_reshaped(net, fused->output, dw);
   }
   laci_layout_destroy(dw_md);
   clear_conv(&c);
 }
 
 const laci_implementation laci_implementations_conv_grad_input[] = {
-    {"zeros left out, by our kernels", LACI_FUSIBLE_NOTHING, laci_native_fits, laci_lower_native},
-    {"winograd of bf16", LACI_FUSIBLE_NOTHING, laci_conv_winograd_fits, laci_lower_conv_winograd},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, grad_input_fits, lower_grad_input},
+    {"zeros left out, by our kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native,
+     laci_lower_native},
+    {"winograd of bf16", LACI_FUSIBLE_NOTHING, laci_can_lower_conv_winograd,
+     laci_lower_conv_winograd},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_grad_input, lower_grad_input},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_conv_grad_weight[] = {
-    {"kept weights alone, by our kernels", LACI_FUSIBLE_NOTHING, laci_native_gradient_fits,
+    {"kept weights alone, by our kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native_gradient,
      laci_lower_native_gradient},
-    {"bf16 pairs", LACI_FUSIBLE_NOTHING, laci_conv_bf16_gradient_fits,
+    {"bf16 pairs", LACI_FUSIBLE_NOTHING, laci_can_lower_conv_bf16_gradient,
      laci_lower_conv_bf16_gradient},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, grad_weight_fits, lower_grad_weight},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_grad_weight, lower_grad_weight},
     {.name = NULL},
 };

@@ -42,10 +42,10 @@ typedef struct phases {
 
 /* ---- Reading the node ---- */
 
-static int64_t floor_of(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+static int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
 /** Returns the zeros before the axis, as the operator's text defines them. */
-static int64_t read_pad(const laci_node *node, int at, const axis_plan *axis) {
+static int64_t read_begin_pad(const laci_node *node, int at, const axis_plan *axis) {
   size_t n;
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   const int64_t *pads = laci_node_ints(node, "pads", &n);
@@ -62,7 +62,7 @@ static int64_t read_pad(const laci_node *node, int at, const axis_plan *axis) {
 }
 
 /** Returns a shape with height and width: of [n, c, w] that is [n, c, 1, w]. */
-static laci_shape with_height(const laci_shape *shape) {
+static laci_shape add_height_axis(const laci_shape *shape) {
   laci_shape s = *shape;
   if (s.rank != 3) return s;
   s.rank = 4;
@@ -71,14 +71,14 @@ static laci_shape with_height(const laci_shape *shape) {
   return s;
 }
 
-static void read_node(const laci_net *net, const laci_fused *fused, transposed *t) {
+static void read_transposed_node(const laci_net *net, const laci_fused *fused, transposed *t) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
   size_t n;
   const int64_t *strides = laci_node_ints(node, "strides", &n);
   const int64_t *dilations = laci_node_ints(node, "dilations", &n);
-  *t = (transposed){.x = with_height(laci_plan_shape(&net->plan, node->inputs[0])),
-                    .y = with_height(laci_plan_shape(&net->plan, node->outputs[0])),
+  *t = (transposed){.x = add_height_axis(laci_plan_shape(&net->plan, node->inputs[0])),
+                    .y = add_height_axis(laci_plan_shape(&net->plan, node->outputs[0])),
                     .groups = laci_node_int(node, "group", 1),
                     .out = weight->dims[1]};
   t->in = weight->dims[0] / t->groups;
@@ -92,7 +92,7 @@ static void read_node(const laci_net *net, const laci_fused *fused, transposed *
                         .kernel = weight->dims[2 + at - missing],
                         .stride = strides ? strides[at - missing] : 1,
                         .dilation = dilations ? dilations[at - missing] : 1};
-    axis->pad = read_pad(node, at - missing, axis);
+    axis->pad = read_begin_pad(node, at - missing, axis);
   }
 }
 
@@ -103,8 +103,8 @@ static int group_phases(const axis_plan *axis, bool each, phases groups[MOST_STR
   if (axis->stride > MOST_STRIDE || axis->kernel < axis->stride) return 0;
   for (int64_t phase = 0; phase < axis->stride; phase++) {
     const int64_t terms = (axis->kernel - phase + axis->stride - 1) / axis->stride;
-    const int64_t begin = floor_of(axis->pad - phase + axis->stride - 1, axis->stride);
-    const int64_t end = floor_of(axis->out - 1 + axis->pad - phase, axis->stride) + 1;
+    const int64_t begin = floor_divide(axis->pad - phase + axis->stride - 1, axis->stride);
+    const int64_t end = floor_divide(axis->out - 1 + axis->pad - phase, axis->stride) + 1;
     if (n == 0 || each || groups[n - 1].terms != terms) {
       groups[n++] = (phases){.first = phase, .terms = terms, .begin = begin, .end = end};
     }
@@ -126,7 +126,7 @@ static bool is_constant_float(const laci_net *net, int value) {
   return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }
 
-static bool transposed_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_transposed(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   phases groups[MOST_STRIDE];
   int n = 1;
@@ -139,7 +139,7 @@ static bool transposed_fits(laci_net *net, const laci_fused *fused, const char *
   }
   *why = "a window that is not composed of short ones";
   if (laci_plan_shape(&net->plan, node->inputs[0])->rank > 4) return false;
-  read_node(net, fused, &t);
+  read_transposed_node(net, fused, &t);
   for (int at = 0; at < AXES; at++) {
     if (t.axis[at].stride > 1 && t.axis[at].dilation > 1) return false;
     n *= group_phases(&t.axis[at], t.depthwise, groups);
@@ -157,8 +157,8 @@ typedef struct part {
 
 /** Writes the weights of the convolution's channel: those of channel k of group g, at a phase of
  * each axis, in reverse order of the terms. */
-static void write_channel(const transposed *t, const part *p, const float *from, float scale,
-                          const int64_t place[4], float *to) {
+static void write_channel_weights(const transposed *t, const part *p, const float *from,
+                                  float scale, const int64_t place[4], float *to) {
   const int64_t g = place[0], k = place[1];
   const int64_t area = t->axis[0].kernel * t->axis[1].kernel;
   for (int64_t c = 0; c < t->in; c++) {
@@ -180,8 +180,8 @@ typedef struct parameters {
 
 /** Writes them for all channels of the convolution, from the node's weights and bias (NULL: none):
  * for each group of channels, phases of the height, those of the width, and channels. */
-static void write_channels(const transposed *t, const part *p, const laci_fused *fused,
-                           const float *from, const float *bias, parameters to) {
+static void write_weights_and_bias(const transposed *t, const part *p, const laci_fused *fused,
+                                   const float *from, const float *bias, parameters to) {
   const int64_t each = t->in * p->axis[0].terms * p->axis[1].terms;
   for (int64_t g = 0; g < t->groups; g++) {
     for (int64_t phase = 0; phase < p->axis[0].n * p->axis[1].n; phase++) {
@@ -190,7 +190,7 @@ static void write_channels(const transposed *t, const part *p, const laci_fused 
         const float scale = fused->scale ? fused->scale[channel] : 1;
         const int64_t place[] = {g, k, p->axis[0].first + phase / p->axis[1].n,
                                  p->axis[1].first + phase % p->axis[1].n};
-        write_channel(t, p, from, scale, place, to.weights);
+        write_channel_weights(t, p, from, scale, place, to.weights);
         *to.biases =
             (bias ? bias[channel] * scale : 0) + (fused->scale ? fused->shift[channel] : 0);
       }
@@ -198,7 +198,7 @@ static void write_channels(const transposed *t, const part *p, const laci_fused 
   }
 }
 
-static void describe_part(const transposed *t, laci_element result, part *p) {
+static void describe_part_convolution(const transposed *t, laci_element result, part *p) {
   const int64_t n_phases = p->axis[0].n * p->axis[1].n;
   const laci_shape weight = laci_shape_of(
       4, (int64_t[]){t->groups * n_phases * t->out, t->in, p->axis[0].terms, p->axis[1].terms});
@@ -220,13 +220,13 @@ static void describe_part(const transposed *t, laci_element result, part *p) {
 }
 
 /** Adds the steps of one convolution; returns its result's tensor. */
-static int add_part(laci_net *net, const laci_fused *fused, const transposed *t, const part *p,
-                    int x) {
+static int add_part_convolution(laci_net *net, const laci_fused *fused, const transposed *t,
+                                const part *p, int x) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int64_t n = laci_shape_count(&p->conv.weight), channels = p->conv.y.dims[1];
-  const float *from = laci_plan_floats(&net->plan, node->inputs[1]), *bias = NULL;
+  const float *from = laci_plan_constant_floats(&net->plan, node->inputs[1]), *bias = NULL;
   const bool biased = laci_plan_has_input(node, 2) || fused->scale;
-  if (laci_plan_has_input(node, 2)) bias = laci_plan_floats(&net->plan, node->inputs[2]);
+  if (laci_plan_has_input(node, 2)) bias = laci_plan_constant_floats(&net->plan, node->inputs[2]);
   laci_conv_operands operands = {.x = x, .weights = -1, .bias = -1};
   if (net->plan.status ||
       !laci_plan_check_budget(&net->plan, (uint64_t)n * sizeof(float), node->inputs[1])) {
@@ -236,7 +236,7 @@ static int add_part(laci_net *net, const laci_fused *fused, const transposed *t,
   float *biases = laci_alloc((size_t)channels, sizeof *biases);
   if (!weights || !biases) laci_plan_fail_no_memory(&net->plan);
   else {
-    write_channels(t, p, fused, from, bias, (parameters){weights, biases});
+    write_weights_and_bias(t, p, fused, from, bias, (parameters){weights, biases});
     operands.weights = laci_net_weight_from_floats(net, weights, n);
     if (biased) operands.bias = laci_net_weight_from_floats(net, biases, channels);
   }
@@ -292,8 +292,8 @@ static void copy_pixels(const char *from, int64_t from_step, char *to, int64_t t
 }
 
 /** Copies those phases that the source has of a row. from: its image; to: the row. */
-static void weave_phases(const weave *w, const source *s, const char *from, int64_t row,
-                         int64_t channel, char *to) {
+static void interleave_phases_of_row(const weave *w, const source *s, const char *from, int64_t row,
+                                     int64_t channel, char *to) {
   const int64_t place = row + w->pad[0], phase = place % w->stride[0];
   const phases *high = &s->axis[0], *wide = &s->axis[1];
   if (phase < high->first || phase >= high->first + high->n) return;
@@ -302,7 +302,8 @@ static void weave_phases(const weave *w, const source *s, const char *from, int6
     const int64_t number = (phase - high->first) * wide->n + r;
     const int64_t group = channel / w->group * high->n * wide->n + number;
     const int64_t begin = group * w->group + channel % w->group; /* the source's channel */
-    const int64_t first = floor_of(w->pad[1] - wide->first - r + w->stride[1] - 1, w->stride[1]);
+    const int64_t first =
+        floor_divide(w->pad[1] - wide->first - r + w->stride[1] - 1, w->stride[1]);
     const int64_t column = first * w->stride[1] + wide->first + r - w->pad[1];
     if (column >= w->columns) continue;
     copy_pixels(from + begin * s->at.channel + (first - wide->begin) * s->at.pixel, s->at.pixel,
@@ -311,7 +312,7 @@ static void weave_phases(const weave *w, const source *s, const char *from, int6
   }
 }
 
-static void weave_rows(int64_t begin, int64_t end, void *context) {
+static void interleave_rows(int64_t begin, int64_t end, void *context) {
   const weave_work *work = context;
   const weave *w = work->w;
   char *y = laci_net_tensor_data(work->net, work->step->tensors[w->n_sources]);
@@ -322,23 +323,23 @@ static void weave_rows(int64_t begin, int64_t end, void *context) {
     for (int number = 0; number < w->n_sources; number++) {
       const source *s = &w->sources[number];
       const char *from = laci_net_tensor_data(work->net, work->step->tensors[number]);
-      weave_phases(w, s, from + image * s->at.image, row, channel, to);
+      interleave_phases_of_row(w, s, from + image * s->at.image, row, channel, to);
     }
   }
 }
 
-static lac_status run_weave(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_interleave(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 8 };
   const weave *w = step->context;
   weave_work work = {.w = w, .net = net, .step = step};
   (void)err;
-  laci_pool_for(net->pool, w->images * (w->channels / w->together) * w->rows, GRAIN, weave_rows,
-                &work);
+  laci_pool_for(net->pool, w->images * (w->channels / w->together) * w->rows, GRAIN,
+                interleave_rows, &work);
   return LAC_OK;
 }
 
 /** Finds where the tensor's elements are; false: its layout is of another kind. */
-static bool find_places(laci_net *net, int tensor, places *at) {
+static bool find_element_strides(laci_net *net, int tensor, places *at) {
   const laci_net_tensor *t = &net->tensors[tensor];
   const int64_t bytes = (int64_t)laci_element_bytes(t->dt),
                 block = laci_layout_block_channels(t->md);
@@ -346,7 +347,7 @@ static bool find_places(laci_net *net, int tensor, places *at) {
   int64_t strides[LACI_MAX_RANK], offset;
   laci_layout *blocks = NULL;
   if (block == 1) {
-    if (!laci_layout_strides(t->md, 4, strides, &offset) || offset != 0) return false;
+    if (!laci_layout_get_strides(t->md, 4, strides, &offset) || offset != 0) return false;
     *at = (places){strides[0] * bytes, strides[1] * bytes, strides[2] * bytes, strides[3] * bytes,
                    strides[1] == 1 ? t->shape.dims[1] : 1};
     return true;
@@ -366,13 +367,13 @@ static bool find_places(laci_net *net, int tensor, places *at) {
 
 /** Returns a layout of the result like that of the convolutions' results, where whole blocks of
  * their channels, or all channels, are copied at once; else NULL. */
-static laci_layout *common_layout(laci_net *net, const transposed *t, const int *parts, int n,
-                                  laci_element dt, int64_t *together) {
+static laci_layout *make_common_layout(laci_net *net, const transposed *t, const int *parts, int n,
+                                       laci_element dt, int64_t *together) {
   laci_layout *md = NULL;
   places at;
   for (int number = 0; number < n; number++) {
     const int64_t block = laci_layout_block_channels(net->tensors[parts[number]].md);
-    if (!find_places(net, parts[number], &at) || at.together == 1) return NULL;
+    if (!find_element_strides(net, parts[number], &at) || at.together == 1) return NULL;
     const int64_t some = block > 1 ? block : t->out;
     if (t->out % some != 0 || (number > 0 && some != *together)) return NULL;
     *together = some;
@@ -388,14 +389,14 @@ static laci_layout *common_layout(laci_net *net, const transposed *t, const int 
 
 /** Adds the step that interleaves the results of the convolutions, tensors parts[n]. Returns the
  * result's tensor. */
-static int add_weave_step(laci_net *net, const laci_fused *fused, const transposed *t,
-                          const part *list, int *parts, int n) {
+static int add_interleave_step(laci_net *net, const laci_fused *fused, const transposed *t,
+                               const part *list, int *parts, int n) {
   const laci_element dt = laci_net_result_element(net, fused->output);
   weave *w = laci_plan_alloc(&net->plan, 1, sizeof *w);
   source *sources = laci_plan_alloc(&net->plan, (size_t)n, sizeof *sources);
   if (net->plan.status) return -1;
   int64_t together = 1;
-  laci_layout *md = common_layout(net, t, parts, n, dt, &together);
+  laci_layout *md = make_common_layout(net, t, parts, n, dt, &together);
   if (!md) {
     together = 1;
     md = laci_net_dense_layout(net, &t->y, dt);
@@ -417,21 +418,21 @@ static int add_weave_step(laci_net *net, const laci_fused *fused, const transpos
                .bytes = together * (int64_t)laci_element_bytes(dt),
                .n_sources = n,
                .sources = sources};
-  bool known = find_places(net, to, &w->to);
+  bool known = find_element_strides(net, to, &w->to);
   for (int axis = 0; axis < AXES; axis++) {
     w->stride[axis] = t->axis[axis].stride;
     w->pad[axis] = t->axis[axis].pad;
   }
   for (int at = 0; at < n && known; at++) {
     memcpy(sources[at].axis, list[at].axis, sizeof sources[at].axis);
-    known = find_places(net, parts[at], &sources[at].at);
+    known = find_element_strides(net, parts[at], &sources[at].at);
   }
   if (!known && !net->plan.status) {
     laci_net_decline_node(net, "a result in a layout of another kind");
   }
   parts[n] = to;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_net_step *step = laci_net_step_add_code(net, node, run_weave, n + 1, parts);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_interleave, n + 1, parts);
   if (!step) return -1;
   step->context = w;
   step->kernel = "weave";
@@ -440,7 +441,7 @@ static int add_weave_step(laci_net *net, const laci_fused *fused, const transpos
 }
 
 /** Is the result of the only convolution that of the node? */
-static bool is_whole(const transposed *t, const part *only) {
+static bool is_whole_result(const transposed *t, const part *only) {
   bool whole = laci_shape_equal(&only->conv.y, &t->y);
   for (int at = 0; at < AXES; at++) {
     whole = whole && t->axis[at].stride == 1 && only->axis[at].begin == t->axis[at].pad;
@@ -454,7 +455,7 @@ static void lower_transposed(laci_net *net, const laci_fused *fused) {
   part *list = laci_plan_alloc(&net->plan, MOST_GROUPS, sizeof *list);
   transposed t;
   if (!list) return;
-  read_node(net, fused, &t);
+  read_transposed_node(net, fused, &t);
   for (int at = 0; at < AXES; at++) {
     n_groups[at] = group_phases(&t.axis[at], t.depthwise, groups[at]);
   }
@@ -464,18 +465,18 @@ static void lower_transposed(laci_net *net, const laci_fused *fused) {
     for (int wide = 0; wide < n_groups[1]; wide++, n++) {
       list[n].axis[0] = groups[0][high];
       list[n].axis[1] = groups[1][wide];
-      describe_part(&t, laci_net_result_element(net, fused->output), &list[n]);
-      parts[n] = add_part(net, fused, &t, &list[n], x);
+      describe_part_convolution(&t, laci_net_result_element(net, fused->output), &list[n]);
+      parts[n] = add_part_convolution(net, fused, &t, &list[n], x);
     }
   }
   if (net->plan.status) return;
-  const bool whole = n == 1 && is_whole(&t, &list[0]);
-  laci_net_bind_shaped(net, fused->output,
-                       whole ? parts[0] : add_weave_step(net, fused, &t, list, parts, n));
+  const bool whole = n == 1 && is_whole_result(&t, &list[0]);
+  laci_net_bind_reshaped(net, fused->output,
+                         whole ? parts[0] : add_interleave_step(net, fused, &t, list, parts, n));
 }
 
 const laci_implementation laci_implementations_conv_transpose[] = {
-    {"convolutions, woven together", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS, transposed_fits,
-     lower_transposed},
+    {"convolutions, woven together", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS,
+     can_lower_transposed, lower_transposed},
     {.name = NULL},
 };

@@ -44,8 +44,8 @@ laci_shape laci_conv_grouped_shape(const laci_shape *weight, int64_t groups) {
   return s;
 }
 
-bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                               int64_t groups, const laci_window *w) {
+bool laci_conv_can_use_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                                int64_t groups, const laci_window *w) {
   if (net->plan.bf16 || groups != 1 || w->n_spatial != 2) return false;
   for (int at = 0; at < 2; at++) {
     if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
@@ -54,7 +54,7 @@ bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const l
   return x->dims[1] % LACI_NET_BLOCK == 0 && y->dims[1] % LACI_NET_BLOCK == 0;
 }
 
-bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups) {
+bool laci_conv_can_use_blocks(const laci_shape *x, const laci_shape *y, int64_t groups) {
   int64_t in = x->dims[1] / groups, out = y->dims[1] / groups;
   return groups == 1 || (in == 1 && out == 1) ||
          (in % LACI_NET_BLOCK == 0 && out % LACI_NET_BLOCK == 0);
@@ -62,58 +62,58 @@ bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t g
 
 /* ---- One pixel wide ---- */
 
-bool laci_conv_is_upright(const laci_shape *x, const laci_shape *y, const laci_window *w) {
+bool laci_conv_is_one_pixel_wide(const laci_shape *x, const laci_shape *y, const laci_window *w) {
   return w->n_spatial == 2 && x->dims[3] == 1 && y->dims[3] == 1 && x->dims[2] > 1 &&
          w->kernel[1] == 1 && w->pads_begin[1] == 0 && w->pads_end[1] == 0;
 }
 
-void laci_conv_lay_shape(laci_shape *shape) {
+void laci_conv_exchange_shape_axes(laci_shape *shape) {
   int64_t last = shape->dims[shape->rank - 1];
   shape->dims[shape->rank - 1] = shape->dims[shape->rank - 2];
   shape->dims[shape->rank - 2] = last;
 }
 
-static void exchange(int64_t pair[2]) {
+static void swap_pair(int64_t pair[2]) {
   int64_t first = pair[0];
   pair[0] = pair[1];
   pair[1] = first;
 }
 
-void laci_conv_lay_window(laci_window *w) {
-  exchange(w->kernel);
-  exchange(w->strides);
-  exchange(w->dilates);
-  exchange(w->pads_begin);
-  exchange(w->pads_end);
+void laci_conv_exchange_window_axes(laci_window *w) {
+  swap_pair(w->kernel);
+  swap_pair(w->strides);
+  swap_pair(w->dilates);
+  swap_pair(w->pads_begin);
+  swap_pair(w->pads_end);
 }
 
 /** Replaces *md by `same` where both describe the same bytes. They may differ in strides of axes of
  * size 1, which oneDNN's kernels compare. */
-static void prefer_layout(laci_layout **md, laci_layout *same) {
+static void replace_equivalent_layout(laci_layout **md, laci_layout *same) {
   bool equal = same && laci_layout_equal(same, *md);
   laci_layout_destroy(equal ? *md : same);
   if (equal) *md = same;
 }
 
-int laci_conv_turn_tensor(laci_net *net, int tensor) {
+int laci_conv_exchange_tensor_axes(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return -1;
   const laci_net_tensor from = net->tensors[tensor];
   laci_shape shape = from.shape;
   laci_layout *md = NULL, *blocks = NULL;
-  laci_conv_lay_shape(&shape);
+  laci_conv_exchange_shape_axes(&shape);
   if (!laci_layout_create_permuted(&md, from.md, (int[]){0, 1, 3, 2})) {
     laci_plan_fail_no_memory(&net->plan);
     return -1;
   }
   const int64_t block = laci_layout_block_channels(md);
   if (block == 1) {
-    prefer_layout(&md, laci_net_dense_layout(net, &shape, from.dt));
-    prefer_layout(&md, laci_net_channels_last_layout(net, &shape, from.dt));
+    replace_equivalent_layout(&md, laci_net_dense_layout(net, &shape, from.dt));
+    replace_equivalent_layout(&md, laci_net_channels_last_layout(net, &shape, from.dt));
   } else if (block == 8 || block == 16) {
     if (!laci_layout_create_blocks(&blocks, shape.dims, (int)block, from.dt)) {
       laci_plan_fail_no_memory(&net->plan);
     }
-    prefer_layout(&md, blocks);
+    replace_equivalent_layout(&md, blocks);
   }
   return laci_net_view_new(net, tensor, &shape, md, false);
 }
@@ -124,7 +124,7 @@ static bool is_constant_float(const laci_net *net, int value) {
   return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }
 
-bool laci_conv_constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_conv_constant(laci_net *net, const laci_fused *fused, const char **why) {
   laci_window w;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool constant = laci_plan_has_input(node, 0) && laci_plan_has_input(node, 1) &&

@@ -56,13 +56,13 @@ void laci_onednn_destroy(laci_onednn *dnn) {
   laci_free(dnn);
 }
 
-bool laci_onednn_wait(const laci_onednn *dnn) {
+bool laci_onednn_wait_for_all(const laci_onednn *dnn) {
   return dnnl_stream_wait(dnn->stream) == dnnl_success;
 }
 
 /* ---- Layouts ---- */
 
-static dnnl_data_type_t type_of(laci_element element) {
+static dnnl_data_type_t dnnl_type_of_element(laci_element element) {
   switch (element) {
     case LACI_ELEMENT_F32: return dnnl_f32;
     case LACI_ELEMENT_BF16: return dnnl_bf16;
@@ -71,7 +71,7 @@ static dnnl_data_type_t type_of(laci_element element) {
   }
 }
 
-static bool return_layout(bool good, laci_md md, laci_layout **made) {
+static bool wrap_layout(bool good, laci_md md, laci_layout **made) {
   *made = good ? (laci_layout *)(void *)md : NULL;
   return good;
 }
@@ -79,82 +79,84 @@ static bool return_layout(bool good, laci_md md, laci_layout **made) {
 bool laci_layout_create_strided(laci_layout **made, int n, const int64_t *dims,
                                 laci_element element, const int64_t *strides) {
   laci_md md = NULL;
-  bool good = laci_md_create_strided(&md, n, dims, type_of(element), strides);
-  return return_layout(good, md, made);
+  bool good = laci_md_create_strided(&md, n, dims, dnnl_type_of_element(element), strides);
+  return wrap_layout(good, md, made);
 }
 
 bool laci_layout_create_any(laci_layout **made, int n, const int64_t *dims, laci_element element) {
   laci_md md = NULL;
-  bool good = laci_md_create_any(&md, n, dims, type_of(element));
-  return return_layout(good, md, made);
+  bool good = laci_md_create_any(&md, n, dims, dnnl_type_of_element(element));
+  return wrap_layout(good, md, made);
 }
 
 bool laci_layout_create_blocks(laci_layout **made, const int64_t *dims, int channels,
                                laci_element element) {
   laci_md md = NULL;
   const dnnl_format_tag_t tag = channels == 8 ? dnnl_nChw8c : dnnl_nChw16c;
-  bool good = laci_md_create_tagged(&md, 4, dims, type_of(element), tag);
-  return return_layout(good, md, made);
+  bool good = laci_md_create_tagged(&md, 4, dims, dnnl_type_of_element(element), tag);
+  return wrap_layout(good, md, made);
 }
 
 bool laci_layout_create_copy(laci_layout **made, const laci_layout *of) {
   laci_md md = NULL;
-  bool good = laci_md_create_copy(&md, laci_md_of(of));
-  return return_layout(good, md, made);
+  bool good = laci_md_create_copy(&md, laci_layout_descriptor(of));
+  return wrap_layout(good, md, made);
 }
 
 bool laci_layout_create_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
                              const int64_t *offsets) {
   laci_md md = NULL;
-  bool good = laci_md_create_part(&md, laci_md_of(of), n, dims, offsets);
-  return return_layout(good, md, made);
+  bool good = laci_md_create_part(&md, laci_layout_descriptor(of), n, dims, offsets);
+  return wrap_layout(good, md, made);
 }
 
 bool laci_layout_create_permuted(laci_layout **made, const laci_layout *of, const int *places) {
   laci_md md = NULL;
-  bool good = laci_md_create_permuted(&md, laci_md_of(of), places);
-  return return_layout(good, md, made);
+  bool good = laci_md_create_permuted(&md, laci_layout_descriptor(of), places);
+  return wrap_layout(good, md, made);
 }
 
 bool laci_layout_create_reshaped(laci_layout **made, const laci_layout *of, int n,
                                  const int64_t *dims) {
   laci_md md = NULL;
-  bool good = laci_md_create_reshaped(&md, laci_md_of(of), n, dims);
-  return return_layout(good, md, made);
+  bool good = laci_md_create_reshaped(&md, laci_layout_descriptor(of), n, dims);
+  return wrap_layout(good, md, made);
 }
 
-bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset) {
-  return laci_md_strides(laci_md_of(of), n, strides, offset);
+bool laci_layout_get_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset) {
+  return laci_md_get_strides(laci_layout_descriptor(of), n, strides, offset);
 }
 
 int64_t laci_layout_block_channels(const laci_layout *layout) {
-  return laci_md_block_channels(laci_md_of(layout));
+  return laci_md_block_channels(laci_layout_descriptor(layout));
 }
 
 size_t laci_layout_bytes(const laci_layout *layout) {
-  return dnnl_memory_desc_get_size(laci_md_of(layout));
+  return dnnl_memory_desc_get_size(laci_layout_descriptor(layout));
 }
 
 bool laci_layout_equal(const laci_layout *a, const laci_layout *b) {
-  return dnnl_memory_desc_equal(laci_md_of(a), laci_md_of(b)) != 0;
+  return dnnl_memory_desc_equal(laci_layout_descriptor(a), laci_layout_descriptor(b)) != 0;
 }
 
 void laci_layout_destroy(laci_layout *layout) { laci_md_destroy((laci_md)(void *)layout); }
 
-size_t laci_element_bytes(laci_element element) { return dnnl_data_type_size(type_of(element)); }
+size_t laci_element_bytes(laci_element element) {
+  return dnnl_data_type_size(dnnl_type_of_element(element));
+}
 
 /* ---- Memory ---- */
 
 lac_status laci_memory_create(const laci_onednn *dnn, const laci_layout *layout, void *data,
                               laci_memory **made) {
   dnnl_memory_t memory = NULL;
-  dnnl_status_t st =
-      dnnl_memory_create(&memory, laci_md_of(layout), dnn->engine, data ? data : DNNL_MEMORY_NONE);
+  dnnl_status_t st = dnnl_memory_create(&memory, laci_layout_descriptor(layout), dnn->engine,
+                                        data ? data : DNNL_MEMORY_NONE);
   *made = (laci_memory *)(void *)memory;
   return laci_onednn_status(st);
 }
 
-lac_status laci_memory_set(laci_memory *memory, void *data) {
+lac_status laci_memory_set_data(laci_memory *memory, void *data) {
   return laci_onednn_status(dnnl_memory_set_data_handle((dnnl_memory_t)(void *)memory, data));
 }
 
@@ -162,12 +164,12 @@ void laci_memory_destroy(laci_memory *memory) {
   if (memory) (void)dnnl_memory_destroy((dnnl_memory_t)(void *)memory);
 }
 
-lac_status laci_layout_convert(const laci_onednn *dnn, const laci_layout *from, const void *data,
-                               const laci_layout *to, void *out) {
+lac_status laci_layout_convert_data(const laci_onednn *dnn, const laci_layout *from,
+                                    const void *data, const laci_layout *to, void *out) {
   dnnl_memory_t source = NULL, target = NULL;
   dnnl_primitive_desc_t pd = NULL;
   dnnl_primitive_t primitive = NULL;
-  laci_md_view a = laci_md_of(from), b = laci_md_of(to);
+  laci_md_view a = laci_layout_descriptor(from), b = laci_layout_descriptor(to);
   dnnl_status_t st = dnnl_memory_create(&source, a, dnn->engine, (void *)(uintptr_t)data);
   if (!st) st = dnnl_memory_create(&target, b, dnn->engine, out);
   if (!st) st = dnnl_reorder_primitive_desc_create(&pd, a, dnn->engine, b, dnn->engine, NULL);

@@ -87,7 +87,7 @@ bool laci_onednn_has_bf16(void);
 LAC_MUST_CHECK lac_status laci_onednn_create(laci_onednn **made, lac_error *err);
 void laci_onednn_destroy(laci_onednn *dnn); /* NULL is fine */
 /** Waits for all running primitives; false: one failed. */
-bool laci_onednn_wait(const laci_onednn *dnn);
+bool laci_onednn_wait_for_all(const laci_onednn *dnn);
 
 /* ---- Layouts: functions return false where there is no memory, or no such layout ---- */
 
@@ -110,7 +110,7 @@ bool laci_layout_create_reshaped(laci_layout **made, const laci_layout *of, int 
 /** Gets the stride of each axis and the offset of the first element, in elements; false: the layout
  * has blocks.
  */
-bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset);
+bool laci_layout_get_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset);
 /** Returns the channels in a block, which are adjacent in memory; 1: there are no blocks. */
 int64_t laci_layout_block_channels(const laci_layout *layout);
 size_t laci_layout_bytes(const laci_layout *layout); /* padding of blocks included */
@@ -120,15 +120,16 @@ size_t laci_element_bytes(laci_element element);
 
 /* ---- Memory ---- */
 
-/** Creates memory over `data`; NULL: laci_memory_set gives it later. */
+/** Creates memory over `data`; NULL: laci_memory_set_data gives it later. */
 LAC_MUST_CHECK lac_status laci_memory_create(const laci_onednn *dnn, const laci_layout *layout,
                                              void *data, laci_memory **made);
-LAC_MUST_CHECK lac_status laci_memory_set(laci_memory *memory, void *data);
+LAC_MUST_CHECK lac_status laci_memory_set_data(laci_memory *memory, void *data);
 void laci_memory_destroy(laci_memory *memory); /* NULL is fine */
 
 /** Copies a tensor from one layout to another, and waits for the result. */
-LAC_MUST_CHECK lac_status laci_layout_convert(const laci_onednn *dnn, const laci_layout *from,
-                                              const void *data, const laci_layout *to, void *out);
+LAC_MUST_CHECK lac_status laci_layout_convert_data(const laci_onednn *dnn, const laci_layout *from,
+                                                   const void *data, const laci_layout *to,
+                                                   void *out);
 
 /* ---- Primitives ---- */
 

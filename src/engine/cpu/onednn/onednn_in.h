@@ -21,7 +21,7 @@ struct laci_primitive {
 };
 
 /** Converts a layout, which is the library's memory descriptor under another name. */
-static inline laci_md_view laci_md_of(const laci_layout *layout) {
+static inline laci_md_view laci_layout_descriptor(const laci_layout *layout) {
   return (laci_md_view)(const void *)layout;
 }
 

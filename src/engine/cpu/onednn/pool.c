@@ -13,7 +13,7 @@
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 
-static bool has_gradient(const laci_net *net, int pool) {
+static bool has_pool_gradient(const laci_net *net, int pool) {
   const laci_value *x = &net->plan.graph->values[net->plan.graph->nodes[pool].inputs[0]];
   for (int at = 0; at < x->n_readers; at++) {
     if (net->plan.computed[x->readers[at]] &&
@@ -53,16 +53,16 @@ static int add_pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind 
                          const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
-  const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
-  const bool upright =
-      !trains && laci_conv_is_upright(laci_plan_shape(&net->plan, node->inputs[0]), y, window);
+  const bool trains = alg == LACI_POOL_MAX && has_pool_gradient(net, fused->node);
+  const bool upright = !trains && laci_conv_is_one_pixel_wide(
+                                      laci_plan_shape(&net->plan, node->inputs[0]), y, window);
   int from = read_pool_input(net, node->inputs[0], trains);
   laci_shape shape = *y;
   laci_window w = *window;
   if (upright) {
-    from = laci_conv_turn_tensor(net, from);
-    laci_conv_lay_shape(&shape);
-    laci_conv_lay_window(&w);
+    from = laci_conv_exchange_tensor_axes(net, from);
+    laci_conv_exchange_shape_axes(&shape);
+    laci_conv_exchange_window_axes(&w);
   }
   laci_layout *any = laci_net_any_layout(net, &shape, laci_net_float_element(net));
   int to = -1;
@@ -72,12 +72,12 @@ static int add_pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind 
                          : laci_primitive_describe_pool(&pd, net->onednn, alg, mds, &w);
   if (!laci_net_check_status(net, st, "pool")) goto out;
   int workspace = trains ? laci_net_workspace_new(net, fused->node, pd) : -1;
-  to = laci_net_result_new(net, &shape, laci_net_float_element(net),
+  to = laci_net_new_result(net, &shape, laci_net_float_element(net),
                            laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
       (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}, {LACI_ARG_WORKSPACE, workspace}});
-  if (upright) to = laci_conv_turn_tensor(net, to);
+  if (upright) to = laci_conv_exchange_tensor_axes(net, to);
 out:
   laci_layout_destroy(any);
   return to;
@@ -106,29 +106,29 @@ bool laci_pool_read_window(const laci_net *net, const laci_node *node, laci_wind
   return laci_conv_read_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
 }
 
-static laci_pool_kind pool_kind_of(const laci_node *node) {
+static laci_pool_kind find_pool_kind(const laci_node *node) {
   if (node->op == &laci_op_max_pool) return LACI_POOL_MAX;
   return laci_node_int(node, "count_include_pad", 0) != 0 ? LACI_POOL_MEAN_PADDED : LACI_POOL_MEAN;
 }
 
-bool laci_pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_pool(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window or an output that oneDNN lacks";
   if (!laci_pool_read_window(net, node, &window)) return false;
-  return pool_kind_of(node) != LACI_POOL_MEAN_PADDED || is_divisor_supported(node, &window);
+  return find_pool_kind(node) != LACI_POOL_MEAN_PADDED || is_divisor_supported(node, &window);
 }
 
 void laci_lower_pool(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   (void)laci_pool_read_window(net, node, &window);
-  int to = add_pool_step(net, fused, pool_kind_of(node), &window,
+  int to = add_pool_step(net, fused, find_pool_kind(node), &window,
                          laci_plan_shape(&net->plan, fused->output));
   laci_net_bind_value(net, fused->output, to);
 }
 
-bool laci_pool_channels_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_pool_channels(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n_spatial = laci_plan_shape(&net->plan, node->inputs[0])->rank - 2;
   *why = "an input that oneDNN lacks";
@@ -146,20 +146,20 @@ void laci_lower_pool_channels(laci_net *net, const laci_fused *fused) {
     y.dims[at + 2] = 1;
   }
   int to = add_pool_step(net, fused, max ? LACI_POOL_MAX : LACI_POOL_MEAN, &w, &y);
-  laci_net_bind_shaped(net, fused->output, to);
+  laci_net_bind_reshaped(net, fused->output, to);
 }
 
 /* ---- Backward ---- */
 
 /** Adds the primitive's step, and a reorder of the gradient of the pool's result to the layout that
  * the primitive reads. */
-static void add_gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
-                              int workspace) {
+static void add_pool_gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                                   int workspace) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_float_element(net);
   int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]),
                                    laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
-  int dx = laci_net_result_new(net, laci_plan_shape(&net->plan, fused->output), dt,
+  int dx = laci_net_new_result(net, laci_plan_shape(&net->plan, fused->output), dt,
                                laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
@@ -168,7 +168,7 @@ static void add_gradient_step(laci_net *net, const laci_fused *fused, laci_primi
   laci_net_bind_value(net, fused->output, dx);
 }
 
-static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_max_grad(laci_net *net, const laci_fused *fused, const char **why) {
   int pool = laci_plan_workspace_producer(&net->plan, fused->node);
   *why = "its pool is not computed by oneDNN";
   return pool >= 0 && net->workspaces[pool] >= 0;
@@ -197,7 +197,7 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
                                                  hint);
     }
     if (laci_net_check_status(net, st, "gradient of this pool"))
-      add_gradient_step(net, fused, pd, net->workspaces[pool]);
+      add_pool_gradient_step(net, fused, pd, net->workspaces[pool]);
     laci_primitive_destroy(hint);
   }
   laci_layout_destroy(any);
@@ -215,11 +215,11 @@ static bool read_average_pool_window(const laci_net *net, const laci_fused *fuse
                                window);
 }
 
-static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_average_grad(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window that oneDNN lacks";
-  bool padded = pool_kind_of(node) == LACI_POOL_MEAN_PADDED;
+  bool padded = find_pool_kind(node) == LACI_POOL_MEAN_PADDED;
   return read_average_pool_window(net, fused, &window) &&
          !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
 }
@@ -229,7 +229,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
   const laci_shape *y = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_element dt = laci_net_float_element(net);
-  laci_pool_kind alg = pool_kind_of(node);
+  laci_pool_kind alg = find_pool_kind(node);
   laci_primitive *hint = NULL, *pd = NULL;
   laci_window window;
   (void)read_average_pool_window(net, fused, &window);
@@ -240,7 +240,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
     lac_status st = laci_primitive_describe_pool_train(&hint, net->onednn, alg, mds, &window);
     if (!st) st = laci_primitive_describe_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
     if (laci_net_check_status(net, st, "gradient of this pool"))
-      add_gradient_step(net, fused, pd, -1);
+      add_pool_gradient_step(net, fused, pd, -1);
     laci_primitive_destroy(hint);
   }
   laci_layout_destroy(dx);
@@ -250,14 +250,14 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_implementations_global_pool[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_pool_channels_fit, laci_lower_pool_channels},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_pool_channels, laci_lower_pool_channels},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_max_pool_grad[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, max_grad_fits, lower_max_grad},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_max_grad, lower_max_grad},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_average_pool_grad[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, average_grad_fits, lower_average_grad},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_average_grad, lower_average_grad},
     {.name = NULL},
 };

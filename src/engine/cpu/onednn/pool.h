@@ -12,10 +12,10 @@ typedef struct laci_window laci_window;
  * not support it. */
 bool laci_pool_read_window(const laci_net *net, const laci_node *node, laci_window *w);
 
-laci_lower_supports laci_pool_fits;
+laci_lower_supports laci_can_lower_pool;
 laci_lower_function laci_lower_pool;
 
-laci_lower_supports laci_pool_channels_fit;
+laci_lower_supports laci_can_lower_pool_channels;
 laci_lower_function laci_lower_pool_channels;
 
 #endif

@@ -9,17 +9,17 @@
 
 /* ---- Names ---- */
 
-static dnnl_alg_kind_t conv_alg(laci_conv_algorithm algorithm) {
+static dnnl_alg_kind_t dnnl_conv_algorithm(laci_conv_algorithm algorithm) {
   return algorithm == LACI_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
 }
 
-static dnnl_alg_kind_t pool_alg(laci_pool_kind kind) {
+static dnnl_alg_kind_t dnnl_pool_algorithm(laci_pool_kind kind) {
   if (kind == LACI_POOL_MAX) return dnnl_pooling_max;
   return kind == LACI_POOL_MEAN ? dnnl_pooling_avg_exclude_padding
                                 : dnnl_pooling_avg_include_padding;
 }
 
-static dnnl_alg_kind_t binary_alg(laci_binary_kind kind) {
+static dnnl_alg_kind_t dnnl_binary_algorithm(laci_binary_kind kind) {
   static const dnnl_alg_kind_t algs[] = {
       [LACI_BINARY_ADD] = dnnl_binary_add, [LACI_BINARY_SUB] = dnnl_binary_sub,
       [LACI_BINARY_MUL] = dnnl_binary_mul, [LACI_BINARY_DIV] = dnnl_binary_div,
@@ -28,7 +28,7 @@ static dnnl_alg_kind_t binary_alg(laci_binary_kind kind) {
   return algs[kind];
 }
 
-static dnnl_alg_kind_t reduction_alg(laci_reduction_kind kind) {
+static dnnl_alg_kind_t dnnl_reduction_algorithm(laci_reduction_kind kind) {
   static const dnnl_alg_kind_t algs[] = {
       [LACI_REDUCTION_MEAN] = dnnl_reduction_mean,
       [LACI_REDUCTION_SUM] = dnnl_reduction_sum,
@@ -36,14 +36,14 @@ static dnnl_alg_kind_t reduction_alg(laci_reduction_kind kind) {
   return algs[kind];
 }
 
-static unsigned norm_flags(int flags) {
+static unsigned dnnl_norm_flags(int flags) {
   unsigned all = dnnl_use_scale | dnnl_use_shift;
   if (flags & LACI_NORM_GIVEN) all |= dnnl_use_global_stats;
   if (flags & LACI_NORM_RELU) all |= dnnl_fuse_norm_relu;
   return all;
 }
 
-static dnnl_alg_kind_t function_alg(laci_function_kind kind) {
+static dnnl_alg_kind_t dnnl_function_algorithm(laci_function_kind kind) {
   static const dnnl_alg_kind_t names[LACI_N_FUNCTIONS] = {
       [LACI_FUNCTION_RELU] = dnnl_eltwise_relu,
       [LACI_FUNCTION_ELU] = dnnl_eltwise_elu,
@@ -71,11 +71,11 @@ static dnnl_alg_kind_t function_alg(laci_function_kind kind) {
 enum { MOST_LAYOUTS = 4 };
 
 /** Writes the library's descriptors of n layouts. */
-static void get_views(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
-  for (int at = 0; at < n; at++) out[at] = laci_md_of(md[at]);
+static void get_descriptors(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
+  for (int at = 0; at < n; at++) out[at] = laci_layout_descriptor(md[at]);
 }
 
-static laci_dnnl_window window_of(const laci_window *w) {
+static laci_dnnl_window copy_window(const laci_window *w) {
   laci_dnnl_window out = {.n_spatial = w->n_spatial};
   for (int at = 0; at < w->n_spatial; at++) {
     out.kernel[at] = w->kernel[at];
@@ -87,7 +87,8 @@ static laci_dnnl_window window_of(const laci_window *w) {
   return out;
 }
 
-static const_dnnl_primitive_attr_t attr_of(const laci_onednn *dnn, const laci_posts *posts) {
+static const_dnnl_primitive_attr_t attributes_for_posts(const laci_onednn *dnn,
+                                                        const laci_posts *posts) {
   return posts ? (const_dnnl_primitive_attr_t)(const void *)posts : dnn->attr;
 }
 
@@ -142,7 +143,7 @@ lac_status laci_posts_create(const laci_onednn *dnn, const laci_post *posts, int
   for (int at = 0; at < n && !st; at++) {
     const laci_function *f = &posts[at].function;
     if (posts[at].value >= 0) st = laci_post_append_sum(ops);
-    else st = laci_post_append_eltwise(ops, function_alg(f->kind), f->alpha, f->beta);
+    else st = laci_post_append_eltwise(ops, dnnl_function_algorithm(f->kind), f->alpha, f->beta);
   }
   if (!st) st = dnnl_primitive_attr_set_post_ops(attr, ops);
   if (ops) (void)dnnl_post_ops_destroy(ops);
@@ -160,8 +161,9 @@ void laci_posts_destroy(laci_posts *posts) {
 lac_status laci_primitive_describe_reorder(laci_primitive **made, const laci_onednn *dnn,
                                            const laci_layout *from, const laci_layout *to) {
   dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = dnnl_reorder_primitive_desc_create(&pd, laci_md_of(from), dnn->engine,
-                                                        laci_md_of(to), dnn->engine, dnn->attr);
+  dnnl_status_t st =
+      dnnl_reorder_primitive_desc_create(&pd, laci_layout_descriptor(from), dnn->engine,
+                                         laci_layout_descriptor(to), dnn->engine, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -171,10 +173,11 @@ lac_status laci_primitive_describe_conv(laci_primitive **made, const laci_onednn
                                         const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 4, v);
-  laci_dnnl_window window = window_of(w);
-  const laci_dnnl_conv how = {.kind = dnnl_forward_inference, .alg = conv_alg(algorithm)};
-  dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attr_of(dnn, posts));
+  get_descriptors(md, 4, v);
+  laci_dnnl_window window = copy_window(w);
+  const laci_dnnl_conv how = {.kind = dnnl_forward_inference,
+                              .alg = dnnl_conv_algorithm(algorithm)};
+  dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attributes_for_posts(dnn, posts));
   return wrap_description(st, pd, made);
 }
 
@@ -183,9 +186,10 @@ lac_status laci_primitive_describe_pool(laci_primitive **made, const laci_onednn
                                         const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 2, v);
-  laci_dnnl_window window = window_of(w);
-  dnnl_status_t st = laci_pd_create_pool(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
+  get_descriptors(md, 2, v);
+  laci_dnnl_window window = copy_window(w);
+  dnnl_status_t st =
+      laci_pd_create_pool(&pd, dnn->engine, dnnl_pool_algorithm(kind), v, &window, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -193,8 +197,8 @@ lac_status laci_primitive_describe_matmul(laci_primitive **made, const laci_oned
                                           const laci_layout *const md[4], const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 4, v);
-  dnnl_status_t st = laci_pd_create_matmul(&pd, dnn->engine, v, attr_of(dnn, posts));
+  get_descriptors(md, 4, v);
+  dnnl_status_t st = laci_pd_create_matmul(&pd, dnn->engine, v, attributes_for_posts(dnn, posts));
   return wrap_description(st, pd, made);
 }
 
@@ -202,8 +206,8 @@ lac_status laci_primitive_describe_function(laci_primitive **made, const laci_on
                                             const laci_function *f, const laci_layout *md) {
   dnnl_primitive_desc_t pd = NULL;
   const float ab[2] = {f->alpha, f->beta};
-  dnnl_status_t st = laci_pd_create_eltwise(&pd, dnn->engine, function_alg(f->kind), ab,
-                                            laci_md_of(md), dnn->attr);
+  dnnl_status_t st = laci_pd_create_eltwise(&pd, dnn->engine, dnnl_function_algorithm(f->kind), ab,
+                                            laci_layout_descriptor(md), dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -212,25 +216,25 @@ lac_status laci_primitive_describe_binary(laci_primitive **made, const laci_oned
                                           const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 3, v);
-  dnnl_status_t st =
-      laci_pd_create_binary(&pd, dnn->engine, binary_alg(kind), v, attr_of(dnn, posts));
+  get_descriptors(md, 3, v);
+  dnnl_status_t st = laci_pd_create_binary(&pd, dnn->engine, dnnl_binary_algorithm(kind), v,
+                                           attributes_for_posts(dnn, posts));
   return wrap_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_batch_norm(laci_primitive **made, const laci_onednn *dnn,
                                               const laci_layout *md, float epsilon, int flags) {
   dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = laci_pd_create_batch_norm(&pd, dnn->engine, laci_md_of(md), epsilon,
-                                               norm_flags(flags), dnn->attr);
+  dnnl_status_t st = laci_pd_create_batch_norm(&pd, dnn->engine, laci_layout_descriptor(md),
+                                               epsilon, dnnl_norm_flags(flags), dnn->attr);
   return wrap_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_layer_norm(laci_primitive **made, const laci_onednn *dnn,
                                               const laci_layout *md, float epsilon) {
   dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = laci_pd_create_layer_norm(&pd, dnn->engine, laci_md_of(md), epsilon,
-                                               norm_flags(0), dnn->attr);
+  dnnl_status_t st = laci_pd_create_layer_norm(&pd, dnn->engine, laci_layout_descriptor(md),
+                                               epsilon, dnnl_norm_flags(0), dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -239,7 +243,7 @@ lac_status laci_primitive_describe_softmax(laci_primitive **made, const laci_one
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st =
       laci_pd_create_softmax(&pd, dnn->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
-                             laci_md_of(md), axis, dnn->attr);
+                             laci_layout_descriptor(md), axis, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -248,9 +252,9 @@ lac_status laci_primitive_describe_reduction(laci_primitive **made, const laci_o
                                              const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 2, v);
+  get_descriptors(md, 2, v);
   dnnl_status_t st =
-      laci_pd_create_reduction(&pd, dnn->engine, reduction_alg(kind), v, 0, dnn->attr);
+      laci_pd_create_reduction(&pd, dnn->engine, dnnl_reduction_algorithm(kind), v, 0, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -258,7 +262,7 @@ lac_status laci_primitive_describe_resample(laci_primitive **made, const laci_on
                                             bool nearest, const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 2, v);
+  get_descriptors(md, 2, v);
   dnnl_status_t st = laci_pd_create_resample(
       &pd, dnn->engine, nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, v, dnn->attr);
   return wrap_description(st, pd, made);
@@ -270,7 +274,7 @@ lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_oned
   laci_md_view *views_of = (laci_md_view *)laci_alloc((size_t)n, sizeof *views_of);
   *made = NULL;
   if (!views_of) return LAC_NO_MEMORY;
-  for (int at = 0; at < n; at++) views_of[at] = laci_md_of(sources[at]);
+  for (int at = 0; at < n; at++) views_of[at] = laci_layout_descriptor(sources[at]);
   dnnl_status_t st = laci_pd_create_concat(&pd, dnn->engine, n, axis, views_of, dnn->attr);
   laci_free((void *)views_of);
   return wrap_description(st, pd, made);
@@ -286,9 +290,9 @@ lac_status laci_primitive_describe_conv_train(laci_primitive **made, const laci_
                                               const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 4, v);
-  laci_dnnl_window window = window_of(w);
-  const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = conv_alg(algorithm)};
+  get_descriptors(md, 4, v);
+  laci_dnnl_window window = copy_window(w);
+  const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = dnnl_conv_algorithm(algorithm)};
   dnnl_status_t st = laci_pd_create_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
   return wrap_description(st, pd, made);
 }
@@ -298,10 +302,10 @@ lac_status laci_primitive_describe_conv_input_gradient(
     const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 3, v);
-  laci_dnnl_window window = window_of(w);
+  get_descriptors(md, 3, v);
+  laci_dnnl_window window = copy_window(w);
   const laci_dnnl_triple t = {
-      .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
+      .alg = dnnl_conv_algorithm(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
       laci_pd_create_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
   return wrap_description(st, pd, made);
@@ -312,10 +316,10 @@ lac_status laci_primitive_describe_conv_weight_gradient(
     const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 3, v);
-  laci_dnnl_window window = window_of(w);
+  get_descriptors(md, 3, v);
+  laci_dnnl_window window = copy_window(w);
   const laci_dnnl_triple t = {
-      .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
+      .alg = dnnl_conv_algorithm(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
       laci_pd_create_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
   return wrap_description(st, pd, made);
@@ -325,8 +329,8 @@ lac_status laci_primitive_describe_batch_norm_train(laci_primitive **made, const
                                                     const laci_layout *md, float epsilon,
                                                     int flags) {
   dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = laci_pd_create_batch_norm_train(&pd, dnn->engine, laci_md_of(md), epsilon,
-                                                     norm_flags(flags), dnn->attr);
+  dnnl_status_t st = laci_pd_create_batch_norm_train(&pd, dnn->engine, laci_layout_descriptor(md),
+                                                     epsilon, dnnl_norm_flags(flags), dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -335,8 +339,9 @@ lac_status laci_primitive_describe_batch_norm_gradient(laci_primitive **made,
                                                        const laci_layout *md, float epsilon,
                                                        int flags, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = laci_pd_create_batch_norm_gradient(&pd, dnn->engine, laci_md_of(md), epsilon,
-                                                        norm_flags(flags), hint->pd, dnn->attr);
+  dnnl_status_t st =
+      laci_pd_create_batch_norm_gradient(&pd, dnn->engine, laci_layout_descriptor(md), epsilon,
+                                         dnnl_norm_flags(flags), hint->pd, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -345,10 +350,10 @@ lac_status laci_primitive_describe_pool_train(laci_primitive **made, const laci_
                                               const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 2, v);
-  laci_dnnl_window window = window_of(w);
+  get_descriptors(md, 2, v);
+  laci_dnnl_window window = copy_window(w);
   dnnl_status_t st =
-      laci_pd_create_pool_train(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
+      laci_pd_create_pool_train(&pd, dnn->engine, dnnl_pool_algorithm(kind), v, &window, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -358,10 +363,10 @@ lac_status laci_primitive_describe_pool_gradient(laci_primitive **made, const la
                                                  const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 2, v);
-  laci_dnnl_window window = window_of(w);
-  dnnl_status_t st = laci_pd_create_pool_gradient(&pd, dnn->engine, pool_alg(kind), v, &window,
-                                                  hint->pd, dnn->attr);
+  get_descriptors(md, 2, v);
+  laci_dnnl_window window = copy_window(w);
+  dnnl_status_t st = laci_pd_create_pool_gradient(&pd, dnn->engine, dnnl_pool_algorithm(kind), v,
+                                                  &window, hint->pd, dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -369,8 +374,9 @@ lac_status laci_primitive_describe_function_train(laci_primitive **made, const l
                                                   const laci_function *f, const laci_layout *md) {
   dnnl_primitive_desc_t pd = NULL;
   const float ab[2] = {f->alpha, f->beta};
-  dnnl_status_t st = laci_pd_create_eltwise_train(&pd, dnn->engine, function_alg(f->kind), ab,
-                                                  laci_md_of(md), dnn->attr);
+  dnnl_status_t st =
+      laci_pd_create_eltwise_train(&pd, dnn->engine, dnnl_function_algorithm(f->kind), ab,
+                                   laci_layout_descriptor(md), dnn->attr);
   return wrap_description(st, pd, made);
 }
 
@@ -379,7 +385,8 @@ lac_status laci_primitive_describe_function_gradient(laci_primitive **made, cons
                                                      const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   const float ab[2] = {f->alpha, f->beta};
-  dnnl_status_t st = laci_pd_create_eltwise_gradient(&pd, dnn->engine, function_alg(f->kind), ab,
-                                                     laci_md_of(md), hint->pd, dnn->attr);
+  dnnl_status_t st =
+      laci_pd_create_eltwise_gradient(&pd, dnn->engine, dnnl_function_algorithm(f->kind), ab,
+                                      laci_layout_descriptor(md), hint->pd, dnn->attr);
   return wrap_description(st, pd, made);
 }

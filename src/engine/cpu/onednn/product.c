@@ -21,8 +21,8 @@ static void add_product_step(laci_net *net, const laci_fused *fused, laci_primit
   int w = laci_net_weight_in_layout(net, &weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int bias = operands[1], to, sum = operands[2];
   if (sum >= 0) {
-    to = laci_net_sum_target(net, laci_product_read_matrix(net, sum, r->rows, r->columns, false),
-                             dst, dt);
+    to = laci_net_make_sum_target(
+        net, laci_product_read_matrix(net, sum, r->rows, r->columns, false), dst, dt);
   } else {
     to = laci_net_tensor_new(net, &flat, dt, laci_net_dense_layout(net, &flat, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
@@ -61,7 +61,7 @@ static void lower_product(laci_net *net, const laci_fused *fused, const laci_rig
 }
 
 static void lower_product_with_constant(laci_net *net, const laci_fused *fused) {
-  const laci_right_operand r = laci_right_operand_of(net, fused);
+  const laci_right_operand r = laci_right_operand_read(net, fused);
   lower_product(net, fused, &r);
 }
 
@@ -106,10 +106,10 @@ static laci_primitive *describe_batched_product(laci_net *net, int operands[2],
   return pd;
 }
 
-static bool product_of_values_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_product_of_values(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
-  return laci_product_operands_fit(net, node) &&
+  return laci_product_has_float_operands(net, node) &&
          laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
 }
 
@@ -124,7 +124,7 @@ static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
   laci_layout *dst = laci_net_dense_layout(net, y, dt);
   laci_primitive *pd = net->plan.status ? NULL : describe_batched_product(net, operands, dst, attr);
   if (pd && sum >= 0) {
-    to = laci_net_sum_target(net, laci_net_read_value(net, sum), dst, dt);
+    to = laci_net_make_sum_target(net, laci_net_read_value(net, sum), dst, dt);
   } else if (pd) {
     to = laci_net_tensor_new(net, y, dt, laci_net_dense_layout(net, y, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
@@ -144,25 +144,25 @@ static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
 
 const laci_implementation laci_implementations_gemm[] = {
     {"zeros left out, by our kernels",
-     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_native_fits,
+     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_can_lower_native,
      laci_lower_native},
     {"few rows, zeros left out", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
-     laci_product_sparse_fits, laci_lower_product_sparse},
+     laci_can_lower_product_sparse, laci_lower_product_sparse},
     {"constant matrix, by oneDNN", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
-     laci_right_operand_fits, lower_product_with_constant},
-    {"matrix that changes, by oneDNN", LACI_FUSIBLE_NOTHING, laci_gemm_values_fit,
+     laci_is_right_operand_product, lower_product_with_constant},
+    {"matrix that changes, by oneDNN", LACI_FUSIBLE_NOTHING, laci_can_lower_gemm_values,
      laci_lower_gemm_values},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_matmul[] = {
     {"zeros left out, by our kernels",
-     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_native_fits,
+     LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, laci_can_lower_native,
      laci_lower_native},
     {"few rows, zeros left out", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
-     laci_product_sparse_fits, laci_lower_product_sparse},
+     laci_can_lower_product_sparse, laci_lower_product_sparse},
     {"constant matrix, by oneDNN", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
-     laci_right_operand_fits, lower_product_with_constant},
-    {"two values, by oneDNN", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, product_of_values_fits,
-     lower_product_of_values},
+     laci_is_right_operand_product, lower_product_with_constant},
+    {"two values, by oneDNN", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
+     can_lower_product_of_values, lower_product_of_values},
     {.name = NULL},
 };

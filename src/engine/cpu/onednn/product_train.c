@@ -7,7 +7,7 @@
 
 /** Returns a tensor of the operand as [rows, columns]. `transposed`: it is stored as [columns,
  * rows]. */
-static int read_operand(laci_net *net, int value, bool transposed) {
+static int read_matrix_operand(laci_net *net, int value, bool transposed) {
   laci_element dt = laci_net_float_element(net);
   int dense = laci_net_convert_to_dense(net, laci_net_read_value(net, value), dt);
   if (dense < 0 || !transposed) return dense;
@@ -38,7 +38,7 @@ static int read_bias_row(laci_net *net, const laci_node *node, int64_t columns) 
                            false);
 }
 
-bool laci_gemm_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_gemm_values(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "factors or a sum that oneDNN lacks";
   return laci_node_float(node, "alpha", 1) == 1 && laci_plan_is_float(&net->plan, fused->output) &&
@@ -51,15 +51,15 @@ void laci_lower_gemm_values(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_result_element(net, fused->output);
   laci_primitive *pd = NULL;
   int c = read_bias_row(net, node, y->dims[1]);
-  int a = read_operand(net, node->inputs[0], laci_node_int(node, "transA", 0) != 0);
-  int b = read_operand(net, node->inputs[1], laci_node_int(node, "transB", 0) != 0);
+  int a = read_matrix_operand(net, node->inputs[0], laci_node_int(node, "transA", 0) != 0);
+  int b = read_matrix_operand(net, node->inputs[1], laci_node_int(node, "transB", 0) != 0);
   laci_layout *md = laci_net_dense_layout(net, y, dt);
   if (!net->plan.status) {
     const laci_layout *const mds[] = {net->tensors[a].md, net->tensors[b].md,
                                       c >= 0 ? net->tensors[c].md : NULL, md};
     lac_status st = laci_primitive_describe_matmul(&pd, net->onednn, mds, NULL);
     if (laci_net_check_status(net, st, "matrix product")) {
-      int to = laci_net_result_new(net, y, dt, md);
+      int to = laci_net_new_result(net, y, dt, md);
       laci_net_step_add(
           net, fused, pd, c >= 0 ? 4 : 3,
           (const int[][2]){

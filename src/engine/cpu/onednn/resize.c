@@ -35,7 +35,7 @@ static bool is_supported_resize(const laci_node *node, const laci_shape *x, cons
 }
 
 /** Are the output's sizes exactly input size times scale? oneDNN knows only the sizes. */
-static bool are_sizes_exact(laci_net *net, const laci_node *node, const laci_shape *x,
+static bool has_exact_sizes(laci_net *net, const laci_node *node, const laci_shape *x,
                             const laci_shape *y) {
   int port = node->op == &laci_op_upsample || node->version < 11 ? 1 : 2;
   if (!laci_plan_has_input(node, port)) return port == 2; /* sizes are given */
@@ -53,13 +53,13 @@ static bool is_nearest(const laci_node *node) {
   return strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0;
 }
 
-bool laci_resize_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_resize(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   *why = "a mode of Resize that oneDNN lacks";
   return laci_plan_is_float(&net->plan, fused->output) &&
-         is_supported_resize(node, x, y, is_nearest(node)) && are_sizes_exact(net, node, x, y);
+         is_supported_resize(node, x, y, is_nearest(node)) && has_exact_sizes(net, node, x, y);
 }
 
 void laci_lower_resize(laci_net *net, const laci_fused *fused) {

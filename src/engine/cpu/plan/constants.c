@@ -57,7 +57,7 @@ static lac_status fetch_elements(const laci_cpu_plan *plan, const laci_stored *s
   return LAC_OK;
 }
 
-static const laci_stored *stored_of(const laci_cpu_plan *plan, int value) {
+static const laci_stored *find_stored(const laci_cpu_plan *plan, int value) {
   return &plan->graph->stored[plan->graph->values[value].stored];
 }
 
@@ -65,7 +65,7 @@ lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t f
                                  float *to, lac_error *err) {
   enum { RUN = 2048 };
   const laci_constant *c = plan->values[value].constant;
-  const laci_stored *stored = c->f ? NULL : stored_of(plan, value);
+  const laci_stored *stored = c->f ? NULL : find_stored(plan, value);
   if (c->f) memcpy(to, c->f + first, (size_t)n * sizeof *to);
   if (c->f) return LAC_OK;
   if (stored->dtype == LAC_DTYPE_F32) return fetch_elements(plan, stored, first, n, to, err);
@@ -74,18 +74,19 @@ lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t f
     int64_t some = n - at < RUN ? n - at : RUN;
     lac_status st = fetch_elements(plan, stored, first + at, some, bytes, err);
     if (st) return st;
-    laci_read_f(stored->dtype, bytes, 0, some, run);
+    laci_read_f64(stored->dtype, bytes, 0, some, run);
     for (int64_t i = 0; i < some; i++) to[at + i] = (float)run[i];
   }
   return LAC_OK;
 }
 
-const float *laci_plan_floats(laci_cpu_plan *plan, int value) {
+const float *laci_plan_constant_floats(laci_cpu_plan *plan, int value) {
   laci_constant *c = plan->values[value].constant;
   lac_error why = {0};
   if (!c || c->i || c->f || plan->status || !laci_plan_is_float(plan, value))
     return c ? c->f : NULL;
-  if (!laci_plan_check_budget(plan, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
+  if (!laci_plan_check_budget(plan, laci_count_bytes_saturated(c->count, sizeof *c->f), value))
+    return NULL;
   float *floats = laci_alloc((size_t)c->count, sizeof *floats);
   if (!floats) {
     laci_plan_fail_no_memory(plan);
@@ -102,9 +103,9 @@ const float *laci_plan_floats(laci_cpu_plan *plan, int value) {
   return floats;
 }
 
-static lac_status copy_stored(const laci_cpu_plan *plan, int value, laci_buf **buf,
-                              lac_error *err) {
-  const laci_stored *stored = stored_of(plan, value);
+static lac_status copy_stored_tensor(const laci_cpu_plan *plan, int value, laci_buf **buf,
+                                     lac_error *err) {
+  const laci_stored *stored = find_stored(plan, value);
   if (!plan->fetch || stored->owned) {
     return laci_buf_from_bytes(&plan->values[value].type, stored->bytes, stored->size_bytes, buf,
                                err);
@@ -126,7 +127,7 @@ static lac_status copy_constant(const laci_cpu_plan *plan, int value, laci_buf *
                                 lac_error *err) {
   const laci_plan_value *v = &plan->values[value];
   const laci_constant *c = v->constant;
-  if (!c->f && !c->i) return copy_stored(plan, value, buf, err);
+  if (!c->f && !c->i) return copy_stored_tensor(plan, value, buf, err);
   lac_status st = laci_buf_create(v->type.dtype, &v->type.shape, buf, err);
   if (st) return st;
   for (int64_t at = 0; (*buf)->f && at < c->count; at++) (*buf)->f[at] = (double)c->f[at];
@@ -138,7 +139,8 @@ laci_buf *laci_plan_copy_constant(laci_cpu_plan *plan, int value) {
   laci_buf *buf = NULL;
   const laci_constant *c = plan->values[value].constant;
   if (plan->status || !c) return NULL;
-  if (!laci_plan_check_budget(plan, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
+  if (!laci_plan_check_budget(plan, laci_count_bytes_saturated(c->count, sizeof *buf->f), value))
+    return NULL;
   lac_error why = {0};
   lac_status st = copy_constant(plan, value, &buf, &why);
   if (st) laci_plan_fail(plan, st, "%s: %s", plan->graph->values[value].name, why.text);
@@ -186,7 +188,7 @@ static lac_status fix_input_shape(laci_cpu_plan *plan, const laci_input_shape *f
   char found[128], wanted[128];
   int id = laci_graph_find_value(plan->graph, fixed->name);
   if (id < 0 || !plan->graph->values[id].is_input) {
-    return laci_graph_fail_input(plan->graph, fixed->name, err);
+    return laci_graph_fail_unknown_input(plan->graph, fixed->name, err);
   }
   laci_shape *shape = &plan->values[id].type.shape;
   if (shape->rank < 0) {
@@ -211,7 +213,7 @@ static lac_status fix_input_shape(laci_cpu_plan *plan, const laci_input_shape *f
                    laci_shape_text(&fixed->shape, wanted, sizeof wanted));
 }
 
-static lac_status check_input(const laci_cpu_plan *plan, int value, lac_error *err) {
+static lac_status check_input_type(const laci_cpu_plan *plan, int value, lac_error *err) {
   const laci_type *type = &plan->values[value].type;
   const char *name = plan->graph->values[value].name;
   char text[128];
@@ -249,7 +251,7 @@ static lac_status fix_input_shapes(laci_cpu_plan *plan, const laci_input_shape *
       if (*size < 0 && bound[-*size] >= 0) *size = bound[-*size];
     }
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = LAC_DTYPE_F32;
-    st = check_input(plan, graph->inputs[at], err);
+    st = check_input_type(plan, graph->inputs[at], err);
   }
   laci_free(bound);
   return st;
@@ -301,7 +303,7 @@ static lac_status node_inference_init(laci_cpu_plan *plan, const laci_node *node
     const laci_plan_value *v = &plan->values[node->inputs[at]];
     l->in[at] = &v->type;
     if (!v->constant || (!all && v->constant->count > KNOWN_ELEMENTS)) continue;
-    held += laci_bytes_of(v->constant->count, sizeof(double));
+    held += laci_count_bytes_saturated(v->constant->count, sizeof(double));
     if (all && !laci_plan_check_budget(plan, held, node->inputs[at])) return plan->status;
     lac_status st = copy_constant(plan, node->inputs[at], &l->owned[at], err);
     if (st == LAC_NO_MEMORY || (st && all)) return st;
@@ -311,7 +313,7 @@ static lac_status node_inference_init(laci_cpu_plan *plan, const laci_node *node
 }
 
 /** Is the node's result the same in every run? */
-static bool is_constant(const laci_cpu_plan *plan, const laci_node *node) {
+static bool is_constant_node(const laci_cpu_plan *plan, const laci_node *node) {
   if (node->n_captures > 0) return false;
   for (int at = 0; at < node->n_inputs && !node->op->shape_only; at++) {
     if (node->inputs[at] >= 0 && !plan->values[node->inputs[at]].constant) return false;
@@ -323,8 +325,8 @@ static bool is_numeric(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
-static lac_status set_types(laci_cpu_plan *plan, const laci_node *node, const node_inference *l,
-                            lac_error *err) {
+static lac_status set_output_types(laci_cpu_plan *plan, const laci_node *node,
+                                   const node_inference *l, lac_error *err) {
   char text[128];
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
@@ -358,7 +360,7 @@ static bool may_fold(laci_cpu_plan *plan, const laci_node *node) {
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
     int64_t count = laci_shape_count(&plan->values[node->outputs[at]].type.shape);
-    bytes += laci_bytes_of(count, sizeof(double) + sizeof(float));
+    bytes += laci_count_bytes_saturated(count, sizeof(double) + sizeof(float));
     if (!laci_plan_check_budget(plan, bytes, node->outputs[at])) return false;
   }
   return true;
@@ -384,14 +386,14 @@ static lac_status fold_node(laci_cpu_plan *plan, const laci_node *node, node_inf
                     .out = l->results,
                     .err = err};
   if (!st) st = node->op->eval(&eval);
-  if (!st) laci_eval_round_outputs(&eval, false);
+  if (!st) laci_eval_round_outputs_to_types(&eval, false);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (l->results[at]) st = store_constant(plan, node->outputs[at], l->results[at], err);
   }
   return st;
 }
 
-static int64_t largest_output(const laci_cpu_plan *plan, const laci_node *node) {
+static int64_t find_largest_output(const laci_cpu_plan *plan, const laci_node *node) {
   int64_t most = 0;
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
@@ -406,7 +408,7 @@ static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
   node_inference l = {0};
   lac_status st = laci_engine_check_has_evaluation(node, err);
   if (st) return st;
-  bool constant = is_constant(plan, node);
+  bool constant = is_constant_node(plan, node);
   st = node_inference_init(plan, node, constant && !node->op->shape_only, &l, err);
   if (st) goto out;
   laci_infer infer = {.node = node,
@@ -418,8 +420,8 @@ static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
                       .new_symbol = unknown_size,
                       .err = err};
   st = node->op->infer(&infer);
-  if (!st) st = set_types(plan, node, &l, err);
-  if (!st && constant && largest_output(plan, node) <= most_folded)
+  if (!st) st = set_output_types(plan, node, &l, err);
+  if (!st && constant && find_largest_output(plan, node) <= most_folded)
     st = fold_node(plan, node, &l, err);
 out:
   node_inference_clear(node, &l);
@@ -451,8 +453,8 @@ static lac_status init_values(laci_cpu_plan *plan, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
-                           lac_error *err) {
+lac_status laci_plan_infer_types(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
+                                 lac_error *err) {
   lac_status st = init_values(plan, err);
   if (!st) st = fix_input_shapes(plan, fixed, n_fixed, err);
   for (int node = 0; node < plan->graph->n_nodes && !st; node++) st = infer_node(plan, node, err);
@@ -468,7 +470,7 @@ static bool is_numeric_of_known_size(const laci_type *type) {
   return count >= 0 && count <= most_elements;
 }
 
-static bool are_numeric_of_known_size(const laci_cpu_plan *plan, const int *values, int n) {
+static bool has_numeric_known_sizes(const laci_cpu_plan *plan, const int *values, int n) {
   for (int at = 0; at < n; at++) {
     if (values[at] >= 0 && !is_numeric_of_known_size(&plan->values[values[at]].type)) return false;
   }
@@ -481,11 +483,11 @@ static lac_status try_to_infer_node(laci_cpu_plan *plan, int id, lac_error *why)
   const laci_node *node = &plan->graph->nodes[id];
   lac_status st = laci_engine_check_has_evaluation(node, why);
   if (!st && (node->body || node->n_captures > 0 ||
-              !are_numeric_of_known_size(plan, node->inputs, node->n_inputs))) {
+              !has_numeric_known_sizes(plan, node->inputs, node->n_inputs))) {
     return LAC_UNSUPPORTED;
   }
   if (!st) st = infer_node(plan, id, why);
-  if (!st && !are_numeric_of_known_size(plan, node->outputs, node->n_outputs)) {
+  if (!st && !has_numeric_known_sizes(plan, node->outputs, node->n_outputs)) {
     st = laci_fail(why, LAC_UNSUPPORTED, "%s (%s): its results are no numbers", node->name,
                    node->type);
   }
@@ -519,17 +521,17 @@ static const char *describe_refusal(const laci_cpu_plan *plan, const laci_node *
   return laci_arena_text(memory, "a type is not known");
 }
 
-static lac_status set_reach_of_node(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
-                                    lac_error *err) {
+static lac_status set_node_reach(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
+                                 lac_error *err) {
   const laci_node *node = &plan->graph->nodes[id];
   lac_error why = {0};
   lac_status st = try_to_infer_node(plan, id, &why);
   if (st == LAC_NO_MEMORY || plan->status) {
     return laci_fail(err, plan->status ? plan->status : st, "%s", why.text);
   }
-  reached->nodes[id] = st                        ? LACI_REACH_NOT
-                       : is_constant(plan, node) ? LACI_REACH_CONSTANT
-                                                 : LACI_REACH_RUNS;
+  reached->nodes[id] = st                             ? LACI_REACH_NOT
+                       : is_constant_node(plan, node) ? LACI_REACH_CONSTANT
+                                                      : LACI_REACH_RUNS;
   if (st) set_known_types(plan, node, reached->types);
   if (st && reached->reasons) {
     reached->reasons[id] = describe_refusal(plan, node, why.text, reached->memory);
@@ -542,13 +544,12 @@ static lac_status set_reach_of_node(laci_cpu_plan *plan, int id, laci_engine_rea
   return LAC_OK;
 }
 
-lac_status laci_plan_infer_reach(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
-                                 laci_engine_reached *reached, lac_error *err) {
+lac_status laci_plan_infer_runnable(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
+                                    laci_engine_reached *reached, lac_error *err) {
   lac_status st = init_values(plan, err);
   reached->first = -1;
   if (!st) st = fix_input_shapes(plan, fixed, n_fixed, err);
-  for (int n = 0; n < plan->graph->n_nodes && !st; n++)
-    st = set_reach_of_node(plan, n, reached, err);
+  for (int n = 0; n < plan->graph->n_nodes && !st; n++) st = set_node_reach(plan, n, reached, err);
   for (int v = 0; v < plan->graph->n_values && !st; v++) reached->types[v] = plan->values[v].type;
   return st;
 }

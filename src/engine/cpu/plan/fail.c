@@ -31,7 +31,7 @@ static laci_budget current_budget(const laci_cpu_plan *plan) {
   return now;
 }
 
-bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes) {
+bool laci_plan_has_budget_for(const laci_cpu_plan *plan, uint64_t bytes) {
   const laci_budget now = current_budget(plan);
   return laci_budget_allows(&now, bytes);
 }
@@ -43,7 +43,7 @@ bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value) {
   if (laci_budget_allows(&now, bytes)) return true;
   if (value >= 0) {
     const laci_plan_value *v = &plan->values[value];
-    laci_value_text(plan->graph, value, &v->type, text, sizeof text);
+    laci_value_describe(plan->graph, value, &v->type, text, sizeof text);
   }
   now.largest = 0; /* the failure names the value that does not fit, not the largest one */
   laci_budget_add(&now, bytes, "%s", text);
@@ -62,7 +62,7 @@ void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size) {
   return memory;
 }
 
-const char *laci_plan_text(laci_cpu_plan *plan, const char *text) {
+const char *laci_plan_copy_text(laci_cpu_plan *plan, const char *text) {
   const size_t n_bytes = strlen(text) + 1;
   char *copy = laci_plan_try_alloc(plan, n_bytes, 1);
   if (copy) memcpy(copy, text, n_bytes);

@@ -15,7 +15,7 @@ typedef struct bound_search {
   bool *numbers;  /* [n_values] the value has no NaN, even if it has no bound */
 } bound_search;
 
-static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
+static bool is_bound_known(double bound) { return bound < LACI_FINITE_BOUND; }
 
 /** Returns the bound, or INFINITY if it is NaN, since fmin and fmax would ignore a NaN. */
 static double infinite_if_nan(double x) { return isnan(x) ? INFINITY : x; }
@@ -31,7 +31,7 @@ static bool is_data_move(const laci_node *node) {
 
 /** If nodes made the value by moving elements alone, returns the value that they moved, so that a
  * check needs no copy. */
-static int moved_from(const laci_cpu_plan *plan, int value) {
+static int find_unmoved_value(const laci_cpu_plan *plan, int value) {
   for (;;) {
     const int producer = plan->graph->values[value].producer;
     const laci_node *node = producer < 0 ? NULL : &plan->graph->nodes[producer];
@@ -42,7 +42,7 @@ static int moved_from(const laci_cpu_plan *plan, int value) {
 
 static void add_value_to_check(bound_search *w, int moved, double most) {
   laci_cpu_plan *plan = w->plan;
-  const int value = moved_from(plan, moved);
+  const int value = find_unmoved_value(plan, moved);
   w->bounds[moved] = fmin(w->bounds[moved], most);
   for (int at = 0; at < plan->n_checked; at++) {
     if (plan->checked[at].value == value) return;
@@ -54,7 +54,7 @@ static void add_value_to_check(bound_search *w, int moved, double most) {
 
 /** Adds each operand without a known bound to the checked values. all: operands whose bound exceeds
  * LACI_FINITE_MOST, too. */
-static void check_operands(bound_search *w, const laci_fused *fused, bool all) {
+static void add_operand_checks(bound_search *w, const laci_fused *fused, bool all) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
     const int value = laci_fused_nth_read(w->plan, fused, at);
@@ -63,7 +63,7 @@ static void check_operands(bound_search *w, const laci_fused *fused, bool all) {
     const bool is_mask = fused->pattern == LACI_PATTERN_ATTENTION &&
                          value == ((const laci_attention_pattern *)fused->details)->mask;
     if (is_mask) continue; /* the mask of attention may hold -inf, which excludes a key */
-    if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_known(w->bounds[value])) {
+    if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_bound_known(w->bounds[value])) {
       add_value_to_check(w, value, LACI_FINITE_MOST);
     }
   }
@@ -77,11 +77,11 @@ static bool has_no_nan(bound_search *w, int value) {
   if (value < 0 || !laci_plan_is_float(w->plan, value)) return true;
   if (laci_plan_is_constant(w->plan, value))
     return !isnan(laci_finite_operand_bound(w->plan, w->bounds, value));
-  return w->numbers[value] || is_known(w->bounds[value]);
+  return w->numbers[value] || is_bound_known(w->bounds[value]);
 }
 
 /** Returns the fused node of the value if it only picks elements of its operands; else NULL. */
-static const laci_fused *picking_node(bound_search *w, int value) {
+static const laci_fused *find_picking_node(bound_search *w, int value) {
   const int producer = w->plan->graph->values[value].producer;
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
   const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
@@ -91,20 +91,20 @@ static const laci_fused *picking_node(bound_search *w, int value) {
 
 /** Adds checks of the values from which the value is picked, until it is certain that it has no
  * NaN. */
-static void check_not_nan(bound_search *w, int value, int depth) {
+static void add_nan_checks(bound_search *w, int value, int depth) {
   if (has_no_nan(w, value)) return;
-  const laci_fused *fused = depth < DEEPEST ? picking_node(w, value) : NULL;
+  const laci_fused *fused = depth < DEEPEST ? find_picking_node(w, value) : NULL;
   const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
   bool sure = fused != NULL;
   for (int at = 0; at < n; at++) {
     const int operand = laci_fused_nth_read(w->plan, fused, at);
-    check_not_nan(w, operand, depth + 1);
+    add_nan_checks(w, operand, depth + 1);
     sure = sure && has_no_nan(w, operand); /* a constant may hold NaN */
   }
   if (sure) {
     const double reach = laci_finite_core_bounds(w->plan, w->bounds, fused).bound;
     w->numbers[value] = true;
-    w->bounds[value] = is_known(reach) ? reach : INFINITY;
+    w->bounds[value] = is_bound_known(reach) ? reach : INFINITY;
   } else {
     add_value_to_check(w, value, LACI_FINITE_MOST);
   }
@@ -112,11 +112,11 @@ static void check_not_nan(bound_search *w, int value, int depth) {
 
 /** May the operands of a node that only picks be without bounds? True if none of them holds a
  * NaN. */
-static bool picks_from_no_nan(bound_search *w, const laci_fused *fused) {
+static bool has_operands_without_nan(bound_search *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
-    check_not_nan(w, laci_fused_nth_read(w->plan, fused, at), 0);
+    add_nan_checks(w, laci_fused_nth_read(w->plan, fused, at), 0);
     all = all && has_no_nan(w, laci_fused_nth_read(w->plan, fused, at));
   }
   return all;
@@ -145,24 +145,24 @@ static bool may_be_nonfinite(bound_search *w, const laci_fused *fused) {
   int input;
   if (fused->pattern || fused->n_posts > 0) return false;
   const laci_node *node = &w->plan->graph->nodes[fused->node];
-  const int n = laci_functions_of_node(w->plan, node, &input, f);
+  const int n = laci_find_node_functions(w->plan, node, &input, f);
   return n == 1 && laci_function_may_be_nonfinite(&f[0]);
 }
 
 /** Sets the bounds of further outputs: parts of the first operand and states of a recurrent node
  * have the bound of the first output, others none. */
-static void bound_other_outputs(bound_search *w, const laci_fused *fused, double first) {
+static void set_other_output_bounds(bound_search *w, const laci_fused *fused, double first) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   laci_recurrent_node recurrent;
   const bool alike = (node->op == &laci_op_split && fused->output >= 0) ||
                      laci_plan_read_recurrent(w->plan, node, &recurrent, NULL);
   for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
     if (node->outputs[at] < 0) continue;
-    w->bounds[node->outputs[at]] = alike && is_known(first) ? first : INFINITY;
+    w->bounds[node->outputs[at]] = alike && is_bound_known(first) ? first : INFINITY;
   }
 }
 
-static void check_node(bound_search *w, const laci_fused *fused) {
+static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output))
     return; /* integers are
@@ -172,27 +172,28 @@ static void check_node(bound_search *w, const laci_fused *fused) {
   bool loses = core.loses;
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
   if (loses) {
-    if (core.picks && fused->output >= 0 && fused->n_posts == 0 && picks_from_no_nan(w, fused)) {
+    if (core.picks && fused->output >= 0 && fused->n_posts == 0 &&
+        has_operands_without_nan(w, fused)) {
       w->numbers[fused->output] = true;
       loses = false;
     } else {
-      check_operands(w, fused, false);
+      add_operand_checks(w, fused, false);
     }
     core = laci_finite_core_bounds(w->plan, w->bounds, fused);
   }
   y = bound_after_posts(w, fused, core.bound, &most);
-  if (loses && !is_known(most) && !may_be_nonfinite(w, fused)) {
-    check_operands(w, fused, true);
+  if (loses && !is_bound_known(most) && !may_be_nonfinite(w, fused)) {
+    add_operand_checks(w, fused, true);
     core = laci_finite_core_bounds(w->plan, w->bounds, fused);
     y = bound_after_posts(w, fused, core.bound, &most);
-    if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
+    if (!is_bound_known(most) && !w->plan->careless) w->plan->careless = node->name;
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
-    w->bounds[fused->output] = is_known(y) ? y : INFINITY;
-    if (core.shows && !is_known(y))
+    w->bounds[fused->output] = is_bound_known(y) ? y : INFINITY;
+    if (core.shows && !is_bound_known(y))
       add_value_to_check(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
   }
-  bound_other_outputs(w, fused, y);
+  set_other_output_bounds(w, fused, y);
 }
 
 /** Is it a network for training? Then the training loop checks the loss. */
@@ -215,7 +216,7 @@ void laci_plan_find_values_to_check(laci_cpu_plan *plan) {
   plan->reports_nan = !has_gradients(plan);
   const int n_scheduled = plan->reports_nan ? plan->n_scheduled : 0;
   for (int t = 0; t < n_scheduled && !plan->status; t++) {
-    check_node(&w, &plan->fused[plan->schedule[t].fused]);
+    bound_or_check_node(&w, &plan->fused[plan->schedule[t].fused]);
   }
   laci_free(w.bounds);
   laci_free(w.numbers);

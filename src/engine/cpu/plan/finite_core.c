@@ -31,7 +31,7 @@ typedef struct row_sums {
 /** Returns the larger number, or NaN if one is NaN. */
 static double larger_or_nan(double a, double b) { return a >= b || isnan(a) ? a : b; }
 
-static void end_group_of_rows(row_sums *s) {
+static void finish_row_block(row_sums *s) {
   const laci_finite_rows *rows = s->rows;
   for (int64_t at = 0; at < rows->inner; at++) {
     const double scale =
@@ -58,7 +58,7 @@ static void add_row_elements(row_sums *s, const float *x, int64_t n) {
     }
     at += some;
     s->left -= some;
-    if (s->left == 0) end_group_of_rows(s);
+    if (s->left == 0) finish_row_block(s);
   }
 }
 
@@ -222,8 +222,8 @@ static double matrix_bound(laci_cpu_plan *plan, const double *bounds, const laci
 /* ---- Others ---- */
 
 /** Returns the largest bound of all operands, or the sum of their bounds. */
-static double bound_of_all(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
-                           bool sum) {
+static double combine_operand_bounds(laci_cpu_plan *plan, const double *bounds,
+                                     const laci_node *node, bool sum) {
   double all = 0;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0 || !laci_plan_is_float(plan, node->inputs[at])) continue;
@@ -242,7 +242,8 @@ static double bound_of_extremes(laci_cpu_plan *plan, const double *bounds, const
   for (int at = 0; at < node->n_inputs; at++) {
     const int value = node->inputs[at];
     if (value < 0) continue;
-    const float *c = laci_plan_is_constant(plan, value) ? laci_plan_floats(plan, value) : NULL;
+    const float *c =
+        laci_plan_is_constant(plan, value) ? laci_plan_constant_floats(plan, value) : NULL;
     computed = computed || !c;
     if (!c) all = larger_or_nan(all, laci_finite_operand_bound(plan, bounds, value));
     for (int64_t e = 0; c && e < plan->values[value].constant->count; e++) {
@@ -371,7 +372,7 @@ static const row rows[] = {
 
 static double quotient_bound(laci_cpu_plan *plan, const laci_node *node, double x) {
   const int by = node->inputs[1];
-  const float *c = laci_plan_is_constant(plan, by) ? laci_plan_floats(plan, by) : NULL;
+  const float *c = laci_plan_is_constant(plan, by) ? laci_plan_constant_floats(plan, by) : NULL;
   double least = INFINITY;
   for (int64_t at = 0; c && at < plan->values[by].constant->count; at++) {
     if (isnan(c[at])) return INFINITY;
@@ -411,11 +412,11 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
     case REACH_SAME: return x;
     case REACH_CAST: return cast_bound(plan, node, x);
     case REACH_POOLED: return laci_plan_window_may_be_all_padding(plan, node) ? INFINITY : x;
-    case REACH_LARGER: return bound_of_all(plan, bounds, node, false);
+    case REACH_LARGER: return combine_operand_bounds(plan, bounds, node, false);
     case REACH_CHOSEN:
       return larger_or_nan(laci_finite_operand_bound(plan, bounds, node->inputs[1]),
                            laci_finite_operand_bound(plan, bounds, node->inputs[2]));
-    case REACH_SUM: return bound_of_all(plan, bounds, node, true);
+    case REACH_SUM: return combine_operand_bounds(plan, bounds, node, true);
     case REACH_PRODUCT: return product_bound(plan, bounds, node);
     case REACH_QUOTIENT: return quotient_bound(plan, node, x);
     case REACH_MANY:
@@ -425,7 +426,7 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
       return larger_or_nan(2 * x + 64,
                            fabs((double)laci_node_float(node, "extrapolation_value", 0)));
     case REACH_PADDED:
-      return larger_or_nan(bound_of_all(plan, bounds, node, false),
+      return larger_or_nan(combine_operand_bounds(plan, bounds, node, false),
                            fabs((double)laci_node_float(node, "value", 0)));
     case REACH_LARGEST: return bound_of_extremes(plan, bounds, node, 1);
     case REACH_LEAST: return bound_of_extremes(plan, bounds, node, -1);
@@ -497,7 +498,7 @@ laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *boun
     return (laci_finite_core){.bound = bound, .loses = true};
   }
   const bool numbers = !has_nan_attribute(node);
-  const int n = laci_functions_of_node(plan, node, &input, f);
+  const int n = laci_find_node_functions(plan, node, &input, f);
   if (n > 0) {
     const double x = laci_finite_operand_bound(plan, bounds, node->inputs[input]);
     const bool linear = n == 1 && f[0].kind == LACI_FUNCTION_LINEAR;

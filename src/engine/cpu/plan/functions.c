@@ -33,8 +33,8 @@ static const named_function functions[] = {
     {&laci_op_hard_swish, LACI_FUNCTION_HARDSWISH, NULL, 1.0f / 6, 0.5f},
 };
 
-int laci_function_of_clip(laci_cpu_plan *plan, const laci_node *node, int port,
-                          laci_function *out) {
+int laci_function_from_clip(laci_cpu_plan *plan, const laci_node *node, int port,
+                            laci_function *out) {
   double low = laci_node_float(node, "min", -FLT_MAX), high = laci_node_float(node, "max", FLT_MAX);
   if (laci_plan_has_input(node, port) && !laci_plan_read_scalar(plan, node->inputs[port], &low))
     return 0;
@@ -50,7 +50,7 @@ int laci_function_of_clip(laci_cpu_plan *plan, const laci_node *node, int port,
 
 /** Writes the functions that operator `op` with this node's attributes is equal to; returns their
  * number, 0 if none. */
-static int functions_of_op(const laci_node *node, const laci_op *op, laci_function out[2]) {
+static int find_functions_of_op(const laci_node *node, const laci_op *op, laci_function out[2]) {
   for (size_t at = 0; at < sizeof functions / sizeof *functions; at++) {
     const named_function *f = &functions[at];
     if (op != f->op) continue;
@@ -72,9 +72,9 @@ static int functions_of_op(const laci_node *node, const laci_op *op, laci_functi
   return 0;
 }
 
-int laci_functions_of_type(const laci_node *node, const char *type, laci_function out[2]) {
+int laci_find_type_functions(const laci_node *node, const char *type, laci_function out[2]) {
   const laci_op *op = laci_op_find(type, "");
-  return op ? functions_of_op(node, op, out) : 0;
+  return op ? find_functions_of_op(node, op, out) : 0;
 }
 
 /** Writes the function c / x, or x / c if `right`; returns 1, or 0 for a division by 0. */
@@ -114,15 +114,15 @@ static int find_function_with_number(laci_cpu_plan *plan, const laci_node *node,
   return op == &laci_op_pow ? right : 1;
 }
 
-int laci_functions_of_node(laci_cpu_plan *plan, const laci_node *node, int *input,
-                           laci_function out[2]) {
+int laci_find_node_functions(laci_cpu_plan *plan, const laci_node *node, int *input,
+                             laci_function out[2]) {
   *input = 0;
   if (node->n_inputs < 1 || node->n_outputs < 1 || !laci_plan_has_input(node, 0)) return 0;
   if (node->outputs[0] < 0 || !laci_plan_is_float(plan, node->outputs[0])) return 0;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_plan_is_float(plan, node->inputs[at])) return 0;
   }
-  if (node->op == &laci_op_clip) return laci_function_of_clip(plan, node, 1, out);
-  int n = functions_of_op(node, node->op, out);
+  if (node->op == &laci_op_clip) return laci_function_from_clip(plan, node, 1, out);
+  int n = find_functions_of_op(node, node->op, out);
   return n ? n : find_function_with_number(plan, node, input, out);
 }

@@ -22,8 +22,8 @@ static const pattern_row patterns[] = {
     {laci_find_attention, laci_finish_attention},
     {laci_find_layer_norm, laci_finish_layer_norm},
     {laci_find_relu_sum, NULL},
-    {laci_find_quantize_again, laci_finish_quantize_again},
-    {laci_find_quantize, NULL},
+    {laci_find_repeated_dequantize, laci_finish_repeated_dequantize},
+    {laci_find_quantize_pair, NULL},
 };
 
 /** A rule that fuses the node after a chain. */
@@ -74,7 +74,7 @@ static laci_fused *fuse_match(laci_cpu_plan *plan, const laci_match *match) {
   return &plan->fused[match->last];
 }
 
-static void find_patterns(laci_cpu_plan *plan, int node) {
+static void fuse_patterns_at_node(laci_cpu_plan *plan, int node) {
   for (size_t at = 0; at < sizeof patterns / sizeof *patterns; at++) {
     laci_match match = {.last = node};
     if (!patterns[at].find(plan, node, &match)) continue;
@@ -90,7 +90,7 @@ static void find_patterns(laci_cpu_plan *plan, int node) {
 /* ---- Chains ---- */
 
 /** Returns the number of channels whose scale can be multiplied into the weights. */
-static int64_t weight_channels_of(const laci_cpu_plan *plan, const laci_node *node) {
+static int64_t count_weight_channels(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
   return y->rank < 1 ? 0 : y->dims[laci_plan_channel_axis(node, y->rank)];
 }
@@ -100,7 +100,7 @@ static int64_t weight_channels_of(const laci_cpu_plan *plan, const laci_node *no
 static bool may_be_nonfinite(laci_cpu_plan *plan, const laci_node *node) {
   laci_function f[2];
   int input;
-  const int n = laci_functions_of_node(plan, node, &input, f);
+  const int n = laci_find_node_functions(plan, node, &input, f);
   if (n > 0) return laci_function_may_be_nonfinite(&f[n - 1]);
   return node->op == &laci_op_div && !laci_plan_is_constant(plan, node->inputs[1]);
 }
@@ -115,11 +115,11 @@ static bool fuse_next_node(laci_cpu_plan *plan, laci_fused *fused, int fusible) 
   return false;
 }
 
-static void fuse_chain(laci_cpu_plan *plan, laci_fused *fused) {
+static void fuse_following_nodes(laci_cpu_plan *plan, laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int fusible = plan->ask(plan->lowering, fused);
   if (fusible <= 0 || may_be_nonfinite(plan, node)) return;
-  if (fusible & LACI_FUSIBLE_SCALE) fused->channels = weight_channels_of(plan, node);
+  if (fusible & LACI_FUSIBLE_SCALE) fused->channels = count_weight_channels(plan, node);
   while (!plan->careful && fuse_next_node(plan, fused, fusible) && !(fusible & LACI_FUSIBLE_ONE)) {}
 }
 
@@ -134,7 +134,7 @@ static void init_fused(laci_cpu_plan *plan) {
   }
 }
 
-lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
+lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err) {
   int n_nodes = plan->graph->n_nodes;
   laci_plan_find_computed_nodes(plan);
   plan->fused = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused);
@@ -144,12 +144,13 @@ lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
   init_fused(plan);
   for (int n = 0; n < n_nodes && !plan->careful; n++) {
     if (plan->fused_at[n] != n || !laci_plan_has_elements(plan, &plan->graph->nodes[n])) continue;
-    find_patterns(plan, n);
+    fuse_patterns_at_node(plan, n);
   }
   for (int n = 0; n < n_nodes; n++) {
     laci_fused *fused = &plan->fused[n];
     bool alone = plan->fused_at[fused->tail] == n && fused->output >= 0 && !fused->pattern;
-    if (alone && laci_plan_has_elements(plan, &plan->graph->nodes[n])) fuse_chain(plan, fused);
+    if (alone && laci_plan_has_elements(plan, &plan->graph->nodes[n]))
+      fuse_following_nodes(plan, fused);
   }
   return plan->status;
 }

@@ -26,7 +26,7 @@ static int skip_scale(laci_cpu_plan *plan, int value, float *scale, found *betwe
   if (producer < 0 || laci_plan_count_uses(plan, value) != 1 || between->n == MOST_NODES)
     return value;
   const laci_node *node = &plan->graph->nodes[producer];
-  if (laci_functions_of_node(plan, node, &input, f) != 1) return value;
+  if (laci_find_node_functions(plan, node, &input, f) != 1) return value;
   int x = node->inputs[input];
   bool same = laci_shape_equal(laci_plan_shape(plan, x), laci_plan_shape(plan, value));
   if (!same || f[0].kind != LACI_FUNCTION_LINEAR || f[0].beta != 0) return value;
@@ -35,14 +35,14 @@ static int skip_scale(laci_cpu_plan *plan, int value, float *scale, found *betwe
   return x;
 }
 
-static int producing_matmul(const laci_cpu_plan *plan, int value) {
+static int find_producing_matmul(const laci_cpu_plan *plan, int value) {
   int producer = laci_plan_producer(plan, value);
   bool is = producer >= 0 && plan->graph->nodes[producer].op == &laci_op_mat_mul;
   return is && laci_plan_count_uses(plan, value) == 1 ? producer : -1;
 }
 
 /** Can the mask be broadcast to the shape of the scores? */
-static bool fits_mask(const laci_cpu_plan *plan, int mask, const laci_shape *scores) {
+static bool can_broadcast_mask(const laci_cpu_plan *plan, int mask, const laci_shape *scores) {
   const laci_shape *m = laci_plan_shape(plan, mask);
   if (!laci_plan_is_float(plan, mask) || m->rank > scores->rank) return false;
   for (int axis = 0; axis < m->rank; axis++) {
@@ -53,8 +53,8 @@ static bool fits_mask(const laci_cpu_plan *plan, int mask, const laci_shape *sco
 }
 
 /** Finds the nodes from the Softmax's input back to the operands of the first product. */
-static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern *a,
-                        found *between) {
+static bool match_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern *a,
+                         found *between) {
   int producer = laci_plan_producer(plan, scores), product = -1, x = scores;
   const laci_shape *shape = laci_plan_shape(plan, scores);
   if (producer >= 0 && plan->graph->nodes[producer].op == &laci_op_add &&
@@ -65,7 +65,7 @@ static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern 
       float scale = 1;
       x = skip_scale(plan, add->inputs[side], &scale, &tried);
       a->mask = add->inputs[!side];
-      product = fits_mask(plan, a->mask, shape) ? producing_matmul(plan, x) : -1;
+      product = can_broadcast_mask(plan, a->mask, shape) ? find_producing_matmul(plan, x) : -1;
       if (product < 0) continue;
       a->scale = scale;
       *between = tried;
@@ -73,7 +73,7 @@ static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern 
     }
   } else {
     x = skip_scale(plan, scores, &a->scale, between);
-    product = producing_matmul(plan, x);
+    product = find_producing_matmul(plan, x);
   }
   if (product < 0 || between->n + 3 > MOST_NODES) return false;
   if (!laci_shape_equal(laci_plan_shape(plan, x), shape)) return false;
@@ -110,7 +110,7 @@ static int skip_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a,
 }
 
 /** Are all three operands computed values with the same leading axes? */
-static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
+static bool has_matching_operands(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
   const laci_shape *q = laci_plan_shape(plan, a->q), *k = laci_plan_shape(plan, a->k);
   const laci_shape *v = laci_plan_shape(plan, a->v);
   int rank = q->rank;
@@ -158,13 +158,13 @@ bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
   int64_t axis = laci_node_int(node, "axis", node->version < 13 ? 1 : -1);
   if (axis != -1 && axis != rank - 1) return false;
   if (laci_plan_count_uses(plan, node->inputs[0]) != 1) return false;
-  if (!find_scores(plan, node->inputs[0], &a, &f)) return false;
+  if (!match_scores(plan, node->inputs[0], &a, &f)) return false;
   int weights = skip_nan_guard(plan, node->outputs[0], &a, &f);
   a.product = laci_plan_only_reader(plan, weights);
   if (a.product < 0 || plan->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
   if (plan->graph->nodes[a.product].inputs[0] != weights) return false;
   a.v = plan->graph->nodes[a.product].inputs[1];
-  if (!fits_operands(plan, &a)) return false;
+  if (!has_matching_operands(plan, &a)) return false;
   kept = laci_plan_alloc(plan, 1, sizeof *kept);
   if (!kept) return false;
   *kept = a;

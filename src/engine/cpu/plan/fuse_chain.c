@@ -13,7 +13,7 @@
 
 /** Returns the only reader of the fused node's output, if it reads it once; -1: there is none that
  * can be fused. */
-static int next_node(const laci_cpu_plan *plan, const laci_fused *fused) {
+static int find_only_reader(const laci_cpu_plan *plan, const laci_fused *fused) {
   if (!laci_plan_is_float(plan, fused->output)) return -1;
   return laci_plan_only_reader(plan, fused->output);
 }
@@ -38,7 +38,7 @@ bool laci_plan_read_norm_scales(laci_cpu_plan *plan, const laci_node *node, int6
     if (!laci_plan_has_input(node, at) || laci_plan_shape(plan, node->inputs[at])->rank != 1)
       return false;
     if (laci_plan_shape(plan, node->inputs[at])->dims[0] != channels) return false;
-    p[at] = laci_plan_floats(plan, node->inputs[at]);
+    p[at] = laci_plan_constant_floats(plan, node->inputs[at]);
     if (!p[at]) return false;
   }
   double epsilon = laci_node_float(node, "epsilon", 1e-5f);
@@ -89,7 +89,7 @@ static bool find_affine_of_constant(laci_cpu_plan *plan, const laci_node *node,
   if (op == &laci_op_div && !left) return false;
   if (!laci_plan_is_constant(plan, other)) return false;
   if (!is_along_channels(plan, other, rank, axis, fused->channels)) return false;
-  const float *c = laci_plan_floats(plan, other);
+  const float *c = laci_plan_constant_floats(plan, other);
   if (!c) return false;
   bool single = plan->values[other].constant->count == 1;
   for (int64_t at = 0; at < fused->channels; at++) {
@@ -114,7 +114,7 @@ int laci_plan_channel_axis(const laci_node *node, int rank) {
   return convolution && rank > 1 ? 1 : rank - 1;
 }
 
-static bool fuse_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *next) {
+static bool fuse_channel_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *next) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int rank = laci_plan_shape(plan, fused->output)->rank;
   int axis = laci_plan_channel_axis(node, rank);
@@ -146,9 +146,9 @@ static bool fuse_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *
 }
 
 bool laci_fuse_scale(laci_cpu_plan *plan, laci_fused *fused) {
-  int next = next_node(plan, fused);
+  int next = find_only_reader(plan, fused);
   if (next < 0 || fused->channels < 1 || fused->n_posts > 0) return false;
-  if (!fuse_scale(plan, fused, &plan->graph->nodes[next])) return false;
+  if (!fuse_channel_scale(plan, fused, &plan->graph->nodes[next])) return false;
   laci_fused_append(plan, fused, next);
   return true;
 }
@@ -179,7 +179,7 @@ static bool is_omitted_by_onednn(const laci_function *f) {
 
 /** Appends functions; two linear ones in a row become one. False, and nothing done, where the fused
  * node cannot take all of them. */
-static bool add_functions(laci_fused *fused, int n, const laci_function *functions) {
+static bool append_functions(laci_fused *fused, int n, const laci_function *functions) {
   laci_fused longer = *fused;
   for (int at = 0; at < n; at++) {
     laci_function f = functions[at];
@@ -199,16 +199,16 @@ static bool add_functions(laci_fused *fused, int n, const laci_function *functio
 }
 
 bool laci_fuse_function(laci_cpu_plan *plan, laci_fused *fused) {
-  int next = next_node(plan, fused), input;
+  int next = find_only_reader(plan, fused), input;
   laci_function f[2];
   if (next < 0) return false;
   const laci_node *node = &plan->graph->nodes[next];
-  int n = laci_functions_of_node(plan, node, &input, f);
+  int n = laci_find_node_functions(plan, node, &input, f);
   if (n == 0 || node->inputs[input] != fused->output) return false;
   if (!laci_shape_equal(laci_plan_shape(plan, fused->output),
                         laci_plan_shape(plan, node->outputs[0])))
     return false;
-  if (!add_functions(fused, n, f)) return false;
+  if (!append_functions(fused, n, f)) return false;
   laci_fused_append(plan, fused, next);
   return true;
 }
@@ -236,7 +236,7 @@ bool laci_fuse_gate(laci_cpu_plan *plan, laci_fused *fused) {
   }
   laci_function e = {smooth ? LACI_FUNCTION_SWISH : LACI_FUNCTION_HARDSWISH, smooth ? 1 : 1.0f / 6,
                      smooth ? 0 : 0.5f};
-  if (!add_functions(fused, 1, &e)) return false;
+  if (!append_functions(fused, 1, &e)) return false;
   laci_fused_append(plan, fused, readers[0]);
   laci_fused_append(plan, fused, readers[1]);
   return true;
@@ -250,7 +250,7 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
   laci_function e[2];
   at[0] = readers[0];
   const laci_graph *graph = plan->graph;
-  if (laci_functions_of_node(plan, &graph->nodes[at[0]], &input, e) != 1) return false;
+  if (laci_find_node_functions(plan, &graph->nodes[at[0]], &input, e) != 1) return false;
   if (e[0].kind != LACI_FUNCTION_LINEAR || fabsf(e[0].alpha - 0.70710678f) > 1e-4f ||
       e[0].beta != 0) {
     return false;
@@ -263,9 +263,9 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
     if (laci_plan_is_fused(plan, at[step])) return false;
   }
   const laci_node *mul = &graph->nodes[at[3]];
-  bool one = laci_functions_of_node(plan, &graph->nodes[at[2]], &input, e) == 1 &&
+  bool one = laci_find_node_functions(plan, &graph->nodes[at[2]], &input, e) == 1 &&
              e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 1 && e[0].beta == 1;
-  bool half = laci_functions_of_node(plan, &graph->nodes[at[4]], &input, e) == 1 &&
+  bool half = laci_find_node_functions(plan, &graph->nodes[at[4]], &input, e) == 1 &&
               e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 0.5f && e[0].beta == 0;
   bool times_x = mul->op == &laci_op_mul && (mul->inputs[0] == x || mul->inputs[1] == x) &&
                  mul->inputs[0] != mul->inputs[1];
@@ -273,7 +273,7 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
     return false;
   }
   laci_function gelu = {LACI_FUNCTION_GELU_ERF, 0, 0};
-  if (!add_functions(fused, 1, &gelu)) return false;
+  if (!append_functions(fused, 1, &gelu)) return false;
   for (int step = 0; step < 5; step++) laci_fused_append(plan, fused, at[step]);
   return true;
 }
@@ -282,7 +282,7 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
 static bool is_function_of(laci_cpu_plan *plan, int node, int value, laci_function wanted) {
   laci_function f[2];
   int input;
-  return laci_functions_of_node(plan, &plan->graph->nodes[node], &input, f) == 1 &&
+  return laci_find_node_functions(plan, &plan->graph->nodes[node], &input, f) == 1 &&
          plan->graph->nodes[node].inputs[input] == value && f[0].kind == wanted.kind &&
          fabsf(f[0].alpha - wanted.alpha) < 1e-6f && fabsf(f[0].beta - wanted.beta) < 1e-6f;
 }
@@ -322,7 +322,7 @@ bool laci_fuse_hard_swish(laci_cpu_plan *plan, laci_fused *fused) {
       !is_function_of(plan, at[1], y[0], clip) || (!before && !after)) {
     return false;
   }
-  if (!add_functions(fused, 1, &hard_swish)) return false;
+  if (!append_functions(fused, 1, &hard_swish)) return false;
   for (int step = 0; step < 4; step++) laci_fused_append(plan, fused, at[step]);
   return true;
 }
@@ -331,7 +331,7 @@ bool laci_fuse_hard_swish(laci_cpu_plan *plan, laci_fused *fused) {
 
 /** Fuses x + another value of the same shape. */
 bool laci_fuse_sum(laci_cpu_plan *plan, laci_fused *fused) {
-  int next = next_node(plan, fused);
+  int next = find_only_reader(plan, fused);
   if (next < 0) return false;
   const laci_node *node = &plan->graph->nodes[next];
   if ((node->op != &laci_op_add && node->op != &laci_op_sum) || node->n_inputs != 2) return false;
@@ -350,12 +350,12 @@ bool laci_fuse_sum(laci_cpu_plan *plan, laci_fused *fused) {
 
 /* ---- A Relu after a batch norm of training ---- */
 
-static int output_of(const laci_node *node, int port) {
+static int output_or_none(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
 /** Returns the only computed node that reads a value that is no output, or NULL. */
-static const laci_node *only_reading_node(const laci_cpu_plan *plan, int value) {
+static const laci_node *find_only_reading_node(const laci_cpu_plan *plan, int value) {
   const laci_value *v = &plan->graph->values[value];
   const laci_node *reader = NULL;
   if (laci_plan_count_uses(plan, value) != 1) return NULL;
@@ -369,23 +369,24 @@ static bool can_fuse_relu_to_norm(const laci_cpu_plan *plan, const laci_node *no
                                   const laci_node *relu) {
   const laci_value *y = &plan->graph->values[relu->outputs[0]];
   int n_grads = 0, n_fit = 0;
-  if (norm->op != &laci_op_batch_norm_train || only_reading_node(plan, norm->outputs[0]) != relu)
+  if (norm->op != &laci_op_batch_norm_train ||
+      find_only_reading_node(plan, norm->outputs[0]) != relu)
     return false;
   for (int at = 0; at < y->n_readers; at++) {
     const laci_node *grad = &plan->graph->nodes[y->readers[at]];
     if (!plan->computed[y->readers[at]] || grad->op != &laci_op_relu_grad) continue;
     if (grad->inputs[1] != relu->outputs[0]) continue;
-    const laci_node *next = only_reading_node(plan, grad->outputs[0]);
+    const laci_node *next = find_only_reading_node(plan, grad->outputs[0]);
     n_grads++;
     n_fit += next && next->op == &laci_op_batch_norm_train_grad &&
              next->inputs[0] == grad->outputs[0] && next->inputs[1] == norm->inputs[0] &&
-             next->inputs[3] == output_of(norm, 1);
+             next->inputs[3] == output_or_none(norm, 1);
   }
   return n_grads == n_fit && n_grads <= 1;
 }
 
 bool laci_fuse_norm_relu(laci_cpu_plan *plan, laci_fused *fused) {
-  int next = next_node(plan, fused);
+  int next = find_only_reader(plan, fused);
   const laci_node *nodes = plan->graph->nodes;
   if (next < 0 || nodes[next].op != &laci_op_relu) return false;
   return can_fuse_relu_to_norm(plan, &nodes[fused->node], &nodes[next]) &&

@@ -43,7 +43,7 @@ bool laci_plan_is_vector_of_last_axis(const laci_cpu_plan *plan, int value, int6
          s->dims[s->rank - 1] == last && laci_shape_count(s) == last;
 }
 
-static bool is_mean_of_last(laci_cpu_plan *plan, const laci_node *node) {
+static bool is_mean_over_last_axis(laci_cpu_plan *plan, const laci_node *node) {
   bool axes[LACI_MAX_RANK];
   if (node->op != &laci_op_reduce_mean || !laci_plan_is_float(plan, node->inputs[0])) return false;
   int rank = laci_plan_shape(plan, node->inputs[0])->rank;
@@ -79,8 +79,8 @@ static bool find_square_and_division(laci_cpu_plan *plan, int d, int *square, in
 }
 
 /** Follows the nodes from the square to the divisor; false: they do not compute the deviation. */
-static bool follow_deviation(laci_cpu_plan *plan, int square, int divisor, int nodes[3],
-                             float *epsilon) {
+static bool match_deviation(laci_cpu_plan *plan, int square, int divisor, int nodes[3],
+                            float *epsilon) {
   const laci_graph *graph = plan->graph;
   laci_function f[2];
   int input, at = square;
@@ -89,10 +89,10 @@ static bool follow_deviation(laci_cpu_plan *plan, int square, int divisor, int n
     if (at < 0) return false;
     nodes[i] = at;
   }
-  if (!is_mean_of_last(plan, &graph->nodes[nodes[0]])) return false;
+  if (!is_mean_over_last_axis(plan, &graph->nodes[nodes[0]])) return false;
   if (graph->nodes[nodes[1]].op != &laci_op_add || graph->nodes[nodes[2]].op != &laci_op_sqrt)
     return false;
-  if (laci_functions_of_node(plan, &graph->nodes[nodes[1]], &input, f) != 1) return false;
+  if (laci_find_node_functions(plan, &graph->nodes[nodes[1]], &input, f) != 1) return false;
   *epsilon = f[0].beta;
   return *epsilon >= 0 && laci_plan_count_uses(plan, divisor) == 1 &&
          graph->nodes[nodes[2]].outputs[0] == divisor;
@@ -118,14 +118,14 @@ bool laci_find_layer_norm(laci_cpu_plan *plan, int mean, laci_match *match) {
   laci_layer_norm_pattern norm = {.scale = -1, .shift = -1}, *kept;
   int square, division, deviation[3];
   norm.x = graph->nodes[mean].n_inputs > 0 ? graph->nodes[mean].inputs[0] : -1;
-  if (norm.x < 0 || !is_mean_of_last(plan, &graph->nodes[mean])) return false;
+  if (norm.x < 0 || !is_mean_over_last_axis(plan, &graph->nodes[mean])) return false;
   if (laci_shape_count(laci_plan_shape(plan, norm.x)) == 0) return false;
   int sub = laci_plan_only_reader(plan, graph->nodes[mean].outputs[0]);
   if (sub < 0 || graph->nodes[sub].op != &laci_op_sub) return false;
   if (graph->nodes[sub].inputs[0] != norm.x) return false;
   if (!find_square_and_division(plan, graph->nodes[sub].outputs[0], &square, &division))
     return false;
-  if (!follow_deviation(plan, square, graph->nodes[division].inputs[1], deviation, &norm.epsilon)) {
+  if (!match_deviation(plan, square, graph->nodes[division].inputs[1], deviation, &norm.epsilon)) {
     return false;
   }
   kept = laci_plan_alloc(plan, 1, sizeof *kept);

@@ -7,8 +7,8 @@
 
 /* Reads the scale and zero point: one f32 scale and one zero point for the whole tensor, and a
  * quotient computed in f32. False: the node has other parameters. */
-static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *scale,
-                            double *zero) {
+static bool read_scale_and_zero_point(laci_cpu_plan *plan, const laci_node *node, double *scale,
+                                      double *zero) {
   *zero = 0;
   if (laci_node_int(node, "block_size", 0) != 0) return false;
   if (laci_node_int(node, "precision", LAC_DTYPE_F32) != LAC_DTYPE_F32) return false;
@@ -19,8 +19,8 @@ static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *
 
 bool laci_plan_is_same_quantization(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
   double scale, zero, other_scale, other_zero;
-  return read_parameters(plan, a, &scale, &zero) &&
-         read_parameters(plan, b, &other_scale, &other_zero) && scale == other_scale &&
+  return read_scale_and_zero_point(plan, a, &scale, &zero) &&
+         read_scale_and_zero_point(plan, b, &other_scale, &other_zero) && scale == other_scale &&
          zero == other_zero;
 }
 
@@ -40,7 +40,7 @@ static bool is_same_dequantize(laci_cpu_plan *plan, int first, int other) {
 
 /** Do all readers of the bytes that the node reads compute the same floats, and is none of them
  * fused already? */
-static bool has_same_readers(laci_cpu_plan *plan, int dequantize) {
+static bool has_only_same_dequantizes(laci_cpu_plan *plan, int dequantize) {
   const int bytes = plan->graph->nodes[dequantize].inputs[0];
   const laci_value *v = &plan->graph->values[bytes];
   int n = 0;
@@ -54,7 +54,7 @@ static bool has_same_readers(laci_cpu_plan *plan, int dequantize) {
   return n == laci_plan_count_uses(plan, bytes);
 }
 
-bool laci_find_quantize_again(laci_cpu_plan *plan, int dequantize, laci_match *match) {
+bool laci_find_repeated_dequantize(laci_cpu_plan *plan, int dequantize, laci_match *match) {
   const laci_node *node = &plan->graph->nodes[dequantize];
   if (node->op != &laci_op_dequantize_linear) return false;
   const laci_value *v = &plan->graph->values[node->inputs[0]];
@@ -69,25 +69,25 @@ bool laci_find_quantize_again(laci_cpu_plan *plan, int dequantize, laci_match *m
   return false;
 }
 
-void laci_finish_quantize_again(laci_cpu_plan *plan, laci_fused *fused) {
+void laci_finish_repeated_dequantize(laci_cpu_plan *plan, laci_fused *fused) {
   plan->values[fused->reads[0]].n_uses++;
 }
 
 /* ---- The pair ---- */
 
-bool laci_find_quantize(laci_cpu_plan *plan, int dequantize, laci_match *match) {
+bool laci_find_quantize_pair(laci_cpu_plan *plan, int dequantize, laci_match *match) {
   const laci_node *node = &plan->graph->nodes[dequantize];
   double scale, zero;
   if (node->op != &laci_op_dequantize_linear) return false;
   const int before = laci_plan_producer(plan, node->inputs[0]);
   if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return false;
-  if (!has_same_readers(plan, dequantize)) return false;
+  if (!has_only_same_dequantizes(plan, dequantize)) return false;
   const laci_node *quantize = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantize->outputs[0]].type.dtype;
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
   if (!is_f32(plan, quantize->inputs[0]) || !laci_plan_is_same_quantization(plan, quantize, node))
     return false;
-  if (!read_parameters(plan, quantize, &scale, &zero)) return false;
+  if (!read_scale_and_zero_point(plan, quantize, &scale, &zero)) return false;
   laci_fake_quantized *q = laci_plan_alloc(plan, 1, sizeof *q);
   if (!q) return false;
   const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;

@@ -8,7 +8,7 @@
 
 /** Is y the result of a Relu after a batch norm? The norm's gradient may then include that of the
  * Relu (onednn/batch_norm.c). */
-static bool is_after_norm(const laci_cpu_plan *plan, int y) {
+static bool is_relu_of_norm(const laci_cpu_plan *plan, int y) {
   const laci_graph *graph = plan->graph;
   int relu = graph->values[y].producer;
   if (relu < 0 || graph->nodes[relu].op != &laci_op_relu) return true;
@@ -33,7 +33,7 @@ bool laci_find_relu_sum(laci_cpu_plan *plan, int relu_grad, laci_match *match) {
   for (int at = 0; at < 3; at++) {
     if (!has_same_floats(plan, reads[at], node->outputs[0])) return false;
   }
-  if (laci_plan_shape(plan, reads[2])->rank == 0 || is_after_norm(plan, reads[2])) return false;
+  if (laci_plan_shape(plan, reads[2])->rank == 0 || is_relu_of_norm(plan, reads[2])) return false;
   match->n_nodes = 1;
   match->nodes[0] = sum;
   match->fused = (laci_fused){.pattern = LACI_PATTERN_RELU_SUM, .n_reads = 3};

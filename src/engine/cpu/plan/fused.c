@@ -44,13 +44,13 @@ int laci_plan_producer(const laci_cpu_plan *plan, int value) {
 }
 
 /** Is the operand a list that says nothing where it is empty: a Resize's roi, scales or sizes? */
-static bool may_be_empty(const laci_node *node, int port) {
+static bool may_operand_be_empty(const laci_node *node, int port) {
   return node->op == &laci_op_resize && port > 0 && port < node->n_inputs;
 }
 
 bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node) {
   for (int at = 0; at < node->n_inputs + node->n_outputs; at++) {
-    if (may_be_empty(node, at)) continue;
+    if (may_operand_be_empty(node, at)) continue;
     int value = at < node->n_inputs ? node->inputs[at] : node->outputs[at - node->n_inputs];
     if (value >= 0 && laci_shape_count(laci_plan_shape(plan, value)) == 0) return false;
   }

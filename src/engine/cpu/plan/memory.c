@@ -15,7 +15,7 @@ enum { LINE = 64 };
 static size_t round_to_alignment(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
 
 /* Orders larger buffers first, and equal ones by age, so that the plan is the same every time. */
-static int compare(const void *a, const void *b) {
+static int compare_buffers(const void *a, const void *b) {
   const laci_buffer *x = *(laci_buffer *const *)a, *y = *(laci_buffer *const *)b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->first != y->first) return x->first < y->first ? -1 : 1;
@@ -53,7 +53,7 @@ void laci_plan_place_buffers(laci_cpu_plan *plan, laci_buffer *buffers, size_t n
     laci_buffer *buffer = &buffers[at];
     if (buffer->place == LACI_PLACE_ARENA && buffer->first >= 0) order[n++] = buffer;
   }
-  qsort(order, n, sizeof *order, compare);
+  qsort(order, n, sizeof *order, compare_buffers);
   for (size_t at = 0; at < n; at++) {
     laci_buffer *buffer = order[at];
     buffer->offset = find_lowest_gap(buffer, placed, n_placed);

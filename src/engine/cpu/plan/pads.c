@@ -87,7 +87,8 @@ static bool is_observed(const laci_cpu_plan *plan, int value) {
 }
 
 /** Returns the rows and columns of the node's window; NULL: not known. */
-static const int64_t *window_size(const laci_cpu_plan *plan, const laci_node *node, int n_spatial) {
+static const int64_t *find_window_size(const laci_cpu_plan *plan, const laci_node *node,
+                                       int n_spatial) {
   size_t n = 0;
   if (node->op == &laci_op_conv) return laci_plan_shape(plan, node->inputs[1])->dims + 2;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
@@ -96,14 +97,14 @@ static const int64_t *window_size(const laci_cpu_plan *plan, const laci_node *no
 
 /** Adds `pads` to the window's own pads, as the attribute "pads"; false: pads are along other axes,
  * or wider than the window. */
-static bool add_pads(const laci_cpu_plan *plan, const laci_node *node, const laci_pads *pads,
-                     int64_t sums[2 * LACI_MAX_RANK]) {
+static bool add_to_window_pads(const laci_cpu_plan *plan, const laci_node *node,
+                               const laci_pads *pads, int64_t sums[2 * LACI_MAX_RANK]) {
   const int n_spatial = laci_plan_shape(plan, node->inputs[0])->rank - 2;
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   size_t n;
   const int64_t *own = laci_node_ints(node, "pads", &n);
   const int64_t *dilations = laci_node_ints(node, "dilations", &n);
-  const int64_t *kernel = window_size(plan, node, n_spatial);
+  const int64_t *kernel = find_window_size(plan, node, n_spatial);
   if (strcmp(automatic, "VALID") == 0) own = NULL;
   else if (strcmp(automatic, "NOTSET") != 0) return false;
   if (pads->before[0] || pads->after[0] || pads->before[1] || pads->after[1]) return false;
@@ -135,7 +136,7 @@ static bool is_nonnegative(laci_cpu_plan *plan, int value) {
   laci_function clip;
   if (!node) return false;
   if (node->op == &laci_op_relu || node->op == &laci_op_sigmoid) return true;
-  return node->op == &laci_op_clip && laci_function_of_clip(plan, node, 1, &clip) &&
+  return node->op == &laci_op_clip && laci_function_from_clip(plan, node, 1, &clip) &&
          clip.alpha >= 0;
 }
 
@@ -155,7 +156,7 @@ static bool can_pool_with_pads(laci_cpu_plan *plan, const laci_node *node, int f
 
 /** Returns the only reader of a value that is neither an output nor observed; NULL: there is
  * none. */
-static const laci_node *only_reader(const laci_cpu_plan *plan, int value) {
+static const laci_node *find_only_reader(const laci_cpu_plan *plan, int value) {
   const laci_value *v = value < 0 ? NULL : &plan->graph->values[value];
   if (!v || v->n_readers != 1 || is_observed(plan, value)) return NULL;
   return &plan->graph->nodes[v->readers[0]];
@@ -163,15 +164,15 @@ static const laci_node *only_reader(const laci_cpu_plan *plan, int value) {
 
 /** If the Pad's result is quantized again with the parameters with which its input was dequantized,
  * returns the value after that: the same numbers and zeros. Else returns the Pad's result. */
-static int value_after_quantization(laci_cpu_plan *plan, const laci_node *pad) {
+static int find_value_after_quantization(laci_cpu_plan *plan, const laci_node *pad) {
   const int out = pad->outputs[0], before = plan->graph->values[pad->inputs[0]].producer;
   const laci_node *from = before < 0 ? NULL : &plan->graph->nodes[before];
-  const laci_node *to = only_reader(plan, out);
+  const laci_node *to = find_only_reader(plan, out);
   if (!from || from->op != &laci_op_dequantize_linear || !to ||
       to->op != &laci_op_quantize_linear || to->inputs[0] != out) {
     return out;
   }
-  const laci_node *again = only_reader(plan, to->outputs[0]);
+  const laci_node *again = find_only_reader(plan, to->outputs[0]);
   if (!again || again->op != &laci_op_dequantize_linear || again->inputs[0] != to->outputs[0] ||
       again->outputs[0] < 0) {
     return out;
@@ -190,11 +191,11 @@ typedef struct joinable_pad {
 } joinable_pad;
 
 /** Is the Pad read only by windows into which it can be merged? */
-static bool can_join_pad(laci_cpu_plan *plan, const laci_node *node, joinable_pad *j) {
+static bool can_merge_pad(laci_cpu_plan *plan, const laci_node *node, joinable_pad *j) {
   const laci_graph *graph = plan->graph;
   int64_t sums[2 * LACI_MAX_RANK];
   if (node->op != &laci_op_pad || node->outputs[0] < 0) return false;
-  *j = (joinable_pad){.from = node->inputs[0], .to = value_after_quantization(plan, node)};
+  *j = (joinable_pad){.from = node->inputs[0], .to = find_value_after_quantization(plan, node)};
   const laci_value *to = &graph->values[j->to];
   if (is_observed(plan, j->to) || laci_plan_is_constant(plan, j->to) || to->n_readers == 0 ||
       !laci_plan_has_elements(plan, node) || !laci_plan_read_zero_pads(plan, node, &j->pads)) {
@@ -204,7 +205,8 @@ static bool can_join_pad(laci_cpu_plan *plan, const laci_node *node, joinable_pa
     const laci_node *reader = &graph->nodes[to->readers[at]];
     if (!is_convolution_data(reader, j->to) && !can_pool_with_pads(plan, reader, j->from))
       return false;
-    if (reader->body != node->body || !add_pads(plan, reader, &j->pads, sums)) return false;
+    if (reader->body != node->body || !add_to_window_pads(plan, reader, &j->pads, sums))
+      return false;
   }
   return true;
 }
@@ -224,7 +226,7 @@ static laci_graph *copy_graph(laci_cpu_plan *plan) {
 }
 
 /** Replaces the node's attribute "pads". */
-static void set_pads(laci_cpu_plan *plan, laci_node *node, int n, const int64_t *sums) {
+static void set_pads_attribute(laci_cpu_plan *plan, laci_node *node, int n, const int64_t *sums) {
   laci_attr *attrs = laci_plan_alloc(plan, (size_t)node->n_attrs + 1, sizeof *attrs);
   int64_t *pads = laci_plan_alloc(plan, (size_t)n, sizeof *pads);
   int n_attrs = 0;
@@ -248,7 +250,7 @@ static void replace_input(laci_cpu_plan *plan, laci_node *node, int value) {
 }
 
 /** Makes the readers of `from` readers of `to`. The list stays sorted, with each reader once. */
-static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) {
+static void move_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) {
   int *readers =
       laci_plan_alloc(plan, (size_t)to->n_readers + (size_t)from->n_readers, sizeof *readers);
   int n = 0, a = 0, b = 0;
@@ -263,26 +265,26 @@ static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) 
   from->n_readers = 0;
 }
 
-static void join_pad(laci_cpu_plan *plan, laci_graph *graph, const joinable_pad *j) {
+static void merge_pad(laci_cpu_plan *plan, laci_graph *graph, const joinable_pad *j) {
   laci_value *to = &graph->values[j->to];
   for (int at = 0; at < to->n_readers && !plan->status; at++) {
     laci_node *node = &graph->nodes[to->readers[at]];
     int64_t sums[2 * LACI_MAX_RANK];
-    if (!add_pads(plan, node, &j->pads, sums)) continue;
-    set_pads(plan, node, 2 * (laci_plan_shape(plan, j->from)->rank - 2), sums);
+    if (!add_to_window_pads(plan, node, &j->pads, sums)) continue;
+    set_pads_attribute(plan, node, 2 * (laci_plan_shape(plan, j->from)->rank - 2), sums);
     replace_input(plan, node, j->from);
   }
-  join_readers(plan, &graph->values[j->from], to);
+  move_readers(plan, &graph->values[j->from], to);
 }
 
 lac_status laci_plan_merge_pads(laci_cpu_plan *plan, lac_error *err) {
   laci_graph *copy = NULL;
   joinable_pad j;
   for (int n = 0; n < plan->graph->n_nodes && !plan->status; n++) {
-    if (!can_join_pad(plan, &plan->graph->nodes[n], &j)) continue;
+    if (!can_merge_pad(plan, &plan->graph->nodes[n], &j)) continue;
     if (!copy) copy = copy_graph(plan);
     if (!copy) return laci_fail_memory(err, "the plan's copy of the network");
-    join_pad(plan, copy, &j);
+    merge_pad(plan, copy, &j);
     plan->graph = copy;
   }
   return plan->status;

@@ -38,7 +38,7 @@ typedef enum laci_element {
 } laci_element;
 
 /** Content that does not depend on the inputs: that of a stored tensor, or a folded result. Floats
- * are kept as f32; `f` of a stored tensor is filled on first use (laci_plan_floats). */
+ * are kept as f32; `f` of a stored tensor is filled on first use (laci_plan_constant_floats). */
 typedef struct laci_constant {
   int64_t count;
   const float *f; /* or NULL */
@@ -89,15 +89,16 @@ typedef struct laci_function {
 /** Writes the element-wise functions that the node is equal to, one after the other on input *input
  * (a constant second operand is taken into account); returns their number; 0: the node is no such
  * function. */
-int laci_functions_of_node(laci_cpu_plan *plan, const laci_node *node, int *input,
-                           laci_function out[2]);
+int laci_find_node_functions(laci_cpu_plan *plan, const laci_node *node, int *input,
+                             laci_function out[2]);
 /** Writes the functions that an operator named `type` with this node's attributes is equal to;
  * returns their number; 0: it is no such function. */
-int laci_functions_of_type(const laci_node *node, const char *type, laci_function out[2]);
+int laci_find_type_functions(const laci_node *node, const char *type, laci_function out[2]);
 /** Writes the function of a Clip whose bounds are the inputs `port` and `port` + 1, or attributes;
  * returns 0 where they are not constant, else 1.
  */
-int laci_function_of_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out);
+int laci_function_from_clip(laci_cpu_plan *plan, const laci_node *node, int port,
+                            laci_function *out);
 
 /* ---- Fused nodes ---- */
 
@@ -217,13 +218,13 @@ void laci_plan_fail_no_memory(laci_cpu_plan *plan);
  * returned. value: the value for which they are needed; -1: none. */
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
 /** Does the budget allow so many bytes more? The plan does not fail where it does not. */
-bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes);
+bool laci_plan_has_budget_for(const laci_cpu_plan *plan, uint64_t bytes);
 /** Zeroed memory that lives as long as the plan; NULL: no memory (recorded in the plan). */
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size);
 /** As laci_plan_alloc, but the plan does not fail. */
 void *laci_plan_try_alloc(laci_cpu_plan *plan, size_t n, size_t size);
 /** A copy of a text that lives as long as the plan; NULL: no memory (recorded in the plan). */
-const char *laci_plan_text(laci_cpu_plan *plan, const char *text);
+const char *laci_plan_copy_text(laci_cpu_plan *plan, const char *text);
 
 static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {
   return &plan->values[value].type.shape;
@@ -240,7 +241,7 @@ static inline bool laci_plan_has_input(const laci_node *node, int port) {
  * known. */
 void laci_plan_find_computed_nodes(laci_cpu_plan *plan);
 /** Finds which nodes are computed, and fuses them. */
-LAC_MUST_CHECK lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err);
 /** Returns how often the value is read, and listed as an output. */
 int laci_plan_count_uses(const laci_cpu_plan *plan, int value);
 /** Returns the only computed node that reads the value, if it reads it once and has not been fused;
@@ -294,7 +295,8 @@ bool laci_plan_read_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int
 /** Fills plan->schedule with each fused node at the place of its last node. n_forward > 0: the
  * graph's first n_forward nodes are a forward part, whose values are either kept or recomputed for
  * later nodes, whichever takes less memory. */
-LAC_MUST_CHECK lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_make_schedule(laci_cpu_plan *plan, int n_forward,
+                                                  lac_error *err);
 /** Returns the forward node whose workspace a gradient reads in place of its input 1 (the positions
  * of the maxima of a max pool, or a bit for each element of a Relu after a batch norm); -1: the
  * gradient reads the value. */
@@ -312,9 +314,9 @@ typedef struct laci_match {
 typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
 /** Fuses nodes that follow the pattern, after it has become a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
-laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantize,
-    laci_find_quantize_again;
-laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_quantize_again;
+laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum,
+    laci_find_quantize_pair, laci_find_repeated_dequantize;
+laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_repeated_dequantize;
 
 /** A rule that appends one more node to a fused node, or several nodes that are one function.
  * Returns false, and changes nothing, where the rule does not apply. fuse_chain.c */
@@ -324,17 +326,17 @@ laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_
 
 /* ---- constants.c ---- */
 
-LAC_MUST_CHECK lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed,
-                                          int n_fixed, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_infer_types(laci_cpu_plan *plan, const laci_input_shape *fixed,
+                                                int n_fixed, lac_error *err);
 /** Infers the types of a graph that may have nodes that cannot be run. These, and nodes that read
  * results of unknown shape, are left out; values whose types `reached` gives are treated like
  * inputs. Fails as laci_engine_row.reach. */
-LAC_MUST_CHECK lac_status laci_plan_infer_reach(laci_cpu_plan *plan, const laci_input_shape *fixed,
-                                                int n_fixed, laci_engine_reached *reached,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_infer_runnable(laci_cpu_plan *plan,
+                                                   const laci_input_shape *fixed, int n_fixed,
+                                                   laci_engine_reached *reached, lac_error *err);
 /** Returns the elements of a constant as f32. NULL: it has integers, is not constant, or there is
  * no memory. */
-const float *laci_plan_floats(laci_cpu_plan *plan, int value);
+const float *laci_plan_constant_floats(laci_cpu_plan *plan, int value);
 /** Reads elements [first, first + n) of a constant of floats as f32. */
 LAC_MUST_CHECK lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t first,
                                                 int64_t n, float *to, lac_error *err);

@@ -9,7 +9,7 @@
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
 
-static bool read_kind(const laci_node *node, laci_recurrent_node *r) {
+static bool read_operator_kind(const laci_node *node, laci_recurrent_node *r) {
   if (node->op == &laci_op_lstm) r->kind = LACI_RECURRENT_LSTM, r->n_gates = 4;
   else if (node->op == &laci_op_gru) r->kind = LACI_RECURRENT_GRU, r->n_gates = 3;
   else if (node->op == &laci_op_rnn) r->kind = LACI_RECURRENT_RNN, r->n_gates = 1;
@@ -19,7 +19,7 @@ static bool read_kind(const laci_node *node, laci_recurrent_node *r) {
 
 /** Reads the functions of both directions. Gates between 0 and 1 keep states within bounds, so that
  * LSTM and GRU need Sigmoid there. */
-static bool read_functions(const laci_node *node, laci_recurrent_node *r) {
+static bool read_gate_functions(const laci_node *node, laci_recurrent_node *r) {
   static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
   const int first = r->kind == LACI_RECURRENT_RNN, n = r->n_gates == 4   ? 3
                                                        : r->n_gates == 3 ? 2
@@ -37,7 +37,8 @@ static bool read_functions(const laci_node *node, laci_recurrent_node *r) {
   return true;
 }
 
-static bool has_count(const laci_cpu_plan *plan, const laci_node *node, int port, int64_t count) {
+static bool has_element_count(const laci_cpu_plan *plan, const laci_node *node, int port,
+                              int64_t count) {
   if (!laci_plan_has_input(node, port)) return true;
   const int value = node->inputs[port];
   return laci_shape_count(laci_plan_shape(plan, value)) == count &&
@@ -61,13 +62,13 @@ static bool read_sizes(const laci_cpu_plan *plan, const laci_node *node, laci_re
   r->inputs = x->dims[2];
   const int64_t rows = r->n_gates * r->hidden, states = r->directions * r->batch * r->hidden;
   return (r->directions == 1 || r->directions == 2) &&
-         has_count(plan, node, LACI_RECURRENT_W, r->directions * rows * r->inputs) &&
-         has_count(plan, node, LACI_RECURRENT_R, r->directions * rows * r->hidden) &&
-         has_count(plan, node, LACI_RECURRENT_BIAS, r->directions * 2 * rows) &&
-         has_count(plan, node, LACI_RECURRENT_LENGTHS, r->batch) &&
-         has_count(plan, node, LACI_RECURRENT_INITIAL_H, states) &&
-         has_count(plan, node, LACI_RECURRENT_INITIAL_C, states) &&
-         has_count(plan, node, LACI_RECURRENT_PEEPHOLE, r->directions * 3 * r->hidden);
+         has_element_count(plan, node, LACI_RECURRENT_W, r->directions * rows * r->inputs) &&
+         has_element_count(plan, node, LACI_RECURRENT_R, r->directions * rows * r->hidden) &&
+         has_element_count(plan, node, LACI_RECURRENT_BIAS, r->directions * 2 * rows) &&
+         has_element_count(plan, node, LACI_RECURRENT_LENGTHS, r->batch) &&
+         has_element_count(plan, node, LACI_RECURRENT_INITIAL_H, states) &&
+         has_element_count(plan, node, LACI_RECURRENT_INITIAL_C, states) &&
+         has_element_count(plan, node, LACI_RECURRENT_PEEPHOLE, r->directions * 3 * r->hidden);
 }
 
 bool laci_plan_read_recurrent(const laci_cpu_plan *plan, const laci_node *node,
@@ -76,11 +77,11 @@ bool laci_plan_read_recurrent(const laci_cpu_plan *plan, const laci_node *node,
   if (!why) why = &ignored;
   *r = (laci_recurrent_node){0};
   *why = "no recurrent operator";
-  if (!read_kind(node, r)) return false;
+  if (!read_operator_kind(node, r)) return false;
   *why = "operands of other sizes or types";
   if (!laci_plan_has_elements(plan, node) || !read_sizes(plan, node, r)) return false;
   *why = "other activations than Sigmoid and Tanh";
-  if (!read_functions(node, r)) return false;
+  if (!read_gate_functions(node, r)) return false;
   r->backward = strcmp(laci_node_text(node, "direction", "forward"), "reverse") == 0;
   r->clip = laci_node_float(node, "clip", INFINITY);
   r->input_forget = r->kind == LACI_RECURRENT_LSTM && laci_node_int(node, "input_forget", 0) != 0;

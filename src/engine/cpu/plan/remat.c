@@ -37,7 +37,7 @@ static int list_values_of_step(laci_remat *r, laci_remat_step *step, int *places
 }
 
 /** Fills the steps in the order of the plan. first_after: the first node after the forward part. */
-static void find_steps(laci_remat *r, int first_after) {
+static void list_steps(laci_remat *r, int first_after) {
   const laci_cpu_plan *plan = r->plan;
   int *places = r->places;
   for (int n = 0; n < plan->graph->n_nodes; n++) {
@@ -49,7 +49,7 @@ static void find_steps(laci_remat *r, int first_after) {
   }
 }
 
-static void measure_values(laci_remat *r) {
+static void find_value_bytes_and_readers(laci_remat *r) {
   const laci_cpu_plan *plan = r->plan;
   int64_t of_float = plan->bf16 ? 2 : 4;
   for (int v = 0; v < plan->graph->n_values; v++) r->producer[v] = r->last[v] = -1;
@@ -133,14 +133,14 @@ static bool allocate_arrays(laci_remat *r) {
          r->needed && r->keep;
 }
 
-lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err) {
+lac_status laci_plan_make_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err) {
   laci_remat r = {.plan = plan};
   bool gains = false;
   lac_status st =
       allocate_arrays(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
   if (!st) {
-    find_steps(&r, n_forward);
-    measure_values(&r);
+    list_steps(&r, n_forward);
+    find_value_bytes_and_readers(&r);
     if (n_forward > 0) st = laci_remat_choose_cuts(&r, &gains, err);
   }
   if (!st && !gains) memset(r.recomputed, 0, (size_t)r.n_steps * sizeof *r.recomputed);

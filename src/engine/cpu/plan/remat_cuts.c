@@ -75,7 +75,7 @@ static void mark_always_kept(planner *p) {
   }
 }
 
-static lac_status set_values(cut *c, const int *alive, int n_alive, lac_error *err) {
+static lac_status store_crossing_values(cut *c, const int *alive, int n_alive, lac_error *err) {
   c->values = laci_alloc((size_t)n_alive + 1, sizeof *c->values);
   if (!c->values) return laci_fail_memory(err, "what is computed once more");
   memcpy(c->values, alive, (size_t)n_alive * sizeof *alive);
@@ -85,7 +85,7 @@ static lac_status set_values(cut *c, const int *alive, int n_alive, lac_error *e
 
 /** Counts the values that cross a cut after each forward step but the last; with `fill`, lists the
  * values of the cuts that are left. alive: memory for all values. */
-static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
+static lac_status find_crossing_values(planner *p, int *alive, bool fill, lac_error *err) {
   const laci_remat *r = p->r;
   int n_alive = 0, next = 1;
   lac_status st = LAC_OK;
@@ -102,14 +102,15 @@ static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
     }
     n_alive = left;
     if (!fill) p->cuts[p->n_cuts++] = here;
-    if (fill && p->cuts[next].after == s) st = set_values(&p->cuts[next++], alive, n_alive, err);
+    if (fill && p->cuts[next].after == s)
+      st = store_crossing_values(&p->cuts[next++], alive, n_alive, err);
   }
   return st;
 }
 
 /** Reduces the cuts: of each run of neighbours the one that the fewest bytes cross stays, and the
  * first cut always. */
-static void reduce_cuts(planner *p) {
+static void drop_neighbouring_cuts(planner *p) {
   int run = (p->n_cuts - 1 + MOST_CUTS - 1) / MOST_CUTS, n = 1;
   for (int first = 1; run > 1 && first < p->n_cuts; first += run) {
     int narrowest = first;
@@ -125,10 +126,10 @@ static lac_status list_all_cuts(planner *p, lac_error *err) {
   int *alive = laci_alloc((size_t)p->r->plan->graph->n_values + 1, sizeof *alive);
   if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
-  lac_status st = find_cuts(p, alive, false, err);
-  reduce_cuts(p);
+  lac_status st = find_crossing_values(p, alive, false, err);
+  drop_neighbouring_cuts(p);
   p->cuts[p->n_cuts++] = (cut){.after = p->r->n_forward - 1};
-  if (!st) st = find_cuts(p, alive, true, err);
+  if (!st) st = find_crossing_values(p, alive, true, err);
   laci_free(alive);
   return st;
 }
@@ -220,7 +221,7 @@ static void apply_cuts(planner *p, const int *cuts, int n) {
 
 /** Returns how many products are summed for each element of a fused node's result; 0: it is no sum
  * of products. */
-static int64_t product_depth(const laci_cpu_plan *plan, const laci_fused *fused) {
+static int64_t count_products_per_element(const laci_cpu_plan *plan, const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   if (!node->op || node->op->role != LACI_ROLE_ALLOW || node->n_inputs < 2) return 0;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return 0;
@@ -236,7 +237,8 @@ static int64_t recomputation_work(const laci_remat *r) {
   int64_t work = 0;
   for (int s = 0; s < r->n_forward; s++) {
     const laci_remat_step *step = &r->steps[s];
-    int64_t depth = r->recomputed[s] ? product_depth(r->plan, &r->plan->fused[step->fused]) : 0;
+    int64_t depth =
+        r->recomputed[s] ? count_products_per_element(r->plan, &r->plan->fused[step->fused]) : 0;
     for (int at = 0; at < step->n_writes && r->recomputed[s]; at++) {
       int64_t bytes = r->bytes[step->writes[at]];
       work += bytes * PRODUCTS_A_BYTE + bytes / 4 * depth;
@@ -257,7 +259,8 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   double limit = (double)p->inside[p->n_cuts - 1];
   int64_t before = -1;
   lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "what is computed once more");
-  for (int k = 0; k < MOST_LIMITS && !st && choose_cheapest_cuts(p, laci_int_from_f(limit)); k++) {
+  for (int k = 0; k < MOST_LIMITS && !st && choose_cheapest_cuts(p, laci_clamp_to_int64(limit));
+       k++) {
     int n = 0;
     limit -= limit / STEP;
     if (p->kept[p->n_cuts - 1] == before)
@@ -278,7 +281,7 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   return st;
 }
 
-static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
+static lac_status choose_cuts_by_peak(planner *p, bool *gains, lac_error *err) {
   trial peak = {-1, -1}, work = {.least = -1};
   apply_cuts(p, NULL, 0);
   int64_t all = laci_remat_peak_bytes(p->r);
@@ -308,7 +311,7 @@ static lac_status search_cuts(planner *p, bool *gains, lac_error *err) {
   if (!p->added || !p->inside || !p->kept || !p->from || !p->best)
     return laci_fail_memory(err, "what is computed once more");
   compute_segment_memory(p);
-  return choose_plan(p, gains, err);
+  return choose_cuts_by_peak(p, gains, err);
 }
 
 lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err) {

@@ -71,7 +71,7 @@ typedef struct peak_search {
                     order; -1: none, or freed */
 } peak_search;
 
-static const laci_remat_step *step_at(const peak_search *w, int at) {
+static const laci_remat_step *step_of_order(const peak_search *w, int at) {
   int step = w->order[at];
   return &w->r->steps[step < 0 ? ~step : step];
 }
@@ -79,7 +79,7 @@ static const laci_remat_step *step_at(const peak_search *w, int at) {
 /** Returns a value that a step reads, as an index of last_use; -1: it takes no memory. */
 static int read_value_id(const peak_search *w, int at, int i) {
   const laci_remat *r = w->r;
-  int value = step_at(w, at)->reads[i];
+  int value = step_of_order(w, at)->reads[i];
   bool first_time = w->order[at] >= 0 && w->order[at] < r->n_forward;
   if (r->bytes[value] == 0) return -1;
   bool again = !first_time && laci_remat_is_recomputed(r, value);
@@ -87,13 +87,13 @@ static int read_value_id(const peak_search *w, int at, int i) {
 }
 
 static int written_value_id(const peak_search *w, int at, int i) {
-  int value = step_at(w, at)->writes[i];
+  int value = step_of_order(w, at)->writes[i];
   return w->order[at] < 0 ? w->r->plan->graph->n_values + value : value;
 }
 
 static void find_last_uses(peak_search *w) {
   for (int at = 0; at < w->n_order; at++) {
-    const laci_remat_step *step = step_at(w, at);
+    const laci_remat_step *step = step_of_order(w, at);
     for (int i = 0; i < step->n_writes; i++) w->last_use[written_value_id(w, at, i)] = at;
     for (int i = 0; i < step->n_reads; i++) {
       int read = read_value_id(w, at, i);
@@ -102,14 +102,14 @@ static void find_last_uses(peak_search *w) {
   }
 }
 
-static int64_t bytes_of(const peak_search *w, int id) {
+static int64_t bytes_of_copy(const peak_search *w, int id) {
   int n_values = w->r->plan->graph->n_values;
   return w->r->bytes[id < n_values ? id : id - n_values];
 }
 
 /** Does the operator need its whole input until it has finished? Products and windows do; others
  * may write the result over it. */
-static bool keeps_operands(const laci_op *op) {
+static bool needs_whole_operands(const laci_op *op) {
   static const laci_op *const windows[] = {
       &laci_op_conv_grad_input, &laci_op_conv_grad_weight,    &laci_op_max_pool,
       &laci_op_average_pool,    &laci_op_global_average_pool, &laci_op_global_max_pool,
@@ -122,35 +122,37 @@ static bool keeps_operands(const laci_op *op) {
 
 /** May the step write its result over this value, because it is the summand that is added to the
  * result? */
-static bool may_overwrite(const peak_search *w, int at, int value) {
+static bool may_overwrite_summand(const peak_search *w, int at, int value) {
   const laci_cpu_plan *plan = w->r->plan;
-  const laci_fused *fused = &plan->fused[step_at(w, at)->fused];
+  const laci_fused *fused = &plan->fused[step_of_order(w, at)->fused];
   for (int post = 0; post < fused->n_posts; post++)
     if (fused->posts[post].value == value) return true;
-  return !keeps_operands(plan->graph->nodes[fused->node].op);
+  return !needs_whole_operands(plan->graph->nodes[fused->node].op);
 }
 
-static int64_t release_if_last(peak_search *w, int id, int at) {
+static int64_t release_after_last_use(peak_search *w, int id, int at) {
   if (id < 0 || w->last_use[id] != at) return 0;
   w->last_use[id] = -1;
-  return bytes_of(w, id);
+  return bytes_of_copy(w, id);
 }
 
-static int64_t find_peak(peak_search *w) {
+static int64_t find_peak_bytes(peak_search *w) {
   int64_t live = 0, peak = 0;
   for (int at = 0; at < w->n_order; at++) {
-    const laci_remat_step *step = step_at(w, at);
-    int64_t first = step->n_writes > 0 ? bytes_of(w, written_value_id(w, at, 0)) : 0, saved = 0;
-    for (int i = 0; i < step->n_writes; i++) live += bytes_of(w, written_value_id(w, at, i));
+    const laci_remat_step *step = step_of_order(w, at);
+    int64_t first = step->n_writes > 0 ? bytes_of_copy(w, written_value_id(w, at, 0)) : 0,
+            saved = 0;
+    for (int i = 0; i < step->n_writes; i++) live += bytes_of_copy(w, written_value_id(w, at, i));
     for (int i = 0; i < step->n_reads; i++) {
       int read = read_value_id(w, at, i);
-      bool dies = read >= 0 && w->last_use[read] == at && bytes_of(w, read) == first;
-      if (dies && may_overwrite(w, at, step->reads[i])) saved = first;
+      bool dies = read >= 0 && w->last_use[read] == at && bytes_of_copy(w, read) == first;
+      if (dies && may_overwrite_summand(w, at, step->reads[i])) saved = first;
     }
     if (live - saved > peak) peak = live - saved;
-    for (int i = 0; i < step->n_reads; i++) live -= release_if_last(w, read_value_id(w, at, i), at);
+    for (int i = 0; i < step->n_reads; i++)
+      live -= release_after_last_use(w, read_value_id(w, at, i), at);
     for (int i = 0; i < step->n_writes; i++)
-      live -= release_if_last(w, written_value_id(w, at, i), at);
+      live -= release_after_last_use(w, written_value_id(w, at, i), at);
   }
   return peak;
 }
@@ -165,7 +167,7 @@ int64_t laci_remat_peak_bytes(const laci_remat *r) {
   if (w.order && w.last_use && w.n_order >= 0) {
     for (size_t at = 0; at < 2 * n_values; at++) w.last_use[at] = -1;
     find_last_uses(&w);
-    peak = find_peak(&w);
+    peak = find_peak_bytes(&w);
   }
   laci_free(w.order);
   laci_free(w.last_use);

@@ -33,7 +33,7 @@ static bool is_pool(const laci_node *node) {
   return node->op == &laci_op_max_pool && strcmp(automatic, "NOTSET") == 0;
 }
 
-static int forward_pool_of(const laci_cpu_plan *plan, const laci_node *grad) {
+static int find_forward_pool(const laci_cpu_plan *plan, const laci_node *grad) {
   const laci_value *x = &plan->graph->values[grad->inputs[1]];
   for (int at = 0; at < x->n_readers; at++) {
     const laci_node *node = &plan->graph->nodes[x->readers[at]];
@@ -45,7 +45,7 @@ static int forward_pool_of(const laci_cpu_plan *plan, const laci_node *grad) {
 }
 
 /** Returns the batch norm to which the Relu of a gradient was fused; -1: none. */
-static int forward_norm_of(const laci_cpu_plan *plan, const laci_node *grad) {
+static int find_forward_norm(const laci_cpu_plan *plan, const laci_node *grad) {
   const laci_graph *graph = plan->graph;
   int relu = graph->values[grad->inputs[1]].producer;
   if (relu < 0 || graph->nodes[relu].op != &laci_op_relu) return -1;
@@ -56,6 +56,6 @@ static int forward_norm_of(const laci_cpu_plan *plan, const laci_node *grad) {
 
 int laci_plan_workspace_producer(const laci_cpu_plan *plan, int node) {
   const laci_node *grad = &plan->graph->nodes[node];
-  if (grad->op == &laci_op_max_pool_grad) return forward_pool_of(plan, grad);
-  return grad->op == &laci_op_relu_grad ? forward_norm_of(plan, grad) : -1;
+  if (grad->op == &laci_op_max_pool_grad) return find_forward_pool(plan, grad);
+  return grad->op == &laci_op_relu_grad ? find_forward_norm(plan, grad) : -1;
 }

@@ -7,10 +7,10 @@
 static lac_status infer(laci_infer *infer) {
   laci_shape *dx = &infer->out[0].shape;
   lac_status st = laci_check_n_inputs(infer, 1, 1);
-  if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
+  if (!st) st = laci_node_read_shape_attr(infer->node, "input_shape", dx, infer->err);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
-  return laci_pooling_check(infer, dx);
+  return laci_pooling_check_gradient_shape(infer, dx);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -23,4 +23,4 @@ const laci_op laci_op_average_pool_grad = {.name = "AveragePoolGrad",
                                            .role = LACI_ROLE_CLEAR,
                                            .infer = infer,
                                            .eval = eval,
-                                           .couple = laci_couple_no_axes};
+                                           .couple = laci_couple_nothing};

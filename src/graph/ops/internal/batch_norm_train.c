@@ -31,7 +31,7 @@ typedef struct job {
   int64_t channels, spatial, n_images;
 } job;
 
-static laci_moments moments_of(const job *j, int64_t channel) {
+static laci_moments find_batch_or_fixed_moments(const job *j, int64_t channel) {
   const double *x = j->eval->in[0]->f;
   if (j->fixed)
     return (laci_moments){.mean = j->eval->in[3]->f[channel],
@@ -59,7 +59,7 @@ static void normalize_channels(int64_t begin, int64_t end, void *context) {
   const laci_buf *const *in = j->eval->in;
   double n = (double)(j->n_images * j->spatial), unbiased = n > 1 ? n / (n - 1) : 1;
   for (int64_t channel = begin; channel < end; channel++) {
-    laci_moments m = moments_of(j, channel);
+    laci_moments m = find_batch_or_fixed_moments(j, channel);
     double factor = in[1]->f[channel] / sqrt(m.variance + j->epsilon);
     double bias = in[2]->f[channel];
     for (int64_t image = 0; image < j->n_images; image++) {
@@ -95,10 +95,11 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), out[3];
   if (!laci_has_output(node, 1) || !laci_has_output(node, 2))
-    return laci_gradient_refuse(b, node, "without its batch's statistics it has no gradient");
+    return laci_gradient_fail_unsupported(b, node,
+                                          "without its batch's statistics it has no gradient");
   for (int port = 1; port < node->n_outputs; port++) {
     if (laci_gradient_of(b, node, port) >= 0)
-      return laci_gradient_refuse(b, node, "the statistics of a batch have no gradient");
+      return laci_gradient_fail_unsupported(b, node, "the statistics of a batch have no gradient");
   }
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
                              laci_attr_int("fixed", laci_node_int(node, "fixed", 0))};
@@ -120,5 +121,5 @@ const laci_op laci_op_batch_norm_train = {.name = "BatchNormTrain",
                                           .role = LACI_ROLE_INFER,
                                           .infer = infer,
                                           .eval = eval,
-                                          .couple = laci_couple_no_axes,
+                                          .couple = laci_couple_nothing,
                                           .gradient = gradient};

@@ -76,4 +76,4 @@ const laci_op laci_op_batch_norm_train_grad = {.name = "BatchNormTrainGrad",
                                                .role = LACI_ROLE_CLEAR,
                                                .infer = infer,
                                                .eval = eval,
-                                               .couple = laci_couple_no_axes};
+                                               .couple = laci_couple_nothing};

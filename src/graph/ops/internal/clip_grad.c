@@ -8,7 +8,7 @@
 
 static lac_status infer(laci_infer *infer) { return laci_infer_equal_shapes(infer, 0, 1); }
 
-static lac_status find_bound(const laci_eval *eval, int port, double otherwise, double *bound) {
+static lac_status read_bound(const laci_eval *eval, int port, double otherwise, double *bound) {
   const laci_buf *given = laci_operand(eval, port);
   *bound = given && given->count == 1 ? laci_buf_get_f(given, 0) : otherwise;
   if (!given || given->count == 1) return LAC_OK;
@@ -17,8 +17,8 @@ static lac_status find_bound(const laci_eval *eval, int port, double otherwise, 
 
 static lac_status eval(laci_eval *eval) {
   double low, high;
-  lac_status st = find_bound(eval, 2, laci_node_float(eval->node, "min", -INFINITY), &low);
-  if (!st) st = find_bound(eval, 3, laci_node_float(eval->node, "max", INFINITY), &high);
+  lac_status st = read_bound(eval, 2, laci_node_float(eval->node, "min", -INFINITY), &low);
+  if (!st) st = read_bound(eval, 3, laci_node_float(eval->node, "max", INFINITY), &high);
   if (!st && (!eval->in[0]->f || !eval->in[1]->f || !eval->out[0]->f))
     st = laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "takes floats only");
   for (int64_t at = 0; !st && at < eval->out[0]->count; at++) {
@@ -33,4 +33,4 @@ const laci_op laci_op_clip_grad = {.name = "ClipGrad",
                                    .role = LACI_ROLE_CLEAR,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = laci_couple_no_axes};
+                                   .couple = laci_couple_nothing};

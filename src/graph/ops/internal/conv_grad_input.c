@@ -13,7 +13,7 @@ static lac_status infer(laci_infer *infer) {
   laci_node_window window;
   laci_shape *dx = &infer->out[0].shape;
   lac_status st = laci_check_n_inputs(infer, 2, 2);
-  if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
+  if (!st) st = laci_node_read_shape_attr(infer->node, "input_shape", dx, infer->err);
   if (!st) st = laci_conv_read_groups(infer->node, &n_groups, infer->err);
   if (st) return st;
   const laci_shape *w = &infer->in[1]->shape;
@@ -47,7 +47,7 @@ static lac_status eval(laci_eval *eval) {
   if (!transposed) return laci_fail_memory(eval->err, eval->node->name);
   patches.transposed = true;
   patches.channels = w->shape.dims[0] / n_groups;
-  st = laci_conv_multiply(eval, &patches, transposed, n_groups);
+  st = laci_conv_add_products(eval, &patches, transposed, n_groups);
   laci_free(transposed);
   return st;
 }
@@ -57,4 +57,4 @@ const laci_op laci_op_conv_grad_input = {.name = "ConvGradInput",
                                          .role = LACI_ROLE_CLEAR,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = laci_couple_no_axes};
+                                         .couple = laci_couple_nothing};

@@ -43,7 +43,8 @@ typedef struct job {
 } job;
 
 /** Returns the sum of dy * x along one line, for kernel position t. */
-static double line_sum(const laci_conv_axis *axis, const double *x, const double *dy, int64_t t) {
+static double sum_products_of_line(const laci_conv_axis *axis, const double *x, const double *dy,
+                                   int64_t t) {
   int64_t start = t * axis->dilation - axis->pad;
   int64_t first = start < 0 ? (-start + axis->stride - 1) / axis->stride : 0;
   double sum = 0;
@@ -52,20 +53,20 @@ static double line_sum(const laci_conv_axis *axis, const double *x, const double
   return sum;
 }
 
-static double channel_sum(const laci_conv_axis *axis, const double *x, const double *dy,
-                          const int64_t t[LACI_CONV_AXES]) {
+static double sum_products_of_channel(const laci_conv_axis *axis, const double *x, const double *dy,
+                                      const int64_t t[LACI_CONV_AXES]) {
   double sum = 0;
   for (int64_t line = 0; line < axis[0].out * axis[1].out; line++) {
     int64_t i0 = line / axis[1].out * axis[0].stride - axis[0].pad + t[0] * axis[0].dilation;
     int64_t i1 = line % axis[1].out * axis[1].stride - axis[1].pad + t[1] * axis[1].dilation;
     if (i0 < 0 || i0 >= axis[0].in || i1 < 0 || i1 >= axis[1].in) continue;
-    sum +=
-        line_sum(&axis[2], x + (i0 * axis[1].in + i1) * axis[2].in, dy + line * axis[2].out, t[2]);
+    sum += sum_products_of_line(&axis[2], x + (i0 * axis[1].in + i1) * axis[2].in,
+                                dy + line * axis[2].out, t[2]);
   }
   return sum;
 }
 
-static void sum_weights(int64_t begin, int64_t end, void *context) {
+static void compute_weight_gradients(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_conv_axis *axis = j->p.axis;
   int64_t in = laci_patches_input_size(&j->p), out = laci_patches_output_size(&j->p);
@@ -78,8 +79,8 @@ static void sum_weights(int64_t begin, int64_t end, void *context) {
     int64_t channel = k / (c_out / j->n_groups) * own + c;
     double sum = 0;
     for (int64_t image = 0; image < j->x->shape.dims[0]; image++)
-      sum += channel_sum(axis, j->x->f + (image * c_in + channel) * in,
-                         j->dy->f + (image * c_out + k) * out, t);
+      sum += sum_products_of_channel(axis, j->x->f + (image * c_in + channel) * in,
+                                     j->dy->f + (image * c_out + k) * out, t);
     j->dw[at] = sum;
   }
 }
@@ -95,11 +96,11 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)
-    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+    laci_window_resolve_out_size(&window, at, x->shape.dims[at + 2]);
   laci_eval forward = *eval;
   forward.out = &dy;
   st = laci_patches_init(&j.p, &forward, &window);
-  if (!st) laci_eval_parallel(eval, eval->out[0]->count, sum_weights, &j);
+  if (!st) laci_eval_parallel(eval, eval->out[0]->count, compute_weight_gradients, &j);
   return st;
 }
 
@@ -108,4 +109,4 @@ const laci_op laci_op_conv_grad_weight = {.name = "ConvGradWeight",
                                           .role = LACI_ROLE_CLEAR,
                                           .infer = infer,
                                           .eval = eval,
-                                          .couple = laci_couple_no_axes};
+                                          .couple = laci_couple_nothing};

@@ -25,8 +25,8 @@ static lac_status infer(laci_infer *infer) {
   int64_t axis = laci_node_int(infer->node, "axis", 0);
   laci_shape *dx = &infer->out[0].shape;
   lac_status st = laci_check_n_inputs(infer, 2, 2);
-  if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
-  if (!st) st = laci_axis_check(infer->node, dx->rank, &axis, infer->err);
+  if (!st) st = laci_node_read_shape_attr(infer->node, "input_shape", dx, infer->err);
+  if (!st) st = laci_check_axis(infer->node, dx->rank, &axis, infer->err);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   return check_shapes(infer, (int)axis);
@@ -36,7 +36,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *dy = eval->in[0], *indices = eval->in[1];
   laci_buf *dx = eval->out[0];
   int64_t axis = laci_node_int(eval->node, "axis", 0), from = 0;
-  lac_status st = laci_axis_check(eval->node, dx->shape.rank, &axis, eval->err);
+  lac_status st = laci_check_axis(eval->node, dx->shape.rank, &axis, eval->err);
   if (st) return st;
   if (!dy->f || !dx->f || !indices->i)
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "takes floats and indices");
@@ -46,7 +46,7 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t outer = 0; outer < n_outer; outer++) {
     for (int64_t at = 0; at < indices->count; at++, from += inner) {
       int64_t index = indices->i[at];
-      st = laci_index_check(eval, n, &index);
+      st = laci_check_index(eval, n, &index);
       if (st) return st;
       double *to = dx->f + (outer * n + index) * inner;
       for (int64_t i = 0; i < inner; i++) to[i] += dy->f[from + i];
@@ -60,4 +60,4 @@ const laci_op laci_op_gather_grad = {.name = "GatherGrad",
                                      .role = LACI_ROLE_CLEAR,
                                      .infer = infer,
                                      .eval = eval,
-                                     .couple = laci_couple_no_axes};
+                                     .couple = laci_couple_nothing};

@@ -24,7 +24,7 @@ static lac_status infer(laci_infer *infer) {
   for (int out = 1; out < infer->n_out && out < 3; out++) infer->out[out] = *infer->in[2];
   if (!x || !scale) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", -1);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   laci_shape both = *x;
   if (!st) st = laci_broadcast(infer, x, scale, &both);
   if (!st && laci_shape_is_known(x) && !laci_shape_equal(x, &both))
@@ -46,7 +46,7 @@ typedef struct job {
   int64_t n;
 } job;
 
-static void find_moments(int64_t begin, int64_t end, void *context) {
+static void compute_moments_of_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t row = begin; row < end; row++) {
     laci_moments m = laci_moments_of(j->eval->in[1]->f + row * j->n, j->n);
@@ -55,12 +55,12 @@ static void find_moments(int64_t begin, int64_t end, void *context) {
 }
 
 /** Sets dX = dY * scale, to be completed later, and adds up dscale and dbias. */
-static void start_gradients(const job *j) {
+static void compute_partial_gradients(const job *j) {
   const double *dy = j->eval->in[0]->f, *x = j->eval->in[1]->f, *scale = j->eval->in[2]->f;
   laci_buf *dx = laci_result(j->eval, 0), *dscale = laci_result(j->eval, 1),
            *dbias = laci_result(j->eval, 2);
   laci_walk walk = j->scale;
-  laci_walk_seek(&walk, 0);
+  laci_walk_seek_run(&walk, 0);
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t at = run * walk.run + i, of = walk.at[0] + i * walk.inner[0];
@@ -72,7 +72,7 @@ static void start_gradients(const job *j) {
   }
 }
 
-static void finish_rows(int64_t begin, int64_t end, void *context) {
+static void complete_input_gradients(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t row = begin; row < end; row++) {
     const double *x = j->eval->in[1]->f + row * j->n;
@@ -93,7 +93,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[1]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
   lac_status st = laci_check_floats(eval);
-  if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (!st) st = laci_check_axis(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[1]->count == 0) return st;
   job j = {.eval = eval,
            .epsilon = laci_epsilon(eval->node),
@@ -102,11 +102,11 @@ static lac_status eval(laci_eval *eval) {
   j.moments = laci_alloc((size_t)rows, sizeof *j.moments);
   if (!j.moments) return laci_fail_memory(eval->err, eval->node->name);
   laci_walk_begin(&j.scale, x);
-  laci_walk_broadcast(&j.scale, &eval->in[2]->shape);
+  laci_walk_add_broadcast(&j.scale, &eval->in[2]->shape);
   laci_walk_merge_axes(&j.scale);
-  laci_eval_parallel(eval, rows, find_moments, &j);
-  start_gradients(&j);
-  if (eval->out[0]) laci_eval_parallel(eval, rows, finish_rows, &j);
+  laci_eval_parallel(eval, rows, compute_moments_of_rows, &j);
+  compute_partial_gradients(&j);
+  if (eval->out[0]) laci_eval_parallel(eval, rows, complete_input_gradients, &j);
   laci_free(j.moments);
   return LAC_OK;
 }
@@ -116,4 +116,4 @@ const laci_op laci_op_layer_normalization_grad = {.name = "LayerNormalizationGra
                                                   .role = LACI_ROLE_CLEAR,
                                                   .infer = infer,
                                                   .eval = eval,
-                                                  .couple = laci_couple_no_axes};
+                                                  .couple = laci_couple_nothing};

@@ -7,16 +7,16 @@
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status infer(laci_infer *infer) {
-  int n = laci_begin_count_carried(infer->node);
+  int n = laci_loop_begin_count_carried(infer->node);
   if (infer->n_out < 2 + n) return LAC_OK;
   infer->out[0] = (laci_type){.dtype = LAC_DTYPE_I64, .shape = {.rank = 0}};
   infer->out[1] = (laci_type){.dtype = LAC_DTYPE_BOOL, .shape = {.rank = 0}};
-  for (int at = 2; at < 2 + n; at++) laci_loop_copy_value_type(infer, at, at);
+  for (int at = 2; at < 2 + n; at++) laci_loop_copy_type_to_output(infer, at, at);
   return LAC_OK;
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
-  int n = laci_begin_count_carried(node);
+  int n = laci_loop_begin_count_carried(node);
   (void)graph;
   for (int at = 2; at < 2 + n; at++) laci_couple_carried_value(c, at, LACI_OUT(at));
   return laci_coupling_status(c);

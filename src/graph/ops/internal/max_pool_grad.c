@@ -9,7 +9,8 @@ static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);
   if (st) return st;
   infer->out[0] = *infer->in[1];
-  return laci_in_shape(infer, 1) ? laci_pooling_check(infer, &infer->in[1]->shape) : LAC_OK;
+  return laci_in_shape(infer, 1) ? laci_pooling_check_gradient_shape(infer, &infer->in[1]->shape)
+                                 : LAC_OK;
 }
 
 typedef struct job {
@@ -57,4 +58,4 @@ const laci_op laci_op_max_pool_grad = {.name = "MaxPoolGrad",
                                        .role = LACI_ROLE_CLEAR,
                                        .infer = infer,
                                        .eval = eval,
-                                       .couple = laci_couple_no_axes};
+                                       .couple = laci_couple_nothing};

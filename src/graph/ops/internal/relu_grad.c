@@ -16,4 +16,4 @@ const laci_op laci_op_relu_grad = {.name = "ReluGrad",
                                    .role = LACI_ROLE_CLEAR,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = laci_couple_no_axes};
+                                   .couple = laci_couple_nothing};

@@ -18,26 +18,26 @@ static void infer_slice(laci_infer *infer, int port, int64_t axis) {
 
 static lac_status infer(laci_infer *infer) {
   const laci_node *node = infer->node;
-  int n = laci_begin_count_carried(node);
+  int n = laci_loop_begin_count_carried(node);
   if (infer->n_out != infer->n_in) return LAC_OK;
   for (int at = 0; at < infer->n_in; at++) {
     int rank = infer->in[at] ? infer->in[at]->shape.rank : -1;
-    if (at < n) laci_loop_copy_value_type(infer, at, at);
-    else infer_slice(infer, at, laci_slice_axis(node, "scan_input_axes", at - n, rank));
+    if (at < n) laci_loop_copy_type_to_output(infer, at, at);
+    else infer_slice(infer, at, laci_node_slice_axis(node, "scan_input_axes", at - n, rank));
   }
   return LAC_OK;
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
-  int n = laci_begin_count_carried(node);
+  int n = laci_loop_begin_count_carried(node);
   (void)graph;
   c->why = "order matters along the iterations of a Scan";
   for (int at = 0; at < node->n_inputs && node->n_inputs == node->n_outputs; at++) {
     const laci_shape *shape = laci_port_shape(c, at);
     if (at < n) laci_couple_carried_value(c, at, LACI_OUT(at));
     else if (shape)
-      laci_couple_slice(c, at, LACI_OUT(at),
-                        laci_slice_axis(node, "scan_input_axes", at - n, shape->rank));
+      laci_couple_slice_of_value(
+          c, at, LACI_OUT(at), laci_node_slice_axis(node, "scan_input_axes", at - n, shape->rank));
   }
   return laci_coupling_status(c);
 }

@@ -41,8 +41,8 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  if (laci_gradient_is_wanted(b, node, 1))
-    return laci_gradient_refuse(b, node, "labels have no gradient");
+  if (laci_gradient_is_needed(b, node, 1))
+    return laci_gradient_fail_unsupported(b, node, "labels have no gradient");
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], node->inputs[1]};
   laci_gradient_contribute(
       b, node, 0, laci_gradient_add_internal(b, "SoftmaxCrossEntropyGrad", 3, inputs, NULL));
@@ -54,5 +54,5 @@ const laci_op laci_op_softmax_cross_entropy = {.name = "SoftmaxCrossEntropy",
                                                .role = LACI_ROLE_CLEAR,
                                                .infer = infer,
                                                .eval = eval,
-                                               .couple = laci_couple_no_axes,
+                                               .couple = laci_couple_nothing,
                                                .gradient = gradient};

@@ -41,4 +41,4 @@ const laci_op laci_op_softmax_cross_entropy_grad = {.name = "SoftmaxCrossEntropy
                                                     .role = LACI_ROLE_CLEAR,
                                                     .infer = infer,
                                                     .eval = eval,
-                                                    .couple = laci_couple_no_axes};
+                                                    .couple = laci_couple_nothing};

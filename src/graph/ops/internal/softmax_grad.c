@@ -62,4 +62,4 @@ const laci_op laci_op_softmax_grad = {.name = "SoftmaxGrad",
                                       .role = LACI_ROLE_CLEAR,
                                       .infer = infer,
                                       .eval = eval,
-                                      .couple = laci_couple_no_axes};
+                                      .couple = laci_couple_nothing};

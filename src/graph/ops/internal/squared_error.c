@@ -21,13 +21,13 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *t = eval->in[1];
   double sum = 0;
   for (int64_t i = 0; i < x->count; i++) sum += (x->f[i] - t->f[i]) * (x->f[i] - t->f[i]);
-  eval->out[0]->f[0] = sum * laci_squared_error_scale(eval->node, t);
+  eval->out[0]->f[0] = sum * laci_squared_error_factor(eval->node, t);
   return LAC_OK;
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  if (laci_gradient_is_wanted(b, node, 1))
-    return laci_gradient_refuse(b, node, "what is to be met has no gradient");
+  if (laci_gradient_is_needed(b, node, 1))
+    return laci_gradient_fail_unsupported(b, node, "what is to be met has no gradient");
   const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], node->inputs[1]};
   const laci_attr attrs[] = {laci_attr_float("factor", laci_node_float(node, "factor", 1)),
                              laci_attr_int("relative", laci_node_int(node, "relative", 0))};
@@ -46,5 +46,5 @@ const laci_op laci_op_squared_error = {.name = "SquaredError",
                                        .role = LACI_ROLE_CLEAR,
                                        .infer = infer,
                                        .eval = eval,
-                                       .couple = laci_couple_no_axes,
+                                       .couple = laci_couple_nothing,
                                        .gradient = gradient};

@@ -14,7 +14,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_check_floats(eval);
   if (st) return st;
   const laci_buf *x = eval->in[1], *t = eval->in[2];
-  double factor = 2 * eval->in[0]->f[0] * laci_squared_error_scale(eval->node, t);
+  double factor = 2 * eval->in[0]->f[0] * laci_squared_error_factor(eval->node, t);
   for (int64_t i = 0; i < x->count; i++) eval->out[0]->f[i] = factor * (x->f[i] - t->f[i]);
   return LAC_OK;
 }
@@ -24,4 +24,4 @@ const laci_op laci_op_squared_error_grad = {.name = "SquaredErrorGrad",
                                             .role = LACI_ROLE_CLEAR,
                                             .infer = infer,
                                             .eval = eval,
-                                            .couple = laci_couple_no_axes};
+                                            .couple = laci_couple_nothing};

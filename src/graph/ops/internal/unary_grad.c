@@ -10,12 +10,12 @@ typedef struct job {
   double (*slope)(const laci_node *node, double x);
 } job;
 
-static double (*find_slope(const laci_node *node))(const laci_node *, double) {
+static double (*find_slope_function(const laci_node *node))(const laci_node *, double) {
   return node->of_op ? node->of_op->slope : NULL;
 }
 
 static lac_status infer(laci_infer *infer) {
-  if (find_slope(infer->node)) return laci_infer_equal_shapes(infer, 0, 1);
+  if (find_slope_function(infer->node)) return laci_infer_equal_shapes(infer, 0, 1);
   return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "there is no slope of '%s'",
                         laci_node_text(infer->node, "of", ""));
 }
@@ -28,7 +28,7 @@ static void multiply_by_slopes(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  job j = {.eval = eval, .slope = find_slope(eval->node)};
+  job j = {.eval = eval, .slope = find_slope_function(eval->node)};
   lac_status st = laci_check_floats(eval);
   if (!st) laci_eval_parallel(eval, eval->out[0]->count, multiply_by_slopes, &j);
   return st;
@@ -39,4 +39,4 @@ const laci_op laci_op_unary_grad = {.name = "UnaryGrad",
                                     .role = LACI_ROLE_CLEAR,
                                     .infer = infer,
                                     .eval = eval,
-                                    .couple = laci_couple_no_axes};
+                                    .couple = laci_couple_nothing};

@@ -28,7 +28,7 @@ typedef struct widths {
 
 /** Reads the widths from the attributes. Returns false where they do not fit the packed size
  * (negative: not known). */
-static bool read_widths(const laci_node *node, int64_t packed, widths *w) {
+static bool read_channel_counts(const laci_node *node, int64_t packed, widths *w) {
   size_t n;
   const int64_t *sizes = laci_node_ints(node, "qkv_hidden_sizes", &n);
   *w = (widths){.heads = laci_node_int(node, "num_heads", 0), .q = -1, .v = -1};
@@ -54,7 +54,7 @@ static lac_status infer(laci_infer *infer) {
   if (!st) st = laci_check_input_sizes(infer, W, 2, (const int64_t[]){-1, -1});
   if (!st) st = laci_check_input_sizes(infer, BIAS, 1, &packed);
   if (st) return st;
-  if (!read_widths(infer->node, packed, &w)) {
+  if (!read_channel_counts(infer->node, packed, &w)) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "%lld columns do not hold queries, keys and values of %lld heads",
                           (long long)packed, (long long)w.heads);
@@ -120,8 +120,8 @@ static lac_status check_supported(const laci_eval *eval) {
 
 /** Returns the rows of keys (which 0) or values (1), joined with those of the past where there are
  * any. */
-static laci_rows join_past(const laci_row_attention *a, const laci_key_mask *mask,
-                           const laci_buf *past, int which, laci_rows now, double *room) {
+static laci_rows join_past_rows(const laci_row_attention *a, const laci_key_mask *mask,
+                                const laci_buf *past, int which, laci_rows now, double *room) {
   int64_t size = which ? a->size_v : a->size, tokens = a->n_keys;
   laci_joined joined = {.n_batch = a->n_batch,
                         .n_heads = a->n_heads,
@@ -135,8 +135,8 @@ static laci_rows join_past(const laci_row_attention *a, const laci_key_mask *mas
       .x = room, .batch = a->n_heads * tokens * size, .head = tokens * size, .token = size};
 }
 
-static lac_status attend(const laci_eval *eval, const widths *w, const double *packed,
-                         double *room) {
+static lac_status run_attention(const laci_eval *eval, const widths *w, const double *packed,
+                                double *room) {
   const laci_shape *x = &eval->in[X]->shape;
   const laci_buf *past = laci_operand(eval, PAST);
   int64_t row = 2 * w->q + w->v, tokens = x->dims[1];
@@ -152,12 +152,12 @@ static lac_status attend(const laci_eval *eval, const widths *w, const double *p
                           .n_keys = mask.n_past + tokens,
                           .size = w->q / w->heads,
                           .size_v = w->v / w->heads,
-                          .bias = laci_key_mask_bias,
+                          .bias = laci_key_mask_bias_of_score,
                           .context = &mask,
                           .y = eval->out[Y]->f};
   a.scale = laci_node_float(eval->node, "scale", 0);
   if (a.scale == 0) a.scale = 1 / sqrt((double)a.size);
-  if (!laci_key_mask_fits(&mask, &a) || (past && (a.size != a.size_v || !past->f)))
+  if (!laci_key_mask_has_fitting_shape(&mask, &a) || (past && (a.size != a.size_v || !past->f)))
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "mask or past do not fit");
   a.q = (laci_rows){.x = packed, .batch = tokens * row, .head = a.size, .token = row};
   a.k = a.v = a.q;
@@ -168,10 +168,10 @@ static lac_status attend(const laci_eval *eval, const widths *w, const double *p
   double *keys = present ? present->f : room;
   if (past || present) {
     int64_t all_keys = a.n_batch * a.n_heads * a.n_keys * a.size;
-    a.k = join_past(&a, &mask, past, 0, a.k, keys);
-    a.v = join_past(&a, &mask, past, 1, a.v, keys + all_keys);
+    a.k = join_past_rows(&a, &mask, past, 0, a.k, keys);
+    a.v = join_past_rows(&a, &mask, past, 1, a.v, keys + all_keys);
   }
-  return laci_attend_run(eval, &a);
+  return laci_attention_run(eval, &a);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -179,14 +179,14 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *past = laci_operand(eval, PAST);
   widths w;
   lac_status st = check_supported(eval);
-  if (st || !read_widths(eval->node, eval->in[W]->shape.dims[1], &w)) return st;
+  if (st || !read_channel_counts(eval->node, eval->in[W]->shape.dims[1], &w)) return st;
   int64_t rows = x->dims[0] * x->dims[1];
   int64_t all = rows + (past ? x->dims[0] * past->shape.dims[3] : 0);
   double *packed = laci_alloc((size_t)(rows * (2 * w.q + w.v)), sizeof *packed);
   double *room = laci_alloc((size_t)(all * (w.q + w.v)), sizeof *room);
   if (!packed || !room) st = laci_fail_memory(eval->err, eval->node->name);
   if (!st) st = project_input(eval, packed);
-  if (!st) st = attend(eval, &w, packed, room);
+  if (!st) st = run_attention(eval, &w, packed, room);
   laci_free(packed);
   laci_free(room);
   return st;
@@ -200,13 +200,13 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
   widths w;
   c->why = "tokens and heads of Attention stand in an order";
-  if (!x || !weight || !y || !laci_axis_is_mappable(c, W, 1) ||
-      !read_widths(node, weight->dims[1], &w) ||
-      (laci_has_input(node, BIAS) && !laci_axis_is_mappable(c, BIAS, 0)))
+  if (!x || !weight || !y || !laci_can_map_axis(c, W, 1) ||
+      !read_channel_counts(node, weight->dims[1], &w) ||
+      (laci_has_input(node, BIAS) && !laci_can_map_axis(c, BIAS, 0)))
     return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST) || laci_has_output(node, PRESENT);
   int in = laci_coupling_new_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;
-  laci_coupling_describe_port(c, LACI_OUT(Y));
+  laci_coupling_mark_described(c, LACI_OUT(Y));
   laci_coupling_set_label(c, X, 2, in);
   laci_coupling_set_label(c, W, 0, in);
   const laci_channels places[] = {{W, 1, 0}, {W, 1, w.q}, {BIAS, 0, 0}, {BIAS, 0, w.q}};
@@ -226,9 +226,9 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     c->why = "channels of heads are kept in a cache";
     return laci_coupling_status(c);
   }
-  if (laci_node_int(node, "do_rotary", 0)) laci_hold_query_keys(c, &q);
+  if (laci_node_int(node, "do_rotary", 0)) laci_fix_query_keys(c, &q);
   else laci_couple_query_keys(c, &q);
-  laci_couple_values(c, &v);
+  laci_couple_attention_values(c, &v);
   return laci_coupling_status(c);
 }
 

@@ -17,7 +17,7 @@ static lac_status infer(laci_infer *infer) {
 static double add(double a, double b) { return a + b; }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_nary(eval, &(laci_binary){.f = add, .basic = LACI_BASIC_ADD});
+  return laci_eval_binary_over_inputs(eval, &(laci_binary){.f = add, .basic = LACI_BASIC_ADD});
 }
 
 const laci_op laci_op_ms_bias_add = {.name = "BiasAdd",
@@ -25,4 +25,4 @@ const laci_op laci_op_ms_bias_add = {.name = "BiasAdd",
                                      .role = LACI_ROLE_INFER,
                                      .infer = infer,
                                      .eval = eval,
-                                     .couple = laci_couple_nary};
+                                     .couple = laci_couple_all_inputs_broadcast};

@@ -5,7 +5,7 @@
 
 #include "graph/ops/shared/microsoft_in.h"
 
-static lac_status infer(laci_infer *infer) { return laci_bias_infer(infer, 2); }
+static lac_status infer(laci_infer *infer) { return laci_bias_activation_infer(infer, 2); }
 
 static double compute_double(double x, double bias) {
   double sum = x + bias;
@@ -21,4 +21,4 @@ const laci_op laci_op_ms_bias_gelu = {.name = "BiasGelu",
                                       .role = LACI_ROLE_INFER,
                                       .infer = infer,
                                       .eval = eval,
-                                      .couple = laci_couple_nary};
+                                      .couple = laci_couple_all_inputs_broadcast};

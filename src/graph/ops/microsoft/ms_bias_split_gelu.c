@@ -41,22 +41,22 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  if (!x || !y || !laci_port_shape(c, 1) || !laci_axis_is_mappable(c, 0, x->rank - 1) ||
-      !laci_axis_is_mappable(c, 1, 0))
+  if (!x || !y || !laci_port_shape(c, 1) || !laci_can_map_axis(c, 0, x->rank - 1) ||
+      !laci_can_map_axis(c, 1, 0))
     return laci_coupling_status(c);
   int last = x->rank - 1;
   int64_t n = y->dims[last];
   laci_couple_other_axes(c, 0, LACI_OUT(0), last);
   for (int port = 0; port < 2; port++) {
     for (int half = 0; half < 2; half++) {
-      laci_coupling_add_consecutive_map(c,
-                                        (laci_axis_map){.out_port = LACI_OUT(0),
-                                                        .out_axis = last,
-                                                        .in_port = port,
-                                                        .in_axis = port ? 0 : last,
-                                                        .n_out = n,
-                                                        .n = n},
-                                        half * n);
+      laci_coupling_add_map_of_consecutive(c,
+                                           (laci_axis_map){.out_port = LACI_OUT(0),
+                                                           .out_axis = last,
+                                                           .in_port = port,
+                                                           .in_axis = port ? 0 : last,
+                                                           .n_out = n,
+                                                           .n = n},
+                                           half * n);
     }
   }
   return laci_coupling_status(c);

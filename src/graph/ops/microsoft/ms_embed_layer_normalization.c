@@ -46,7 +46,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Adds row number `row` of a table. Returns false if the table has no such row. */
-static bool add_row(const laci_eval *eval, int table, int64_t row, double *to) {
+static bool add_table_row(const laci_eval *eval, int table, int64_t row, double *to) {
   const laci_shape *shape = &eval->in[table]->shape;
   int64_t n = shape->dims[1];
   if (row < 0 || row >= shape->dims[0]) return false;
@@ -89,9 +89,9 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = check_operands(eval);
   for (int64_t token = 0; token < ids->count && !st; token++) {
     double *row = y->f + token * n;
-    bool there = add_row(eval, WORDS, ids->i[token], row) &&
-                 add_row(eval, PLACES, position_of_token(eval, token, n_tokens), row) &&
-                 (!kinds || add_row(eval, KIND_TABLE, kinds->i[token], row));
+    bool there = add_table_row(eval, WORDS, ids->i[token], row) &&
+                 add_table_row(eval, PLACES, position_of_token(eval, token, n_tokens), row) &&
+                 (!kinds || add_table_row(eval, KIND_TABLE, kinds->i[token], row));
     if (!there)
       st = laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "a number is beyond its table");
     if (sum) memcpy(sum->f + token * n, row, (size_t)n * sizeof *row);
@@ -111,7 +111,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int k = 0; k < 2; k++) laci_coupling_set_label(c, vectors[k], 0, label);
   laci_coupling_set_label(c, LACI_OUT(Y), 2, label);
   laci_coupling_set_label(c, LACI_OUT(SUM), 2, label);
-  laci_coupling_mark_normalized(c, label);
+  laci_coupling_mark_label_normalized(c, label);
   return laci_coupling_status(c);
 }
 

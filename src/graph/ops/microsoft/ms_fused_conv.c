@@ -21,7 +21,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_buf *sum = laci_operand(eval, SUM);
   lac_status st = laci_op_conv.eval(eval);
   for (int64_t at = 0; sum && !st && at < sum->count; at++) eval->out[0]->f[at] += sum->f[at];
-  return st ? st : laci_activation_apply(eval);
+  return st ? st : laci_activation_apply_to_output(eval);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -36,20 +36,20 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
       laci_coupling_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
     return st;
   }
-  laci_coupling_describe_port(c, SUM);
+  laci_coupling_mark_described(c, SUM);
   for (int axis = 0; axis < 2; axis++) {
     int label = laci_coupling_get_label(c, LACI_OUT(0), axis);
     if (label > 0) laci_coupling_set_label(c, SUM, axis, label);
   }
   if (laci_coupling_get_label(c, LACI_OUT(0), 1) == LACI_MAPPED)
-    laci_coupling_add_consecutive_map(c,
-                                      (laci_axis_map){.out_port = LACI_OUT(0),
-                                                      .out_axis = 1,
-                                                      .in_port = SUM,
-                                                      .in_axis = 1,
-                                                      .n_out = y->dims[1],
-                                                      .n = y->dims[1]},
-                                      0);
+    laci_coupling_add_map_of_consecutive(c,
+                                         (laci_axis_map){.out_port = LACI_OUT(0),
+                                                         .out_axis = 1,
+                                                         .in_port = SUM,
+                                                         .in_axis = 1,
+                                                         .n_out = y->dims[1],
+                                                         .n = y->dims[1]},
+                                         0);
   return laci_coupling_status(c);
 }
 

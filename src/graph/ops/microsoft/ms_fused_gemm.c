@@ -9,7 +9,7 @@ static lac_status infer(laci_infer *infer) { return laci_op_gemm.infer(infer); }
 
 static lac_status eval(laci_eval *eval) {
   lac_status st = laci_op_gemm.eval(eval);
-  return st ? st : laci_activation_apply(eval);
+  return st ? st : laci_activation_apply_to_output(eval);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

@@ -18,7 +18,7 @@ typedef struct operand {
   bool moved;
 } operand;
 
-static operand operand_of(const laci_node *node, int port, const laci_shape *shape) {
+static operand make_transposed_operand(const laci_node *node, int port, const laci_shape *shape) {
   static const char *const names[2][2] = {{"transA", "transBatchA"}, {"transB", "transBatchB"}};
   operand o = {.shape = *shape};
   int rank = shape->rank;
@@ -45,7 +45,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_type *in[2] = {&types[0], &types[1]};
   for (int port = 0; port < 2; port++) {
     types[port] = *infer->in[port];
-    types[port].shape = operand_of(infer->node, port, &infer->in[port]->shape).shape;
+    types[port].shape = make_transposed_operand(infer->node, port, &infer->in[port]->shape).shape;
   }
   laci_infer moved = *infer;
   moved.in = in;
@@ -55,7 +55,7 @@ static lac_status infer(laci_infer *infer) {
 /** Makes *out the operand transposed for the product; NULL where it has that layout already. */
 static lac_status transpose_operand(const laci_eval *eval, int port, laci_buf **out) {
   const laci_buf *in = eval->in[port];
-  operand o = operand_of(eval->node, port, &in->shape);
+  operand o = make_transposed_operand(eval->node, port, &in->shape);
   int64_t strides[LACI_MAX_RANK], moved[LACI_MAX_RANK];
   *out = NULL;
   if (!o.moved) return LAC_OK;
@@ -63,7 +63,7 @@ static lac_status transpose_operand(const laci_eval *eval, int port, laci_buf **
   if (st) return st;
   laci_shape_strides(&in->shape, strides);
   for (int axis = 0; axis < o.shape.rank; axis++) moved[axis] = strides[o.axis[axis]];
-  laci_copy_strided(eval, in, &o.shape, moved, 0, *out);
+  laci_copy_strided_to_rows(eval, in, &o.shape, moved, 0, *out);
   return LAC_OK;
 }
 
@@ -86,7 +86,7 @@ static lac_status eval(laci_eval *eval) {
 
 /** Sets labels on the batch axis that is `back` from the last one, along which operands may be
  * broadcast. */
-static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_axis) {
+static void couple_batch_axis(laci_coupling *c, const operand o[2], int back, int y_axis) {
   int64_t full = laci_port_shape(c, LACI_OUT(0))->dims[y_axis];
   int label = laci_coupling_new_label(c), axis[2];
   bool certain = true;
@@ -110,12 +110,12 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   if (!a || !b || !y || a->rank < 1 || b->rank < 1) return laci_coupling_status(c);
-  const operand o[2] = {operand_of(node, 0, a), operand_of(node, 1, b)};
+  const operand o[2] = {make_transposed_operand(node, 0, a), make_transposed_operand(node, 1, b)};
   int tail = (a->rank > 1) + (b->rank > 1), batches = y->rank - tail;
   int widest = (a->rank > b->rank ? a->rank : b->rank) - 2;
   if (batches != (widest > 0 ? widest : 0)) return laci_coupling_status(c);
-  for (int port = 0; port < 2; port++) laci_coupling_describe_port(c, port);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  for (int port = 0; port < 2; port++) laci_coupling_mark_described(c, port);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   int k = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, o[0].axis[a->rank - 1], k);
   laci_coupling_set_label(c, 1, o[1].axis[b->rank > 1 ? b->rank - 2 : 0], k);
@@ -129,7 +129,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     laci_coupling_set_label(c, 1, o[1].axis[b->rank - 1], col);
     laci_coupling_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }
-  for (int back = 1; back <= batches; back++) couple_batch(c, o, back, batches - back);
+  for (int back = 1; back <= batches; back++) couple_batch_axis(c, o, back, batches - back);
   return laci_coupling_status(c);
 }
 
@@ -141,7 +141,7 @@ static int find_weight_axes(const laci_graph *graph, const laci_node *node,
     if (!laci_has_input(node, port)) continue;
     const laci_shape *shape = &graph->values[node->inputs[port]].type.shape;
     if (shape->rank != 2) continue;
-    operand o = operand_of(node, port, shape);
+    operand o = make_transposed_operand(node, port, shape);
     axes[n++] = (laci_weight_axes){
         .port = port, .k_axis = o.axis[port], .c_axis = o.axis[!port], .groups = 1};
   }

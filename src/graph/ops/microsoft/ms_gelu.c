@@ -18,4 +18,4 @@ const laci_op laci_op_ms_gelu = {.name = "Gelu",
                                  .role = LACI_ROLE_CLEAR,
                                  .infer = laci_infer_same_type,
                                  .eval = eval,
-                                 .couple = laci_couple_unary};
+                                 .couple = laci_couple_first_input};

@@ -27,7 +27,8 @@ typedef struct heads {
   bool packed; /* queries, keys and values are one input */
 } heads;
 
-static bool read_heads(const laci_node *node, const laci_shape *q, const laci_shape *k, heads *h) {
+static bool read_head_sizes(const laci_node *node, const laci_shape *q, const laci_shape *k,
+                            heads *h) {
   h->q = laci_node_int(node, "num_heads", 0);
   h->kv = laci_node_int(node, "kv_num_heads", 0);
   h->packed = node->n_inputs <= K || node->inputs[K] < 0;
@@ -46,7 +47,7 @@ static lac_status fail_operands(const laci_node *node, lac_error *err) {
 }
 
 /** Returns the tokens of the cache: the larger of the past's length and the total length. */
-static int64_t cached_tokens(laci_infer *infer, const laci_shape *q) {
+static int64_t infer_cached_tokens(laci_infer *infer, const laci_shape *q) {
   bool has_past = PAST_K < infer->n_in && infer->in[PAST_K];
   int64_t past = has_past ? laci_in_size(infer, PAST_K, 2) : 0;
   const laci_buf *known = laci_in_known_content(infer, TOTAL);
@@ -62,7 +63,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *q = laci_in_shape(infer, Q), *k = laci_in_shape(infer, K);
   for (int out = 0; out < infer->n_out; out++) infer->out[out].dtype = infer->in[Q]->dtype;
   heads h;
-  if (!read_heads(infer->node, q, k, &h)) return fail_operands(infer->node, infer->err);
+  if (!read_head_sizes(infer->node, q, k, &h)) return fail_operands(infer->node, infer->err);
   int64_t batch = q ? q->dims[0] : -1, tokens = q ? q->dims[1] : -1;
   int64_t width = h.size < 0 ? -1 : h.kv * h.size;
   for (int port = K; port <= V && !st; port++)
@@ -73,7 +74,7 @@ static lac_status infer(laci_infer *infer) {
   int64_t y = h.size < 0 ? infer->new_symbol(infer) : h.q * h.size;
   infer->out[Y].shape = (laci_shape){.rank = 3, .dims = {batch, tokens, y}};
   if (infer->n_out <= PRESENT_K || h.size < 0) return LAC_OK;
-  int64_t total = cached_tokens(infer, q);
+  int64_t total = infer_cached_tokens(infer, q);
   for (int out = PRESENT_K; out < infer->n_out && out <= PRESENT_V; out++)
     infer->out[out].shape = (laci_shape){.rank = 4, .dims = {batch, h.kv, total, h.size}};
   return LAC_OK;
@@ -91,20 +92,20 @@ typedef struct job {
 } job;
 
 /** Returns how many tokens of a batch entry come before the new ones. */
-static int64_t tokens_before(const job *j, int64_t batch) {
+static int64_t count_tokens_before(const job *j, int64_t batch) {
   const laci_buf *lengths = j->eval->in[LENGTHS];
   return j->first ? 0 : laci_buf_get_i(lengths, batch) + 1 - j->tokens;
 }
 
-static int64_t position_of(const job *j, int64_t batch, int64_t token) {
+static int64_t position_of_token(const job *j, int64_t batch, int64_t token) {
   const laci_buf *positions = laci_operand(j->eval, POSITIONS);
-  if (!positions) return tokens_before(j, batch) + token;
+  if (!positions) return count_tokens_before(j, batch) + token;
   return j->first ? positions->i[0] + token : positions->i[batch * j->tokens + token];
 }
 
 /** Rotates channels of a row, two by two, by the angles of its position. Returns false if the
  * tables have no such position. */
-static bool rotate(const job *j, double *row, int64_t position) {
+static bool rotate_row(const job *j, double *row, int64_t position) {
   const laci_buf *cosines = j->eval->in[COS], *sines = j->eval->in[SIN];
   bool interleaved = laci_node_int(j->eval->node, "rotary_interleaved", 0) != 0;
   int64_t n = cosines->shape.dims[1], step = interleaved ? 1 : n;
@@ -121,7 +122,7 @@ static bool rotate(const job *j, double *row, int64_t position) {
 
 /** Returns a row of one head of an operand; where Q, K and V are packed, they are consecutive in a
  * row. */
-static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
+static const double *find_row_of_head(const job *j, int port, int64_t head, int64_t row) {
   const heads *h = &j->h;
   int64_t own = port == Q ? h->q : h->kv;
   int64_t skip = port == Q ? 0 : port == K ? h->q : h->q + h->kv;
@@ -130,39 +131,40 @@ static const double *row_of(const job *j, int port, int64_t head, int64_t row) {
 }
 
 /** Copies the new rows of a head, rotated where do_rotary requires it. */
-static bool copy_rows(const job *j, int port, int64_t batch, int64_t head, double *out) {
+static bool copy_rows_of_head(const job *j, int port, int64_t batch, int64_t head, double *out) {
   bool rotated = port != V && laci_node_int(j->eval->node, "do_rotary", 0) != 0, ok = true;
   for (int64_t token = 0; token < j->tokens; token++) {
     double *to = out + token * j->h.size;
-    memcpy(to, row_of(j, port, head, batch * j->tokens + token), (size_t)j->h.size * sizeof *to);
-    ok = ok && (!rotated || rotate(j, to, position_of(j, batch, token)));
+    memcpy(to, find_row_of_head(j, port, head, batch * j->tokens + token),
+           (size_t)j->h.size * sizeof *to);
+    ok = ok && (!rotated || rotate_row(j, to, position_of_token(j, batch, token)));
   }
   return ok;
 }
 
 /** Fills the queries and all keys and values, past and new. */
-static bool copy_all_rows(const job *j) {
+static bool copy_queries_keys_and_values(const job *j) {
   bool ok = true;
   for (int64_t at = 0; at < j->batch * j->h.q; at++)
-    ok &= copy_rows(j, Q, at / j->h.q, at % j->h.q, j->q + at * j->tokens * j->h.size);
+    ok &= copy_rows_of_head(j, Q, at / j->h.q, at % j->h.q, j->q + at * j->tokens * j->h.size);
   for (int64_t at = 0; at < j->batch * j->h.kv; at++) {
-    int64_t batch = at / j->h.kv, n = tokens_before(j, batch);
+    int64_t batch = at / j->h.kv, n = count_tokens_before(j, batch);
     for (int port = K; port <= V; port++) {
       const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
       double *out = (port == K ? j->k : j->v) + at * j->n_keys * j->h.size;
       if (past && n)
         memcpy(out, past->f + at * j->n_past * j->h.size, (size_t)(n * j->h.size) * sizeof *out);
-      ok &= copy_rows(j, port, batch, at % j->h.kv, out + n * j->h.size);
+      ok &= copy_rows_of_head(j, port, batch, at % j->h.kv, out + n * j->h.size);
     }
   }
   return ok;
 }
 
-static double bias_of(const laci_row_attention *a, laci_pair_place place) {
+static double score_bias(const laci_row_attention *a, laci_pair_place place) {
   const job *j = a->context;
   const laci_buf *bias = laci_operand(j->eval, SCORE_BIAS);
-  int64_t own = tokens_before(j, place.batch) + place.query;
-  int64_t last = j->causal ? own : tokens_before(j, place.batch) + j->tokens - 1;
+  int64_t own = count_tokens_before(j, place.batch) + place.query;
+  int64_t last = j->causal ? own : count_tokens_before(j, place.batch) + j->tokens - 1;
   if (place.key > last || (j->window >= 0 && place.key <= own - j->window)) return -INFINITY;
   if (!bias) return 0;
   const int64_t *dims = bias->shape.dims;
@@ -171,7 +173,7 @@ static double bias_of(const laci_row_attention *a, laci_pair_place place) {
 }
 
 /** Returns why the node cannot be evaluated; NULL: it can. */
-static const char *why_unsupported(const laci_eval *eval) {
+static const char *find_unsupported_reason(const laci_eval *eval) {
   for (int port = SINK + 1; port < eval->n_in; port++) {
     if (eval->in[port]) return "scales, norms or lengths of queries inside of it";
   }
@@ -187,7 +189,7 @@ static const char *why_unsupported(const laci_eval *eval) {
   return NULL;
 }
 
-static bool tables_fit(const job *j) {
+static bool has_fitting_tables(const job *j) {
   const laci_buf *cosines = laci_operand(j->eval, COS), *sines = laci_operand(j->eval, SIN);
   const laci_buf *positions = laci_operand(j->eval, POSITIONS);
   if (!laci_node_int(j->eval->node, "do_rotary", 0)) return true;
@@ -198,15 +200,15 @@ static bool tables_fit(const job *j) {
 }
 
 /** Do the shapes of lengths, tables and bias fit the other operands? */
-static bool operands_fit(const job *j) {
+static bool has_fitting_operands(const job *j) {
   const laci_eval *eval = j->eval;
   const laci_buf *bias = laci_operand(eval, SCORE_BIAS), *sink = laci_operand(eval, SINK);
   const laci_buf *past_v = laci_operand(eval, PAST_V);
   if (eval->in[LENGTHS]->count != j->batch || (sink && sink->count != j->h.q) ||
-      (past_v && past_v->shape.dims[2] != j->n_past) || !tables_fit(j))
+      (past_v && past_v->shape.dims[2] != j->n_past) || !has_fitting_tables(j))
     return false;
   for (int64_t batch = 0; batch < j->batch; batch++) {
-    int64_t n = tokens_before(j, batch);
+    int64_t n = count_tokens_before(j, batch);
     if (n < 0 || n > j->n_past || n + j->tokens > j->n_keys) return false;
   }
   if (!bias) return true;
@@ -215,7 +217,7 @@ static bool operands_fit(const job *j) {
          (dims[1] == 1 || dims[1] == j->h.q) && dims[2] == j->tokens && dims[3] >= j->n_keys;
 }
 
-static lac_status attend(const job *j, double *zeros) {
+static lac_status run_attention(const job *j, double *zeros) {
   const laci_node *node = j->eval->node;
   const laci_buf *sink = laci_operand(j->eval, SINK);
   int64_t size = j->h.size, keys = j->n_keys * size;
@@ -230,21 +232,21 @@ static lac_status attend(const job *j, double *zeros) {
                           .k = {j->k, j->h.kv * keys, keys, size},
                           .v = {j->v, j->h.kv * keys, keys, size},
                           .softcap = laci_node_float(node, "softcap", 0),
-                          .bias = bias_of,
+                          .bias = score_bias,
                           .context = j,
                           .y = j->eval->out[Y]->f};
   a.scale = laci_node_float(node, "scale", 0);
   if (a.scale == 0) a.scale = 1 / sqrt((double)size);
   if (sink) a.sink = sink->f;
   else if (laci_node_int(node, "smooth_softmax", 0) > 0) a.sink = zeros;
-  return laci_attend_run(j->eval, &a);
+  return laci_attention_run(j->eval, &a);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_node *node = eval->node;
   const laci_shape *q = &eval->in[Q]->shape;
   const laci_buf *past = laci_operand(eval, PAST_K), *k = laci_operand(eval, K);
-  const char *why = why_unsupported(eval);
+  const char *why = find_unsupported_reason(eval);
   job j = {.eval = eval,
            .batch = q->dims[0],
            .tokens = q->dims[1],
@@ -252,12 +254,12 @@ static lac_status eval(laci_eval *eval) {
            .window = laci_node_int(node, "local_window_size", -1),
            .causal = laci_node_int(node, "causal", 1) != 0};
   if (why) return laci_node_fail(node, eval->err, LAC_UNSUPPORTED, "%s", why);
-  if (!read_heads(node, q, k ? &k->shape : NULL, &j.h)) return fail_operands(node, eval->err);
+  if (!read_head_sizes(node, q, k ? &k->shape : NULL, &j.h)) return fail_operands(node, eval->err);
   const laci_buf *total = eval->in[TOTAL];
   int64_t last = total->count == 1 ? total->i[0] : -1;
   j.first = j.tokens == last;
   j.n_keys = last > j.n_past ? last : j.n_past;
-  if (!operands_fit(&j))
+  if (!has_fitting_operands(&j))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "lengths, tables or past do not fit");
   laci_buf *present_k = laci_result(eval, PRESENT_K), *present_v = laci_result(eval, PRESENT_V);
   int64_t n = j.batch * j.h.kv * j.n_keys * j.h.size;
@@ -270,9 +272,9 @@ static lac_status eval(laci_eval *eval) {
   j.k = present_k ? present_k->f : room;
   j.v = present_v ? present_v->f : room + n;
   lac_status st = LAC_OK;
-  if (!copy_all_rows(&j))
+  if (!copy_queries_keys_and_values(&j))
     st = laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "a position is beyond the tables");
-  if (!st) st = attend(&j, room + 2 * n + n_queries);
+  if (!st) st = run_attention(&j, room + 2 * n + n_queries);
   laci_free(room);
   return st;
 }
@@ -280,7 +282,7 @@ static lac_status eval(laci_eval *eval) {
 /* ---- Coupling ---- */
 
 /** Returns why all channels are FIXED; NULL: they are not. */
-static const char *why_fixed(const laci_node *node) {
+static const char *find_reason_for_fixed_channels(const laci_node *node) {
   for (int port = SINK + 1; port < node->n_inputs; port++) {
     if (laci_has_input(node, port)) return "norms and scales inside of it know channels of heads";
   }
@@ -297,14 +299,14 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph;
   const laci_shape *q = laci_port_shape(c, Q), *k = laci_port_shape(c, K);
   heads h;
-  c->why = why_fixed(node);
+  c->why = find_reason_for_fixed_channels(node);
   if (c->why) return laci_coupling_status(c);
   c->why = laci_node_int(node, "do_rotary", 0)
                ? "every pair of channels of queries and keys is rotated by its own angle"
                : "tokens and heads of GroupQueryAttention stand in an order";
-  if (!q || !laci_port_shape(c, LACI_OUT(Y)) || !read_heads(node, q, k, &h) ||
-      !laci_axis_is_mappable(c, Q, 2) ||
-      (!h.packed && (!laci_axis_is_mappable(c, K, 2) || !laci_axis_is_mappable(c, V, 2))))
+  if (!q || !laci_port_shape(c, LACI_OUT(Y)) || !read_head_sizes(node, q, k, &h) ||
+      !laci_can_map_axis(c, Q, 2) ||
+      (!h.packed && (!laci_can_map_axis(c, K, 2) || !laci_can_map_axis(c, V, 2))))
     return laci_coupling_status(c);
   int64_t copies = h.q / h.kv;
   const laci_channels places[] = {{Q, 2, 0}, {h.packed ? Q : K, 2, h.packed ? h.q * h.size : 0}};
@@ -315,10 +317,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
                                 .n_heads = h.q,
                                 .size = h.size,
                                 .copies = copies};
-  laci_coupling_describe_port(c, LACI_OUT(Y));
-  if (laci_node_int(node, "do_rotary", 0)) laci_hold_query_keys(c, &keys);
+  laci_coupling_mark_described(c, LACI_OUT(Y));
+  if (laci_node_int(node, "do_rotary", 0)) laci_fix_query_keys(c, &keys);
   else laci_couple_query_keys(c, &keys);
-  laci_couple_values(
+  laci_couple_attention_values(
       c, &(laci_query_keys){
              .places = &value, .n_places = 1, .n_heads = h.q, .size = h.size, .copies = copies});
   return laci_coupling_status(c);

@@ -12,7 +12,7 @@ static const laci_quantized_form form = {.like = &laci_op_mat_mul,
 static int find_weight_axes(const laci_graph *graph, const laci_node *node,
                             laci_weight_axes axes[2]) {
   if (graph->values[node->inputs[form.operands[1].data]].type.shape.rank != 2) return 0;
-  return laci_quantized_weights(node, 1, axes);
+  return laci_quantized_find_weight_axes(node, 1, axes);
 }
 
 const laci_op laci_op_ms_mat_mul_integer_to_float = {.name = "MatMulIntegerToFloat",

@@ -57,14 +57,14 @@ static int64_t unpack_element(const laci_buf *buf, int64_t first, int64_t at, in
   return byte >> (at % per_byte * bits) & ((1 << bits) - 1);
 }
 
-static double zero_of(const laci_eval *eval, const sizes *s, int64_t row, int64_t block) {
+static double read_zero_point(const laci_eval *eval, const sizes *s, int64_t row, int64_t block) {
   const laci_buf *zeros = laci_operand(eval, ZEROS);
   if (!zeros) return (double)(1 << (s->bits - 1));
   if (zeros->f) return zeros->f[row * s->n_blocks + block];
   return (double)unpack_element(zeros, row * ((s->n_blocks * s->bits + 7) / 8), block, s->bits);
 }
 
-static bool operands_fit(const laci_eval *eval, const sizes *s) {
+static bool has_fitting_operands(const laci_eval *eval, const sizes *s) {
   const laci_buf *zeros = laci_operand(eval, ZEROS), *order = laci_operand(eval, G_IDX);
   int64_t packed = s->n * ((s->n_blocks * s->bits + 7) / 8);
   if (!eval->in[A]->f || !eval->in[B]->i || !eval->in[SCALES]->f) return false;
@@ -77,7 +77,7 @@ static bool operands_fit(const laci_eval *eval, const sizes *s) {
 static lac_status eval(laci_eval *eval) {
   sizes s;
   const laci_node *node = eval->node;
-  if (!read_sizes(node, &s) || !operands_fit(eval, &s))
+  if (!read_sizes(node, &s) || !has_fitting_operands(eval, &s))
     return laci_node_fail(node, eval->err, LAC_UNSUPPORTED,
                           "blocks in another order, or parts that do not fit");
   double *w = laci_alloc((size_t)(s.n * s.k), sizeof *w);
@@ -85,7 +85,7 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < s.n * s.k; at++) {
     int64_t row = at / s.k, k = at % s.k, block = k / s.block, own = row * s.n_blocks + block;
     double q = (double)unpack_element(eval->in[B], own * s.blob, k % s.block, s.bits);
-    w[at] = (q - zero_of(eval, &s, row, block)) * eval->in[SCALES]->f[own];
+    w[at] = (q - read_zero_point(eval, &s, row, block)) * eval->in[SCALES]->f[own];
   }
   const laci_buf *bias = laci_operand(eval, BIAS);
   laci_buf *y = eval->out[0];

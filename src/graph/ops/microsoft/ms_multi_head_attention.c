@@ -20,7 +20,7 @@ enum { Y, PRESENT_K, PRESENT_V, SCORES };
 
 /** Are queries, keys and values packed as [B, S, heads, 3, size], or keys and values as [B, L,
  * heads, 2, size]? */
-static bool is_packed(const laci_shape *q, const laci_shape *k) {
+static bool is_packed_operand(const laci_shape *q, const laci_shape *k) {
   return (q && q->rank == 5) || (k && k->rank == 5);
 }
 
@@ -30,8 +30,8 @@ static lac_status fail_operands(const laci_node *node, lac_error *err) {
 
 /** Checks what is known of an operand: [B, tokens, heads * size] or [B, heads, tokens, size].
  * False: it does not fit. */
-static bool read_operand(const laci_shape *x, int64_t heads, bool may_be_apart, int64_t *tokens,
-                         int64_t *size) {
+static bool read_operand_sizes(const laci_shape *x, int64_t heads, bool may_be_apart,
+                               int64_t *tokens, int64_t *size) {
   *tokens = *size = -1;
   if (!x) return true;
   if (x->rank == 4 && may_be_apart && (x->dims[1] < 0 || x->dims[1] == heads)) {
@@ -50,12 +50,13 @@ typedef struct operands {
   int64_t heads, batch, tokens, n_keys, size, size_v;
 } operands;
 
-static bool read_operands(const laci_node *node, const laci_shape *const in[3], operands *o) {
+static bool read_sizes_of_operands(const laci_node *node, const laci_shape *const in[3],
+                                   operands *o) {
   int64_t size_k, n_values;
   *o = (operands){.heads = laci_node_int(node, "num_heads", 0)};
-  if (o->heads < 1 || !read_operand(in[Q], o->heads, false, &o->tokens, &o->size) ||
-      !read_operand(in[K], o->heads, true, &o->n_keys, &size_k) ||
-      !read_operand(in[V], o->heads, true, &n_values, &o->size_v))
+  if (o->heads < 1 || !read_operand_sizes(in[Q], o->heads, false, &o->tokens, &o->size) ||
+      !read_operand_sizes(in[K], o->heads, true, &o->n_keys, &size_k) ||
+      !read_operand_sizes(in[V], o->heads, true, &n_values, &o->size_v))
     return false;
   o->batch = in[Q] ? in[Q]->dims[0] : -1;
   if (o->n_keys < 0) o->n_keys = n_values;
@@ -76,8 +77,8 @@ static lac_status infer(laci_infer *infer) {
   operands o;
   bool has_keys = K < infer->n_in && infer->in[K] && V < infer->n_in && infer->in[V];
   /* shapes of packed operands are not inferred */
-  if (is_packed(in[Q], in[K]) || !has_keys) return LAC_OK;
-  if (!read_operands(infer->node, in, &o)) return fail_operands(infer->node, infer->err);
+  if (is_packed_operand(in[Q], in[K]) || !has_keys) return LAC_OK;
+  if (!read_sizes_of_operands(infer->node, in, &o)) return fail_operands(infer->node, infer->err);
   int64_t all = o.size < 0 || o.size_v < 0 ? -1 : o.heads * (2 * o.size + o.size_v);
   st = laci_check_input_sizes(infer, BIAS, 1, &all);
   for (int port = PAST_K; port <= PAST_V && !st; port++) {
@@ -110,7 +111,7 @@ static lac_status check_supported(const laci_eval *eval) {
   if (laci_result(eval, SCORES)) what = "scores as an output";
   if (laci_operand(eval, PAST_LENGTH) || laci_operand(eval, INDIRECTION))
     what = "a past that shares its memory";
-  if (!k || !v || is_packed(&eval->in[Q]->shape, &k->shape)) what = "packed operands";
+  if (!k || !v || is_packed_operand(&eval->in[Q]->shape, &k->shape)) what = "packed operands";
   if (!laci_operand(eval, PAST_K) != !laci_operand(eval, PAST_V)) what = "half a past";
   for (int port = Q; port <= PAST_V && !what; port++) {
     const laci_buf *buf = laci_operand(eval, port);
@@ -134,8 +135,8 @@ static laci_rows add_bias(const laci_eval *eval, int port, int64_t heads, int64_
 
 /** Returns the rows of the past joined with the new ones, stored in the output `present`, or in
  * `room`. */
-static laci_rows join_past(const laci_eval *eval, int port, const laci_row_attention *a,
-                           int64_t n_past, double *room) {
+static laci_rows join_past_rows(const laci_eval *eval, int port, const laci_row_attention *a,
+                                int64_t n_past, double *room) {
   const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);
   laci_buf *present = laci_result(eval, port == K ? PRESENT_K : PRESENT_V);
   laci_joined join = {.n_batch = a->n_batch,
@@ -152,7 +153,7 @@ static laci_rows join_past(const laci_eval *eval, int port, const laci_row_atten
   return (laci_rows){out, a->n_heads * head, head, join.size};
 }
 
-static lac_status attend(const laci_eval *eval, const operands *o, double *const room[5]) {
+static lac_status run_attention(const laci_eval *eval, const operands *o, double *const room[5]) {
   const laci_node *node = eval->node;
   const laci_buf *past = laci_operand(eval, PAST_K), *past_v = laci_operand(eval, PAST_V);
   laci_key_mask mask = {.mask = laci_operand(eval, MASK),
@@ -167,22 +168,22 @@ static lac_status attend(const laci_eval *eval, const operands *o, double *const
                           .n_keys = mask.n_past + o->n_keys,
                           .size = o->size,
                           .size_v = o->size_v,
-                          .bias = laci_key_mask_bias,
+                          .bias = laci_key_mask_bias_of_score,
                           .context = &mask,
                           .y = eval->out[Y]->f};
   a.scale = laci_node_float(node, "scale", 0);
   if (a.scale == 0) a.scale = 1 / sqrt((double)a.size);
   bool lengths = mask.mask && mask.mask->shape.rank == 1;
-  if (!laci_key_mask_fits(&mask, &a) || (lengths && mask.mask->count != a.n_batch) ||
+  if (!laci_key_mask_has_fitting_shape(&mask, &a) || (lengths && mask.mask->count != a.n_batch) ||
       (past_v && past_v->shape.dims[2] != mask.n_past))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "mask or past do not fit");
   int64_t width = o->heads * o->size;
   a.q = add_bias(eval, Q, o->heads, 0, room[0]);
   a.k = add_bias(eval, K, o->heads, width, room[1]);
   a.v = add_bias(eval, V, o->heads, 2 * width, room[2]);
-  a.k = join_past(eval, K, &a, mask.n_past, room[3]);
-  a.v = join_past(eval, V, &a, mask.n_past, room[4]);
-  return laci_attend_run(eval, &a);
+  a.k = join_past_rows(eval, K, &a, mask.n_past, room[3]);
+  a.v = join_past_rows(eval, V, &a, mask.n_past, room[4]);
+  return laci_attention_run(eval, &a);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -190,7 +191,7 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = check_supported(eval);
   if (st) return st;
   const laci_shape *in[3] = {&eval->in[Q]->shape, &eval->in[K]->shape, &eval->in[V]->shape};
-  if (!read_operands(eval->node, in, &o)) return fail_operands(eval->node, eval->err);
+  if (!read_sizes_of_operands(eval->node, in, &o)) return fail_operands(eval->node, eval->err);
   double *room[5] = {NULL};
   for (int k = 0; k < 5; k++) {
     int port = k < 3 ? k : k - 2;
@@ -199,7 +200,7 @@ static lac_status eval(laci_eval *eval) {
     room[k] = laci_alloc((size_t)n, sizeof **room);
     if (!room[k]) st = laci_fail_memory(eval->err, eval->node->name);
   }
-  if (!st) st = attend(eval, &o, room);
+  if (!st) st = run_attention(eval, &o, room);
   for (int k = 0; k < 5; k++) laci_free(room[k]);
   return st;
 }
@@ -207,12 +208,12 @@ static lac_status eval(laci_eval *eval) {
 /* ---- Coupling ---- */
 
 /** Couples the channels of two ports, within a head. */
-static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
+static void couple_head_channels(laci_coupling *c, int a, int b, int64_t n_heads) {
   const int ports[] = {a, b};
   int label = laci_coupling_new_label(c);
   for (int k = 0; k < 2; k++) {
     laci_coupling_set_label(c, ports[k], 2, label);
-    laci_coupling_add_parts(c, ports[k], 2, n_heads);
+    laci_coupling_add_axis_parts(c, ports[k], 2, n_heads);
   }
 }
 
@@ -221,8 +222,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *in[3] = {laci_port_shape(c, Q), laci_port_shape(c, K), laci_port_shape(c, V)};
   operands o;
   c->why = "tokens and heads of MultiHeadAttention stand in an order";
-  if (!in[Q] || !in[K] || !in[V] || !laci_port_shape(c, LACI_OUT(Y)) || is_packed(in[Q], in[K]) ||
-      !read_operands(node, in, &o))
+  if (!in[Q] || !in[K] || !in[V] || !laci_port_shape(c, LACI_OUT(Y)) ||
+      is_packed_operand(in[Q], in[K]) || !read_sizes_of_operands(node, in, &o))
     return laci_coupling_status(c);
   bool cached = laci_has_output(node, SCORES);
   for (int port = PAST_K; port <= INDIRECTION; port++) cached |= laci_has_input(node, port);
@@ -231,15 +232,15 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     c->why = "channels of heads are kept in a cache";
     return laci_coupling_status(c);
   }
-  for (int port = Q; port <= V; port++) laci_coupling_describe_port(c, port);
-  laci_coupling_describe_port(c, LACI_OUT(Y));
+  for (int port = Q; port <= V; port++) laci_coupling_mark_described(c, port);
+  laci_coupling_mark_described(c, LACI_OUT(Y));
   if (!laci_has_input(node, BIAS)) {
-    couple_size(c, Q, K, o.heads);
-    couple_size(c, V, LACI_OUT(Y), o.heads);
+    couple_head_channels(c, Q, K, o.heads);
+    couple_head_channels(c, V, LACI_OUT(Y), o.heads);
     return laci_coupling_status(c);
   }
-  bool mapped = laci_axis_is_mappable(c, BIAS, 0);
-  for (int port = Q; port <= V; port++) mapped &= laci_axis_is_mappable(c, port, 2);
+  bool mapped = laci_can_map_axis(c, BIAS, 0);
+  for (int port = Q; port <= V; port++) mapped &= laci_can_map_axis(c, port, 2);
   if (!mapped) return laci_coupling_status(c);
   int64_t width = o.heads * o.size;
   const laci_channels places[] = {{Q, 2, 0}, {K, 2, 0}, {BIAS, 0, 0}, {BIAS, 0, width}};
@@ -250,7 +251,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
                                                .n_heads = o.heads,
                                                .size = o.size,
                                                .copies = 1});
-  laci_couple_values(
+  laci_couple_attention_values(
       c, &(laci_query_keys){
              .places = values, .n_places = 2, .n_heads = o.heads, .size = o.size_v, .copies = 1});
   return laci_coupling_status(c);

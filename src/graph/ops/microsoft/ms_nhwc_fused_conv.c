@@ -13,7 +13,7 @@
 enum { X, W, BIAS, SUM };
 
 /** Returns the shape with its channels moved to axis 1 (first), or back to the last axis. */
-static laci_shape transposed_shape(const laci_shape *shape, bool first) {
+static laci_shape shape_with_channels_moved(const laci_shape *shape, bool first) {
   laci_shape out = *shape;
   int last = shape->rank - 1;
   for (int axis = 1; axis < shape->rank; axis++) {
@@ -28,14 +28,14 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   laci_type x = *infer->in[X];
   const laci_type *in[3] = {&x, infer->in[W], infer->n_in > BIAS ? infer->in[BIAS] : NULL};
-  x.shape = transposed_shape(&infer->in[X]->shape, true);
+  x.shape = shape_with_channels_moved(&infer->in[X]->shape, true);
   laci_infer conv = *infer;
   conv.in = in;
   conv.n_in = infer->n_in > BIAS ? 3 : 2;
   st = laci_op_conv.infer(&conv);
   laci_shape *y = &infer->out[0].shape;
   if (st || y->rank < 0) return st;
-  *y = transposed_shape(y, false);
+  *y = shape_with_channels_moved(y, false);
   return laci_check_input_sizes(infer, SUM, y->rank, y->dims);
 }
 
@@ -46,15 +46,15 @@ static void move_channels(const laci_eval *eval, const laci_buf *in, bool first,
   laci_shape marks = {.rank = in->shape.rank}, moved;
   laci_shape_strides(&in->shape, strides);
   for (int axis = 0; axis < marks.rank; axis++) marks.dims[axis] = strides[axis];
-  moved = transposed_shape(&marks, first);
-  laci_copy_strided(eval, in, &out->shape, moved.dims, 0, out);
+  moved = shape_with_channels_moved(&marks, first);
+  laci_copy_strided_to_rows(eval, in, &out->shape, moved.dims, 0, out);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *sum = laci_operand(eval, SUM);
   laci_buf *x = NULL, *y = NULL;
-  laci_shape in_shape = transposed_shape(&eval->in[X]->shape, true);
-  laci_shape out_shape = transposed_shape(&eval->out[0]->shape, true);
+  laci_shape in_shape = shape_with_channels_moved(&eval->in[X]->shape, true);
+  laci_shape out_shape = shape_with_channels_moved(&eval->out[0]->shape, true);
   lac_status st = laci_check_floats(eval);
   if (!st) st = laci_buf_create(eval->in[X]->dtype, &in_shape, &x, eval->err);
   if (!st) st = laci_buf_create(eval->out[0]->dtype, &out_shape, &y, eval->err);
@@ -70,7 +70,7 @@ static lac_status eval(laci_eval *eval) {
   }
   if (!st) move_channels(eval, y, false, eval->out[0]);
   for (int64_t at = 0; sum && !st && at < sum->count; at++) eval->out[0]->f[at] += sum->f[at];
-  if (!st) st = laci_activation_apply(eval);
+  if (!st) st = laci_activation_apply_to_output(eval);
   laci_buf_destroy(x);
   laci_buf_destroy(y);
   return st;

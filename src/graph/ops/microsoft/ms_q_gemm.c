@@ -17,7 +17,7 @@ static const laci_quantized_form form = {.like = &laci_op_gemm,
 static int find_weight_axes(const laci_graph *graph, const laci_node *node,
                             laci_weight_axes axes[2]) {
   (void)graph;
-  return laci_quantized_weights(node, laci_node_int(node, "transB", 0) ? 0 : 1, axes);
+  return laci_quantized_find_weight_axes(node, laci_node_int(node, "transB", 0) ? 0 : 1, axes);
 }
 
 const laci_op laci_op_ms_q_gemm = {

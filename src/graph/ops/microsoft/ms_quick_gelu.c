@@ -20,4 +20,4 @@ const laci_op laci_op_ms_quick_gelu = {.name = "QuickGelu",
                                        .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                        .infer = laci_infer_same_type,
                                        .eval = eval,
-                                       .couple = laci_couple_unary};
+                                       .couple = laci_couple_first_input};

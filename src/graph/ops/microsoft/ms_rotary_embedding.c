@@ -34,18 +34,18 @@ typedef struct job {
                               for heads */
 } job;
 
-static int64_t position_of(const job *j, int64_t batch, int64_t token) {
+static int64_t position_of_token(const job *j, int64_t batch, int64_t token) {
   const laci_buf *positions = j->eval->in[POSITIONS];
   return positions->count == 1 ? positions->i[0] + token : positions->i[batch * j->tokens + token];
 }
 
-static void rotate(int64_t begin, int64_t end, void *context) {
+static void rotate_tokens(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *cosines = j->eval->in[COS], *sines = j->eval->in[SIN];
   int64_t step = j->interleaved ? 1 : j->n_pairs;
   for (int64_t at = begin; at < end; at++) {
     int64_t batch = at / (j->heads * j->tokens), inner = at % (j->heads * j->tokens);
-    int64_t row = position_of(j, batch, j->apart ? inner % j->tokens : inner / j->heads);
+    int64_t row = position_of_token(j, batch, j->apart ? inner % j->tokens : inner / j->heads);
     const double *x = j->eval->in[X]->f + at * j->size;
     double *y = j->eval->out[0]->f + at * j->size;
     for (int64_t k = 0; k < j->size; k++) y[k] = x[k];
@@ -59,12 +59,12 @@ static void rotate(int64_t begin, int64_t end, void *context) {
 }
 
 /** Do the tables have a row for every position? */
-static bool positions_fit(const job *j, int64_t batches) {
+static bool has_table_row_for_positions(const job *j, int64_t batches) {
   const laci_buf *positions = j->eval->in[POSITIONS];
   bool one = positions->count == 1 && positions->shape.rank <= 1;
   if (!positions->i || (!one && positions->count != batches * j->tokens)) return false;
   for (int64_t at = 0; at < batches * j->tokens; at++) {
-    int64_t row = position_of(j, at / j->tokens, at % j->tokens);
+    int64_t row = position_of_token(j, at / j->tokens, at % j->tokens);
     if (row < 0 || row >= j->eval->in[COS]->shape.dims[0]) return false;
   }
   return true;
@@ -92,10 +92,10 @@ static lac_status eval(laci_eval *eval) {
       !eval->in[SIN]->f)
     return laci_node_fail(node, eval->err, LAC_UNSUPPORTED,
                           "a scale, ragged batches or operands that are no floats");
-  if (2 * j.n_pairs > j.size || !positions_fit(&j, x->dims[0]))
+  if (2 * j.n_pairs > j.size || !has_table_row_for_positions(&j, x->dims[0]))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE,
                           "tables of angles or positions do not fit the data");
-  laci_eval_parallel(eval, x->dims[0] * j.tokens * j.heads, rotate, &j);
+  laci_eval_parallel(eval, x->dims[0] * j.tokens * j.heads, rotate_tokens, &j);
   return LAC_OK;
 }
 
@@ -106,8 +106,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!x || x->rank < 3 || x->rank > 4 || !laci_port_shape(c, LACI_OUT(0)) || !positions)
     return laci_coupling_status(c);
   bool ragged = laci_node_int(node, "is_packed_batching", 0) != 0;
-  laci_coupling_describe_port(c, X);
-  laci_coupling_describe_port(c, LACI_OUT(0));
+  laci_coupling_mark_described(c, X);
+  laci_coupling_mark_described(c, LACI_OUT(0));
   for (int axis = 0; axis < x->rank - 2 && !ragged; axis++) {
     /* each batch entry has its own positions, so the batch axis is FIXED */
     if (axis == 0 && positions->rank > 1) continue;

@@ -14,7 +14,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0);
   if (!x) return LAC_OK;
   int64_t axis = laci_node_int(infer->node, "axis", -1);
-  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   if (!st) st = laci_check_input_sizes(infer, 1, x->rank - (int)axis, x->dims + axis);
   if (st || infer->n_out < 2) return st;
   infer->out[1] = (laci_type){.dtype = LAC_DTYPE_F32, .shape = *x};
@@ -45,7 +45,7 @@ static lac_status eval(laci_eval *eval) {
   const laci_shape *x = &eval->in[0]->shape;
   int64_t axis = laci_node_int(eval->node, "axis", -1);
   lac_status st = laci_check_floats(eval);
-  if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (!st) st = laci_check_axis(eval->node, x->rank, &axis, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
   laci_eval_parallel(eval, eval->in[0]->count / j.n, normalize_rows, &j);
@@ -55,11 +55,11 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
-  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
+  int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", -1), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
-  laci_couple_elementwise(c, (const int[]){0, 1}, 2);
+  laci_couple_broadcast_ports(c, (const int[]){0, 1}, 2);
   for (int at = 0; at < x->rank; at++) {
-    if (at >= axis) laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, at));
+    if (at >= axis) laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, at));
     laci_coupling_set_label(
         c, LACI_OUT(1), at,
         at < axis ? laci_coupling_get_label(c, 0, at) : laci_coupling_new_label(c));

@@ -14,7 +14,8 @@ typedef struct job {
   double *work; /* scratch memory: a row of n_keys scores for each query */
 } job;
 
-static const double *row_at(const laci_rows *rows, int64_t batch, int64_t head, int64_t token) {
+static const double *row_of_head_and_token(const laci_rows *rows, int64_t batch, int64_t head,
+                                           int64_t token) {
   return rows->x + batch * rows->batch + head * rows->head + token * rows->token;
 }
 
@@ -36,12 +37,12 @@ static void attend_rows(int64_t begin, int64_t end, void *context) {
                              .head = at / a->n_queries % a->n_heads,
                              .batch = at / a->n_queries / a->n_heads};
     int64_t shared = place.head / (a->n_heads / a->n_shared);
-    const double *q = row_at(&a->q, place.batch, place.head, place.query);
+    const double *q = row_of_head_and_token(&a->q, place.batch, place.head, place.query);
     double *row = j->work + at * a->n_keys;
     double *y =
         a->y + ((place.batch * a->n_queries + place.query) * a->n_heads + place.head) * a->size_v;
     for (place.key = 0; place.key < a->n_keys; place.key++) {
-      const double *k = row_at(&a->k, place.batch, shared, place.key);
+      const double *k = row_of_head_and_token(&a->k, place.batch, shared, place.key);
       double sum = 0;
       for (int64_t i = 0; i < a->size; i++) sum += q[i] * k[i];
       sum *= a->scale;
@@ -50,13 +51,13 @@ static void attend_rows(int64_t begin, int64_t end, void *context) {
     }
     softmax_row(row, a->n_keys, a->sink ? a->sink + place.head : NULL);
     for (int64_t key = 0; key < a->n_keys; key++) {
-      const double *v = row_at(&a->v, place.batch, shared, key);
+      const double *v = row_of_head_and_token(&a->v, place.batch, shared, key);
       for (int64_t i = 0; i < a->size_v && row[key] != 0; i++) y[i] += row[key] * v[i];
     }
   }
 }
 
-lac_status laci_attend_run(const laci_eval *eval, const laci_row_attention *attend) {
+lac_status laci_attention_run(const laci_eval *eval, const laci_row_attention *attend) {
   int64_t n = attend->n_batch * attend->n_heads * attend->n_queries;
   job j = {.a = attend};
   j.work = laci_alloc((size_t)n * (size_t)attend->n_keys, sizeof *j.work);
@@ -71,16 +72,17 @@ void laci_join_past_rows(const laci_joined *joined, double *out) {
   int64_t total = j->n_past + j->n_now;
   for (int64_t row = 0; row < j->n_batch * j->n_heads * total; row++) {
     int64_t token = row % total, at = row / total;
-    const double *from = token < j->n_past
-                             ? j->past + (at * j->n_past + token) * j->size
-                             : row_at(&j->now, at / j->n_heads, at % j->n_heads, token - j->n_past);
+    const double *from =
+        token < j->n_past
+            ? j->past + (at * j->n_past + token) * j->size
+            : row_of_head_and_token(&j->now, at / j->n_heads, at % j->n_heads, token - j->n_past);
     memcpy(out + row * j->size, from, (size_t)j->size * sizeof *out);
   }
 }
 
 /* ---- Masks ---- */
 
-static bool is_left_out(const laci_row_attention *a, const laci_buf *mask, laci_pair_place p) {
+static bool is_masked_out(const laci_row_attention *a, const laci_buf *mask, laci_pair_place p) {
   switch (mask->shape.rank) {
     case 3: return mask->i[(p.batch * a->n_queries + p.query) * a->n_keys + p.key] <= 0;
     case 2: return mask->i[p.batch * a->n_keys + p.key] <= 0;
@@ -90,11 +92,11 @@ static bool is_left_out(const laci_row_attention *a, const laci_buf *mask, laci_
   return p.key >= mask->i[p.batch] || (has_starts && p.key < mask->i[a->n_batch + p.batch]);
 }
 
-double laci_key_mask_bias(const laci_row_attention *attend, laci_pair_place place) {
+double laci_key_mask_bias_of_score(const laci_row_attention *attend, laci_pair_place place) {
   const laci_key_mask *m = attend->context;
   double sum = 0;
   if (m->causal && place.key > m->n_past + place.query) return -INFINITY;
-  if (m->mask && is_left_out(attend, m->mask, place)) sum += m->filter;
+  if (m->mask && is_masked_out(attend, m->mask, place)) sum += m->filter;
   if (m->bias) {
     const int64_t *dims = m->bias->shape.dims;
     int64_t batch = dims[0] == 1 ? 0 : place.batch, head = dims[1] == 1 ? 0 : place.head;
@@ -105,7 +107,7 @@ double laci_key_mask_bias(const laci_row_attention *attend, laci_pair_place plac
   return sum;
 }
 
-bool laci_key_mask_fits(const laci_key_mask *mask, const laci_row_attention *attend) {
+bool laci_key_mask_has_fitting_shape(const laci_key_mask *mask, const laci_row_attention *attend) {
   const laci_row_attention *a = attend;
   if (mask->mask) {
     const laci_shape *shape = &mask->mask->shape;

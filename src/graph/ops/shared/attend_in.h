@@ -34,7 +34,8 @@ typedef struct laci_row_attention {
   double *y; /* [batch, queries, heads * size_v] the result */
 } laci_row_attention;
 
-LAC_MUST_CHECK lac_status laci_attend_run(const laci_eval *eval, const laci_row_attention *attend);
+LAC_MUST_CHECK lac_status laci_attention_run(const laci_eval *eval,
+                                             const laci_row_attention *attend);
 
 /** Past rows and new rows, to be joined along the axis of tokens: [batch, heads, n_past + n_now,
  * size]. past NULL: there are only new rows. */
@@ -56,8 +57,8 @@ typedef struct laci_key_mask {
 } laci_key_mask;
 /** Computes the bias of a score from a mask of keys: a function for laci_row_attention.bias, whose
  * context is a laci_key_mask. */
-double laci_key_mask_bias(const laci_row_attention *attend, laci_pair_place place);
+double laci_key_mask_bias_of_score(const laci_row_attention *attend, laci_pair_place place);
 /** Do the shapes of mask and bias fit the sizes of `attend`? */
-bool laci_key_mask_fits(const laci_key_mask *mask, const laci_row_attention *attend);
+bool laci_key_mask_has_fitting_shape(const laci_key_mask *mask, const laci_row_attention *attend);
 
 #endif

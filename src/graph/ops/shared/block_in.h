@@ -15,7 +15,7 @@ LAC_MUST_CHECK lac_status laci_depth_space_infer(laci_infer *infer, bool to_wide
 
 /** Reads the attribute mode: does a block of one channel come from b * b neighbouring channels
  * (CRD)? False: channels of one position in all blocks are neighbours (DCR). */
-bool laci_depth_space_is_channel_first(const laci_node *node);
+bool laci_depth_space_is_crd_mode(const laci_node *node);
 LAC_MUST_CHECK lac_status laci_depth_space_check_mode(const laci_node *node, lac_error *err);
 
 #endif

@@ -64,8 +64,8 @@ static int64_t input_position(const laci_conv_axis *axis, bool transposed, int64
 
 /** Fills row[j] = line[input position of output position o0 + j and kernel position t], 0 where
  * there is none, for j in [0, n). All these output positions are on one line of the output. */
-static void fill_run(const laci_patches *p, const double *line, int64_t t, int64_t o0, int64_t n,
-                     double *row) {
+static void fill_patch_run(const laci_patches *p, const double *line, int64_t t, int64_t o0,
+                           int64_t n, double *row) {
   const laci_conv_axis *axis = &p->axis[2];
   int64_t stride = axis->stride;
   memset(row, 0, (size_t)n * sizeof *row);
@@ -91,8 +91,8 @@ static void fill_run(const laci_patches *p, const double *line, int64_t t, int64
 }
 
 /** Fills columns [col, col_end) of the patch row for (channel, kernel position). */
-static void fill_row(const laci_patches *p, const double *image, int64_t kernel_at, int64_t col,
-                     int64_t col_end, double *row) {
+static void fill_patch_row(const laci_patches *p, const double *image, int64_t kernel_at,
+                           int64_t col, int64_t col_end, double *row) {
   int64_t width = p->axis[2].out, height = p->axis[1].out;
   int64_t t2 = kernel_at % p->axis[2].kernel, rest = kernel_at / p->axis[2].kernel;
   int64_t t1 = rest % p->axis[1].kernel, t0 = rest / p->axis[1].kernel;
@@ -105,14 +105,14 @@ static void fill_row(const laci_patches *p, const double *image, int64_t kernel_
       memset(row, 0, (size_t)n * sizeof *row);
     } else {
       const double *line = image + (i0 * p->axis[1].in + i1) * p->axis[2].in;
-      fill_run(p, line, t2, o2, n, row);
+      fill_patch_run(p, line, t2, o2, n, row);
     }
     col += n;
     row += n;
   }
 }
 
-void laci_patches_pack(const void *context, const laci_gemm_block *block, double *panels) {
+void laci_patches_pack_columns(const void *context, const laci_gemm_block *block, double *panels) {
   enum { RUN = 128 };
   const laci_patches *p = context;
   int64_t depth = block->k_end - block->k_begin, kernel = laci_patches_kernel_size(p);
@@ -122,7 +122,7 @@ void laci_patches_pack(const void *context, const laci_gemm_block *block, double
     int64_t n = laci_min(RUN, block->col_end - col);
     double *first = panels + (col - block->col_begin) * depth;
     for (int64_t k = block->k_begin; k < block->k_end; k++) {
-      fill_row(p, x + k / kernel * laci_patches_input_size(p), k % kernel, col, col + n, row);
+      fill_patch_row(p, x + k / kernel * laci_patches_input_size(p), k % kernel, col, col + n, row);
       double *to = first + (k - block->k_begin) * LACI_GEMM_PANEL;
       for (int64_t at = 0; at < n; at += LACI_GEMM_PANEL, to += depth * LACI_GEMM_PANEL) {
         int64_t lanes = laci_min(LACI_GEMM_PANEL, n - at);
@@ -149,8 +149,8 @@ void laci_conv_fill_bias(const laci_eval *eval) {
   laci_eval_parallel(eval, y->dims[0] * y->dims[1], fill_bias, &eval);
 }
 
-lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches, const double *a,
-                              int64_t n_groups) {
+lac_status laci_conv_add_products(const laci_eval *eval, const laci_patches *patches,
+                                  const double *a, int64_t n_groups) {
   const laci_shape *y = &eval->out[0]->shape;
   int64_t rows = y->dims[1] / n_groups,
           depth = patches->channels * laci_patches_kernel_size(patches);
@@ -170,7 +170,7 @@ lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches
                     .a_col_stride = 1,
                     .a_offset = offsets,
                     .a_period = n_groups,
-                    .pack_b = laci_patches_pack,
+                    .pack_b = laci_patches_pack_columns,
                     .pack_context = patches,
                     .c = eval->out[0]->f,
                     .c_row_stride = out,

@@ -38,7 +38,7 @@ LAC_MUST_CHECK lac_status laci_patches_init(laci_patches *patches, const laci_ev
                                             const laci_node_window *window);
 
 /** Packs the patch matrix as operand B of laci_gemm; its context is a laci_patches. */
-laci_gemm_pack_b laci_patches_pack;
+laci_gemm_pack_b laci_patches_pack_columns;
 
 /** Sets y[image, channel, ...] = bias[channel]; without a bias, y stays 0. */
 void laci_conv_fill_bias(const laci_eval *eval);
@@ -46,8 +46,8 @@ void laci_conv_fill_bias(const laci_eval *eval);
 /** Adds y[image, group, k, out] += a[group][k][patch rows] * patches for all images and groups. `a`
  * is
  *  [n_groups][rows of y per group][patch rows], row-major. */
-LAC_MUST_CHECK lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches,
-                                             const double *a, int64_t n_groups);
+LAC_MUST_CHECK lac_status laci_conv_add_products(const laci_eval *eval, const laci_patches *patches,
+                                                 const double *a, int64_t n_groups);
 
 /** Returns a weight [C, K/g, kernel] transposed to [g][K/g][C/g][kernel], as the GEMM of a
  * transposed convolution reads it; to be freed by laci_free. NULL: no memory. */

@@ -20,7 +20,8 @@ static inline bool laci_expect_size(const laci_infer *infer, int rank, int axis,
 }
 
 /** Returns the shape of input `port`; NULL: the input is absent, or its rank is unknown. */
-static inline const laci_shape *laci_expect_source_shape(const laci_infer *infer, int port) {
+static inline const laci_shape *laci_expect_known_shape_of_input(const laci_infer *infer,
+                                                                 int port) {
   bool known = infer->n_in > port && infer->in[0] && infer->in[port];
   return known && infer->in[port]->shape.rank >= 0 ? &infer->in[port]->shape : NULL;
 }

@@ -28,8 +28,8 @@ enum { ROWS = 6, COLS = LACI_GEMM_PANEL, BLOCK_K = 256, BLOCK_N = 96, MIN_TASKS 
 typedef double vec4 __attribute__((vector_size(32), aligned(8), may_alias));
 
 /** acc[r][.] = sum over k of a[k][r] * b[k][.]; k ascending. */
-static inline __attribute__((always_inline)) void tile_body(int64_t k, const double *a,
-                                                            const double *b, double *acc) {
+static inline __attribute__((always_inline)) void multiply_tile_body(int64_t k, const double *a,
+                                                                     const double *b, double *acc) {
   vec4 low[ROWS] = {0}, high[ROWS] = {0};
   for (int64_t at = 0; at < k; at++, a += ROWS, b += COLS) {
     vec4 b_low = *(const vec4 *)b, b_high = *(const vec4 *)(b + 4);
@@ -49,23 +49,23 @@ static inline __attribute__((always_inline)) void tile_body(int64_t k, const dou
 
 typedef void tile_kernel(int64_t k, const double *a, const double *b, double *acc);
 
-static void tile_any(int64_t k, const double *a, const double *b, double *acc) {
-  tile_body(k, a, b, acc);
+static void multiply_tile_any(int64_t k, const double *a, const double *b, double *acc) {
+  multiply_tile_body(k, a, b, acc);
 }
 
 #ifdef HAVE_AVX2
-__attribute__((target("avx2"))) static void tile_avx2(int64_t k, const double *a, const double *b,
-                                                      double *acc) {
-  tile_body(k, a, b, acc);
+__attribute__((target("avx2"))) static void multiply_tile_avx2(int64_t k, const double *a,
+                                                               const double *b, double *acc) {
+  multiply_tile_body(k, a, b, acc);
 }
 #endif
 
-static tile_kernel *best_tile(void) {
+static tile_kernel *choose_tile_kernel(void) {
 #ifdef HAVE_AVX2
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) return tile_avx2;
+  if (__builtin_cpu_supports("avx2")) return multiply_tile_avx2;
 #endif
-  return tile_any;
+  return multiply_tile_any;
 }
 
 typedef struct job {
@@ -76,7 +76,7 @@ typedef struct job {
   atomic_bool no_memory;
 } job;
 
-static void pack_a(int64_t begin, int64_t end, void *context) {
+static void pack_panels_of_a(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const laci_gemm *g = j->gemm;
   for (int64_t task = begin; task < end; task++) {
@@ -91,7 +91,8 @@ static void pack_a(int64_t begin, int64_t end, void *context) {
 }
 
 /** Adds the rows and columns of a tile that are inside C to C. */
-static void add_tile(const double *acc, int64_t n_rows, int64_t n_cols, double *c, int64_t stride) {
+static void add_tile_to_c(const double *acc, int64_t n_rows, int64_t n_cols, double *c,
+                          int64_t stride) {
   for (int64_t row = 0; row < n_rows; row++, acc += COLS, c += stride) {
     for (int64_t col = 0; col < n_cols; col++) c[col] += acc[col];
   }
@@ -109,13 +110,13 @@ static void multiply_block(const job *j, const laci_gemm_block *block, int64_t r
     for (int64_t col = block->col_begin; col < block->col_end; col += COLS) {
       double acc[ROWS * COLS];
       j->tile(depth, a, b_panels + (col - block->col_begin) * depth, acc);
-      add_tile(acc, laci_min(ROWS, g->m - panel * ROWS), laci_min(COLS, block->col_end - col),
-               c + panel * ROWS * g->c_row_stride + col, g->c_row_stride);
+      add_tile_to_c(acc, laci_min(ROWS, g->m - panel * ROWS), laci_min(COLS, block->col_end - col),
+                    c + panel * ROWS * g->c_row_stride + col, g->c_row_stride);
     }
   }
 }
 
-static void run_tasks(int64_t begin, int64_t end, void *context) {
+static void multiply_block_tasks(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const laci_gemm *g = j->gemm;
   double *b_panels = laci_alloc((size_t)laci_min(BLOCK_K, g->k) * BLOCK_N, sizeof *b_panels);
@@ -141,7 +142,7 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
 
 lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm) {
   if (gemm->n_batch == 0 || gemm->m == 0 || gemm->n == 0 || gemm->k == 0) return LAC_OK;
-  job j = {.gemm = gemm, .tile = best_tile(), .n_panels = laci_ceil_div(gemm->m, ROWS)};
+  job j = {.gemm = gemm, .tile = choose_tile_kernel(), .n_panels = laci_ceil_div(gemm->m, ROWS)};
   atomic_init(&j.no_memory, false);
   j.n_col_blocks = laci_ceil_div(gemm->n, BLOCK_N);
   /* Few column blocks (late, small images; a single row of classes) would leave threads idle, so
@@ -154,8 +155,8 @@ lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm) {
   size_t n_packed = (size_t)(gemm->a_period * j.n_panels);
   j.a_panels = laci_alloc(n_packed * (size_t)gemm->k, ROWS * sizeof *j.a_panels);
   if (!j.a_panels) return laci_fail_memory(eval->err, eval->node->name);
-  laci_eval_parallel(eval, (int64_t)n_packed, pack_a, &j);
-  laci_eval_parallel(eval, gemm->n_batch * j.n_col_blocks * j.n_row_runs, run_tasks, &j);
+  laci_eval_parallel(eval, (int64_t)n_packed, pack_panels_of_a, &j);
+  laci_eval_parallel(eval, gemm->n_batch * j.n_col_blocks * j.n_row_runs, multiply_block_tasks, &j);
   laci_free(j.a_panels);
   return atomic_load(&j.no_memory) ? laci_fail_memory(eval->err, eval->node->name) : LAC_OK;
 }

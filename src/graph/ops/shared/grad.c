@@ -5,8 +5,8 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/window_grad_in.h"
 
-lac_status laci_shape_attr(const laci_node *node, const char *name, laci_shape *shape,
-                           lac_error *err) {
+lac_status laci_node_read_shape_attr(const laci_node *node, const char *name, laci_shape *shape,
+                                     lac_error *err) {
   size_t n = 0;
   const int64_t *ints = laci_node_ints(node, name, &n);
   bool fits = ints && n <= LACI_MAX_RANK;
@@ -51,11 +51,11 @@ int laci_gradient_add_internal(laci_gradient_builder *b, const char *type, int n
 
 /* ---- Parts of rules ---- */
 
-void laci_gradient_contribute_channels(laci_gradient_builder *b, const laci_node *node, int port,
-                                       int x) {
+void laci_gradient_contribute_channel_sums(laci_gradient_builder *b, const laci_node *node,
+                                           int port, int x) {
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis != 1;
-  if (laci_gradient_is_wanted(b, node, port))
+  if (laci_gradient_is_needed(b, node, port))
     laci_gradient_contribute(b, node, port, laci_gradient_add_sum(b, x, flags, false));
 }
 
@@ -69,15 +69,15 @@ int laci_gradient_add_slice(laci_gradient_builder *b, int x, int axis, int64_t s
 }
 
 int laci_gradient_add_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]) {
-  laci_shape shape = laci_gradient_shape(b, x);
+  laci_shape shape = laci_gradient_shape_of_value(b, x);
   double n = 1;
   for (int axis = 0; axis < shape.rank; axis++) n *= flags[axis] ? (double)shape.dims[axis] : 1;
   return laci_gradient_add_scale(b, laci_gradient_add_sum(b, x, flags, true), 1 / n);
 }
 
 /** Returns 1 where x equals y, else 0, in x's type. */
-static int equal_as_number(laci_gradient_builder *b, int x, int y) {
-  laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, x));
+static int add_equality_as_number(laci_gradient_builder *b, int x, int y) {
+  laci_attr to = laci_attr_int("to", laci_gradient_dtype_of_value(b, x));
   int equal = laci_gradient_add_binary(b, "Equal", x, y);
   return laci_gradient_add_node(
       b,
@@ -86,18 +86,19 @@ static int equal_as_number(laci_gradient_builder *b, int x, int y) {
       NULL);
 }
 
-int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y) {
-  laci_shape shape = laci_gradient_shape(b, y);
-  int mask = equal_as_number(b, node->inputs[0], y);
+int laci_gradient_share_among_equal(laci_gradient_builder *b, const laci_node *node, int dy,
+                                    int y) {
+  laci_shape shape = laci_gradient_shape_of_value(b, y);
+  int mask = add_equality_as_number(b, node->inputs[0], y);
   int count = laci_gradient_add_unbroadcast(b, mask, &shape);
   return laci_gradient_add_binary(b, "Mul", mask, laci_gradient_add_binary(b, "Div", dy, count));
 }
 
 /** A Resize along an axis multiplies by a matrix: the identity, resampled. So dx is dy times the
  * transpose of that matrix. */
-int laci_gradient_of_resize(laci_gradient_builder *b, int dy, int axis, int64_t in,
-                            const laci_attr *attrs, int n_attrs) {
-  laci_shape y = laci_gradient_shape(b, dy), square = {.rank = 2, .dims = {in, in}};
+int laci_gradient_add_resize_gradient(laci_gradient_builder *b, int dy, int axis, int64_t in,
+                                      const laci_attr *attrs, int n_attrs) {
+  laci_shape y = laci_gradient_shape_of_value(b, dy), square = {.rank = 2, .dims = {in, in}};
   if (dy < 0) return -1;
   const int64_t sizes[2] = {in, y.dims[axis]};
   const int inputs[] = {
@@ -138,7 +139,7 @@ void laci_gradient_add_normalization(laci_gradient_builder *b, const laci_gradie
 /* ---- Ready-made rules ---- */
 
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *node) {
-  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape x = laci_gradient_shape_of_input(b, node, 0);
   laci_gradient_contribute(b, node, 0,
                            laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &x));
   return laci_gradient_status(b);
@@ -150,12 +151,12 @@ lac_status laci_gradient_of_max_or_min(laci_gradient_builder *b, const laci_node
   int *masks = laci_alloc((size_t)node->n_inputs, sizeof *masks);
   if (!masks) return LAC_NO_MEMORY;
   for (int port = 0; port < node->n_inputs; port++) {
-    masks[port] = equal_as_number(b, node->inputs[port], node->outputs[0]);
+    masks[port] = add_equality_as_number(b, node->inputs[port], node->outputs[0]);
     count = port ? laci_gradient_add_binary(b, "Add", count, masks[port]) : masks[port];
   }
   int share = laci_gradient_add_binary(b, "Div", dy, count);
   for (int port = 0; port < node->n_inputs; port++) {
-    if (laci_gradient_is_wanted(b, node, port))
+    if (laci_gradient_is_needed(b, node, port))
       laci_gradient_contribute_broadcast(b, node, port,
                                          laci_gradient_add_binary(b, "Mul", share, masks[port]));
   }

@@ -10,8 +10,8 @@ typedef struct laci_gradient_builder laci_gradient_builder;
 typedef struct laci_window_attrs laci_window_attrs;
 
 /** Reads an attribute as a shape of sizes >= 0 whose product fits. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_shape_attr(const laci_node *node, const char *name,
-                                          laci_shape *shape, lac_error *err);
+LAC_MUST_CHECK lac_status laci_node_read_shape_attr(const laci_node *node, const char *name,
+                                                    laci_shape *shape, lac_error *err);
 /** Checks that input `port` has that shape, where both are known. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_check_input_shape(laci_infer *infer, int port,
                                                  const laci_shape *shape);
@@ -24,19 +24,19 @@ int laci_gradient_add_internal(laci_gradient_builder *b, const char *type, int n
                                const int *inputs, const laci_window_attrs *attrs);
 
 /** Contributes the gradient of a per-channel parameter at `port`: x summed over all axes but 1. */
-void laci_gradient_contribute_channels(laci_gradient_builder *b, const laci_node *node, int port,
-                                       int x);
+void laci_gradient_contribute_channel_sums(laci_gradient_builder *b, const laci_node *node,
+                                           int port, int x);
 /** Returns x[start .. start + n) along an axis. */
 int laci_gradient_add_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n);
 /** Returns the mean over the flagged axes, which stay with size 1. */
 int laci_gradient_add_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]);
 /** Returns dy divided evenly among the elements of input 0 that equal y, and zeros elsewhere. y and
  * dy have size 1 along the reduced axes. */
-int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y);
+int laci_gradient_share_among_equal(laci_gradient_builder *b, const laci_node *node, int dy, int y);
 /** Returns the gradient of a Resize along one axis of `in` positions, from dy after it; attrs are
  * those of the Resize. Each input position gets the sum of dy times its weights. */
-int laci_gradient_of_resize(laci_gradient_builder *b, int dy, int axis, int64_t in,
-                            const laci_attr *attrs, int n_attrs);
+int laci_gradient_add_resize_gradient(laci_gradient_builder *b, int dy, int axis, int64_t in,
+                                      const laci_attr *attrs, int n_attrs);
 /** For reductions: return y with its reduced axes back as size 1 (kept), and y expanded to the
  * input's shape (reduced). */
 int laci_gradient_restore_axes(laci_gradient_builder *b, const laci_node *node, int y);

@@ -17,10 +17,10 @@ typedef struct product_ports {
   int a_axis, b_axis, y_axis;
 } product_ports;
 
-static product_ports ports_of(const laci_node *node) {
+static product_ports find_product_ports(const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
-  const laci_quantized_operand a = laci_quantized_ports(form, node, A);
-  const laci_quantized_operand b = laci_quantized_ports(form, node, B);
+  const laci_quantized_operand a = laci_quantized_operand_ports(form, node, A);
+  const laci_quantized_operand b = laci_quantized_operand_ports(form, node, B);
   return (product_ports){
       .a = a.data,
       .a_scale = a.scale,
@@ -28,7 +28,7 @@ static product_ports ports_of(const laci_node *node) {
       .b = b.data,
       .b_scale = b.scale,
       .b_zero = b.zero,
-      .bias = form->bias ? laci_quantized_ports(form, node, form->bias).data : -1,
+      .bias = form->bias ? laci_quantized_operand_ports(form, node, form->bias).data : -1,
       .y_scale = form->quantizes ? form->y_scale : -1,
       .y_zero = form->quantizes ? form->y_zero : -1,
       .a_axis = a.axis,
@@ -37,7 +37,7 @@ static product_ports ports_of(const laci_node *node) {
   };
 }
 
-lac_status laci_integer_infer(laci_infer *infer) {
+lac_status laci_integer_product_infer(laci_infer *infer) {
   const laci_quantized_form *form = infer->node->op->quantized;
   lac_status st = laci_check_n_inputs(infer, form->quantizes ? form->y_zero + 1 : 2, -1);
   if (st) return st;
@@ -46,7 +46,8 @@ lac_status laci_integer_infer(laci_infer *infer) {
   return st;
 }
 
-double laci_quantized_element(const laci_buf *list, const laci_shape *x, int axis, int64_t at) {
+double laci_quantized_list_element(const laci_buf *list, const laci_shape *x, int axis,
+                                   int64_t at) {
   if (list->count == 1) return laci_buf_get_f(list, 0);
   if (axis < 0) axis += x->rank;
   if (axis < 0) axis = 0;
@@ -55,7 +56,7 @@ double laci_quantized_element(const laci_buf *list, const laci_shape *x, int axi
   if (list->shape.rank == x->rank) {
     laci_walk walk;
     laci_walk_begin(&walk, x);
-    laci_walk_broadcast(&walk, &list->shape);
+    laci_walk_add_broadcast(&walk, &list->shape);
     int64_t place = 0;
     for (int a = x->rank - 1; a >= 0; a--) {
       place += at % x->dims[a] * walk.stride[0][a];
@@ -66,7 +67,7 @@ double laci_quantized_element(const laci_buf *list, const laci_shape *x, int axi
   return laci_buf_get_f(list, at / laci_shape_count_range(x, axis + 1, x->rank) % x->dims[axis]);
 }
 
-bool laci_quantized_list_fits(const laci_buf *list, const laci_shape *x, int axis) {
+bool laci_quantized_list_has_fitting_length(const laci_buf *list, const laci_shape *x, int axis) {
   if (!list || list->count == 1) return true;
   if (axis < 0) axis += x->rank;
   if (axis < 0 || axis >= x->rank) return false;
@@ -81,42 +82,43 @@ bool laci_quantized_list_fits(const laci_buf *list, const laci_shape *x, int axi
 static lac_status subtract_zero_point(const laci_eval *eval, int port, int zero_port, int axis,
                                       laci_buf **out) {
   const laci_buf *x = eval->in[port], *zero = zero_port >= 0 ? laci_operand(eval, zero_port) : NULL;
-  if (!laci_quantized_list_fits(zero, &x->shape, axis)) {
+  if (!laci_quantized_list_has_fitting_length(zero, &x->shape, axis)) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the zero points of input %d do not fit it", port);
   }
   lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, out, eval->err);
   for (int64_t at = 0; !st && at < x->count; at++) {
     (*out)->f[at] =
-        laci_buf_get_f(x, at) - (zero ? laci_quantized_element(zero, &x->shape, axis, at) : 0);
+        laci_buf_get_f(x, at) - (zero ? laci_quantized_list_element(zero, &x->shape, axis, at) : 0);
   }
   return st;
 }
 
 /** Quantizes the sums with the scales of both operands and of the output. */
-static lac_status quantize(const laci_eval *eval, const product_ports *ports,
-                           const laci_buf *sums) {
+static lac_status quantize_sums(const laci_eval *eval, const product_ports *ports,
+                                const laci_buf *sums) {
   laci_buf *y = eval->out[0];
   const laci_buf *a = eval->in[ports->a_scale], *b = eval->in[ports->b_scale];
   const laci_buf *scale = eval->in[ports->y_scale], *zero = eval->in[ports->y_zero];
-  bool sure = (a->count == 1 || laci_quantized_list_fits(a, &sums->shape, ports->a_axis)) &&
-              scale->count == 1 && zero->count == 1 &&
-              laci_quantized_list_fits(b, &sums->shape, ports->y_axis) && y->i;
+  bool sure =
+      (a->count == 1 || laci_quantized_list_has_fitting_length(a, &sums->shape, ports->a_axis)) &&
+      scale->count == 1 && zero->count == 1 &&
+      laci_quantized_list_has_fitting_length(b, &sums->shape, ports->y_axis) && y->i;
   if (!sure)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the scales do not fit the product");
   for (int64_t at = 0; at < y->count; at++) {
-    double factor = laci_quantized_element(a, &sums->shape, ports->a_axis, at) *
-                    laci_quantized_element(b, &sums->shape, ports->y_axis, at) /
+    double factor = laci_quantized_list_element(a, &sums->shape, ports->a_axis, at) *
+                    laci_quantized_list_element(b, &sums->shape, ports->y_axis, at) /
                     laci_buf_get_f(scale, 0);
     double value = rint(sums->f[at] * factor) + laci_buf_get_f(zero, 0);
-    y->i[at] = laci_int_nearest(y->dtype, value);
+    y->i[at] = laci_int_truncate(y->dtype, value);
   }
   return LAC_OK;
 }
 
-lac_status laci_integer_eval(laci_eval *eval) {
-  const product_ports all = ports_of(eval->node), *ports = &all;
+lac_status laci_integer_product_eval(laci_eval *eval) {
+  const product_ports all = find_product_ports(eval->node), *ports = &all;
   laci_buf *lifted[N_OPERANDS] = {0}, *sums = NULL, *out[1];
   const laci_buf *in[N_OPERANDS] = {0};
   int n = 2;
@@ -137,9 +139,9 @@ lac_status laci_integer_eval(laci_eval *eval) {
     inner.out = out;
     st = eval->node->op->quantized->like->eval(&inner);
   }
-  if (!st && ports->y_scale >= 0) st = quantize(eval, ports, sums);
+  if (!st && ports->y_scale >= 0) st = quantize_sums(eval, ports, sums);
   for (int64_t at = 0; !st && ports->y_scale < 0 && at < sums->count; at++) {
-    eval->out[0]->i[at] = laci_int_wrap(eval->out[0]->dtype, laci_int_from_f(sums->f[at]));
+    eval->out[0]->i[at] = laci_int_wrap(eval->out[0]->dtype, laci_clamp_to_int64(sums->f[at]));
   }
   for (int k = 0; k < N_OPERANDS; k++) laci_buf_destroy(lifted[k]);
   laci_buf_destroy(sums);

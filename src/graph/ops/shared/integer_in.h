@@ -16,25 +16,25 @@
 
 /** Returns the element of a list along an axis of x (or of a scalar) that applies to element `at`
  * of x. */
-double laci_quantized_element(const laci_buf *list, const laci_shape *x, int axis, int64_t at);
+double laci_quantized_list_element(const laci_buf *list, const laci_shape *x, int axis, int64_t at);
 /** Does a list have one element, or one for each index along the axis? NULL fits. */
-bool laci_quantized_list_fits(const laci_buf *list, const laci_shape *x, int axis);
+bool laci_quantized_list_has_fitting_length(const laci_buf *list, const laci_shape *x, int axis);
 
 /** The scale and zero point that DynamicQuantizeLinear finds for some numbers. */
 typedef struct laci_dynamic_range {
   float scale, zero;
 } laci_dynamic_range;
-laci_dynamic_range laci_dynamic_range_of(const laci_buf *x);
+laci_dynamic_range laci_dynamic_find_range(const laci_buf *x);
 /** Returns the integer that stands for x, minus the zero point. */
-double laci_dynamic_steps(laci_dynamic_range range, double x);
+double laci_dynamic_quantize_to_steps(laci_dynamic_range range, double x);
 
 /* ---- Exact products: the node's operator has operands a, b and perhaps a bias ---- */
 
 /** Infers the shape of output 0 as the operator on floats does; its type is that of the zero point,
  * or i32. */
-LAC_MUST_CHECK lac_status laci_integer_infer(laci_infer *infer);
+LAC_MUST_CHECK lac_status laci_integer_product_infer(laci_infer *infer);
 /** Computes output 0: the sum of products, quantized again where there is a scale for it. */
-LAC_MUST_CHECK lac_status laci_integer_eval(laci_eval *eval);
+LAC_MUST_CHECK lac_status laci_integer_product_eval(laci_eval *eval);
 
 /* ---- Any operator ---- */
 
@@ -54,7 +54,7 @@ lac_status laci_quantized_couple_product(const laci_graph *graph, const laci_nod
 lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 /** Describes operand b as a weight: of a convolution (k_axis 0), which may have groups, or of a
  * matrix product. Returns 1, or 0 if b is no weight. */
-int laci_quantized_weights(const laci_node *node, int k_axis, laci_weight_axes axes[2]);
+int laci_quantized_find_weight_axes(const laci_node *node, int k_axis, laci_weight_axes axes[2]);
 
 extern const laci_op laci_op_mat_mul, laci_op_conv;
 

@@ -11,7 +11,9 @@ laci_line_axis laci_softmax_axis(const laci_node *node) {
 
 int laci_softmax_axes(const laci_node *node, int rank, int64_t axes[LACI_MAX_RANK]) {
   laci_line_axis line = laci_softmax_axis(node);
-  int n = 0, first = line.flattened && line.axis == rank ? rank : laci_axis_of(line.axis, rank);
+  int n = 0, first = line.flattened && line.axis == rank
+                         ? rank
+                         : laci_axis_counted_from_first(line.axis, rank);
   for (int axis = first; axis >= 0 && axis < rank; axis++) {
     axes[n++] = axis;
     if (!line.flattened) break;
@@ -30,10 +32,10 @@ lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, l
 
 /** Checks the axis and makes it count from the first one. With flattened, it may be one past the
  * last axis: then lines have one element. */
-static lac_status check_axis(const laci_node *node, int rank, laci_line_axis *line,
-                             lac_error *err) {
+static lac_status check_line_axis(const laci_node *node, int rank, laci_line_axis *line,
+                                  lac_error *err) {
   if (line->flattened && line->axis == rank) return LAC_OK;
-  return laci_axis_check(node, rank, &line->axis, err);
+  return laci_check_axis(node, rank, &line->axis, err);
 }
 
 lac_status laci_line_infer(laci_infer *infer, laci_line_axis line) {
@@ -41,7 +43,7 @@ lac_status laci_line_infer(laci_infer *infer, laci_line_axis line) {
   if (st) return st;
   infer->out[0] = *infer->in[0];
   int rank = infer->in[0]->shape.rank;
-  return rank < 0 ? LAC_OK : check_axis(infer->node, rank, &line, infer->err);
+  return rank < 0 ? LAC_OK : check_line_axis(infer->node, rank, &line, infer->err);
 }
 
 typedef struct job {
@@ -51,7 +53,7 @@ typedef struct job {
   int64_t n, inner;
 } job;
 
-static void run_lines(int64_t begin, int64_t end, void *context) {
+static void compute_lines(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin; at < end; at++) {
     int64_t from = at / j->inner * j->n * j->inner + at % j->inner;
@@ -63,7 +65,7 @@ lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line, laci_line_
                           const void *context) {
   const laci_shape *x = &eval->in[0]->shape;
   lac_status st = laci_check_floats(eval);
-  if (!st) st = check_axis(eval->node, x->rank, &line, eval->err);
+  if (!st) st = check_line_axis(eval->node, x->rank, &line, eval->err);
   if (st || eval->in[0]->count == 0) return st;
   int axis = (int)line.axis, after = line.flattened ? x->rank : axis + 1;
   job j = {.eval = eval,
@@ -71,16 +73,16 @@ lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line, laci_line_
            .context = context,
            .n = laci_shape_count_range(x, axis, after),
            .inner = laci_shape_count_range(x, after, x->rank)};
-  laci_eval_parallel(eval, eval->in[0]->count / j.n, run_lines, &j);
+  laci_eval_parallel(eval, eval->in[0]->count / j.n, compute_lines, &j);
   return LAC_OK;
 }
 
 lac_status laci_line_couple(laci_coupling *c, laci_line_axis line) {
   const laci_shape *x = laci_port_shape(c, 0);
-  if (!x || check_axis(c->node, x->rank, &line, NULL)) return laci_coupling_status(c);
+  if (!x || check_line_axis(c->node, x->rank, &line, NULL)) return laci_coupling_status(c);
   laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int axis = (int)line.axis; axis < x->rank; axis++) {
-    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
+    laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, axis));
     if (!line.flattened) break;
   }
   return laci_coupling_status(c);

@@ -11,10 +11,10 @@
 /** Returns how many values a node that begins an iteration carries into it. The other inputs of a
  * Scan are slices; those of a Loop are the number of the iteration and the condition, ports 0 and
  * 1. */
-int laci_begin_count_carried(const laci_node *node);
+int laci_loop_begin_count_carried(const laci_node *node);
 
 /** Gives output `out` the type of input `in`, for carried values and slices. */
-void laci_loop_copy_value_type(laci_infer *infer, int in, int out);
+void laci_loop_copy_type_to_output(laci_infer *infer, int in, int out);
 LAC_MUST_CHECK lac_status laci_loop_end_infer(laci_infer *infer);
 lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c);
 
@@ -23,6 +23,6 @@ lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c);
  * them. */
 void laci_couple_carried_value(laci_coupling *c, int in, int out);
 /** Gives a slice the labels of the whole value, except along `axis`, which is FIXED. */
-void laci_couple_slice(laci_coupling *c, int whole, int slice, int64_t axis);
+void laci_couple_slice_of_value(laci_coupling *c, int whole, int slice, int64_t axis);
 
 #endif

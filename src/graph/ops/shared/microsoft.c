@@ -25,7 +25,7 @@ lac_status laci_check_input_sizes(laci_infer *infer, int port, int rank, const i
                         laci_shape_text(&wanted, want, sizeof want));
 }
 
-lac_status laci_bias_infer(laci_infer *infer, int least) {
+lac_status laci_bias_activation_infer(laci_infer *infer, int least) {
   lac_status st = laci_check_n_inputs(infer, least, 2);
   int64_t size = laci_in_size(infer, 0, -1);
   if (!st) st = laci_check_input_sizes(infer, 1, 1, &size);
@@ -49,7 +49,7 @@ int64_t laci_in_size(const laci_infer *infer, int port, int axis) {
 
 static double relu(double x, const double *p) { return (void)p, fmax(x, 0); }
 static double sigmoid(double x, const double *p) { return (void)p, 1 / (1 + exp(-x)); }
-static double hyperbolic(double x, const double *p) { return (void)p, tanh(x); }
+static double tanh_of(double x, const double *p) { return (void)p, tanh(x); }
 static double softsign(double x, const double *p) { return (void)p, x / (1 + fabs(x)); }
 static double softplus(double x, const double *p) {
   return (void)p, x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
@@ -68,7 +68,7 @@ bool laci_activation_read(const laci_node *node, laci_fused_function *activation
   } known[] = {{"", {NULL, {0}}},
                {"Relu", {relu, {0}}},
                {"Sigmoid", {sigmoid, {0}}},
-               {"Tanh", {hyperbolic, {0}}},
+               {"Tanh", {tanh_of, {0}}},
                {"Softsign", {softsign, {0}}},
                {"Softplus", {softplus, {0}}},
                {"LeakyRelu", {leaky_relu, {0.01f}}},
@@ -103,7 +103,7 @@ static void apply_activation(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) a->y[at] = a->activation->f(a->y[at], a->activation->p);
 }
 
-lac_status laci_activation_apply(const laci_eval *eval) {
+lac_status laci_activation_apply_to_output(const laci_eval *eval) {
   laci_fused_function activation;
   if (!laci_activation_read(eval->node, &activation)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "activation \"%s\" is not known",
@@ -174,7 +174,7 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static const double *vector_of(const laci_eval *eval, int port) {
+static const double *vector_operand_or_null(const laci_eval *eval, int port) {
   const laci_buf *buf = laci_operand(eval, port);
   return buf ? buf->f : NULL;
 }
@@ -185,9 +185,9 @@ lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
   if (st || x->count == 0) return st;
   laci_walk walk;
   laci_walk_begin(&walk, &x->shape);
-  laci_walk_broadcast(&walk, &skip->shape);
+  laci_walk_add_broadcast(&walk, &skip->shape);
   laci_walk_merge_axes(&walk);
-  laci_walk_seek(&walk, 0);
+  laci_walk_seek_run(&walk, 0);
   double *y = eval->out[0]->f;
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
@@ -197,9 +197,9 @@ lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
   }
   skip_job j = {.eval = eval,
                 .norm = norm,
-                .scale = vector_of(eval, norm->scale),
-                .shift = vector_of(eval, norm->shift),
-                .bias = vector_of(eval, norm->bias),
+                .scale = vector_operand_or_null(eval, norm->scale),
+                .shift = vector_operand_or_null(eval, norm->shift),
+                .bias = vector_operand_or_null(eval, norm->bias),
                 .sum = laci_result(eval, norm->sum),
                 .mean = laci_result(eval, norm->mean),
                 .inverse = laci_result(eval, norm->inverse),
@@ -214,8 +214,8 @@ lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
 lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || x->rank < 1 || !laci_port_shape(c, 1)) return laci_coupling_status(c);
-  laci_couple_elementwise(c, (const int[]){0, 1, norm->scale, norm->shift, norm->bias}, 5);
-  laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, -1));
+  laci_couple_broadcast_ports(c, (const int[]){0, 1, norm->scale, norm->shift, norm->bias}, 5);
+  laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, -1));
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_coupling_get_label(c, 0, axis);
     laci_coupling_set_label(c, LACI_OUT(norm->sum), axis, label);
@@ -239,7 +239,7 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
     for (int place = 0; place < q->n_places; place++) {
       const laci_channels *at = &q->places[place];
       int64_t own = q->keys[place] ? head / q->copies : head;
-      laci_coupling_add_consecutive_map(
+      laci_coupling_add_map_of_consecutive(
           c,
           (laci_axis_map){.out_port = LACI_OUT(0),
                           .out_axis = LACI_UNSEEN(alone ? 0 : (int)(head / q->copies)),
@@ -251,10 +251,10 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
           at->start + own * q->size);
     }
   }
-  if (alone) laci_coupling_add_parts(c, first->port, first->axis, q->n_heads / q->copies);
+  if (alone) laci_coupling_add_axis_parts(c, first->port, first->axis, q->n_heads / q->copies);
 }
 
-void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q) {
+void laci_fix_query_keys(laci_coupling *c, const laci_query_keys *q) {
   for (int place = 0; place < q->n_places; place++) {
     const laci_channels *at = &q->places[place];
     int64_t heads = q->keys[place] ? q->n_heads / q->copies : q->n_heads;
@@ -263,7 +263,7 @@ void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q) {
   }
 }
 
-void laci_couple_values(laci_coupling *c, const laci_query_keys *v) {
+void laci_couple_attention_values(laci_coupling *c, const laci_query_keys *v) {
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   int64_t n = v->n_heads * v->size;
   for (int place = 0; place < v->n_places; place++) {
@@ -273,5 +273,5 @@ void laci_couple_values(laci_coupling *c, const laci_query_keys *v) {
       map->from[o] = (int32_t)(at->start + o / v->size / v->copies * v->size + o % v->size);
     }
   }
-  laci_coupling_add_parts(c, LACI_OUT(0), y->rank - 1, v->n_heads / v->copies);
+  laci_coupling_add_axis_parts(c, LACI_OUT(0), y->rank - 1, v->n_heads / v->copies);
 }

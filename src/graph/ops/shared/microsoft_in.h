@@ -14,7 +14,7 @@ LAC_MUST_CHECK lac_status laci_check_input_sizes(laci_infer *infer, int port, in
                                                  const int64_t *dims);
 /** Gives output 0 the type of input 0, and checks that input 1 is a vector along its last axis; at
  * least `least` inputs must be present. */
-LAC_MUST_CHECK lac_status laci_bias_infer(laci_infer *infer, int least);
+LAC_MUST_CHECK lac_status laci_bias_activation_infer(laci_infer *infer, int least);
 /** Returns the size of an axis of an input; a negative axis counts from the last one. -1: not
  * known. */
 int64_t laci_in_size(const laci_infer *infer, int port, int axis);
@@ -31,7 +31,7 @@ typedef struct laci_fused_function {
  * and _gamma. Returns false where no function of that name is known. */
 bool laci_activation_read(const laci_node *node, laci_fused_function *activation);
 /** Applies the node's activation to output 0. Fails LAC_UNSUPPORTED where its name is not known. */
-LAC_MUST_CHECK lac_status laci_activation_apply(const laci_eval *eval);
+LAC_MUST_CHECK lac_status laci_activation_apply_to_output(const laci_eval *eval);
 
 /* ---- x + skip + bias, normalized ---- */
 
@@ -70,9 +70,9 @@ typedef struct laci_query_keys {
 
 void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q);
 /** Keeps all channels of the queries and keys in place. */
-void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q);
+void laci_fix_query_keys(laci_coupling *c, const laci_query_keys *q);
 /** Couples values: channel i of a head at `places` gives channel i of `copies` neighbouring heads
  * of output 0's last axis. n_heads counts the heads of the output. */
-void laci_couple_values(laci_coupling *c, const laci_query_keys *v);
+void laci_couple_attention_values(laci_coupling *c, const laci_query_keys *v);
 
 #endif

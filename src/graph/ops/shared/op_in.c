@@ -50,13 +50,13 @@ lac_status laci_check_floats(const laci_eval *eval) {
   return st;
 }
 
-int laci_axis_of(int64_t axis, int rank) {
+int laci_axis_counted_from_first(int64_t axis, int rank) {
   if (axis < 0) axis += rank;
   return axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
-lac_status laci_axis_check(const laci_node *node, int rank, int64_t *axis, lac_error *err) {
-  int checked = laci_axis_of(*axis, rank);
+lac_status laci_check_axis(const laci_node *node, int rank, int64_t *axis, lac_error *err) {
+  int checked = laci_axis_counted_from_first(*axis, rank);
   if (checked < 0) {
     return laci_node_fail(node, err, LAC_BAD_SHAPE, "axis %" PRId64 " of a tensor of %d axes",
                           *axis, rank);
@@ -65,7 +65,7 @@ lac_status laci_axis_check(const laci_node *node, int rank, int64_t *axis, lac_e
   return LAC_OK;
 }
 
-lac_status laci_index_check(const laci_eval *eval, int64_t size, int64_t *index) {
+lac_status laci_check_index(const laci_eval *eval, int64_t size, int64_t *index) {
   int64_t checked = *index < 0 ? *index + size : *index;
   if (checked < 0 || checked >= size) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
@@ -93,7 +93,7 @@ const laci_buf *laci_known_content(const laci_graph *graph, const laci_node *nod
   return known;
 }
 
-laci_buf *laci_constant_copy(const laci_graph *graph, const laci_node *node, int port) {
+laci_buf *laci_copy_constant_content(const laci_graph *graph, const laci_node *node, int port) {
   laci_buf *copy = NULL;
   if (!laci_has_input(node, port)) return NULL;
   const laci_buf *known = laci_known_content(graph, node, port);
@@ -113,7 +113,7 @@ laci_buf *laci_constant_copy(const laci_graph *graph, const laci_node *node, int
   return copy;
 }
 
-static laci_ints ints_from(const int64_t *from, int64_t n) {
+static laci_ints make_int_list(const int64_t *from, int64_t n) {
   laci_ints ints = {.present = true, .known = from && n <= LACI_INTS_ROOM, .n = (int)n};
   if (n > LACI_INTS_ROOM) ints.n = -1;
   for (int at = 0; ints.known && at < ints.n; at++) {
@@ -123,15 +123,15 @@ static laci_ints ints_from(const int64_t *from, int64_t n) {
   return ints;
 }
 
-laci_ints laci_read_ints(const laci_node *node, const char *attr, int port,
-                         const laci_buf *content) {
+laci_ints laci_read_int_list(const laci_node *node, const char *attr, int port,
+                             const laci_buf *content) {
   if (port >= 0 && laci_has_input(node, port)) {
-    if (content && content->i) return ints_from(content->i, content->count);
+    if (content && content->i) return make_int_list(content->i, content->count);
     return (laci_ints){.present = true, .n = -1};
   }
   size_t n = 0;
   const int64_t *from = attr ? laci_node_ints(node, attr, &n) : NULL;
-  if (from) return ints_from(from, (int64_t)n);
+  if (from) return make_int_list(from, (int64_t)n);
   return (laci_ints){0};
 }
 
@@ -141,7 +141,7 @@ lac_status laci_axes_to_flags(const laci_node *node, const laci_ints *axes, int 
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = absent && all && axis < rank;
   for (int at = 0; !absent && at < axes->n; at++) {
     int64_t axis = axes->v[at];
-    lac_status st = laci_axis_check(node, rank, &axis, err);
+    lac_status st = laci_check_axis(node, rank, &axis, err);
     if (st) return st;
     if (flags[axis]) {
       return laci_node_fail(node, err, LAC_BAD_SHAPE, "axis %" PRId64 " is given twice", axis);
@@ -182,7 +182,7 @@ lac_status laci_broadcast(laci_infer *infer, const laci_shape *a, const laci_sha
   return LAC_OK;
 }
 
-int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, int to) {
+int64_t laci_multiply_sizes(laci_infer *infer, const laci_shape *shape, int from, int to) {
   int64_t known = 1, symbol = 0;
   int n_symbols = 0;
   for (int axis = from; axis < to; axis++) {
@@ -203,13 +203,13 @@ lac_status laci_infer_same_type(laci_infer *infer) {
   return st;
 }
 
-lac_status laci_infer_predicate(laci_infer *infer) {
+lac_status laci_infer_bool_like_input(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (!st) infer->out[0] = (laci_type){.dtype = LAC_DTYPE_BOOL, .shape = infer->in[0]->shape};
   return st;
 }
 
-lac_status laci_infer_variadic(laci_infer *infer) {
+lac_status laci_infer_broadcast_all(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, -1);
   if (st) return st;
   laci_shape shape = infer->in[0]->shape;
@@ -224,16 +224,16 @@ lac_status laci_infer_variadic(laci_infer *infer) {
 
 lac_status laci_infer_broadcast(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);
-  return st ? st : laci_infer_variadic(infer);
+  return st ? st : laci_infer_broadcast_all(infer);
 }
 
-lac_status laci_infer_compare(laci_infer *infer) {
+lac_status laci_infer_broadcast_bool(laci_infer *infer) {
   lac_status st = laci_infer_broadcast(infer);
   if (!st) infer->out[0].dtype = LAC_DTYPE_BOOL;
   return st;
 }
 
-bool laci_axis_is_mappable(const laci_coupling *c, int port, int axis) {
+bool laci_can_map_axis(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape || axis < 0 || axis >= shape->rank) return false;
   return shape->dims[axis] >= 0 && shape->dims[axis] <= LACI_MAP_LIMIT;

@@ -29,13 +29,13 @@ LAC_MUST_CHECK lac_status laci_check_n_inputs(laci_infer *infer, int min, int ma
 LAC_MUST_CHECK lac_status laci_check_floats(const laci_eval *eval);
 
 /** Makes a negative axis count from the end and checks 0 <= *axis < rank. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_axis_check(const laci_node *node, int rank, int64_t *axis,
+LAC_MUST_CHECK lac_status laci_check_axis(const laci_node *node, int rank, int64_t *axis,
                                           lac_error *err);
 /** Makes a negative index count from the end and checks 0 <= *index < size. Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_index_check(const laci_eval *eval, int64_t size, int64_t *index);
+LAC_MUST_CHECK lac_status laci_check_index(const laci_eval *eval, int64_t size, int64_t *index);
 /** Returns the axis inside [0, rank), counting a negative one from the end; -1: it is outside. Sets
  * no error. */
-int laci_axis_of(int64_t axis, int rank);
+int laci_axis_counted_from_first(int64_t axis, int rank);
 
 /* ---- Operands ---- */
 
@@ -61,7 +61,7 @@ static inline laci_buf *laci_result(const laci_eval *eval, int port) {
 const laci_buf *laci_known_content(const laci_graph *graph, const laci_node *node, int port);
 /** For couple: returns the content of any constant input, long stored tensors included, to be freed
  * by laci_buf_destroy; NULL where the input is not constant. */
-laci_buf *laci_constant_copy(const laci_graph *graph, const laci_node *node, int port);
+laci_buf *laci_copy_constant_content(const laci_graph *graph, const laci_node *node, int port);
 
 enum { LACI_INTS_ROOM = 2 * LACI_MAX_RANK };
 
@@ -78,8 +78,8 @@ typedef struct laci_ints {
  * `attr` (NULL: there is none). `content` is the content of the input, or NULL where it is not
  * known; it comes from laci_in_known_content(), laci_operand() or laci_known_content(). A list of
  * more than LACI_INTS_ROOM integers counts as unknown. */
-laci_ints laci_read_ints(const laci_node *node, const char *attr, int port,
-                         const laci_buf *content);
+laci_ints laci_read_int_list(const laci_node *node, const char *attr, int port,
+                             const laci_buf *content);
 
 /** Sets flags[axis] for each axis of the list; for all axes where the list is absent and `all` is
  * set. Fails LAC_BAD_SHAPE on an axis outside or given twice. */
@@ -94,17 +94,18 @@ LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
                                          const laci_shape *b, laci_shape *out);
 /** Returns the product of the sizes of axes [from, to): a number where all are known, a symbol
  * where it is the only factor that is not 1, else a fresh symbol. */
-int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, int to);
+int64_t laci_multiply_sizes(laci_infer *infer, const laci_shape *shape, int from, int to);
 
 /* Ready-made infer functions. */
 lac_status laci_infer_same_type(laci_infer *infer); /* output 0 has the type of input 0 */
 /* output 0 has the shape of input 0, and type bool */
-lac_status laci_infer_predicate(laci_infer *infer);
+lac_status laci_infer_bool_like_input(laci_infer *infer);
 lac_status laci_infer_broadcast(laci_infer *infer); /* for two inputs that are broadcast; output 0
                                                        has the type of input 0 */
-lac_status laci_infer_compare(laci_infer *infer);   /* for two inputs that are broadcast; output 0
+lac_status laci_infer_broadcast_bool(
+    laci_infer *infer); /* for two inputs that are broadcast; output 0
                                                        is of type bool */
-lac_status laci_infer_variadic(laci_infer *infer);  /* for any number of inputs that are
+lac_status laci_infer_broadcast_all(laci_infer *infer); /* for any number of inputs that are
                                                        broadcast */
 
 /* ---- Element by element ---- */
@@ -153,7 +154,7 @@ typedef struct laci_unary {
  * take. */
 LAC_MUST_CHECK lac_status laci_eval_binary(laci_eval *eval, const laci_binary *binary);
 /** out 0 = f(... f(f(in 0, in 1), in 2) ..., in n-1), broadcast; with one input: in 0. */
-LAC_MUST_CHECK lac_status laci_eval_nary(laci_eval *eval, const laci_binary *binary);
+LAC_MUST_CHECK lac_status laci_eval_binary_over_inputs(laci_eval *eval, const laci_binary *binary);
 /** out 0 = f(in 0). */
 LAC_MUST_CHECK lac_status laci_eval_unary(laci_eval *eval, const laci_unary *unary,
                                           const void *context);
@@ -161,7 +162,7 @@ LAC_MUST_CHECK lac_status laci_eval_unary(laci_eval *eval, const laci_unary *una
 /** Converts in to out's type, element by element (cast.c), by the node's attributes `saturate` and
  * `round_mode`. A float is rounded to in's type first, then to out's. Symbols are kept between
  * integer types, but not in bool. */
-void laci_eval_convert(const laci_eval *eval, const laci_buf *in, laci_buf *out);
+void laci_eval_convert_elements(const laci_eval *eval, const laci_buf *in, laci_buf *out);
 
 /** Is this integer element a symbol? False outside of inference. */
 static inline bool laci_eval_is_symbol(const laci_eval *eval, int64_t element) {
@@ -174,7 +175,7 @@ enum { LACI_MAP_LIMIT = 1 << 26 };
 
 /** Is the size of the axis known, and at most LACI_MAP_LIMIT? Maps have an int32 for each
  * position. */
-bool laci_axis_is_mappable(const laci_coupling *c, int port, int axis);
+bool laci_can_map_axis(const laci_coupling *c, int port, int axis);
 /** Sets equal labels on the axes of in_port and out_port, one to one, except `axis` (equal
  * ranks). */
 void laci_couple_other_axes(laci_coupling *c, int in_port, int out_port, int axis);

@@ -46,7 +46,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
+static reach find_reach_along_axis(const laci_window_axis *axis, int64_t size, int64_t o) {
   reach r = {.start = o * axis->stride - axis->pad_begin};
   r.first = clamp(laci_ceil_div(-r.start, axis->dilation), 0, axis->kernel);
   r.last = clamp(laci_ceil_div(size - r.start, axis->dilation), r.first, axis->kernel);
@@ -56,7 +56,7 @@ static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
 }
 
 /** Returns the position within the channel of element t of the window. */
-static int64_t element_index(const job *j, const reach *r, const int64_t *t) {
+static int64_t index_of_window_element(const job *j, const reach *r, const int64_t *t) {
   int64_t at = 0;
   for (int axis = 0; axis < j->window->n_spatial; axis++) {
     int64_t place = r[axis].start + t[axis] * j->window->axis[axis].dilation;
@@ -66,7 +66,7 @@ static int64_t element_index(const job *j, const reach *r, const int64_t *t) {
 }
 
 /** Moves t to the next element of the window inside the channel, last axis fastest. */
-static void next_element(const job *j, const reach *r, int64_t *t) {
+static void move_to_next_element(const job *j, const reach *r, int64_t *t) {
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
     if (++t[axis] < r[axis].last) break;
     t[axis] = r[axis].first;
@@ -79,19 +79,20 @@ static void visit_window(const job *j, const reach *r, const double *floats,
   int n = j->window->n_spatial;
   int64_t t[LACI_MAX_SPATIAL];
   for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
-  for (int64_t left = state->n_inside; left > 0; left--, next_element(j, r, t)) {
-    int64_t at = element_index(j, r, t);
+  for (int64_t left = state->n_inside; left > 0; left--, move_to_next_element(j, r, t)) {
+    int64_t at = index_of_window_element(j, r, t);
     j->pooling->step(state, floats ? floats[at] : (double)integers[at], at);
   }
 }
 
 /** Finds which input positions the window of output position `rest` (flat within the channel)
  * covers. */
-static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
+static void find_reach_of_window(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
   state->n_inside = state->n_padded = 1;
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
     int64_t size = j->out->dims[axis + 2];
-    r[axis] = reach_of(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
+    r[axis] =
+        find_reach_along_axis(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
     state->n_inside *= r[axis].last - r[axis].first;
     state->n_padded *= r[axis].n_padded;
     rest /= size;
@@ -104,12 +105,12 @@ static void pool_windows(int64_t begin, int64_t end, void *context) {
     int64_t channel = at / j->out_spatial;
     reach r[LACI_MAX_SPATIAL];
     laci_pool_state state = j->pooling->start;
-    find_reach(j, at % j->out_spatial, r, &state);
+    find_reach_of_window(j, at % j->out_spatial, r, &state);
     visit_window(j, r, j->x->f ? j->x->f + channel * j->in_spatial : NULL,
                  j->x->i ? j->x->i + channel * j->in_spatial : NULL, &state);
     double value = j->pooling->end ? j->pooling->end(&state) : state.value;
     if (j->y && j->y->f) j->y->f[at] = value;
-    else if (j->y) j->y->i[at] = laci_int_from_f(value);
+    else if (j->y) j->y->i[at] = laci_clamp_to_int64(value);
     if (j->indices) j->indices->i[at] = channel * j->in_spatial + state.at;
   }
 }
@@ -127,7 +128,7 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
   }
   for (int at = 0; at < window.n_spatial; at++) {
-    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+    laci_window_resolve_out_size(&window, at, x->shape.dims[at + 2]);
   }
   job j = {.pooling = pooling,
            .window = &window,
@@ -148,7 +149,7 @@ typedef struct spread_job {
   bool with_pad;
 } spread_job;
 
-static void spread_channels(int64_t begin, int64_t end, void *context) {
+static void spread_gradient_over_windows(int64_t begin, int64_t end, void *context) {
   const spread_job *s = context;
   const job *j = &s->shapes;
   for (int64_t at = begin * j->out_spatial; at < end * j->out_spatial; at++) {
@@ -156,11 +157,11 @@ static void spread_channels(int64_t begin, int64_t end, void *context) {
     int64_t t[LACI_MAX_SPATIAL];
     laci_pool_state state = {0};
     double *x = s->x + at / j->out_spatial * j->in_spatial;
-    find_reach(j, at % j->out_spatial, r, &state);
+    find_reach_of_window(j, at % j->out_spatial, r, &state);
     for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
     double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
-    for (int64_t left = state.n_inside; left > 0; left--, next_element(j, r, t))
-      x[element_index(j, r, t)] += share;
+    for (int64_t left = state.n_inside; left > 0; left--, move_to_next_element(j, r, t))
+      x[index_of_window_element(j, r, t)] += share;
   }
 }
 
@@ -171,7 +172,7 @@ lac_status laci_pooling_average_gradient(const laci_eval *eval, const laci_buf *
   if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)
-    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+    laci_window_resolve_out_size(&window, at, x->shape.dims[at + 2]);
   spread_job s = {.shapes = {.window = &window,
                              .x = x,
                              .out = &y->shape,
@@ -180,11 +181,11 @@ lac_status laci_pooling_average_gradient(const laci_eval *eval, const laci_buf *
                   .y = y->f,
                   .x = x->f,
                   .with_pad = with_pad};
-  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], spread_channels, &s);
+  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], spread_gradient_over_windows, &s);
   return LAC_OK;
 }
 
-lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x) {
+lac_status laci_pooling_check_gradient_shape(laci_infer *infer, const laci_shape *x) {
   laci_node_window window;
   laci_shape y = *x;
   lac_status st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);

@@ -33,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_pooling_average_gradient(const laci_eval *eval, c
 extern const laci_pooling laci_max_pooling;
 /** Checks, for gradients of pools, that input 0 has the shape of the pool's output for input
  * `x`. */
-LAC_MUST_CHECK lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x);
+LAC_MUST_CHECK lac_status laci_pooling_check_gradient_shape(laci_infer *infer, const laci_shape *x);
 /** Passes the labels of batch and channels to the output; spatial axes are FIXED. */
 lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 

@@ -8,7 +8,7 @@
 #include "graph/ops/shared/op_in.h"
 
 /** Checks scale and zero point against the data as far as shapes are known. */
-LAC_MUST_CHECK lac_status laci_quant_check(laci_infer *infer);
+LAC_MUST_CHECK lac_status laci_quant_check_shapes(laci_infer *infer);
 
 /** The formula for the scale that an element uses. Without blocks, element `at` uses scale (at /
  * inner) % n, where n is 1 for the whole tensor. With blocks, there are n blocks of `block` indices
@@ -18,9 +18,9 @@ typedef struct laci_quant {
   const laci_buf *scale, *zero;  /* zero may be NULL */
 } laci_quant;
 
-LAC_MUST_CHECK lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant);
+LAC_MUST_CHECK lac_status laci_quant_read_parameters(const laci_eval *eval, laci_quant *quant);
 
-static inline int64_t laci_quant_index(const laci_quant *quant, int64_t at) {
+static inline int64_t laci_quant_index_of_scale(const laci_quant *quant, int64_t at) {
   int64_t place = at / quant->inner;
   if (quant->block == 0) return place % quant->n;
   int64_t run = place / quant->size * quant->n + place % quant->size / quant->block;

@@ -14,7 +14,7 @@
 /** Clamps to the range of u8; NaN gives 0. */
 static float clamp_to_u8(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
 
-laci_dynamic_range laci_dynamic_range_of(const laci_buf *x) {
+laci_dynamic_range laci_dynamic_find_range(const laci_buf *x) {
   float low = 0, high = 0;
   for (int64_t at = 0; at < x->count; at++) {
     low = fminf(low, (float)x->f[at]);
@@ -24,10 +24,10 @@ laci_dynamic_range laci_dynamic_range_of(const laci_buf *x) {
   return (laci_dynamic_range){scale, scale > 0 ? rintf(clamp_to_u8(-low / scale)) : 0};
 }
 
-double laci_dynamic_steps(laci_dynamic_range range, double x) {
+double laci_dynamic_quantize_to_steps(laci_dynamic_range range, double x) {
   if (!(range.scale > 0)) return 0;
   const float y = rintf((float)x / range.scale) + range.zero;
-  return (double)(laci_int_nearest(LAC_DTYPE_U8, (double)y)) - (double)range.zero;
+  return (double)(laci_int_truncate(LAC_DTYPE_U8, (double)y)) - (double)range.zero;
 }
 
 /* ---- The operands as floats ---- */
@@ -57,7 +57,7 @@ static void free_operands(operands *o) {
 /** Allocates the lists; free_operands frees them, also after a failure. */
 static lac_status list_operands(const laci_node *node, operands *o, lac_error *err) {
   const laci_quantized_form *form = node->op->quantized;
-  const int n = laci_quantized_count(form, node);
+  const int n = laci_quantized_count_operands(form, node);
   *o = (operands){.node = laci_quantized_float_node(form, node)};
   o->inputs = laci_alloc((size_t)n, sizeof *o->inputs);
   o->in = laci_alloc((size_t)n, sizeof *o->in);
@@ -70,7 +70,7 @@ static lac_status list_operands(const laci_node *node, operands *o, lac_error *e
   o->n = n;
   o->node.n_inputs = 0;
   for (int k = 0; k < n; k++) {
-    const int data = laci_quantized_ports(form, node, k).data;
+    const int data = laci_quantized_operand_ports(form, node, k).data;
     o->inputs[k] = data < 0 ? -1 : node->inputs[data];
     if (data >= 0) o->node.n_inputs = k + 1;
   }
@@ -79,19 +79,20 @@ static lac_status list_operands(const laci_node *node, operands *o, lac_error *e
 }
 
 /** Is operand k made floats before it is computed with? */
-static bool becomes_floats(const laci_quantized_form *form, laci_quantized_operand operand, int k) {
+static bool is_dequantized_operand(const laci_quantized_form *form, laci_quantized_operand operand,
+                                   int k) {
   return operand.scale >= 0 || operand.zero >= 0 || (form->dynamic && k == 0) ||
          (form->bias && k == form->bias);
 }
 
 /** Is operand k given in units of a scale? */
-static bool wants_scale(const laci_quantized_form *form, int k) {
+static bool has_scale_operand(const laci_quantized_form *form, int k) {
   return form->n_operands == 0 || form->operands[k].scale >= 0;
 }
 
 /* ---- Shapes ---- */
 
-static lac_dtype quantized_type(const laci_infer *infer, const laci_quantized_form *form) {
+static lac_dtype find_output_type(const laci_infer *infer, const laci_quantized_form *form) {
   const int port = form->y_zero;
   if (port < 0 || port >= infer->n_in || !infer->in[port]) return LAC_DTYPE_U8;
   return infer->in[port]->dtype;
@@ -102,16 +103,16 @@ lac_status laci_quantized_infer(laci_infer *infer) {
   operands o;
   lac_status st = list_operands(infer->node, &o, infer->err);
   for (int k = 0; !st && k < o.n; k++) {
-    const laci_quantized_operand operand = laci_quantized_ports(form, infer->node, k);
+    const laci_quantized_operand operand = laci_quantized_operand_ports(form, infer->node, k);
     if (operand.data < 0 || operand.data >= infer->n_in || !infer->in[operand.data]) continue;
-    if (operand.scale < 0 && wants_scale(form, k)) {
+    if (operand.scale < 0 && has_scale_operand(form, k)) {
       st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "input %d has no scale",
                           operand.data);
       continue;
     }
     o.own_types[k] = *infer->in[operand.data];
     o.types[k] = &o.own_types[k];
-    if (becomes_floats(form, operand, k)) o.own_types[k].dtype = LAC_DTYPE_F32;
+    if (is_dequantized_operand(form, operand, k)) o.own_types[k].dtype = LAC_DTYPE_F32;
     else o.known[k] = infer->known ? infer->known[operand.data] : NULL;
   }
   if (!st) {
@@ -122,8 +123,8 @@ lac_status laci_quantized_infer(laci_infer *infer) {
     inner.known = o.known;
     st = form->like->infer(&inner);
   }
-  if (!st && laci_quantized_has_scale(form, infer->node))
-    infer->out[0].dtype = quantized_type(infer, form);
+  if (!st && laci_quantized_has_result_scale(form, infer->node))
+    infer->out[0].dtype = find_output_type(infer, form);
   free_operands(&o);
   return st;
 }
@@ -136,40 +137,40 @@ static lac_status fail_scales(const laci_eval *eval, int port) {
 }
 
 /** Returns the scale of element `at` of operand k: the bias is in units of both scales. */
-static double scale_of(const laci_eval *eval, int k, const laci_shape *x, int64_t at) {
+static double scale_of_element(const laci_eval *eval, int k, const laci_shape *x, int64_t at) {
   const laci_quantized_form *form = eval->node->op->quantized;
   double product = 1;
   const bool is_bias = form->bias && k == form->bias;
   for (int from = is_bias ? 0 : k; from <= (is_bias ? 1 : k); from++) {
-    const laci_quantized_operand operand = laci_quantized_ports(form, eval->node, from);
+    const laci_quantized_operand operand = laci_quantized_operand_ports(form, eval->node, from);
     if (operand.scale < 0) continue;
     /* a bias lies along the output channels, its last axis, as the weight's scales do */
     const int axis = is_bias ? -1 : operand.axis;
-    product *= laci_quantized_element(eval->in[operand.scale], x, axis, at);
+    product *= laci_quantized_list_element(eval->in[operand.scale], x, axis, at);
   }
   return is_bias ? product * (double)laci_node_float(eval->node, "alpha", 1) : product;
 }
 
 /** Makes *out = (x - zero) * scale in double. */
-static lac_status lift_operand(const laci_eval *eval, int k, laci_buf **out) {
+static lac_status dequantize_operand(const laci_eval *eval, int k, laci_buf **out) {
   const laci_quantized_form *form = eval->node->op->quantized;
-  const laci_quantized_operand operand = laci_quantized_ports(form, eval->node, k);
+  const laci_quantized_operand operand = laci_quantized_operand_ports(form, eval->node, k);
   const laci_buf *x = eval->in[operand.data];
   const laci_buf *zero = operand.zero < 0 ? NULL : eval->in[operand.zero];
   const laci_buf *scale = operand.scale < 0 ? NULL : eval->in[operand.scale];
   const bool dynamic = form->dynamic && k == 0;
   if ((zero && zero->count == 0) || (scale && scale->count == 0) ||
-      !laci_quantized_list_fits(zero, &x->shape, operand.axis) ||
-      !laci_quantized_list_fits(scale, &x->shape, operand.axis))
+      !laci_quantized_list_has_fitting_length(zero, &x->shape, operand.axis) ||
+      !laci_quantized_list_has_fitting_length(scale, &x->shape, operand.axis))
     return fail_scales(eval, operand.data);
   lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, out, eval->err);
   const laci_dynamic_range range =
-      dynamic && x->f ? laci_dynamic_range_of(x) : (laci_dynamic_range){0};
+      dynamic && x->f ? laci_dynamic_find_range(x) : (laci_dynamic_range){0};
   for (int64_t at = 0; !st && at < x->count; at++) {
     double steps = laci_buf_get_f(x, at);
-    if (dynamic) steps = laci_dynamic_steps(range, steps) * (double)range.scale;
-    if (zero) steps -= laci_quantized_element(zero, &x->shape, operand.axis, at);
-    (*out)->f[at] = steps * scale_of(eval, k, &x->shape, at);
+    if (dynamic) steps = laci_dynamic_quantize_to_steps(range, steps) * (double)range.scale;
+    if (zero) steps -= laci_quantized_list_element(zero, &x->shape, operand.axis, at);
+    (*out)->f[at] = steps * scale_of_element(eval, k, &x->shape, at);
   }
   return st;
 }
@@ -192,14 +193,14 @@ static lac_status quantize_result(const laci_eval *eval, const laci_buf *sums) {
                           "the result's scale or zero point is no number");
   for (int64_t at = 0; at < y->count; at++) {
     const double steps = rint(sums->f[at] / laci_buf_get_f(scale, 0));
-    y->i[at] = laci_int_nearest(y->dtype, steps + (zero ? laci_buf_get_f(zero, 0) : 0));
+    y->i[at] = laci_int_truncate(y->dtype, steps + (zero ? laci_buf_get_f(zero, 0) : 0));
   }
   return LAC_OK;
 }
 
 /** Computes the outputs by the operator on floats; sums: where output 0 goes before it is
  * quantized; NULL: it is not. */
-static lac_status compute(const laci_eval *eval, operands *o, laci_buf *sums) {
+static lac_status compute_on_floats(const laci_eval *eval, operands *o, laci_buf *sums) {
   laci_buf **out = laci_alloc((size_t)eval->n_out, sizeof(laci_buf *));
   if (!out) return laci_fail_memory(eval->err, "the results of a quantized operator");
   for (int at = 0; at < eval->n_out; at++) out[at] = eval->out[at];
@@ -222,14 +223,14 @@ lac_status laci_quantized_eval(laci_eval *eval) {
   laci_buf *sums = NULL;
   lac_status st = list_operands(eval->node, &o, eval->err);
   for (int k = 0; !st && k < o.n; k++) {
-    const laci_quantized_operand operand = laci_quantized_ports(form, eval->node, k);
+    const laci_quantized_operand operand = laci_quantized_operand_ports(form, eval->node, k);
     if (operand.data < 0) continue;
-    if (becomes_floats(form, operand, k)) st = lift_operand(eval, k, &o.lifted[k]);
+    if (is_dequantized_operand(form, operand, k)) st = dequantize_operand(eval, k, &o.lifted[k]);
     o.in[k] = o.lifted[k] ? o.lifted[k] : eval->in[operand.data];
   }
-  const bool quantizes = laci_quantized_has_scale(form, eval->node);
+  const bool quantizes = laci_quantized_has_result_scale(form, eval->node);
   if (!st && quantizes) st = laci_buf_create(LAC_DTYPE_F64, &eval->out[0]->shape, &sums, eval->err);
-  if (!st) st = compute(eval, &o, sums);
+  if (!st) st = compute_on_floats(eval, &o, sums);
   if (!st && quantizes) st = quantize_result(eval, sums);
   laci_buf_destroy(sums);
   free_operands(&o);
@@ -239,7 +240,7 @@ lac_status laci_quantized_eval(laci_eval *eval) {
 /* ---- Channels ---- */
 
 /** Is the input absent, a scalar, or a list of one element? */
-static bool is_scalar(const laci_coupling *c, int port) {
+static bool is_scalar_input(const laci_coupling *c, int port) {
   if (port < 0 || !laci_has_input(c->node, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
   return shape && (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1));
@@ -247,19 +248,20 @@ static bool is_scalar(const laci_coupling *c, int port) {
 
 /** Does the input have one element, or one for each output channel of b? */
 static bool is_scalar_or_per_channel(const laci_coupling *c, int port, int64_t n_channels) {
-  if (is_scalar(c, port)) return true;
+  if (is_scalar_input(c, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
   return shape && shape->rank == 1 && shape->dims[0] == n_channels;
 }
 
 static void couple_channel_list(laci_coupling *c, int port, int label) {
   if (port < 0 || !laci_has_input(c->node, port)) return;
-  laci_coupling_describe_port(c, port);
+  laci_coupling_mark_described(c, port);
   if (laci_port_shape(c, port)->rank == 0) return;
-  laci_coupling_set_label(c, port, 0, is_scalar(c, port) ? laci_coupling_new_label(c) : label);
+  laci_coupling_set_label(c, port, 0,
+                          is_scalar_input(c, port) ? laci_coupling_new_label(c) : label);
 }
 
-static void rename_port(int *port, const int *to) {
+static void renumber_port(int *port, const int *to) {
   if (*port >= 0) *port = to[*port];
 }
 
@@ -274,7 +276,7 @@ static lac_status couple_operands(laci_coupling *c) {
   laci_port_labels *in = st ? NULL : laci_alloc((size_t)o.n, sizeof *in);
   int *port = st ? NULL : laci_alloc((size_t)o.n, sizeof *port);
   if (in && port) {
-    for (int k = 0; k < o.n; k++) port[k] = laci_quantized_ports(form, node, k).data;
+    for (int k = 0; k < o.n; k++) port[k] = laci_quantized_operand_ports(form, node, k).data;
     inner.node = &o.node;
     inner.in = in;
     st = form->like->couple(c->graph, &o.node, &inner);
@@ -285,11 +287,11 @@ static lac_status couple_operands(laci_coupling *c) {
     for (int k = 0; k < o.node.n_inputs; k++) {
       if (port[k] >= 0) c->in[port[k]] = in[k];
     }
-    for (; n_maps < c->n_maps; n_maps++) rename_port(&c->maps[n_maps].in_port, port);
-    for (; n_parts < c->n_parts; n_parts++) rename_port(&c->parts[n_parts].port, port);
+    for (; n_maps < c->n_maps; n_maps++) renumber_port(&c->maps[n_maps].in_port, port);
+    for (; n_parts < c->n_parts; n_parts++) renumber_port(&c->parts[n_parts].port, port);
     for (; n_grouped < c->n_grouped; n_grouped++) {
-      rename_port(&c->grouped[n_grouped].port, port);
-      rename_port(&c->grouped[n_grouped].data_port, port);
+      renumber_port(&c->grouped[n_grouped].port, port);
+      renumber_port(&c->grouped[n_grouped].data_port, port);
     }
   } else if (!st) st = LAC_NO_MEMORY;
   laci_free(in);
@@ -300,50 +302,51 @@ static lac_status couple_operands(laci_coupling *c) {
 
 /** Describes scales and zero points of operand k, and of the result (k < 0): a list has the
  * label. */
-static void couple_numbers(laci_coupling *c, int k, int label) {
+static void couple_scales_and_zeros(laci_coupling *c, int k, int label) {
   const laci_quantized_form *form = c->node->op->quantized;
   laci_quantized_operand o = {.scale = -1, .zero = -1};
-  if (k >= 0) o = laci_quantized_ports(form, c->node, k);
+  if (k >= 0) o = laci_quantized_operand_ports(form, c->node, k);
   else if (form->quantizes) o = (laci_quantized_operand){0, form->y_scale, form->y_zero, 0};
   couple_channel_list(c, o.scale, label);
   couple_channel_list(c, o.zero, label);
 }
 
-static bool has_scalars(const laci_coupling *c, int k) {
-  const laci_quantized_operand o = laci_quantized_ports(c->node->op->quantized, c->node, k);
-  return is_scalar(c, o.scale) && is_scalar(c, o.zero);
+static bool has_scalar_parameters(const laci_coupling *c, int k) {
+  const laci_quantized_operand o = laci_quantized_operand_ports(c->node->op->quantized, c->node, k);
+  return is_scalar_input(c, o.scale) && is_scalar_input(c, o.zero);
 }
 
-static bool result_has_scalars(const laci_coupling *c) {
+static bool has_scalar_result_parameters(const laci_coupling *c) {
   const laci_quantized_form *form = c->node->op->quantized;
-  return !form->quantizes || (is_scalar(c, form->y_scale) && is_scalar(c, form->y_zero));
+  return !form->quantizes ||
+         (is_scalar_input(c, form->y_scale) && is_scalar_input(c, form->y_zero));
 }
 
 lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  const int n = laci_quantized_count(node->op->quantized, node);
-  bool sure = result_has_scalars(c);
-  for (int k = 0; k < n && sure; k++) sure = has_scalars(c, k);
+  const int n = laci_quantized_count_operands(node->op->quantized, node);
+  bool sure = has_scalar_result_parameters(c);
+  for (int k = 0; k < n && sure; k++) sure = has_scalar_parameters(c, k);
   c->why = "scales or zero points of a quantized operator are no numbers";
   if (!sure) return laci_coupling_status(c);
   c->why = NULL;
   lac_status st = couple_operands(c);
-  for (int k = -1; k < n && !st; k++) couple_numbers(c, k, 0);
+  for (int k = -1; k < n && !st; k++) couple_scales_and_zeros(c, k, 0);
   return st ? st : laci_coupling_status(c);
 }
 
 /** The floats that are added have the label of the result's last axis. */
-static void couple_sum(laci_coupling *c, int port) {
+static void couple_added_floats(laci_coupling *c, int port) {
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *x = laci_port_shape(c, port);
   if (port == 0 || !y || !x || x->rank != 1) return;
-  laci_coupling_describe_port(c, port);
+  laci_coupling_mark_described(c, port);
   laci_coupling_set_label(c, port, 0, laci_coupling_get_label(c, LACI_OUT(0), y->rank - 1));
 }
 
 lac_status laci_quantized_couple_product(const laci_graph *graph, const laci_node *node,
                                          laci_coupling *c) {
   const laci_quantized_form *form = node->op->quantized;
-  const laci_quantized_operand b_ports = laci_quantized_ports(form, node, 1);
+  const laci_quantized_operand b_ports = laci_quantized_operand_ports(form, node, 1);
   const laci_shape *b = laci_port_shape(c, b_ports.data), *a = laci_port_shape(c, 0);
   (void)graph;
   c->why =
@@ -353,26 +356,26 @@ lac_status laci_quantized_couple_product(const laci_graph *graph, const laci_nod
   const bool conv = form->like == &laci_op_conv;
   const int k_axis = b_ports.axis < 0 ? b->rank + b_ports.axis : b_ports.axis;
   const int64_t n = b->dims[k_axis];
-  const bool sure = n > 0 && has_scalars(c, 0) && result_has_scalars(c) &&
+  const bool sure = n > 0 && has_scalar_parameters(c, 0) && has_scalar_result_parameters(c) &&
                     is_scalar_or_per_channel(c, b_ports.scale, n) &&
                     is_scalar_or_per_channel(c, b_ports.zero, n);
   /* a depthwise Conv with several outputs for each input channel has maps; the lists of scales have
    * none */
   const bool copies = conv && b->dims[1] == 1 && laci_node_int(node, "group", 1) != n;
-  if (!sure || (copies && !has_scalars(c, 1))) return laci_coupling_status(c);
+  if (!sure || (copies && !has_scalar_parameters(c, 1))) return laci_coupling_status(c);
   c->why = NULL;
   lac_status st = couple_operands(c);
   const int label = st ? 0 : laci_coupling_get_label(c, b_ports.data, k_axis);
-  for (int k = -1; k < 2 && !st; k++) couple_numbers(c, k, label);
-  if (!st && form->sum && laci_has_input(node, form->sum)) couple_sum(c, form->sum);
+  for (int k = -1; k < 2 && !st; k++) couple_scales_and_zeros(c, k, label);
+  if (!st && form->sum && laci_has_input(node, form->sum)) couple_added_floats(c, form->sum);
   for (int axis = 0; !st && form->dynamic && a && axis < a->rank; axis++)
-    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
+    laci_coupling_mark_label_normalized(c, laci_coupling_get_label(c, 0, axis));
   return st ? st : laci_coupling_status(c);
 }
 
-int laci_quantized_weights(const laci_node *node, int k_axis, laci_weight_axes axes[2]) {
+int laci_quantized_find_weight_axes(const laci_node *node, int k_axis, laci_weight_axes axes[2]) {
   const laci_quantized_form *form = node->op->quantized;
-  const laci_quantized_operand b = laci_quantized_ports(form, node, 1);
+  const laci_quantized_operand b = laci_quantized_operand_ports(form, node, 1);
   if (b.data < 0) return 0;
   const bool conv = form->like == &laci_op_conv;
   axes[0] = (laci_weight_axes){.port = b.data,

@@ -16,11 +16,11 @@ enum { X, W, R, BIAS, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLE };
 /* ---- Activations ---- */
 
 static double relu(double x, double a, double b) { return (void)a, (void)b, x > 0 ? x : 0; }
-static double hyperbolic(double x, double a, double b) { return (void)a, (void)b, tanh(x); }
+static double tanh_of(double x, double a, double b) { return (void)a, (void)b, tanh(x); }
 static double logistic(double x, double a, double b) { return (void)a, (void)b, 1 / (1 + exp(-x)); }
-static double affine(double x, double a, double b) { return a * x + b; }
-static double leaky(double x, double a, double b) { return (void)b, x < 0 ? a * x : x; }
-static double thresholded(double x, double a, double b) { return (void)b, x > a ? x : 0; }
+static double affine_function(double x, double a, double b) { return a * x + b; }
+static double leaky_relu(double x, double a, double b) { return (void)b, x < 0 ? a * x : x; }
+static double thresholded_relu(double x, double a, double b) { return (void)b, x > a ? x : 0; }
 static double scaled_tanh(double x, double a, double b) { return a * tanh(b * x); }
 static double hard_sigmoid(double x, double a, double b) { return fmin(fmax(a * x + b, 0), 1); }
 static double elu(double x, double a, double b) { return (void)b, x < 0 ? a * expm1(x) : x; }
@@ -40,11 +40,11 @@ typedef struct known_activation {
 
 static const known_activation known_activations[] = {
     {"Relu", relu, false, false, 0, 0},
-    {"Tanh", hyperbolic, false, false, 0, 0},
+    {"Tanh", tanh_of, false, false, 0, 0},
     {"Sigmoid", logistic, false, false, 0, 0},
-    {"Affine", affine, true, true, 1, 0},
-    {"LeakyRelu", leaky, true, false, 0.01, 0},
-    {"ThresholdedRelu", thresholded, true, false, 1, 0},
+    {"Affine", affine_function, true, true, 1, 0},
+    {"LeakyRelu", leaky_relu, true, false, 0.01, 0},
+    {"ThresholdedRelu", thresholded_relu, true, false, 1, 0},
     {"ScaledTanh", scaled_tanh, true, true, 1, 1},
     {"HardSigmoid", hard_sigmoid, true, true, 0.2, 0.5},
     {"Elu", elu, true, false, 1, 0},
@@ -60,7 +60,7 @@ static const known_activation *find_activation(const char *name) {
 }
 
 /** Returns number `at` of a list of floats, or `otherwise` where the list is shorter. */
-static double list_entry(const laci_attr *list, size_t at, double otherwise) {
+static double list_entry_or_default(const laci_attr *list, size_t at, double otherwise) {
   return list && list->kind == LACI_ATTR_FLOATS && at < list->n ? list->floats[at] : otherwise;
 }
 
@@ -80,19 +80,20 @@ static lac_status read_activations(const laci_node *node, const laci_recurrent *
     const known_activation *known = find_activation(name);
     if (!known) return laci_node_fail(node, err, LAC_UNSUPPORTED, "activation '%s'", name);
     act[at] = (laci_activation){.f = known->f, .alpha = known->alpha, .beta = known->beta};
-    if (known->has_alpha) act[at].alpha = list_entry(alphas, n_alphas++, known->alpha);
-    if (known->has_beta) act[at].beta = list_entry(betas, n_betas++, known->beta);
+    if (known->has_alpha) act[at].alpha = list_entry_or_default(alphas, n_alphas++, known->alpha);
+    if (known->has_beta) act[at].beta = list_entry_or_default(betas, n_betas++, known->beta);
   }
   return LAC_OK;
 }
 
-double laci_cell_activate(const laci_cell *cell, int activation, double x) {
+double laci_cell_clip_and_activate(const laci_cell *cell, int activation, double x) {
   const laci_activation *act = &cell->act[activation];
   double held = x > cell->clip ? cell->clip : x < -cell->clip ? -cell->clip : x;
   return act->f(held, act->alpha, act->beta);
 }
 
-void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, double *out) {
+void laci_cell_multiply_recurrence(const laci_cell *cell, int64_t first, const double *v,
+                                   double *out) {
   for (int64_t row = first; row < first + cell->hidden; row++) {
     double sum = cell->bias ? cell->bias[row] : 0;
     for (int64_t k = 0; k < cell->hidden; k++) sum += cell->r[row * cell->hidden + k] * v[k];
@@ -104,25 +105,25 @@ void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, do
 
 static bool is_batch_first(const laci_node *node) { return laci_node_int(node, "layout", 0) != 0; }
 
-static int n_directions_of(const laci_node *node) {
+static int count_directions(const laci_node *node) {
   return strcmp(laci_node_text(node, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
 }
 
 /** Returns the size of an axis of an input, or -1. */
-static int64_t axis_size(const laci_infer *infer, int port, int axis) {
+static int64_t size_of_input_axis(const laci_infer *infer, int port, int axis) {
   const laci_shape *shape = laci_in_shape(infer, port);
   return shape && shape->rank == 3 ? shape->dims[axis] : -1;
 }
 
 static lac_status check_weights(laci_infer *infer, const laci_recurrent *op, int64_t hidden) {
-  int64_t rows = hidden < 0 ? -1 : hidden * op->n_gates, n = n_directions_of(infer->node);
+  int64_t rows = hidden < 0 ? -1 : hidden * op->n_gates, n = count_directions(infer->node);
   const struct {
     int port, axis;
     int64_t size;
   } wanted[] = {{W, 0, n},    {R, 0, n},      {W, 1, rows},
-                {R, 1, rows}, {R, 2, hidden}, {W, 2, axis_size(infer, X, 2)}};
+                {R, 1, rows}, {R, 2, hidden}, {W, 2, size_of_input_axis(infer, X, 2)}};
   for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++) {
-    int64_t found = axis_size(infer, wanted[at].port, wanted[at].axis);
+    int64_t found = size_of_input_axis(infer, wanted[at].port, wanted[at].axis);
     if (found < 0 || wanted[at].size < 0 || found == wanted[at].size) continue;
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "axis %d of input %d has size %lld, wanted %lld", wanted[at].axis,
@@ -140,16 +141,17 @@ static lac_status check_weights(laci_infer *infer, const laci_recurrent *op, int
 lac_status laci_recurrent_infer(laci_infer *infer, const laci_recurrent *op) {
   lac_status st = laci_check_n_inputs(infer, 3, op->has_cell ? PEEPHOLE + 1 : INITIAL_H + 1);
   if (st) return st;
-  int64_t hidden = axis_size(infer, R, 2), given = laci_node_int(infer->node, "hidden_size", -1);
+  int64_t hidden = size_of_input_axis(infer, R, 2),
+          given = laci_node_int(infer->node, "hidden_size", -1);
   st = check_weights(infer, op, hidden);
   if (st) return st;
   bool batch_first = is_batch_first(infer->node);
-  int64_t time = axis_size(infer, X, batch_first ? 1 : 0),
-          batch = axis_size(infer, X, !batch_first);
+  int64_t time = size_of_input_axis(infer, X, batch_first ? 1 : 0),
+          batch = size_of_input_axis(infer, X, !batch_first);
   const laci_shape *x = laci_in_shape(infer, X);
   if (!x) time = infer->new_symbol(infer), batch = infer->new_symbol(infer);
   if (hidden < 0) hidden = given > 0 ? given : infer->new_symbol(infer);
-  int64_t n = n_directions_of(infer->node);
+  int64_t n = count_directions(infer->node);
   for (int out = 0; out < infer->n_out; out++) {
     infer->out[out].dtype = infer->in[X]->dtype;
     laci_shape states = {.rank = 3, .dims = {n, batch, hidden}};
@@ -177,18 +179,19 @@ typedef struct job {
 } job;
 
 /** Returns the offset of the state of a sequence in one direction. */
-static int64_t state_at(const job *j, int64_t direction, int64_t sequence) {
+static int64_t offset_of_state(const job *j, int64_t direction, int64_t sequence) {
   return (j->batch_first ? sequence * j->n_directions + direction
                          : direction * j->batch + sequence) *
          j->hidden;
 }
 
-static const double *direction_part(const job *j, int port, int64_t direction, int64_t size) {
+static const double *parameters_of_direction(const job *j, int port, int64_t direction,
+                                             int64_t size) {
   const laci_buf *buf = laci_operand(j->eval, port);
   return buf ? buf->f + direction * size : NULL;
 }
 
-static void start_state(const job *j, int port, int64_t at, double *state) {
+static void load_initial_state(const job *j, int port, int64_t at, double *state) {
   const laci_buf *initial = laci_operand(j->eval, port);
   for (int64_t k = 0; k < j->hidden; k++) state[k] = initial ? initial->f[at + k] : 0;
 }
@@ -198,10 +201,10 @@ static void write_state(laci_buf *to, int64_t at, const double *state, int64_t n
 }
 
 /** Computes out = w x + bias for all gates. */
-static void take_input(const job *j, int64_t direction, const double *x, double *out) {
+static void compute_input_products(const job *j, int64_t direction, const double *x, double *out) {
   int64_t rows = j->op->n_gates * j->hidden;
-  const double *w = direction_part(j, W, direction, rows * j->inputs);
-  const double *bias = direction_part(j, BIAS, direction, 2 * rows);
+  const double *w = parameters_of_direction(j, W, direction, rows * j->inputs);
+  const double *bias = parameters_of_direction(j, BIAS, direction, 2 * rows);
   for (int64_t row = 0; row < rows; row++) {
     double sum = bias ? bias[row] : 0;
     for (int64_t k = 0; k < j->inputs; k++) sum += w[row * j->inputs + k] * x[k];
@@ -212,7 +215,7 @@ static void take_input(const job *j, int64_t direction, const double *x, double 
 static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
   int64_t rows = j->op->n_gates * j->hidden;
   double *work = j->work + (direction * j->batch + sequence) * j->work_size;
-  const double *bias = direction_part(j, BIAS, direction, 2 * rows);
+  const double *bias = parameters_of_direction(j, BIAS, direction, 2 * rows);
   const laci_buf *lengths = laci_operand(j->eval, LENGTHS);
   int64_t length = lengths ? laci_buf_get_i(lengths, sequence) : j->time;
   if (length > j->time) length = j->time;
@@ -221,21 +224,22 @@ static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
                     .gates = work + rows,
                     .h = work + 2 * rows,
                     .c = work + 2 * rows + j->hidden,
-                    .r = direction_part(j, R, direction, rows * j->hidden),
+                    .r = parameters_of_direction(j, R, direction, rows * j->hidden),
                     .bias = bias ? bias + rows : NULL,
                     .clip = laci_node_float(j->eval->node, "clip", INFINITY),
                     .flag = j->op->flag && laci_node_int(j->eval->node, j->op->flag, 0)};
-  if (j->op->has_cell) cell.peephole = direction_part(j, PEEPHOLE, direction, 3 * j->hidden);
+  if (j->op->has_cell)
+    cell.peephole = parameters_of_direction(j, PEEPHOLE, direction, 3 * j->hidden);
   memcpy(cell.act, j->act + direction * j->op->n_activations,
          (size_t)j->op->n_activations * sizeof *cell.act);
-  int64_t state = state_at(j, direction, sequence);
-  start_state(j, INITIAL_H, state, cell.h);
-  if (j->op->has_cell) start_state(j, INITIAL_C, state, cell.c);
+  int64_t state = offset_of_state(j, direction, sequence);
+  load_initial_state(j, INITIAL_H, state, cell.h);
+  if (j->op->has_cell) load_initial_state(j, INITIAL_C, state, cell.c);
   bool backward = direction == 1 || j->backward;
   for (int64_t step = 0; step < length; step++) {
     int64_t t = backward ? length - 1 - step : step;
     int64_t x = j->batch_first ? sequence * j->time + t : t * j->batch + sequence;
-    take_input(j, direction, j->eval->in[X]->f + x * j->inputs, work);
+    compute_input_products(j, direction, j->eval->in[X]->f + x * j->inputs, work);
     j->op->step(&cell);
     int64_t y = j->batch_first
                     ? (x * j->n_directions + direction) * j->hidden
@@ -252,7 +256,7 @@ static void run_sequences(int64_t begin, int64_t end, void *context) {
 }
 
 /** Checks that every operand that is present has as many elements as the common code reads. */
-static lac_status check_counts(const job *j) {
+static lac_status check_operand_sizes(const job *j) {
   int64_t rows = j->op->n_gates * j->hidden, states = j->n_directions * j->batch * j->hidden;
   const int64_t wanted[] = {[BIAS] = j->n_directions * 2 * rows,
                             [LENGTHS] = j->batch,
@@ -286,7 +290,7 @@ lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op) 
   j.time = x->dims[j.batch_first ? 1 : 0];
   j.batch = x->dims[j.batch_first ? 0 : 1];
   j.work_size = (2 * op->n_gates + 2) * j.hidden;
-  lac_status st = check_counts(&j);
+  lac_status st = check_operand_sizes(&j);
   int n = (int)j.n_directions * op->n_activations;
   if (!st) st = read_activations(eval->node, op, n, j.act, eval->err);
   if (st) return st;
@@ -299,8 +303,8 @@ lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op) 
 
 /* ---- Weights ---- */
 
-int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
-                           laci_weight_axes axes[2]) {
+int laci_recurrent_find_weight_axes(const laci_graph *graph, const laci_node *node,
+                                    laci_weight_axes axes[2]) {
   (void)graph;
   if (!laci_has_input(node, W) || !laci_has_input(node, R)) return 0;
   axes[0] = (laci_weight_axes){.port = W, .k_axis = 1, .c_axis = 2, .groups = 1};
@@ -312,8 +316,8 @@ int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
 
 /** Maps hidden channel h of the output's last axis to position part * H + h of the input's axis,
  * for every part. */
-static void map_hidden(laci_coupling *c, int out, int port, int axis, int64_t n_parts,
-                       int64_t hidden) {
+static void map_hidden_channels(laci_coupling *c, int out, int port, int axis, int64_t n_parts,
+                                int64_t hidden) {
   const laci_shape *from = laci_port_shape(c, port), *to = laci_port_shape(c, out);
   if (!from || !to) return;
   if (axis < 0) axis += from->rank;
@@ -330,18 +334,18 @@ static void couple_output(const laci_node *node, laci_coupling *c, const laci_re
   if (out >= node->n_outputs || !y) return;
   int place = is_batch_first(node) ? 0 : y->rank - 2;
   laci_coupling_set_label(c, LACI_OUT(out), place, batch);
-  map_hidden(c, LACI_OUT(out), W, 1, op->n_gates, hidden);
-  map_hidden(c, LACI_OUT(out), R, 1, op->n_gates, hidden);
-  map_hidden(c, LACI_OUT(out), R, 2, 1, hidden);
-  map_hidden(c, LACI_OUT(out), BIAS, 1, 2 * (int64_t)op->n_gates, hidden);
-  map_hidden(c, LACI_OUT(out), INITIAL_H, -1, 1, hidden);
+  map_hidden_channels(c, LACI_OUT(out), W, 1, op->n_gates, hidden);
+  map_hidden_channels(c, LACI_OUT(out), R, 1, op->n_gates, hidden);
+  map_hidden_channels(c, LACI_OUT(out), R, 2, 1, hidden);
+  map_hidden_channels(c, LACI_OUT(out), BIAS, 1, 2 * (int64_t)op->n_gates, hidden);
+  map_hidden_channels(c, LACI_OUT(out), INITIAL_H, -1, 1, hidden);
   if (!op->has_cell) return;
-  map_hidden(c, LACI_OUT(out), INITIAL_C, -1, 1, hidden);
-  map_hidden(c, LACI_OUT(out), PEEPHOLE, 1, 3, hidden);
+  map_hidden_channels(c, LACI_OUT(out), INITIAL_C, -1, 1, hidden);
+  map_hidden_channels(c, LACI_OUT(out), PEEPHOLE, 1, 3, hidden);
 }
 
 /** Do all operands that are present have a known shape? If not, a port might be missed. */
-static bool all_known(const laci_node *node, const laci_coupling *c) {
+static bool has_known_shapes(const laci_node *node, const laci_coupling *c) {
   for (int port = 0; port < node->n_inputs; port++) {
     const laci_shape *shape = laci_port_shape(c, port);
     if (laci_has_input(node, port) && (!shape || (port <= R && shape->rank != 3))) return false;
@@ -352,11 +356,11 @@ static bool all_known(const laci_node *node, const laci_coupling *c) {
 lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
                                  const laci_recurrent *op) {
   c->why = "time and directions have an order";
-  if (!all_known(node, c) || !laci_axis_is_mappable(c, W, 1) || !laci_axis_is_mappable(c, R, 2))
+  if (!has_known_shapes(node, c) || !laci_can_map_axis(c, W, 1) || !laci_can_map_axis(c, R, 2))
     return laci_coupling_status(c);
   bool batch_first = is_batch_first(node);
   int batch = laci_coupling_new_label(c), inputs = laci_coupling_new_label(c);
-  for (int port = 0; port < node->n_inputs; port++) laci_coupling_describe_port(c, port);
+  for (int port = 0; port < node->n_inputs; port++) laci_coupling_mark_described(c, port);
   laci_coupling_set_label(c, X, batch_first ? 0 : 1, batch);
   laci_coupling_set_label(c, X, 2, inputs);
   laci_coupling_set_label(c, W, 2, inputs);

@@ -47,17 +47,18 @@ typedef struct laci_recurrent {
 } laci_recurrent;
 
 /** Returns act(x), where x is clipped first. */
-double laci_cell_activate(const laci_cell *cell, int activation, double x);
+double laci_cell_clip_and_activate(const laci_cell *cell, int activation, double x);
 /** Multiplies rows [first, first + H) of r by v, adds their bias, and writes the H results to
  * out. */
-void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, double *out);
+void laci_cell_multiply_recurrence(const laci_cell *cell, int64_t first, const double *v,
+                                   double *out);
 
 LAC_MUST_CHECK lac_status laci_recurrent_infer(laci_infer *infer, const laci_recurrent *op);
 LAC_MUST_CHECK lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op);
 /** Describes the weights W and R, both of which may be pruned; their rows are those of every gate
  * and direction. */
-int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
-                           laci_weight_axes axes[2]);
+int laci_recurrent_find_weight_axes(const laci_graph *graph, const laci_node *node,
+                                    laci_weight_axes axes[2]);
 lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c, const laci_recurrent *op);
 
 #endif

@@ -51,7 +51,7 @@ static double source_position(const laci_resampling *r, const laci_resample_axis
   return x;
 }
 
-static double rounded(laci_resample_round round, bool shrinks, double x) {
+static double round_position(laci_resample_round round, bool shrinks, double x) {
   switch (round) {
     case LACI_ROUND_PREFER_FLOOR: return ceil(x - 0.5);
     case LACI_ROUND_PREFER_CEIL: return floor(x + 0.5);
@@ -74,7 +74,7 @@ static double kernel_weight(const laci_resampling *r, double distance) {
 static void fill_weights(const laci_resampling *r, double place, double shrink, int64_t in,
                          const laci_resample_taps *t, int64_t o) {
   double half = (r->mode == LACI_LINEAR ? 1 : 2) / shrink, sum = 0;
-  int64_t first = laci_int_from_f(floor(place - half)) + 1;
+  int64_t first = laci_clamp_to_int64(floor(place - half)) + 1;
   t->first[o] = first;
   for (int64_t at = 0; at < t->width; at++) {
     int64_t from = first + at;
@@ -87,15 +87,15 @@ static void fill_weights(const laci_resampling *r, double place, double shrink, 
 }
 
 /** Fills in the taps; t->n_out is set. */
-static lac_status make_taps(const laci_node *node, const laci_resampling *r,
-                            const laci_resample_axis *axis, int64_t in, laci_resample_taps *t,
-                            lac_error *err) {
+static lac_status compute_taps(const laci_node *node, const laci_resampling *r,
+                               const laci_resample_axis *axis, int64_t in, laci_resample_taps *t,
+                               lac_error *err) {
   double shrink = r->antialias && axis->scale < 1 ? axis->scale : 1;
   double half = r->mode == LACI_NEAREST ? 0.5 : (r->mode == LACI_LINEAR ? 1 : 2) / shrink;
   if (!(2 * half < LARGEST_FILTER)) {
     return laci_node_fail(node, err, LAC_BAD_VALUE, "a scale of %g is too small", axis->scale);
   }
-  t->width = laci_int_from_f(ceil(2 * half));
+  t->width = laci_clamp_to_int64(ceil(2 * half));
   t->first = laci_alloc((size_t)t->n_out, sizeof *t->first);
   t->weight = laci_alloc((size_t)t->n_out * (size_t)t->width, sizeof *t->weight);
   if (!t->first || !t->weight) return laci_fail_memory(err, node->name);
@@ -110,7 +110,7 @@ static lac_status make_taps(const laci_node *node, const laci_resampling *r,
       return laci_node_fail(node, err, LAC_BAD_VALUE, "a scale of %g", axis->scale);
     }
     if (r->mode == LACI_NEAREST) {
-      t->first[o] = laci_int_from_f(rounded(r->round, axis->scale < 1, place));
+      t->first[o] = laci_clamp_to_int64(round_position(r->round, axis->scale < 1, place));
       t->weight[o] = 1;
     } else {
       fill_weights(r, place, shrink, in, t, o);
@@ -153,7 +153,7 @@ static lac_status resample_axis(const laci_eval *eval, const laci_resampling *r,
   laci_resample_taps t = {.n_out = eval->out[0]->shape.dims[axis]};
   laci_buf *next = NULL;
   shape.dims[axis] = t.n_out;
-  lac_status st = make_taps(eval->node, r, how, in, &t, eval->err);
+  lac_status st = compute_taps(eval->node, r, how, in, &t, eval->err);
   if (!st) st = laci_buf_create(LAC_DTYPE_F64, &shape, &next, eval->err);
   if (st) goto out;
   pass p = {.taps = &t,
@@ -171,14 +171,14 @@ out:
 }
 
 /** Is the axis as it was before? */
-static bool is_unchanged(const laci_resampling *r, const laci_resample_axis *axis, int64_t in,
-                         int64_t out) {
+static bool is_axis_unchanged(const laci_resampling *r, const laci_resample_axis *axis, int64_t in,
+                              int64_t out) {
   bool crop = r->place == LACI_CROP_AND_RESIZE && (axis->crop_begin != 0 || axis->crop_end != 1);
   return in == out && axis->scale == 1 && !crop;
 }
 
-lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
-                         const laci_resample_axis *axes) {
+lac_status laci_resample_all_axes(const laci_eval *eval, const laci_resampling *resize,
+                                  const laci_resample_axis *axes) {
   const laci_buf *x = eval->in[0];
   laci_buf *y = eval->out[0], *now = NULL;
   if (y->count == 0) return LAC_OK;
@@ -189,7 +189,7 @@ lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
   if (st) goto out;
   for (int64_t at = 0; at < x->count; at++) now->f[at] = laci_buf_get_f(x, at);
   for (int axis = 0; !st && axis < x->shape.rank; axis++) {
-    if (is_unchanged(resize, &axes[axis], x->shape.dims[axis], y->shape.dims[axis])) continue;
+    if (is_axis_unchanged(resize, &axes[axis], x->shape.dims[axis], y->shape.dims[axis])) continue;
     st = resample_axis(eval, resize, &axes[axis], axis, &now);
   }
   for (int64_t at = 0; !st && at < y->count; at++) {
@@ -212,9 +212,9 @@ lac_status laci_resample_find_taps(const laci_resampled *of, int axis, laci_resa
   laci_resample_describe *describe =
       of->node->op == &laci_op_upsample ? laci_upsample_describe : laci_resize_describe;
   lac_status st = describe(of->node, of->x, of->operands, &how, axes, err);
-  if (st || is_unchanged(&how, &axes[axis], in, out)) return st;
+  if (st || is_axis_unchanged(&how, &axes[axis], in, out)) return st;
   taps->n_out = out;
-  st = make_taps(of->node, &how, &axes[axis], in, taps, err);
+  st = compute_taps(of->node, &how, &axes[axis], in, taps, err);
   if (st) laci_resample_clear_taps(taps);
   return st;
 }

@@ -44,8 +44,9 @@ typedef struct laci_resample_axis {
 } laci_resample_axis;
 
 /** out = in resampled along every axis whose size differs or whose scale is not 1. */
-LAC_MUST_CHECK lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
-                                        const laci_resample_axis *axes);
+LAC_MUST_CHECK lac_status laci_resample_all_axes(const laci_eval *eval,
+                                                 const laci_resampling *resize,
+                                                 const laci_resample_axis *axes);
 
 /** Reads what a Resize or an Upsample does with each axis of x: resize.c, upsample.c. */
 typedef lac_status laci_resample_describe(const laci_node *node, const laci_shape *x,

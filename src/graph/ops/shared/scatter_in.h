@@ -14,15 +14,16 @@ typedef enum laci_scatter {
   LACI_SCATTER_MIN
 } laci_scatter;
 
-LAC_MUST_CHECK lac_status laci_scatter_read(const laci_node *node, laci_scatter *scatter,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_scatter_read_reduction(const laci_node *node, laci_scatter *scatter,
+                                                      lac_error *err);
 /** Combines n elements of out, from `at` on, with those of updates, from `from` on. */
-void laci_scatter_put(laci_scatter scatter, laci_buf *out, int64_t at, const laci_buf *updates,
-                      int64_t from, int64_t n);
+void laci_scatter_combine_run(laci_scatter scatter, laci_buf *out, int64_t at,
+                              const laci_buf *updates, int64_t from, int64_t n);
 
 /** Computes the flat offset into input 0 that a tuple of n indices (at `at` of `indices`) names,
  * for its axes from `first` on. Fails LAC_BAD_SHAPE where an index is outside. */
-LAC_MUST_CHECK lac_status laci_tuple_offset(const laci_eval *eval, const laci_buf *indices,
-                                            int64_t at, int64_t n, int first, int64_t *offset);
+LAC_MUST_CHECK lac_status laci_index_tuple_offset(const laci_eval *eval, const laci_buf *indices,
+                                                  int64_t at, int64_t n, int first,
+                                                  int64_t *offset);
 
 #endif

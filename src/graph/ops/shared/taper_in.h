@@ -7,8 +7,9 @@
 
 #include "graph/ops/shared/op_in.h"
 
-lac_status laci_taper_infer(laci_infer *infer);
-LAC_MUST_CHECK lac_status laci_taper_eval(const laci_eval *eval, double a0, double a1, double a2);
+lac_status laci_cosine_window_infer(laci_infer *infer);
+LAC_MUST_CHECK lac_status laci_cosine_window_eval(const laci_eval *eval, double a0, double a1,
+                                                  double a2);
 extern const laci_attr_type laci_taper_attributes[];
 
 #endif

@@ -20,7 +20,7 @@ void laci_walk_begin(laci_walk *walk, const laci_shape *space) {
   for (int axis = 0; axis < space->rank; axis++) walk->size[axis] = space->dims[axis];
 }
 
-void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand) {
+void laci_walk_add_broadcast(laci_walk *walk, const laci_shape *operand) {
   int64_t own[LACI_MAX_RANK], strides[LACI_MAX_RANK] = {0};
   laci_shape_strides(operand, own);
   int skip = walk->rank - operand->rank;
@@ -28,17 +28,17 @@ void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand) {
     bool along = operand->dims[axis] == walk->size[axis + skip];
     strides[axis + skip] = along && operand->dims[axis] != 1 ? own[axis] : 0;
   }
-  laci_walk_strided(walk, strides, 0);
+  laci_walk_add_strided(walk, strides, 0);
 }
 
-void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset) {
+void laci_walk_add_strided(laci_walk *walk, const int64_t *strides, int64_t offset) {
   int operand = walk->n_operands++;
   for (int axis = 0; axis < walk->rank; axis++) walk->stride[operand][axis] = strides[axis];
   walk->offset[operand] = offset;
 }
 
 /** Can axes `axis` and `next` be merged into one for every operand? */
-static bool is_mergeable(const laci_walk *walk, int axis, int next) {
+static bool can_merge_axes(const laci_walk *walk, int axis, int next) {
   for (int k = 0; k < walk->n_operands; k++) {
     if (walk->stride[k][axis] != walk->stride[k][next] * walk->size[next]) return false;
   }
@@ -54,7 +54,7 @@ void laci_walk_merge_axes(laci_walk *walk) {
   int n = 0; /* axes kept so far */
   for (int axis = 0; axis < walk->rank; axis++) {
     if (walk->size[axis] == 1) continue;
-    if (n > 0 && is_mergeable(walk, n - 1, axis)) {
+    if (n > 0 && can_merge_axes(walk, n - 1, axis)) {
       int64_t outer = walk->size[n - 1];
       copy_axis(walk, n - 1, axis);
       walk->size[n - 1] *= outer;
@@ -67,10 +67,10 @@ void laci_walk_merge_axes(laci_walk *walk) {
   for (int k = 0; k < walk->n_operands; k++) walk->inner[k] = n > 0 ? walk->stride[k][n - 1] : 0;
   walk->n_runs = walk->run > 0 ? 1 : 0;
   for (int axis = 0; axis < walk->rank; axis++) walk->n_runs *= walk->size[axis];
-  laci_walk_seek(walk, 0);
+  laci_walk_seek_run(walk, 0);
 }
 
-void laci_walk_seek(laci_walk *walk, int64_t run) {
+void laci_walk_seek_run(laci_walk *walk, int64_t run) {
   for (int k = 0; k < walk->n_operands; k++) walk->at[k] = walk->offset[k];
   for (int axis = walk->rank - 1; axis >= 0; axis--) {
     if (walk->size[axis] == 0) return;
@@ -102,7 +102,7 @@ typedef struct strided_copy {
 static void copy_strided_runs(int64_t begin, int64_t end, void *context) {
   const strided_copy *job = context;
   laci_walk walk = job->walk;
-  laci_walk_seek(&walk, begin);
+  laci_walk_seek_run(&walk, begin);
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
     int64_t from = walk.at[0], step = walk.inner[0], to = run * walk.run;
     if (step == 1) {
@@ -115,11 +115,11 @@ static void copy_strided_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_copy_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
-                       const int64_t *strides, int64_t offset, laci_buf *out) {
+void laci_copy_strided_to_rows(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
+                               const int64_t *strides, int64_t offset, laci_buf *out) {
   strided_copy job = {.in = in, .out = out};
   laci_walk_begin(&job.walk, space);
-  laci_walk_strided(&job.walk, strides, offset);
+  laci_walk_add_strided(&job.walk, strides, offset);
   laci_walk_merge_axes(&job.walk);
   laci_eval_parallel(eval, job.walk.n_runs, copy_strided_runs, &job);
 }

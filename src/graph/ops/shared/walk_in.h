@@ -14,10 +14,10 @@ enum { LACI_WALK_OPERANDS = 4 };
  *
  *    laci_walk w;
  *    laci_walk_begin(&w, &out->shape);
- *    laci_walk_broadcast(&w, &a->shape);            operand 0
- *    laci_walk_broadcast(&w, &b->shape);            operand 1
+ *    laci_walk_add_broadcast(&w, &a->shape);            operand 0
+ *    laci_walk_add_broadcast(&w, &b->shape);            operand 1
  *    laci_walk_merge_axes(&w);
- *    for (laci_walk_seek(&w, begin); begin < end; begin++, laci_walk_next(&w))
+ *    for (laci_walk_seek_run(&w, begin); begin < end; begin++, laci_walk_next(&w))
  *      for (int64_t i = 0; i < w.run; i++)
  *        out[begin * w.run + i] = f(a[w.at[0] + i * w.inner[0]], ...);
  *
@@ -34,11 +34,11 @@ typedef struct laci_walk {
 void laci_walk_begin(laci_walk *walk, const laci_shape *space);
 /** Adds an operand that is broadcast into the space (right-aligned, size-1 axes have stride 0). An
  * operand that does not fit is never read out of bounds; infer has to reject it. */
-void laci_walk_broadcast(laci_walk *walk, const laci_shape *operand);
+void laci_walk_add_broadcast(laci_walk *walk, const laci_shape *operand);
 /** Adds an operand with the given strides, one for each axis of the space. */
-void laci_walk_strided(laci_walk *walk, const int64_t *strides, int64_t offset);
+void laci_walk_add_strided(laci_walk *walk, const int64_t *strides, int64_t offset);
 void laci_walk_merge_axes(laci_walk *walk);
-void laci_walk_seek(laci_walk *walk, int64_t run);
+void laci_walk_seek_run(laci_walk *walk, int64_t run);
 void laci_walk_next(laci_walk *walk);
 
 /** Fills in the row-major strides of a shape. */
@@ -47,7 +47,7 @@ void laci_shape_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK])
 /** out[row-major over space] = in[offset + sum index * strides]: Transpose, Slice, Expand,
  * DepthToSpace and similar. space has as many elements as out, but may have other axes.
  */
-void laci_copy_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
-                       const int64_t *strides, int64_t offset, laci_buf *out);
+void laci_copy_strided_to_rows(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
+                               const int64_t *strides, int64_t offset, laci_buf *out);
 
 #endif

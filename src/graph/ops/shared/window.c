@@ -55,8 +55,8 @@ static lac_status read_auto_pad(const laci_node *node, laci_node_window *window,
 }
 
 /** Reads the kernel's sizes from the attribute, or from the weight; both must agree. */
-static lac_status read_kernel(const laci_node *node, const laci_shape *weight, int n_spatial,
-                              int64_t *kernel, lac_error *err) {
+static lac_status read_kernel_sizes(const laci_node *node, const laci_shape *weight, int n_spatial,
+                                    int64_t *kernel, lac_error *err) {
   for (int at = 0; at < n_spatial; at++) kernel[at] = -1;
   lac_status st = read_ints(node, "kernel_shape", (size_t)n_spatial, 1, kernel, err);
   if (st) return st;
@@ -91,7 +91,7 @@ lac_status laci_window_read(const laci_node *node, int n_spatial, const laci_sha
   *window = (laci_node_window){.n_spatial = n_spatial};
   for (int at = 0; at < n_spatial; at++) strides[at] = dilations[at] = 1;
   size_t n = (size_t)n_spatial;
-  lac_status st = read_kernel(node, weight, n_spatial, kernel, err);
+  lac_status st = read_kernel_sizes(node, weight, n_spatial, kernel, err);
   if (!st) st = read_ints(node, "strides", n, 1, strides, err);
   if (!st) st = read_ints(node, "dilations", n, 1, dilations, err);
   if (!st) st = read_ints(node, "pads", 2 * n, -LARGEST, pads, err);
@@ -109,7 +109,7 @@ lac_status laci_window_read(const laci_node *node, int n_spatial, const laci_sha
   return LAC_OK;
 }
 
-int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_size) {
+int64_t laci_window_resolve_out_size(laci_node_window *window, int spatial, int64_t in_size) {
   laci_window_axis *a = &window->axis[spatial];
   int64_t reach = (a->kernel - 1) * a->dilation + 1;
   if (window->auto_pad == LACI_PAD_SAME_UPPER || window->auto_pad == LACI_PAD_SAME_LOWER) {
@@ -129,7 +129,7 @@ int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_s
 
 /** Is the output size equal to the input size, whatever that is? So with stride 1 and kernel reach
  * - 1 of padding. */
-static bool keeps_size(const laci_node_window *window, int spatial) {
+static bool has_equal_output_size(const laci_node_window *window, int spatial) {
   const laci_window_axis *a = &window->axis[spatial];
   if (a->stride != 1) return false;
   if (window->auto_pad == LACI_PAD_SAME_UPPER || window->auto_pad == LACI_PAD_SAME_LOWER)
@@ -141,7 +141,7 @@ lac_status laci_window_infer(laci_infer *infer, laci_node_window *window, const 
                              laci_shape *out) {
   for (int at = 0; at < window->n_spatial; at++) {
     int64_t size = x->dims[at + 2];
-    if (keeps_size(window, at)) {
+    if (has_equal_output_size(window, at)) {
       out->dims[at + 2] = size;
     } else if (size < 0 || window->axis[at].kernel < 0) {
       out->dims[at + 2] = infer->new_symbol(infer);
@@ -149,7 +149,7 @@ lac_status laci_window_infer(laci_infer *infer, laci_node_window *window, const 
       return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "axis %d has size %lld", at + 2,
                             (long long)size);
     } else {
-      int64_t found = laci_window_out_size(window, at, size);
+      int64_t found = laci_window_resolve_out_size(window, at, size);
       if (found <= 0) {
         return laci_node_fail(
             infer->node, infer->err, LAC_BAD_SHAPE,

@@ -13,7 +13,7 @@ typedef struct laci_window_attrs {
   laci_attr attr[8]; /* kernel_shape strides pads dilations ceil_mode; capacity for three more */
   int64_t kernel[LACI_MAX_SPATIAL], strides[LACI_MAX_SPATIAL], dilations[LACI_MAX_SPATIAL];
   int64_t pads[2 * LACI_MAX_SPATIAL];
-  laci_shape shape; /* set by laci_window_attrs_shape */
+  laci_shape shape; /* set by laci_window_attrs_add_input_shape */
 } laci_window_attrs;
 
 /** Reads the window of a Conv (weight given) or pool (NULL) over x and fills `attrs`, with auto_pad
@@ -24,11 +24,11 @@ LAC_MUST_CHECK lac_status laci_window_attrs_init(laci_window_attrs *attrs, const
 /** Fills `attrs` from a window whose pads are resolved, without group and ceil_mode. */
 void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_node_window *window);
 /** Adds the attribute input_shape. */
-void laci_window_attrs_shape(laci_window_attrs *attrs, const laci_shape *shape);
+void laci_window_attrs_add_input_shape(laci_window_attrs *attrs, const laci_shape *shape);
 
 /** Calls laci_window_attrs_init; the builder keeps a failure. */
-LAC_MUST_CHECK lac_status laci_gradient_window(laci_gradient_builder *b, const laci_node *node,
-                                               const laci_shape *x, const laci_shape *weight,
-                                               laci_window_attrs *attrs);
+LAC_MUST_CHECK lac_status laci_gradient_read_window(laci_gradient_builder *b, const laci_node *node,
+                                                    const laci_shape *x, const laci_shape *weight,
+                                                    laci_window_attrs *attrs);
 
 #endif

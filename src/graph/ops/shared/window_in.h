@@ -38,7 +38,7 @@ LAC_MUST_CHECK lac_status laci_window_read(const laci_node *node, int n_spatial,
 /** Returns the output size along a spatial axis, for a known input size, and sets the pads of that
  * axis where auto_pad requires it. A result <= 0: the window does not fit. The kernel must be
  * known. */
-int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_size);
+int64_t laci_window_resolve_out_size(laci_node_window *window, int spatial, int64_t in_size);
 
 /** Infers the sizes out->dims[2 ..] for every spatial axis of x, with symbols where sizes are
  * unknown. Fails

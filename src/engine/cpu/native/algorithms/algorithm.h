@@ -47,17 +47,17 @@ typedef struct laci_algorithm {
 
 /* ---- algorithms.c ---- */
 
-const laci_algorithm *laci_algorithm_of(laci_algorithm_id id);
+const laci_algorithm *laci_algorithm_by_id(laci_algorithm_id id);
 /** Sets *id to the algorithm of that name; false: there is none. */
 bool laci_algorithm_find(const char *name, laci_algorithm_id *id);
 /** Returns the first algorithm of the list for layers of that kind. */
-laci_algorithm_id laci_algorithm_of_kind(laci_native_kind kind);
+laci_algorithm_id laci_algorithm_default_of_kind(laci_native_kind kind);
 /** Can the algorithm compute the layer? */
 bool laci_native_can_compute(const laci_net *net, const laci_native_layer *layer,
                              laci_algorithm_id id);
 /** May any algorithm be faster than dense kernels for the layer, even where nearly all weights are
  * kept? */
-bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_layer *layer);
+bool laci_native_can_gain_without_zeros(const laci_net *net, const laci_native_layer *layer);
 /** Is there too little memory for the transformed weights of all layers? */
 bool laci_native_is_short_of_memory(const laci_net *net);
 /** Returns an upper limit for the address space of the code of all chosen layers, in bytes. */
@@ -72,11 +72,11 @@ laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_nat
 
 /** Returns the instruction set for which the layer's code is generated; NONE: no code is
  * generated. */
-laci_jit_isa laci_native_isa_of(const laci_net *net, const laci_native_layer *layer);
+laci_jit_isa laci_native_code_isa(const laci_net *net, const laci_native_layer *layer);
 /** Can the layer's generated code read a layout without zeros between rows of pixels? */
-bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *layer);
+bool laci_native_code_can_read_unpadded(const laci_net *net, const laci_native_layer *layer);
 /** Is the layer a product of floats whose weights are constants? */
-bool laci_native_is_of_constant_floats(const laci_net *net, const laci_native_layer *layer);
+bool laci_native_has_constant_floats(const laci_net *net, const laci_native_layer *layer);
 /** May rows that keep the same columns be computed together? */
 bool laci_native_may_group_rows(const laci_native_layer *layer);
 

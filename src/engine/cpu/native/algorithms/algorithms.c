@@ -14,7 +14,7 @@ static const laci_algorithm *const algorithms[LACI_N_ALGORITHMS] = {
 #undef LAC_ALGORITHM
 };
 
-const laci_algorithm *laci_algorithm_of(laci_algorithm_id id) { return algorithms[id]; }
+const laci_algorithm *laci_algorithm_by_id(laci_algorithm_id id) { return algorithms[id]; }
 
 bool laci_algorithm_find(const char *name, laci_algorithm_id *id) {
   for (int at = 0; at < LACI_N_ALGORITHMS; at++) {
@@ -30,13 +30,13 @@ bool laci_native_can_compute(const laci_net *net, const laci_native_layer *layer
   return algorithms[id]->can(net, layer, &why);
 }
 
-laci_algorithm_id laci_algorithm_of_kind(laci_native_kind kind) {
+laci_algorithm_id laci_algorithm_default_of_kind(laci_native_kind kind) {
   int id = LACI_ALGORITHM_dense + 1;
   while (algorithms[id]->kind != kind) id++;
   return (laci_algorithm_id)id;
 }
 
-bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_layer *layer) {
+bool laci_native_can_gain_without_zeros(const laci_net *net, const laci_native_layer *layer) {
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     const laci_algorithm *algorithm = algorithms[id];
     if (algorithm->gains_without_zeros &&
@@ -60,7 +60,7 @@ bool laci_native_is_short_of_memory(const laci_net *net) {
       bytes += algorithms[id]->bytes(net, layer);
     }
   }
-  return !laci_plan_has_budget(&net->plan, (uint64_t)(MARGIN * bytes));
+  return !laci_plan_has_budget_for(&net->plan, (uint64_t)(MARGIN * bytes));
 }
 
 laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_native_layer *layer,
@@ -73,7 +73,7 @@ laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_nat
       if (laci_native_can_compute(net, layer, (laci_algorithm_id)id)) return (laci_algorithm_id)id;
     }
   }
-  return laci_algorithm_of_kind(layer->kind);
+  return laci_algorithm_default_of_kind(layer->kind);
 }
 
 size_t laci_native_max_code_bytes(const laci_net *net) {
@@ -88,7 +88,7 @@ size_t laci_native_max_code_bytes(const laci_net *net) {
   return bytes;
 }
 
-bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal) {
+bool laci_native_find_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal) {
   const laci_algorithm *wanted = algorithms[net->use->algorithm];
   const bool named = net->native && net->use->algorithm != LACI_ALGORITHM_dense;
   for (int n = named ? net->native->n_layers : 0; *at < n;) {

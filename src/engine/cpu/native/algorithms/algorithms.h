@@ -87,7 +87,8 @@ typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *la
                                       laci_native_kernel *kernel, lac_error *err);
 /** Makes the kernels of all phases of the step's layer, and sets the first as the step's state;
  * net->native owns them. A failure, or that the algorithm declines, is noted in the plan. */
-void laci_native_make_kernel(laci_net *net, laci_native_step *step, laci_native_finish *finish);
+void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
+                                    laci_native_finish *finish);
 /** Returns the layout in which the kernel stores its results: that of the layer's output, or a
  * layout of some of its pixels. */
 laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer);
@@ -102,10 +103,10 @@ int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t stri
 
 /** Generates the kernel's code; where none can be generated, prepares what the scalar reference
  * reads. */
-laci_native_finish laci_native_finish_code;
+laci_native_finish laci_native_generate_code;
 
 /** Makes the CSR form; also for products in which grouped_rows.c finds too few groups. */
-laci_native_finish laci_native_finish_csr;
+laci_native_finish laci_native_make_csr;
 
 /* ---- For training: weight_gradient.c, fill.c ---- */
 

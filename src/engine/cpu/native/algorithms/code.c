@@ -11,15 +11,16 @@
 
 static void destroy_code(laci_native_kernel *kernel) { laci_sparse_code_destroy(kernel->code); }
 
-static size_t code_cache_limit(const laci_native_net *native) {
-  return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
+static size_t max_code_cache_bytes(const laci_native_net *native) {
+  return laci_code_cache_code_bytes(native->cache) + laci_code_cache_data_bytes(native->cache);
 }
 
 /** Finds the index in the weight of each element that the kernel keeps, in the code's order. */
 static lac_status find_weight_indices(laci_net *net, const laci_native_layer *layer,
                                       laci_native_kernel *kernel, lac_error *err) {
-  laci_sparse_places places = {laci_native_weight_places(net, layer, kernel->phase, &kernel->form),
-                               kernel->form.n_kept};
+  laci_sparse_places places = {
+      laci_native_find_weight_indices(net, layer, kernel->phase, &kernel->form),
+      kernel->form.n_kept};
   lac_status st = places.at ? LAC_OK : net->plan.status;
   kernel->places = places;
   kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
@@ -41,17 +42,17 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
                                      net->n_threads};
   const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
   const laci_sparse_options options = {
-      .isa = laci_native_isa_of(net, layer),
+      .isa = laci_native_code_isa(net, layer),
       .after = {.residual = layer->residual >= 0 && !layer->residual_last,
                 .low = layer->has_low,
                 .high = layer->has_high,
                 .functions = layer->n_functions > 0 || layer->residual_last || floats_of_bytes},
       .pool = net->pool,
-      .cut = laci_sparse_choose_cut(p, laci_native_isa_of(net, layer), &extent),
+      .cut = laci_sparse_choose_cut(p, laci_native_code_isa(net, layer), &extent),
   };
   lac_status st = LAC_OK;
   if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
-  const size_t before = st ? 0 : code_cache_limit(native);
+  const size_t before = st ? 0 : max_code_cache_bytes(native);
   kernel->drop = destroy_code;
   if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
   if (st) return st;
@@ -59,14 +60,14 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
   else laci_sparse_code_set_weights(kernel->code, form->kept.weight);
   if (st) return st;
   laci_sparse_form_free_weights(&kernel->form);
-  net->plan.weight_bytes += code_cache_limit(native) - before;
+  net->plan.weight_bytes += max_code_cache_bytes(native) - before;
   return LAC_OK;
 }
 
 /** Generates code; where none can be generated, prepares what the scalar reference reads. */
-lac_status laci_native_finish_code(laci_net *net, const laci_native_layer *layer,
-                                   laci_native_kernel *kernel, lac_error *err) {
-  if (laci_native_isa_of(net, layer) != LACI_JIT_NONE)
+lac_status laci_native_generate_code(laci_net *net, const laci_native_layer *layer,
+                                     laci_native_kernel *kernel, lac_error *err) {
+  if (laci_native_code_isa(net, layer) != LACI_JIT_NONE)
     return generate_code(net, layer, kernel, err);
   if (layer->mask) return find_weight_indices(net, layer, kernel, err);
   net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);

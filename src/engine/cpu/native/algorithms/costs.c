@@ -7,21 +7,22 @@
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static const laci_cost_figures *section_of(const laci_net *net, laci_cost_section section) {
+static const laci_cost_figures *find_section_figures(const laci_net *net,
+                                                     laci_cost_section section) {
   return &net->costs->tables[section]->figures[section];
 }
 
 const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer) {
-  if (net->plan.bf16) return section_of(net, LACI_COSTS_bf16);
-  return section_of(net, layer && layer->bytes ? LACI_COSTS_int8 : LACI_COSTS_f32);
+  if (net->plan.bf16) return find_section_figures(net, LACI_COSTS_bf16);
+  return find_section_figures(net, layer && layer->bytes ? LACI_COSTS_int8 : LACI_COSTS_f32);
 }
 
 bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights) {
-  return (double)n_weights >= section_of(net, LACI_COSTS_f32)->vector_weights;
+  return (double)n_weights >= find_section_figures(net, LACI_COSTS_f32)->vector_weights;
 }
 
 bool laci_vector_kernel_is_faster(const laci_net *net, double kept) {
-  return kept * 100 <= section_of(net, LACI_COSTS_f32)->vector_kept;
+  return kept * 100 <= find_section_figures(net, LACI_COSTS_f32)->vector_kept;
 }
 
 bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
@@ -29,12 +30,13 @@ bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
 }
 
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {
-  return laci_cost_n_results(layer) * (layer->bytes ? section_of(net, LACI_COSTS_int8)->light
-                                                    : section_of(net, LACI_COSTS_f32)->pool);
+  return laci_cost_n_results(layer) * (layer->bytes
+                                           ? find_section_figures(net, LACI_COSTS_int8)->light
+                                           : find_section_figures(net, LACI_COSTS_f32)->pool);
 }
 
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer) {
-  const laci_cost_figures *c = section_of(net, LACI_COSTS_f32);
+  const laci_cost_figures *c = find_section_figures(net, LACI_COSTS_f32);
   if (!layer->bytes) return laci_cost_n_results(layer) * c->pool;
   return laci_cost_n_results(layer) * (c->light + laci_cost_figures_of(net, NULL)->reorder);
 }
@@ -57,7 +59,7 @@ double laci_cost_n_weights(const laci_native_layer *layer) {
  * these zeros; most windows need one. */
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
-  if (laci_native_lanes_are_images(layer->n_images)) {
+  if (laci_native_has_image_lanes(layer->n_images)) {
     return laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
   }
   return layer->n_images *

@@ -13,8 +13,8 @@
 
 static void destroy_csr(laci_native_kernel *kernel) { laci_csr_clear(kernel->csr); }
 
-lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
-                                  laci_native_kernel *kernel, lac_error *err) {
+lac_status laci_native_make_csr(laci_net *net, const laci_native_layer *layer,
+                                laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
   const int64_t strips = laci_csr_n_strips(form->n_tiles);
@@ -32,8 +32,8 @@ lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
   return LAC_OK;
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
-  laci_native_make_kernel(net, step, laci_native_finish_csr);
+static void prepare_csr_step(laci_net *net, laci_native_step *step) {
+  laci_native_make_layer_kernels(net, step, laci_native_make_csr);
   step->kernel = laci_native_product_name(net, step->layer, "csr");
 }
 
@@ -46,7 +46,7 @@ typedef struct work {
 } work;
 
 /** Computes the strips of a chunk of rows one after the other. */
-static void run_strips(int64_t begin, int64_t end, void *context) {
+static void compute_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_form *form = &w->kernel->form;
   for (int64_t at = begin; at < end; at++) {
@@ -61,7 +61,7 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
   w.n_strips = laci_csr_n_strips(w.kernel->form.n_tiles);
   laci_native_fill_result_border(net, step, w.o.y);
-  laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, run_strips, &w);
+  laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, compute_strips, &w);
 }
 
 /* ---- The record ---- */
@@ -71,7 +71,7 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
 static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
-  const bool aligned = laci_native_is_1x1(g) || laci_native_lanes_are_images(layer->n_images);
+  const bool aligned = laci_native_is_1x1(g) || laci_native_has_image_lanes(layer->n_images);
   const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */
   const double lanes = (double)(laci_cost_n_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
@@ -88,7 +88,7 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = laci_native_may_group_rows(layer) ? "its rows can be grouped"
                                            : "its weights change, are no floats, or have few zeros";
-  return !layer->is_dense && laci_native_is_of_constant_floats(net, layer) &&
+  return !layer->is_dense && laci_native_has_constant_floats(net, layer) &&
          !laci_native_may_group_rows(layer);
 }
 
@@ -99,5 +99,5 @@ const laci_algorithm laci_algorithm_csr = {.name = "csr",
                                            .can = can_compute,
                                            .cost = csr_cost,
                                            .bytes = weight_bytes,
-                                           .make = make_step,
+                                           .make = prepare_csr_step,
                                            .run = run_layer};

@@ -10,7 +10,7 @@ static bool has_few_pixels(const laci_native_layer *layer) {
 }
 
 /** Returns the time of oneDNN's Winograd kernels as a factor of its direct kernels' time. */
-static double winograd_factor(const laci_cost_figures *c, const laci_native_layer *layer) {
+static double winograd_time_factor(const laci_cost_figures *c, const laci_native_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
   const int64_t pixels = g->out_h * g->out_w;
@@ -23,7 +23,7 @@ static double winograd_factor(const laci_cost_figures *c, const laci_native_laye
 /** Returns the factor by which a grouped convolution of few channels takes longer than its
  * multiply-adds alone would. Where oneDNN has no code for it, it copies the pixels of each window
  * together for small matrix products. */
-static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *g) {
+static double grouped_convolution_factor(const laci_cost_figures *c, const laci_sparse_window *g) {
   enum { BLOCK = 8, WHOLE = 64 };
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
   if (g->groups == 1 || c->by_gemm == 0 || in >= WHOLE) return 1;
@@ -32,7 +32,7 @@ static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *
 }
 
 /** Returns the cost of weights that come from memory. Those of a few layers stay in a cache. */
-static double weights_cost(const laci_cost_figures *c, const laci_native_layer *layer) {
+static double weight_traffic_cost(const laci_cost_figures *c, const laci_native_layer *layer) {
   const double n = laci_cost_n_weights(layer);
   return n > c->vector_weights ? n * c->dense_weight : 0;
 }
@@ -42,14 +42,15 @@ static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
   if (layer->kind == LACI_NATIVE_DEPTHWISE)
     return products / laci_cost_figures_of(net, layer)->depthwise_dense;
-  const double groups = groups_cost(laci_cost_figures_of(net, layer), &layer->window);
+  const double groups =
+      grouped_convolution_factor(laci_cost_figures_of(net, layer), &layer->window);
   if (groups > 1) return products * groups;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool direct = layer->rows || net->plan.bf16;
-  if (!direct && laci_conv_gains_by_winograd(net, layer->fused))
-    return products * winograd_factor(c, layer) + weights_cost(c, layer);
+  if (!direct && laci_conv_is_winograd_faster(net, layer->fused))
+    return products * winograd_time_factor(c, layer) + weight_traffic_cost(c, layer);
   const double small = has_few_pixels(layer) ? c->small : 1;
-  return products * small + weights_cost(c, layer);
+  return products * small + weight_traffic_cost(c, layer);
 }
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {

@@ -26,7 +26,7 @@ static int64_t chunk_end(int64_t begin, int64_t n, int64_t most) {
   return begin + n < most ? begin + n : most;
 }
 
-static void multiply_range(int64_t begin, int64_t end, void *context) {
+static void compute_item_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_depthwise *d = w->kernel;
   for (int64_t at = begin; at < end; at++) {
@@ -66,7 +66,7 @@ static void run_layer(laci_net *net, const laci_native_step *s) {
   w.parts = laci_ceil_div(d->n_each, w.tiles);
   w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
   zero_border(net, s, w.o.y);
-  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, multiply_range, &w);
+  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, compute_item_range, &w);
 }
 
 /** Makes the kernel and its tiles, in the plan's memory. Returns NULL after a failure, or if the
@@ -91,7 +91,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   return kernel->tiles ? kernel : NULL;
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
+static void prepare_depthwise_step(laci_net *net, laci_native_step *step) {
   const laci_sparse_window *g = &step->layer->window;
   const laci_shape *y = laci_plan_shape(&net->plan, step->layer->output);
   step->state = make_kernel(net, step->layer);
@@ -108,7 +108,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 
 static double depthwise_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
-  const bool images = laci_native_lanes_are_images(layer->n_images);
+  const bool images = laci_native_has_image_lanes(layer->n_images);
   return laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window) /
          (images ? c->depthwise_images : c->depthwise);
 }
@@ -118,5 +118,5 @@ const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",
                                                  .kind = LACI_NATIVE_DEPTHWISE,
                                                  .can = can_compute,
                                                  .cost = depthwise_cost,
-                                                 .make = make_step,
+                                                 .make = prepare_depthwise_step,
                                                  .run = run_layer};

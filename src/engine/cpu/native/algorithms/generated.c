@@ -25,7 +25,7 @@ typedef struct work {
   int64_t row_parts;
 } work;
 
-static void multiply_range(int64_t begin, int64_t end, void *context) {
+static void compute_item_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_form *form = &w->kernel->form;
   for (int64_t at = begin; at < end; at++) {
@@ -40,7 +40,7 @@ static void multiply_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_range(int64_t begin, int64_t end, void *context) {
+static void zero_border_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
 }
@@ -49,7 +49,7 @@ static void zero_range(int64_t begin, int64_t end, void *context) {
 static void zero_border(laci_net *net, const laci_native_step *s, work *w) {
   const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
-    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_range, w);
+    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_border_range, w);
   } else {
     laci_native_fill_result_border(net, s, w->o.y);
   }
@@ -63,8 +63,8 @@ static void run_kernel(laci_net *net, const laci_native_step *s, work *w) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
                          laci_net_tensor_data(net, s->scratch));
   } else {
-    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_range,
-                  w);
+    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1,
+                  compute_item_range, w);
   }
 }
 
@@ -86,10 +86,10 @@ static size_t scratch_bytes(const laci_net *net, const laci_native_kernel *kerne
   return most;
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
+static void prepare_generated_step(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
-  const laci_jit_isa isa = laci_native_isa_of(net, layer);
-  laci_native_make_kernel(net, step, laci_native_finish_code);
+  const laci_jit_isa isa = laci_native_code_isa(net, layer);
+  laci_native_make_layer_kernels(net, step, laci_native_generate_code);
   const laci_native_kernel *kernel = step->state;
   if (!kernel) return;
   if (layer->mask) laci_native_add_fill_step(net, layer, kernel);
@@ -104,27 +104,27 @@ static void make_step(laci_net *net, laci_native_step *step) {
 
 /** Returns the share of the peak rate that generated code reaches. Windows larger than one pixel
  * read the same pixels again soon. */
-static double generated_share(const laci_net *net, const laci_native_layer *layer) {
+static double peak_share_of_code(const laci_net *net, const laci_native_layer *layer) {
   enum { MANY = 128 };
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
-  const bool far = laci_native_lanes_are_images(layer->n_images) &&
+  const bool far = laci_native_has_image_lanes(layer->n_images) &&
                    laci_native_is_1x1(&layer->window) && laci_cost_n_terms(&layer->window) > MANY;
-  if (laci_native_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
+  if (laci_native_code_isa(net, layer) == LACI_JIT_NONE) return c->compiled_share;
   return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }
 
 /** Estimates the time. A chunk of tiles goes through all code before the next chunk; each code
  * block is read from memory while the previous one runs. */
-static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
+static double generated_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { CHUNK = 64 };
   const double half = 0.5;
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
   const double kept = (double)g->channels_out * laci_cost_n_terms(g) * share_kept;
-  const bool together = !laci_native_is_1x1(g) && laci_native_code_is_unpadded(net, layer);
+  const bool together = !laci_native_is_1x1(g) && laci_native_code_can_read_unpadded(net, layer);
   const int64_t tiles = laci_cost_n_tiles(layer, together ? 0 : 1);
-  const double worked = (double)(tiles * LACI_SPARSE_LANES) / generated_share(net, layer);
+  const double worked = (double)(tiles * LACI_SPARSE_LANES) / peak_share_of_code(net, layer);
   const double chunks = (double)laci_ceil_div(tiles, CHUNK);
   const double waited = chunks * c->first, streamed = chunks * c->stream;
   const double around = (double)(tiles * LACI_SPARSE_LANES * g->channels_out) * c->result;
@@ -133,22 +133,22 @@ static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
 
 /* Returns the bytes of code and weights: so many for each kept weight
  * (bench/notes/sparse-kernels.md). */
-static double code_bytes(const laci_net *net, const laci_native_layer *layer) {
-  const laci_jit_isa isa = laci_native_isa_of(net, layer);
+static double estimate_code_bytes(const laci_net *net, const laci_native_layer *layer) {
+  const laci_jit_isa isa = laci_native_code_isa(net, layer);
   const double avx2 = 27, others = 12.3;
   return isa == LACI_JIT_AVX2 ? avx2 : others;
 }
 
 static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
-  return laci_cost_n_weights(layer) * layer->kept * code_bytes(net, layer);
+  return laci_cost_n_weights(layer) * layer->kept * estimate_code_bytes(net, layer);
 }
 
 /** If no code can be generated, CSR and grouped rows compute constant floats. */
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
-  const bool code = laci_native_isa_of(net, layer) != LACI_JIT_NONE;
+  const bool code = laci_native_code_isa(net, layer) != LACI_JIT_NONE;
   *why = "it is no product, has few zeros, or no code can be generated";
   return layer->kind == LACI_NATIVE_PRODUCT && !layer->is_dense &&
-         (code || !laci_native_is_of_constant_floats(net, layer));
+         (code || !laci_native_has_constant_floats(net, layer));
 }
 
 const laci_algorithm laci_algorithm_generated = {.name = "generated",
@@ -157,8 +157,8 @@ const laci_algorithm laci_algorithm_generated = {.name = "generated",
                                                  .generates = true,
                                                  .skips_zeros = true,
                                                  .can = can_compute,
-                                                 .is_unpadded = laci_native_code_is_unpadded,
-                                                 .cost = sparse_cost,
+                                                 .is_unpadded = laci_native_code_can_read_unpadded,
+                                                 .cost = generated_cost,
                                                  .bytes = weight_bytes,
-                                                 .make = make_step,
+                                                 .make = prepare_generated_step,
                                                  .run = run_layer};

@@ -18,11 +18,11 @@ static void destroy_grouped_rows(laci_native_kernel *kernel) {
 
 /** Makes the grouped rows, or the CSR form if rows have too few kept columns in common. When the
  * algorithm was chosen, only the share of kept weights was known. */
-static lac_status finish_kernel(laci_net *net, const laci_native_layer *layer,
-                                laci_native_kernel *kernel, lac_error *err) {
+static lac_status make_grouped_rows_or_csr(laci_net *net, const laci_native_layer *layer,
+                                           laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
-  if (!laci_grouped_rows_are_faster(p)) return laci_native_finish_csr(net, layer, kernel, err);
+  if (!laci_grouped_rows_are_faster(p)) return laci_native_make_csr(net, layer, kernel, err);
   const int64_t units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
   const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_n_strips(units));
   laci_grouped_rows *grouped = laci_plan_alloc(&net->plan, 1, sizeof *grouped);
@@ -36,8 +36,8 @@ static lac_status finish_kernel(laci_net *net, const laci_native_layer *layer,
   return LAC_OK;
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
-  laci_native_make_kernel(net, step, finish_kernel);
+static void prepare_grouped_rows_step(laci_net *net, laci_native_step *step) {
+  laci_native_make_layer_kernels(net, step, make_grouped_rows_or_csr);
   const laci_native_kernel *kernel = step->state;
   if (kernel && !kernel->grouped) step->algorithm = &laci_algorithm_csr;
   step->kernel = laci_native_product_name(net, step->layer,
@@ -53,7 +53,7 @@ typedef struct work {
 } work;
 
 /** Computes the strips of a chunk of rows one after the other. */
-static void run_strips(int64_t begin, int64_t end, void *context) {
+static void compute_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_tile *tiles = w->kernel->form.tiles;
   for (int64_t at = begin; at < end; at++) {
@@ -70,18 +70,18 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
   w.n_units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
   w.n_strips = laci_grouped_rows_n_strips(w.n_units);
   laci_native_fill_result_border(net, step, w.o.y);
-  laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, run_strips, &w);
+  laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, compute_strips, &w);
 }
 
 /* ---- The record ---- */
 
 /* Returns the number of units, halves of tiles, that have results. */
-static int64_t count_units(const laci_native_layer *layer) {
+static int64_t count_half_tiles(const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
   const int64_t between = laci_native_is_1x1(g) ? 0 : 1; /* zeros between two rows of pixels */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
-  if (laci_native_lanes_are_images(layer->n_images)) return 2 * laci_cost_n_tiles(layer, 1);
+  if (laci_native_has_image_lanes(layer->n_images)) return 2 * laci_cost_n_tiles(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
@@ -90,9 +90,9 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
-  const bool images = laci_native_lanes_are_images(layer->n_images);
-  const double units = (double)count_units(layer);
-  const double lost = (double)laci_grouped_rows_n_strips(count_units(layer)) * c->strip;
+  const bool images = laci_native_has_image_lanes(layer->n_images);
+  const double units = (double)count_half_tiles(layer);
+  const double lost = (double)laci_grouped_rows_n_strips(count_half_tiles(layer)) * c->strip;
   const double share = (laci_native_is_1x1(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */
@@ -109,7 +109,7 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its weights change, are no floats, or do not keep half of each row";
-  return !layer->is_dense && laci_native_is_of_constant_floats(net, layer) &&
+  return !layer->is_dense && laci_native_has_constant_floats(net, layer) &&
          laci_native_may_group_rows(layer);
 }
 
@@ -120,5 +120,5 @@ const laci_algorithm laci_algorithm_grouped_rows = {.name = "grouped_rows",
                                                     .can = can_compute,
                                                     .cost = grouped_rows_cost,
                                                     .bytes = weight_bytes,
-                                                    .make = make_step,
+                                                    .make = prepare_grouped_rows_step,
                                                     .run = run_layer};

@@ -35,7 +35,7 @@ static lac_status make_product_form(laci_net *net, const laci_native_layer *laye
   laci_sparse_kept kept = {.row_begin = NULL};
   lac_status st = LAC_NO_MEMORY;
   if (layer->mask) {
-    uint8_t *mask = laci_native_transposed_mask(net, layer, kernel->phase);
+    uint8_t *mask = laci_native_transpose_mask(net, layer, kernel->phase);
     if (mask) st = laci_sparse_form_init(g, mask, layouts, &kernel->form, err);
     laci_free(mask);
     return st;
@@ -49,8 +49,8 @@ static lac_status make_product_form(laci_net *net, const laci_native_layer *laye
 }
 
 /** Moves tiles from a layout without a border to the phase's first result in the layer's output. */
-static void move_tiles(const laci_net *net, const laci_native_layer *layer, int phase,
-                       laci_sparse_form *form) {
+static void shift_tiles_to_output(const laci_net *net, const laci_native_layer *layer, int phase,
+                                  laci_sparse_form *form) {
   const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
   if (layer->scatter <= 1) return;
   const int64_t row = out->top + phase / 2, column = out->left + phase % 2;
@@ -77,7 +77,7 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
     kernel->phase = phase;
     st = make_product_form(net, layer, &g, &layouts, kernel, &why);
   }
-  if (!st) move_tiles(net, layer, phase, &kernel->form);
+  if (!st) shift_tiles_to_output(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_native_prepare_gradient(net, layer, kernel))
     st = net->plan.status;
   if (!st) st = finish(net, layer, kernel, &why);
@@ -88,8 +88,8 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
 
 /** Returns the kernel that a layer has from an earlier planning of the net: layers whose weight
  * changes keep theirs. Otherwise it makes one. */
-static const laci_native_kernel *kernel_of(laci_net *net, const laci_native_layer *layer,
-                                           laci_native_finish *finish) {
+static const laci_native_kernel *reuse_or_make_kernel(laci_net *net, const laci_native_layer *layer,
+                                                      laci_native_finish *finish) {
   laci_native_layer *own = &net->native->layers[layer - net->native->layers];
   if (layer->kernel) return layer->kernel;
   if (!layer->mask) return make_kernel(net, layer, 0, finish);
@@ -102,8 +102,9 @@ static const laci_native_kernel *kernel_of(laci_net *net, const laci_native_laye
   return own->kernel;
 }
 
-void laci_native_make_kernel(laci_net *net, laci_native_step *step, laci_native_finish *finish) {
-  step->state = (void *)(uintptr_t)kernel_of(net, step->layer, finish);
+void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
+                                    laci_native_finish *finish) {
+  step->state = (void *)(uintptr_t)reuse_or_make_kernel(net, step->layer, finish);
   step->flops = laci_native_flops(net, step->layer);
 }
 
@@ -116,7 +117,7 @@ int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t stri
 
 /* ---- The end ---- */
 
-void laci_native_destroy(laci_net *net) {
+void laci_native_destroy_layers(laci_net *net) {
   laci_native_net *native = net->native;
   if (!native) return;
   for (size_t at = 0; at < native->n_kernels; at++) {

@@ -8,18 +8,18 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/train/train.h"
 
-laci_jit_isa laci_native_isa_of(const laci_net *net, const laci_native_layer *layer) {
+laci_jit_isa laci_native_code_isa(const laci_net *net, const laci_native_layer *layer) {
   return layer->bytes ? net->native->isa_of_bytes : net->native->isa;
 }
 
-bool laci_native_is_of_constant_floats(const laci_net *net, const laci_native_layer *layer) {
+bool laci_native_has_constant_floats(const laci_net *net, const laci_native_layer *layer) {
   return layer->kind == LACI_NATIVE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
 }
 
-bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *layer) {
-  return laci_native_is_of_constant_floats(net, layer) &&
-         laci_native_isa_of(net, layer) == LACI_JIT_AVX512 &&
-         !laci_native_lanes_are_images(layer->n_images) &&
+bool laci_native_code_can_read_unpadded(const laci_net *net, const laci_native_layer *layer) {
+  return laci_native_has_constant_floats(net, layer) &&
+         laci_native_code_isa(net, layer) == LACI_JIT_AVX512 &&
+         !laci_native_has_image_lanes(layer->n_images) &&
          laci_sparse_may_be_unpadded(&layer->window);
 }
 
@@ -46,8 +46,8 @@ const char *laci_native_compiled_kernel_name(laci_net *net, const char *what,
                                              const laci_sparse_window *g) {
   char text[64];
   (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,
-                 (long long)g->kernel_w, laci_cpu_name(laci_cpu_level_in_force()));
-  return laci_plan_text(&net->plan, text);
+                 (long long)g->kernel_w, laci_cpu_level_name(laci_cpu_level_in_force()));
+  return laci_plan_copy_text(&net->plan, text);
 }
 
 const char *laci_native_product_name(laci_net *net, const laci_native_layer *layer,
@@ -58,5 +58,5 @@ const char *laci_native_product_name(laci_net *net, const laci_native_layer *lay
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),
                  (long long)(g->kernel_w * taps - taps + 1), word);
-  return laci_plan_text(&net->plan, text);
+  return laci_plan_copy_text(&net->plan, text);
 }

@@ -32,14 +32,14 @@ typedef struct packed_rows {
   int64_t *next;   /* [taps] */
 } packed_rows;
 
-static void clear_rows(packed_rows *rows) {
+static void free_packed_rows(packed_rows *rows) {
   laci_free(rows->values);
   laci_free(rows->index);
   laci_free(rows->column);
   laci_free(rows->next);
 }
 
-static lac_status read_rows(const merging *m, int64_t first, int64_t n, packed_rows *rows) {
+static lac_status read_packed_rows(const merging *m, int64_t first, int64_t n, packed_rows *rows) {
   const laci_packing *p = m->known->packing;
   const size_t values = (size_t)p->row_values, taps = (size_t)m->taps, some = (size_t)n * taps;
   lac_error ignored;
@@ -53,7 +53,8 @@ static lac_status read_rows(const merging *m, int64_t first, int64_t n, packed_r
 }
 
 /** Merges a row of the product. `values` and `rows` begin at the first packed row of it. */
-static void merge_row(const merging *m, int64_t row, const float *values, packed_rows *rows) {
+static void merge_taps_of_row(const merging *m, int64_t row, const float *values,
+                              packed_rows *rows) {
   const laci_packing *p = m->known->packing;
   const float factor = m->weight->factor, *scale = m->weight->scale;
   const int64_t first_column = row / m->rows_together * m->length, each = p->row_values;
@@ -77,29 +78,31 @@ static void merge_row(const merging *m, int64_t row, const float *values, packed
   m->n[row] = k - begin;
 }
 
-static lac_status merge_rows(const merging *m, int64_t first, int64_t n, packed_rows *rows) {
+static lac_status read_and_merge_rows(const merging *m, int64_t first, int64_t n,
+                                      packed_rows *rows) {
   const laci_packing *p = m->known->packing;
-  lac_status st = read_rows(m, first, n, rows);
+  lac_status st = read_packed_rows(m, first, n, rows);
   for (int64_t row = 0; row < n && !st; row++) {
     const uint32_t *index = rows->index + row * m->taps * p->index_words;
     for (int64_t tap = 0; tap < m->taps && !st; tap++, index += p->index_words) {
-      if (!laci_packed_columns(p, index, rows->column + tap * p->row_values)) st = LAC_BAD_FILE;
+      if (!laci_packed_decode_columns(p, index, rows->column + tap * p->row_values))
+        st = LAC_BAD_FILE;
     }
-    if (!st) merge_row(m, first + row, rows->values + row * m->taps * p->row_values, rows);
+    if (!st) merge_taps_of_row(m, first + row, rows->values + row * m->taps * p->row_values, rows);
   }
   return st;
 }
 
-static void merge_range(int64_t begin, int64_t end, void *context) {
+static void merge_row_range(int64_t begin, int64_t end, void *context) {
   merging *m = context;
   packed_rows rows;
-  const lac_status st = merge_rows(m, begin, end - begin, &rows);
-  clear_rows(&rows);
+  const lac_status st = read_and_merge_rows(m, begin, end - begin, &rows);
+  free_packed_rows(&rows);
   if (st) atomic_store(&m->failed, (int)st);
 }
 
 /** Moves the rows together: places that were not needed are dropped. */
-static void close_gaps(const merging *m, int64_t n_rows) {
+static void close_gaps_between_rows(const merging *m, int64_t n_rows) {
   const int64_t each = m->taps * m->known->packing->row_values;
   laci_sparse_kept *kept = m->kept;
   for (int64_t row = 0; row < n_rows; row++) {
@@ -114,12 +117,12 @@ static void close_gaps(const merging *m, int64_t n_rows) {
 
 /** Are the packed rows those of the layer's product, in f32, with nothing but zeros left out? A
  * matrix may be packed for another layer that reads it transposed. */
-static bool fits_packing(const laci_net *net, const laci_native_layer *layer,
-                         const laci_engine_weight *known) {
+static bool is_packing_of_layer(const laci_net *net, const laci_native_layer *layer,
+                                const laci_engine_weight *known) {
   const laci_sparse_window *g = &layer->window;
   const laci_packing *p = known ? known->packing : NULL;
   if (!p || !known->rows || p->dtype != LAC_DTYPE_F32 || p->fill != 0) return false;
-  const bool outer = !layer->rows || laci_right_operand_of(net, layer->fused).transposed;
+  const bool outer = !layer->rows || laci_right_operand_read(net, layer->fused).transposed;
   return p->outer == (outer ? g->channels_out : 1) && p->columns == g->channels_in / g->groups &&
          p->n_rows == g->channels_out * g->kernel_h * g->kernel_w;
 }
@@ -128,8 +131,8 @@ bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *lay
                                      const laci_net_weight *weight, laci_sparse_kept *kept) {
   enum { GRAIN = 1 << 14 }; /* elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
-  const laci_engine_weight *known = laci_net_weight_facts(net, weight->value);
-  if (!fits_packing(net, layer, known)) return false;
+  const laci_engine_weight *known = laci_net_find_weight_facts(net, weight->value);
+  if (!is_packing_of_layer(net, layer, known)) return false;
   const int64_t rows = g->channels_out, taps = g->kernel_h * g->kernel_w;
   const int64_t each = taps * known->packing->row_values;
   const size_t n = (size_t)(rows * each);
@@ -144,7 +147,7 @@ bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *lay
                              .column = laci_alloc(n, sizeof *kept->column),
                              .weight = laci_alloc(n, sizeof *kept->weight)};
   if (m.n && kept->row_begin && kept->column && kept->weight) {
-    laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, merge_range, &m);
+    laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, merge_row_range, &m);
   } else {
     m.failed = LAC_NO_MEMORY;
   }
@@ -153,7 +156,7 @@ bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *lay
     laci_plan_fail(&net->plan, (lac_status)failed, "%s: its packed rows cannot be read",
                    net->plan.graph->values[weight->value].name);
   } else {
-    close_gaps(&m, rows);
+    close_gaps_between_rows(&m, rows);
   }
   laci_free(m.n);
   return !failed;

@@ -26,7 +26,7 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
   laci_pool_for(net->pool, laci_max_pool_n_items(w.pool), 1, pool_range, &w);
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
+static void prepare_pool_step(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_sparse_layout in = laci_native_input_layout(net, layer);
   laci_max_pool *pool = laci_plan_alloc(&net->plan, 1, sizeof *pool);
@@ -48,5 +48,5 @@ const laci_algorithm laci_algorithm_pool = {.name = "pool",
                                             .kind = LACI_NATIVE_POOL,
                                             .can = can_compute,
                                             .cost = laci_cost_of_memory_bound,
-                                            .make = make_step,
+                                            .make = prepare_pool_step,
                                             .run = run_layer};

@@ -15,23 +15,23 @@ static lac_status run_native_step(laci_net *net, laci_net_step *step, lac_error 
 }
 
 /** Returns the step as far as it is known before its algorithm prepares it. */
-static laci_native_step begin_step(laci_net *net, const laci_native_layer *layer) {
+static laci_native_step describe_native_step(laci_net *net, const laci_native_layer *layer) {
   const laci_native_layout out =
       laci_native_layout_of_value(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   return (laci_native_step){.layer = layer,
-                            .algorithm = laci_algorithm_of(layer->algorithm),
+                            .algorithm = laci_algorithm_by_id(layer->algorithm),
                             .out = out.layout,
-                            .size = laci_native_size_of(net, y, &out),
+                            .size = laci_native_size_in_layout(net, y, &out),
                             .around = laci_native_border_value(&out),
                             .weights = -1,
                             .scratch = -1};
 }
 
-static void add_step(laci_net *net, laci_native_step *s) {
+static void add_native_step(laci_net *net, laci_native_step *s) {
   enum { SCRATCH = 4 };
   const laci_fused *fused = s->layer->fused;
-  s->tensors = laci_native_tensors_of_layer(net, s->layer);
+  s->tensors = laci_native_make_layer_tensors(net, s->layer);
   if (s->scratch_bytes > 0) s->scratch = laci_net_scratch_new(net, s->scratch_bytes);
   const laci_native_tensors *t = &s->tensors;
   laci_net_step *step =
@@ -48,26 +48,26 @@ static void add_step(laci_net *net, laci_native_step *s) {
   laci_net_bind_value(net, fused->output, t->y);
 }
 
-bool laci_native_has_layer(const laci_net *net, const laci_fused *fused) {
+bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused) {
   return laci_native_chosen_layer(net, fused) != NULL;
 }
 
-bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_native(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "dense weights, or dense kernels are faster";
-  return laci_native_has_layer(net, fused);
+  return laci_native_is_chosen_layer(net, fused);
 }
 
 void laci_lower_native(laci_net *net, const laci_fused *fused) {
   const laci_native_layer *layer = laci_native_chosen_layer(net, fused);
   laci_native_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
-  *s = begin_step(net, layer);
+  *s = describe_native_step(net, layer);
   s->algorithm->make(net, s);
-  if (!net->plan.status) add_step(net, s);
+  if (!net->plan.status) add_native_step(net, s);
 }
 
 laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step) {
-  return laci_native_operands_of(net, step->layer, &step->tensors);
+  return laci_native_kernel_operands(net, step->layer, &step->tensors);
 }
 
 void laci_native_fill_result_border(laci_net *net, const laci_native_step *step, float *y) {

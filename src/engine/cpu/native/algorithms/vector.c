@@ -30,16 +30,16 @@ static bool is_vector_kernel_allowed(const laci_net *net, const laci_right_opera
     case LACI_NATIVE_USE_NONE:
     case LACI_NATIVE_USE_LISTED: return false;
   }
-  return laci_vector_kernel_is_faster(net, laci_net_kept_share(net, matrix));
+  return laci_vector_kernel_is_faster(net, laci_net_nonzero_share(net, matrix));
 }
 
 bool laci_right_operand_has_few_rows(const laci_right_operand *r) {
   return r->rows <= LACI_SPARSE_VECTORS;
 }
 
-bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  if (!laci_right_operand_fits(net, fused, why)) return false;
-  const laci_right_operand r = laci_right_operand_of(net, fused);
+bool laci_can_lower_product_sparse(laci_net *net, const laci_fused *fused, const char **why) {
+  if (!laci_is_right_operand_product(net, fused, why)) return false;
+  const laci_right_operand r = laci_right_operand_read(net, fused);
   *why = "many rows, dense weights, or bf16";
   if (net->plan.bf16) return false;
   if (!laci_right_operand_has_few_rows(&r) || r.left_transposed) return false;
@@ -56,13 +56,13 @@ double laci_native_bytes_saved_by_sparse_products(laci_net *net) {
     const laci_fused *fused = &net->plan.fused[net->plan.schedule[t].fused];
     const laci_op *op = net->plan.graph->nodes[fused->node].op;
     if (op != &laci_op_gemm && op != &laci_op_mat_mul) continue;
-    if (!laci_product_sparse_fits(net, fused, &why)) continue;
-    const laci_right_operand r = laci_right_operand_of(net, fused);
+    if (!laci_can_lower_product_sparse(net, fused, &why)) continue;
+    const laci_right_operand r = laci_right_operand_read(net, fused);
     const int matrix = net->plan.graph->nodes[fused->node].inputs[1];
     if (laci_plan_count_uses(&net->plan, matrix) > 1)
       continue; /* other readers may need the dense
                                                              matrix */
-    const double zeros = 1 - laci_net_kept_share(net, matrix);
+    const double zeros = 1 - laci_net_nonzero_share(net, matrix);
     n += (double)(r.depth * r.columns) * (sizeof(float) * zeros - a_bit);
   }
   return n;
@@ -110,7 +110,7 @@ static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_
   p.rows.chunk_at = chunk_at;
   laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
   if (!net->plan.status) {
-    const size_t bytes = laci_sparse_rows_place_chunks(&p.rows);
+    const size_t bytes = laci_sparse_rows_set_chunk_offsets(&p.rows);
     tensor = laci_net_weight_new(net, head + bytes, weight.value);
   }
   if (tensor >= 0) {
@@ -138,12 +138,12 @@ typedef struct work {
   laci_sparse_vectors v;
 } work;
 
-static void multiply_range(int64_t begin, int64_t end, void *context) {
+static void multiply_row_parts(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   laci_sparse_rows_multiply_variant()(w->rows, &w->v, begin, end);
 }
 
-static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_sparse_product(laci_net *net, laci_net_step *step, lac_error *err) {
   enum {
     PARTS = 4
   }; /* parts for each thread, so that others take over if a thread is
@@ -160,7 +160,7 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
                   .bias = biased ? laci_net_tensor_data(net, step->tensors[2]) : NULL}};
   (void)err;
   laci_pool_for(net->pool, places, laci_ceil_div(places, (int64_t)PARTS * net->n_threads),
-                multiply_range, &w);
+                multiply_row_parts, &w);
   return LAC_OK;
 }
 
@@ -175,10 +175,10 @@ static int add_product_step(laci_net *net, const laci_fused *fused, const laci_r
   const int bias = laci_right_operand_bias(net, fused, r),
             matrix = pack_matrix(net, fused, r, &s->rows);
   laci_layout *md = laci_net_dense_layout(net, &flat, LACI_ELEMENT_F32);
-  const int to = md ? laci_net_result_new(net, &flat, LACI_ELEMENT_F32, md) : -1;
+  const int to = md ? laci_net_new_result(net, &flat, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   laci_net_step *step =
-      laci_net_step_add_code(net, node, run_sparse, 4, (int[]){x, matrix, bias, to});
+      laci_net_step_add_code(net, node, run_sparse_product, 4, (int[]){x, matrix, bias, to});
   if (!step) return -1;
   s->n_x = (int)r->rows;
   step->kernel = "sparse vector";
@@ -194,7 +194,7 @@ static int add_sum_step(laci_net *net, const laci_fused *fused, const laci_right
                         int value, int from) {
   const int other = laci_product_read_matrix(net, value, r->rows, r->columns, false);
   laci_primitive *pd = NULL;
-  const int to = laci_net_result_like(net, from, true);
+  const int to = laci_net_new_result_like(net, from, true);
   if (to < 0 || other < 0) return -1;
   const laci_layout *md = net->tensors[from].md;
   const laci_layout *const mds[] = {md, net->tensors[other].md, md};
@@ -207,7 +207,7 @@ static int add_sum_step(laci_net *net, const laci_fused *fused, const laci_right
 }
 
 void laci_lower_product_sparse(laci_net *net, const laci_fused *fused) {
-  const laci_right_operand r = laci_right_operand_of(net, fused);
+  const laci_right_operand r = laci_right_operand_read(net, fused);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int at = add_product_step(net, fused, &r);
   for (int post = 0; post < fused->n_posts && at >= 0; post++) {

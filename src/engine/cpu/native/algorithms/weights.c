@@ -20,7 +20,7 @@ enum {
 /* ---- Scratch ---- */
 
 /** Returns memory for n floats; NULL: no memory (recorded in the plan). */
-static float *take_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
+static float *reserve_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   if (s->n >= n) return s->floats;
   laci_free(s->floats);
   s->floats = laci_alloc((size_t)n, sizeof *s->floats);
@@ -64,7 +64,7 @@ static void transpose_range(int64_t begin, int64_t end, void *context) {
 static const float *transpose_weight(laci_net *net, const float *from,
                                      const laci_right_operand *r) {
   enum { COLUMNS = 64 };
-  float *to = take_scratch(net, &net->native->transposed, r->columns * r->depth);
+  float *to = reserve_scratch(net, &net->native->transposed, r->columns * r->depth);
   transposition t = {from, to, r->columns, r->depth};
   if (to) laci_pool_for(net->pool, r->columns, COLUMNS, transpose_range, &t);
   return to;
@@ -72,11 +72,11 @@ static const float *transpose_weight(laci_net *net, const float *from,
 
 /* ---- What is kept ---- */
 
-static laci_net_weight weight_of(const laci_net *net, const laci_native_layer *layer) {
+static laci_net_weight describe_weight(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
   if (!layer->rows) return laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
-  const laci_right_operand r = laci_right_operand_of(net, fused);
+  const laci_right_operand r = laci_right_operand_read(net, fused);
   return laci_right_operand_weight(net, fused, &r);
 }
 
@@ -84,10 +84,10 @@ static laci_net_weight weight_of(const laci_net *net, const laci_native_layer *l
  * failure. */
 static const float *read_weight(laci_net *net, const laci_native_layer *layer,
                                 const laci_net_weight *weight) {
-  float *floats = take_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
+  float *floats = reserve_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
   if (!floats || !laci_net_read_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
-  const laci_right_operand r = laci_right_operand_of(net, layer->fused);
+  const laci_right_operand r = laci_right_operand_read(net, layer->fused);
   return r.transposed ? floats : transpose_weight(net, floats, &r);
 }
 
@@ -99,7 +99,7 @@ typedef struct kept_search {
   laci_sparse_kept *kept;
 } kept_search;
 
-static void count_range(int64_t begin, int64_t end, void *context) {
+static void count_kept_range(int64_t begin, int64_t end, void *context) {
   const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
     const float *x = l->dense + row * l->n_dense;
@@ -111,7 +111,7 @@ static void count_range(int64_t begin, int64_t end, void *context) {
 
 /** Writes the kept columns without a branch, since no branch could be predicted: every column is
  * written, and overwritten by the next one if it is not kept. */
-static void gather_range(int64_t begin, int64_t end, void *context) {
+static void write_kept_range(int64_t begin, int64_t end, void *context) {
   const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
     const float *x = l->dense + row * l->n_dense;
@@ -139,12 +139,12 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
   *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
   if (dense && dense_at && kept->row_begin) {
     laci_sparse_order_columns(g, dense_at);
-    laci_pool_for(net->pool, rows, grain, count_range, &l);
+    laci_pool_for(net->pool, rows, grain, count_kept_range, &l);
     for (int64_t row = 0; row < rows; row++) kept->row_begin[row + 1] += kept->row_begin[row];
     kept->column = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->column);
     kept->weight = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->weight);
   }
-  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, gather_range, &l);
+  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, write_kept_range, &l);
   else laci_plan_fail_no_memory(&net->plan);
   if (net->native->dense.n > MOST_HELD) laci_native_clear_scratch(net->native);
   laci_free(dense_at);
@@ -154,8 +154,8 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
                                    laci_sparse_kept *kept) {
   enum { EACH = 64 }; /* bytes of memory for an element at most, while code is generated for it */
-  const laci_net_weight weight = weight_of(net, layer);
-  const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
+  const laci_net_weight weight = describe_weight(net, layer);
+  const uint64_t bytes = laci_count_bytes_saturated(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept){.row_begin = NULL};
   if (!laci_plan_check_budget(&net->plan, bytes, weight.value)) return false;
   if (laci_native_read_packed_weights(net, layer, &weight, kept)) return true;
@@ -163,12 +163,12 @@ bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer
 }
 
 const float *laci_native_read_dense_weights(laci_net *net, const laci_native_layer *layer) {
-  const laci_net_weight weight = weight_of(net, layer);
+  const laci_net_weight weight = describe_weight(net, layer);
   return read_weight(net, layer, &weight);
 }
 
 int laci_native_store_dense_weights(laci_net *net, const laci_native_layer *layer) {
-  const laci_net_weight weight = weight_of(net, layer);
+  const laci_net_weight weight = describe_weight(net, layer);
   const float *dense = read_weight(net, layer, &weight);
   return dense ? laci_net_weight_from_floats(net, dense, laci_shape_count(&weight.shape)) : -1;
 }
@@ -185,7 +185,7 @@ int laci_native_store_bias(laci_net *net, const laci_native_layer *layer) {
                                                 LACI_ELEMENT_F32)
                     : -1;
   } else if (layer->rows) {
-    const laci_right_operand r = laci_right_operand_of(net, layer->fused);
+    const laci_right_operand r = laci_right_operand_read(net, layer->fused);
     bias = laci_right_operand_bias(net, layer->fused, &r);
   } else {
     bias = laci_conv_bias(net, layer->fused);

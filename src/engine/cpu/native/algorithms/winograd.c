@@ -35,14 +35,14 @@ typedef struct work {
   float *points, *sums;
 } work;
 
-static laci_winograd4_block block_of(const winograd_state *s, int64_t at) {
+static laci_winograd4_block make_block(const winograd_state *s, int64_t at) {
   return laci_winograd4_block_of_units(&s->w, at * s->w.n_units / s->n_blocks,
                                        (at + 1) * s->w.n_units / s->n_blocks);
 }
 
 /* ---- Blocks of one thread ---- */
 
-static void run_blocks_of_threads(int64_t begin, int64_t end, void *context) {
+static void compute_blocks_separately(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const winograd_state *s = w->s;
   const laci_sparse_window *g = &s->w.window;
@@ -50,7 +50,7 @@ static void run_blocks_of_threads(int64_t begin, int64_t end, void *context) {
     float *points = w->points + share * (s->n_points + s->n_sums), *sums = points + s->n_points;
     const int64_t last = (share + 1) * s->n_blocks / s->shares;
     for (int64_t at = share * s->n_blocks / s->shares; at < last; at++) {
-      const laci_winograd4_block b = block_of(s, at);
+      const laci_winograd4_block b = make_block(s, at);
       w->kernel.transform(&s->w, &b, w->o.x, (int64_t[]){0, s->w.sources}, points);
       w->kernel.multiply(&s->w, &b, w->weights, points, (int64_t[]){0, s->w.points}, sums);
       w->kernel.finish(&s->w, &b, sums, (int64_t[]){0, g->channels_out}, &w->o);
@@ -60,30 +60,30 @@ static void run_blocks_of_threads(int64_t begin, int64_t end, void *context) {
 
 /* ---- A block computed by all threads ---- */
 
-static void transform_range(int64_t begin, int64_t end, void *context) {
+static void transform_input_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.transform(&w->s->w, &w->block, w->o.x, (int64_t[]){begin, end}, w->points);
 }
 
-static void multiply_range(int64_t begin, int64_t end, void *context) {
+static void multiply_point_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.multiply(&w->s->w, &w->block, w->weights, w->points, (int64_t[]){begin, end}, w->sums);
 }
 
-static void finish_range(int64_t begin, int64_t end, void *context) {
+static void transform_output_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.finish(&w->s->w, &w->block, w->sums, (int64_t[]){begin, end}, &w->o);
 }
 
-static void run_with_all_threads(laci_net *net, work *w) {
+static void compute_blocks_together(laci_net *net, work *w) {
   enum { CHANNELS = 8 };
   const laci_sparse_window *g = &w->s->w.window;
   w->sums = w->points + w->s->n_points;
   for (int64_t at = 0; at < w->s->n_blocks; at++) {
-    w->block = block_of(w->s, at);
-    laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_range, w);
-    laci_pool_for(net->pool, w->s->w.points, 1, multiply_range, w);
-    laci_pool_for(net->pool, g->channels_out, CHANNELS, finish_range, w);
+    w->block = make_block(w->s, at);
+    laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_input_range, w);
+    laci_pool_for(net->pool, w->s->w.points, 1, multiply_point_range, w);
+    laci_pool_for(net->pool, g->channels_out, CHANNELS, transform_output_range, w);
   }
 }
 
@@ -95,8 +95,8 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
             .weights = laci_net_tensor_data(net, step->weights),
             .points = laci_net_tensor_data(net, step->scratch)};
   laci_native_fill_result_border(net, step, w.o.y);
-  if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_blocks_of_threads, &w);
-  else run_with_all_threads(net, &w);
+  if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, compute_blocks_separately, &w);
+  else compute_blocks_together(net, &w);
 }
 
 /* ---- Planning ---- */
@@ -107,20 +107,21 @@ typedef struct filling {
   float *to;
 } filling;
 
-static void fill_range(int64_t begin, int64_t end, void *context) {
+static void transform_weight_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   laci_winograd4_transform_weights(f->w, f->dense, (int64_t[]){begin, end}, f->to);
 }
 
 /** Transforms the layer's weights into a tensor of the plan, and returns its index; -1 after a
  * failure (recorded in the plan). */
-static int make_weights(laci_net *net, const laci_native_layer *layer, const laci_winograd4 *w) {
+static int make_transformed_weights(laci_net *net, const laci_native_layer *layer,
+                                    const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
   const int tensor = laci_net_weight_new(net, laci_winograd4_weight_bytes(&layer->window), value);
   const float *dense = tensor >= 0 ? laci_native_read_dense_weights(net, layer) : NULL;
   if (!dense) return -1;
   filling f = {w, dense, laci_net_tensor_data(net, tensor)};
-  laci_pool_for(net->pool, laci_winograd4_n_groups(w), 1, fill_range, &f);
+  laci_pool_for(net->pool, laci_winograd4_n_groups(w), 1, transform_weight_range, &f);
   return tensor;
 }
 
@@ -163,14 +164,14 @@ static void divide_work_among_threads(const laci_net *net, const laci_native_lay
   s->n_sums = laci_winograd4_block_floats(w, &b, w->window.channels_out);
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
+static void prepare_winograd_step(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
   divide_work_among_threads(net, layer, s);
   step->state = s;
-  step->weights = make_weights(net, layer, &s->w);
+  step->weights = make_transformed_weights(net, layer, &s->w);
   step->scratch_bytes = (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float);
   step->kernel = laci_native_compiled_kernel_name(net, "winograd", &layer->window);
   step->flops = 2 * laci_shape_count(y) * laci_sparse_weights_per_row(&layer->window);
@@ -185,7 +186,7 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   if (c->winograd == 0) return INFINITY;
   const int64_t tiles = laci_ceil_div(g->out_h, SIDE) * laci_ceil_div(g->out_w, SIDE);
-  const int64_t each = laci_native_lanes_are_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
+  const int64_t each = laci_native_has_image_lanes(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
   const int64_t n = each == VECTOR ? tiles * layer->n_images : layer->n_images;
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
   const double sources = (double)laci_winograd4_n_sources(g),
@@ -205,13 +206,13 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its window, its type, or the memory that there is";
-  return laci_native_is_of_constant_floats(net, layer) && !layer->rows &&
-         !(net->native && net->native->tight) && laci_winograd4_fits(&layer->window);
+  return laci_native_has_constant_floats(net, layer) && !layer->rows &&
+         !(net->native && net->native->tight) && laci_winograd4_can_compute(&layer->window);
 }
 
 /** Dense kernels of oneDNN use Winograd's algorithm only with AVX-512, and only for 3x3 windows of
  * stride 1. */
-static bool gains_without_zeros(const laci_net *net, const laci_native_layer *layer) {
+static bool can_gain_without_zeros(const laci_net *net, const laci_native_layer *layer) {
   enum { WINDOW = 3 };
   const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
   return lacks || laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
@@ -219,9 +220,9 @@ static bool gains_without_zeros(const laci_net *net, const laci_native_layer *la
 
 /** At the ends of a row, the kernel reads whatever is stored there, so there must be readable
  * memory: before the first row, this is the padding above. */
-static bool is_unpadded(const laci_net *net, const laci_native_layer *layer) {
+static bool can_read_unpadded(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const laci_sparse_border b = laci_sparse_border_of(g);
+  const laci_sparse_border b = laci_sparse_needed_border(g);
   (void)net;
   return b.top * g->w >= b.left;
 }
@@ -231,9 +232,9 @@ const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
                                                 .kind = LACI_NATIVE_PRODUCT,
                                                 .transforms = true,
                                                 .can = can_compute,
-                                                .gains_without_zeros = gains_without_zeros,
-                                                .is_unpadded = is_unpadded,
+                                                .gains_without_zeros = can_gain_without_zeros,
+                                                .is_unpadded = can_read_unpadded,
                                                 .cost = winograd4_cost,
                                                 .bytes = weight_bytes,
-                                                .make = make_step,
+                                                .make = prepare_winograd_step,
                                                 .run = run_layer};

@@ -15,7 +15,7 @@
 
 static double bytes_by_algorithm(const laci_net *net, const laci_native_layer *layer,
                                  laci_algorithm_id id) {
-  const laci_algorithm *algorithm = laci_algorithm_of(id);
+  const laci_algorithm *algorithm = laci_algorithm_by_id(id);
   return algorithm->bytes ? algorithm->bytes(net, layer) : 0;
 }
 
@@ -24,7 +24,7 @@ static double bytes_by_algorithm(const laci_net *net, const laci_native_layer *l
 static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
-  if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) {
+  if (layer->rows || !laci_conv_is_winograd_faster(net, layer->fused)) {
     return bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
   }
   const double transformed = (double)laci_winograd4_weight_bytes(g);
@@ -46,9 +46,9 @@ static double all_weight_bytes(const laci_net *net) {
 /* Returns the algorithm that costs the least among those that do not transform weights. */
 static laci_algorithm_id cheapest_without_transform(const laci_native_layer *layer,
                                                     const laci_native_costs *costs, int at) {
-  laci_algorithm_id least = laci_algorithm_of_kind(layer->kind);
+  laci_algorithm_id least = laci_algorithm_default_of_kind(layer->kind);
   for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
-    if (laci_algorithm_of(id)->transforms) continue;
+    if (laci_algorithm_by_id(id)->transforms) continue;
     if (costs->of[id][at] < costs->of[least][at]) least = id;
   }
   return least;
@@ -59,7 +59,7 @@ static laci_algorithm_id cheapest_without_transform(const laci_native_layer *lay
 static double gain_per_byte(const laci_net *net, const laci_native_costs *costs, int at) {
   const laci_native_layer *layer = &net->native->layers[at];
   const laci_algorithm_id other = cheapest_without_transform(layer, costs, at);
-  if (!laci_algorithm_of(layer->algorithm)->transforms) return INFINITY;
+  if (!laci_algorithm_by_id(layer->algorithm)->transforms) return INFINITY;
   const double cost = costs->of[other][at];
   const double more =
       bytes_by_algorithm(net, layer, layer->algorithm) - bytes_by_algorithm(net, layer, other);

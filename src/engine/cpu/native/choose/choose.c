@@ -31,7 +31,7 @@ typedef struct choice {
   laci_native_costs costs;
 } choice;
 
-static void count_read_of_value(choice *c, int value, bool read_as_stored) {
+static void count_value_read(choice *c, int value, bool read_as_stored) {
   c->values[value].n_read++;
   c->values[value].read_as_stored = c->values[value].read_as_stored || read_as_stored;
 }
@@ -71,8 +71,8 @@ static double total_cost(choice *c) {
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
-    count_read_of_value(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
-    if (layer->residual >= 0) count_read_of_value(c, layer->residual, true);
+    count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
+    if (layer->residual >= 0) count_value_read(c, layer->residual, true);
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorder_cost(c, v);
   return sum;
@@ -143,14 +143,14 @@ static void choose_best_layers(choice *c) {
 
 /* ---- The whole choice ---- */
 
-static bool may_be_sparse(const laci_net *net) {
+static bool may_use_native_layers(const laci_net *net) {
   if (net->plan.status) return false;
   if (net->use->which == LACI_NATIVE_USE_FASTER) return laci_cpu_level_in_force() != LACI_CPU_ANY;
   return net->use->which != LACI_NATIVE_USE_NONE || net->timings;
 }
 
 /** Finds the sizes of values, and which are results of normalizations. */
-static void describe_values(choice *c) {
+static void find_sizes_and_norms(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_native_net *native = c->net->native;
   for (int at = 0; at < plan->n_scheduled; at++) {
@@ -165,7 +165,7 @@ static void describe_values(choice *c) {
       if (values[v] < 0) continue;
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
-      c->values[values[v]].images = laci_native_lanes_are_images(layer->n_images);
+      c->values[values[v]].images = laci_native_has_image_lanes(layer->n_images);
     }
   }
 }
@@ -175,14 +175,14 @@ static void describe_values(choice *c) {
 static void avoid_needless_phases(laci_native_net *native) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
-    const bool itself = laci_algorithm_of(layer->algorithm)->transforms;
+    const bool itself = laci_algorithm_by_id(layer->algorithm)->transforms;
     if (itself && layer->reading == LACI_NATIVE_PHASES) layer->reading = LACI_NATIVE_ROW_MAJOR;
   }
 }
 
 /** Stores the costs of chosen layers, by which their time is predicted. Measured times have another
  * unit (seconds), so that nothing is stored with these. */
-static void keep_costs(const choice *c) {
+static void store_predicted_costs(const choice *c) {
   laci_native_net *native = c->net->native;
   for (int at = 0; at < native->n_layers && c->costs.step > 0; at++)
     native->layers[at].cost = native->layers[at].chosen ? c->costs.chosen[at] : 0;
@@ -194,9 +194,9 @@ static void choose_faster_layers(laci_net *net) {
   if (!c.values || !laci_native_find_costs(net, &c.costs)) return;
   laci_native_reduce_weight_memory(net, &c.costs);
   avoid_needless_phases(net->native);
-  describe_values(&c);
+  find_sizes_and_norms(&c);
   choose_best_layers(&c);
-  keep_costs(&c);
+  store_predicted_costs(&c);
 }
 
 /** Chooses layers whatever they cost. If only algorithms that use zeros were asked for, and the
@@ -206,7 +206,7 @@ static void choose_possible_layers(laci_net *net) {
   laci_native_net *native = net->native;
   const laci_algorithm_id wanted = net->use->algorithm;
   const bool alone =
-      net->use->which == LACI_NATIVE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
+      net->use->which == LACI_NATIVE_USE_ZEROS && laci_algorithm_by_id(wanted)->transforms;
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     layer->algorithm = laci_algorithm_or_fallback(net, layer, wanted);
@@ -216,7 +216,7 @@ static void choose_possible_layers(laci_net *net) {
   avoid_needless_phases(native);
 }
 
-int laci_native_next_sparse(const laci_net *net, int *at) {
+int laci_native_find_next_sparse(const laci_net *net, int *at) {
   const laci_native_net *native = net->native;
   while (native && *at < native->n_layers) {
     const laci_native_layer *layer = &native->layers[(*at)++];
@@ -225,8 +225,8 @@ int laci_native_next_sparse(const laci_net *net, int *at) {
   return -1;
 }
 
-void laci_native_choose(laci_net *net) {
-  if (!may_be_sparse(net)) return;
+void laci_native_choose_layers(laci_net *net) {
+  if (!may_use_native_layers(net)) return;
   laci_native_find_layers(net);
   laci_native_net *native = net->native;
   if (!native || net->use->which == LACI_NATIVE_USE_NONE) return;

@@ -9,7 +9,7 @@
 
 static double cost_by_algorithm(const laci_net *net, const laci_native_layer *layer,
                                 laci_algorithm_id id) {
-  return laci_native_can_compute(net, layer, id) ? laci_algorithm_of(id)->cost(net, layer)
+  return laci_native_can_compute(net, layer, id) ? laci_algorithm_by_id(id)->cost(net, layer)
                                                  : INFINITY;
 }
 

@@ -20,17 +20,17 @@ static bool find_window(const laci_net *net, const laci_fused *fused, laci_nativ
   laci_window w;
   if (!laci_conv_read_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
   layer->n_images = x->dims[0];
-  layer->window = laci_native_window_over(x, y, &w);
+  layer->window = laci_native_make_window(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
   layer->window.values = laci_native_value_type(net);
   return true;
 }
 
-static laci_native_reading reading_of(const laci_native_layer *layer) {
+static laci_native_reading choose_reading(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
   if (!strides || layer->kind != LACI_NATIVE_PRODUCT ||
-      laci_native_lanes_are_images(layer->n_images))
+      laci_native_has_image_lanes(layer->n_images))
     return LACI_NATIVE_AS_STORED;
   return laci_native_is_1x1(g) ? LACI_NATIVE_SUBSAMPLED : LACI_NATIVE_PHASES;
 }
@@ -38,31 +38,31 @@ static laci_native_reading reading_of(const laci_native_layer *layer) {
 /** Describes a matrix product as a 1x1 convolution. */
 static bool find_product_window(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
-  if (!laci_right_operand_fits(net, fused, &why)) return false;
-  const laci_right_operand r = laci_right_operand_of(net, fused);
+  if (!laci_is_right_operand_product(net, fused, &why)) return false;
+  const laci_right_operand r = laci_right_operand_read(net, fused);
   if (r.left_transposed || laci_right_operand_has_few_rows(&r) || r.depth < 1 || r.columns < 1)
     return false;
   layer->rows = true;
   layer->n_images = 1;
-  layer->window = laci_native_window_of_pixels(r.depth, r.columns, 1, r.rows);
+  layer->window = laci_native_make_1x1_window(r.depth, r.columns, 1, r.rows);
   layer->window.values = laci_native_value_type(net);
   return true;
 }
 
 /** If the layer's result is quantized and dequantized, and has no other reader, returns the value
  * after that; it is the layer's result. Otherwise returns the value itself. */
-static int skip_integers(const laci_cpu_plan *plan, int value) {
+static int skip_quantization(const laci_cpu_plan *plan, int value) {
   const laci_fused *after = laci_native_quantization_after(plan, value);
   for (; after; after = laci_native_quantization_after(plan, value)) value = after->output;
   return value;
 }
 
-static const laci_cost_figures *float_figures(const laci_net *net) {
+static const laci_cost_figures *find_float_figures(const laci_net *net) {
   return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
 }
 
 /** Are layers found even if native kernels gain nothing? */
-static bool finds_slower_layers_too(const laci_net *net) {
+static bool may_find_slower_layers(const laci_net *net) {
   return net->use->which == LACI_NATIVE_USE_ALL;
 }
 
@@ -70,7 +70,7 @@ static bool finds_slower_layers_too(const laci_net *net) {
  * copy values for matrix products, so that generated code gains whatever is kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
-  const bool known = float_figures(net)->by_gemm > 0 || net->timings;
+  const bool known = find_float_figures(net)->by_gemm > 0 || net->timings;
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
@@ -97,31 +97,31 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   if (bytes && laci_native_find_int8_sum(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_max_pool(net, fused, layer)) return true;
   if (laci_native_find_max_pool(net, fused, layer)) {
-    layer->output = skip_integers(&net->plan, fused->output);
+    layer->output = skip_quantization(&net->plan, fused->output);
     return true;
   }
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
-  if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
+  if (conv && !laci_can_lower_conv_constant(net, fused, &why)) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .input = laci_native_canonical_value(&net->plan, node->inputs[0]),
-                               .output = skip_integers(&net->plan, fused->output)};
+                               .output = skip_quantization(&net->plan, fused->output)};
   if (!laci_native_set_post_functions(net, layer)) return false;
   if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
     return false;
   if (net->plan.bf16 && !laci_native_can_compute_bf16(net, layer)) return false;
   if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
-  layer->reading = reading_of(layer);
+  layer->reading = choose_reading(layer);
   if (!laci_native_padding_is_small(layer)) return false;
   if (layer->kind == LACI_NATIVE_DEPTHWISE) {
     layer->kept = 1;
     return true;
   }
-  layer->kept = laci_net_kept_share(net, node->inputs[1]);
+  layer->kept = laci_net_nonzero_share(net, node->inputs[1]);
   if (bytes) laci_native_make_int8_if_possible(net, layer);
-  layer->is_dense = layer->kept * 100 > float_figures(net)->most_kept && !layer->bytes &&
-                    !finds_slower_layers_too(net) && !has_narrow_groups(net, &layer->window);
-  return !layer->is_dense || laci_native_gains_without_zeros(net, layer);
+  layer->is_dense = layer->kept * 100 > find_float_figures(net)->most_kept && !layer->bytes &&
+                    !may_find_slower_layers(net) && !has_narrow_groups(net, &layer->window);
+  return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }
 
 /** Is none of the layer's values a matrix of rows to one layer and images of a convolution to
@@ -154,7 +154,7 @@ void laci_native_find_layers(laci_net *net) {
   laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_for_int8(isa);
-  const bool bytes = isa_of_bytes != LACI_JIT_NONE || finds_slower_layers_too(net);
+  const bool bytes = isa_of_bytes != LACI_JIT_NONE || may_find_slower_layers(net);
   int n = 0, n_neighbours = 0;
   bool trained = false;
   if (!layers || !native || !kinds) return;
@@ -164,12 +164,12 @@ void laci_native_find_layers(laci_net *net) {
         !find_layer(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
       continue;
     if (!has_consistent_kinds(kinds, &layers[n])) continue;
-    layers[n].algorithm = laci_algorithm_of_kind(layers[n].kind);
+    layers[n].algorithm = laci_algorithm_default_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
     n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
     n++;
   }
-  if (n == 0 || (n == n_neighbours && !finds_slower_layers_too(net))) return;
+  if (n == 0 || (n == n_neighbours && !may_find_slower_layers(net))) return;
   if (trained) n = remove_pools(layers, n);
   *native = (laci_native_net){.isa = plan->bf16 ? laci_jit_isa_for_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,

@@ -32,7 +32,7 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
     return false;
   layer->residual = laci_native_canonical_value(plan, node->inputs[1]);
   layer->window =
-      laci_native_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
+      laci_native_make_1x1_window(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
   layer->window.values = LACI_SPARSE_S8;
   layer->bytes = laci_plan_alloc(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
@@ -58,8 +58,8 @@ static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_nat
                                .output = fused->output,
                                .residual = -1,
                                .kept = 1};
-  layer->window = laci_native_window_over(in, laci_plan_shape(plan, fused->output), &w);
-  return laci_max_pool_fits(&layer->window);
+  layer->window = laci_native_make_window(in, laci_plan_shape(plan, fused->output), &w);
+  return laci_max_pool_can_compute(&layer->window);
 }
 
 bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {

@@ -35,10 +35,10 @@ void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                    (int)layer->functions[at].kind);
   }
   const char *values = net->plan.bf16 ? ", bf16" : layer && layer->bytes ? ", int8" : "";
-  const laci_jit_isa isa = layer ? laci_native_isa_of(net, layer) : net->native->isa;
+  const laci_jit_isa isa = layer ? laci_native_code_isa(net, layer) : net->native->isa;
   (void)snprintf(name, LACI_NATIVE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
                  values, layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
-                 laci_jit_isa_name(isa), layer ? laci_algorithm_of(id)->timed_as : "reorders");
+                 laci_jit_isa_name(isa), layer ? laci_algorithm_by_id(id)->timed_as : "reorders");
 }

@@ -24,14 +24,14 @@ static const mapped kinds[LACI_N_FUNCTIONS] = {
     [LACI_FUNCTION_CLIP_OPEN] = {true, LACI_POINTWISE_CLIP},
 };
 
-static bool can_add(const laci_net *net, int value, int to) {
+static bool can_add_residual(const laci_net *net, int value, int to) {
   return !laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value) &&
          laci_shape_equal(laci_plan_shape(&net->plan, value), laci_plan_shape(&net->plan, to));
 }
 
 /** Makes a first function that clips a bound of the results: generated code clips before it stores,
  * at no cost. */
-static bool add_clip(laci_native_layer *layer, const laci_function *f) {
+static bool add_clip_function(laci_native_layer *layer, const laci_function *f) {
   const bool relu = f->kind == LACI_FUNCTION_RELU && f->alpha == 0;
   const bool clips = f->kind == LACI_FUNCTION_CLIP || f->kind == LACI_FUNCTION_CLIP_OPEN;
   if (layer->has_low || layer->has_high || !(relu || clips)) return false;
@@ -56,13 +56,13 @@ bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer) {
     if (post->value >= 0) {
       layer->residual = laci_native_canonical_value(&net->plan, post->value);
       layer->residual_last = at > 0;
-      if (!can_add(net, post->value, fused->output)) return false;
+      if (!can_add_residual(net, post->value, fused->output)) return false;
       if (at > 0 && at < fused->n_posts - 1) return false;
       continue;
     }
     const laci_function f = post->function;
     if (!kinds[f.kind].known) return false;
-    if (!sum_follows && layer->n_functions == 0 && add_clip(layer, &f)) continue;
+    if (!sum_follows && layer->n_functions == 0 && add_clip_function(layer, &f)) continue;
     layer->functions[layer->n_functions++] = (laci_pointwise){kinds[f.kind].kind, f.alpha, f.beta};
   }
   return true;

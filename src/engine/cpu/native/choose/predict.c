@@ -18,7 +18,7 @@ enum { FLOAT = sizeof(float), SUM_OPERANDS = 3 };
  * GHz. */
 static const double usual_unit = 2e-11;
 
-static const laci_fused *fused_of(const laci_net *net, const laci_node *node) {
+static const laci_fused *find_fused_node(const laci_net *net, const laci_node *node) {
   const laci_cpu_plan *plan = &net->plan;
   if (node < plan->graph->nodes || node >= plan->graph->nodes + plan->graph->n_nodes) return NULL;
   const int n = (int)(node - plan->graph->nodes);
@@ -26,38 +26,39 @@ static const laci_fused *fused_of(const laci_net *net, const laci_node *node) {
   return fused->output >= 0 ? fused : NULL;
 }
 
-static const laci_cost_figures *float_figures(const laci_net *net) {
+static const laci_cost_figures *find_float_figures(const laci_net *net) {
   return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
 }
 
-static double of_bytes(const laci_net *net, const laci_engine_step *info) {
+static double cost_of_bytes(const laci_net *net, const laci_engine_step *info) {
   const double bytes = (double)info->bytes_read + (double)info->bytes_written;
-  return bytes * float_figures(net)->light / (SUM_OPERANDS * FLOAT);
+  return bytes * find_float_figures(net)->light / (SUM_OPERANDS * FLOAT);
 }
 
 /* Returns the cost of a product by dense kernels. With few rows it is the time of reading the
  * matrix. */
-static double of_product(laci_net *net, const laci_net_step *step, const laci_engine_step *info) {
-  const laci_fused *fused = fused_of(net, step->node);
+static double cost_of_product(laci_net *net, const laci_net_step *step,
+                              const laci_engine_step *info) {
+  const laci_fused *fused = find_fused_node(net, step->node);
   laci_native_layer layer;
   double cost = (double)info->flops / 2;
   if (fused && laci_native_describe_product(net, fused, &layer))
-    cost = laci_algorithm_of(LACI_ALGORITHM_dense)->cost(net, &layer);
-  return fmax(cost, of_bytes(net, info));
+    cost = laci_algorithm_by_id(LACI_ALGORITHM_dense)->cost(net, &layer);
+  return fmax(cost, cost_of_bytes(net, info));
 }
 
 double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
                                 const laci_engine_step *info) {
   const laci_cost_figures *c = laci_cost_figures_of(net, NULL);
-  const laci_fused *fused = step->node ? fused_of(net, step->node) : NULL;
+  const laci_fused *fused = step->node ? find_fused_node(net, step->node) : NULL;
   const laci_native_layer *layer = fused ? laci_native_chosen_layer(net, fused) : NULL;
   if (layer && layer->cost > 0) return layer->cost;
   if (!step->node || laci_native_is_reorder(step))
     return c->step + c->reorder * (double)info->bytes_written / FLOAT;
-  return info->flops > 0 ? of_product(net, step, info) : of_bytes(net, info);
+  return info->flops > 0 ? cost_of_product(net, step, info) : cost_of_bytes(net, info);
 }
 
 double laci_native_seconds_of_cost(const laci_net *net, double cost) {
-  const double known = float_figures(net)->unit * 1e-12;
+  const double known = find_float_figures(net)->unit * 1e-12;
   return cost * (known > 0 ? known : usual_unit) / net->n_threads;
 }

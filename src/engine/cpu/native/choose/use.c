@@ -12,12 +12,12 @@
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 /** Writes the names of all algorithms, "dense, generated, ...". */
-static void write_names(char *text, size_t size) {
+static void write_algorithm_names(char *text, size_t size) {
   size_t used = 0;
   for (int id = 0; id < LACI_N_ALGORITHMS && used < size; id++) {
     const char *between = id == 0 ? "" : id + 1 < LACI_N_ALGORITHMS ? ", " : " and ";
     used +=
-        (size_t)snprintf(text + used, size - used, "%s%s", between, laci_algorithm_of(id)->name);
+        (size_t)snprintf(text + used, size - used, "%s%s", between, laci_algorithm_by_id(id)->name);
   }
 }
 
@@ -32,7 +32,7 @@ lac_status laci_native_read_use_options(const laci_engine_options *options, laci
   }
   if (name && *name && !laci_algorithm_find(name, &id)) {
     char names[256];
-    write_names(names, sizeof names);
+    write_algorithm_names(names, sizeof names);
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "LAC_ALGORITHM=%s: no algorithm has that name; there are %s", name, names);
   }

@@ -21,7 +21,7 @@ static void add_word(char *text, size_t size, const char *word) {
 laci_cost_processor laci_costs_this_processor(void) {
   laci_cost_processor p = {.date = ""};
   const laci_jit_isa isa = laci_jit_isa_in_force();
-  laci_cpu_vendor(p.vendor, sizeof p.vendor, &p.family);
+  laci_cpu_read_vendor(p.vendor, sizeof p.vendor, &p.family);
   add_word(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
   if (laci_jit_isa_for_int8(isa) != LACI_JIT_NONE)
     add_word(p.instructions, sizeof p.instructions, "vnni");
@@ -50,7 +50,7 @@ static int count_missing_words(const char *of, const char *in) {
   return n_missing;
 }
 
-static int processor_similarity(const laci_cost_processor *a, const laci_cost_processor *b) {
+static int rate_similarity(const laci_cost_processor *a, const laci_cost_processor *b) {
   enum { CODE = 1000, VENDOR = 100, FAMILY = 10 };
   const bool vendor = strcmp(a->vendor, b->vendor) == 0;
   const int differ = count_missing_words(a->instructions, b->instructions) +
@@ -60,14 +60,13 @@ static int processor_similarity(const laci_cost_processor *a, const laci_cost_pr
 }
 
 /** Returns the nearest table that has the section; among equally near ones, the first. */
-static const laci_cost_table *nearest_table(const laci_cost_processor *of,
-                                            laci_cost_section section) {
+static const laci_cost_table *find_nearest_table(const laci_cost_processor *of,
+                                                 laci_cost_section section) {
   const laci_cost_table *best = NULL;
   for (int at = 0; laci_cost_table_at(at); at++) {
     const laci_cost_table *table = laci_cost_table_at(at);
-    if (!laci_cost_table_has(table, section)) continue;
-    if (!best || processor_similarity(of, &table->of) > processor_similarity(of, &best->of))
-      best = table;
+    if (!laci_cost_table_has_section(table, section)) continue;
+    if (!best || rate_similarity(of, &table->of) > rate_similarity(of, &best->of)) best = table;
   }
   return best;
 }
@@ -77,18 +76,18 @@ static const laci_cost_table *nearest_table(const laci_cost_processor *of,
 void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
                           laci_costs *costs) {
   for (int section = 0; section < LACI_N_COST_SECTIONS; section++) {
-    const bool has = laci_cost_table_has(table, section);
-    costs->tables[section] = has ? table : nearest_table(of, section);
+    const bool has = laci_cost_table_has_section(table, section);
+    costs->tables[section] = has ? table : find_nearest_table(of, section);
   }
   costs->own = is_same_processor(of, &table->of);
   costs->margin = costs->own ? 1 : table->margin;
 }
 
-void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs) {
-  laci_costs_use_table(nearest_table(of, LACI_COSTS_f32), of, costs);
+void laci_costs_choose_tables(const laci_cost_processor *of, laci_costs *costs) {
+  laci_costs_use_table(find_nearest_table(of, LACI_COSTS_f32), of, costs);
 }
 
-static const laci_cost_table *table_of_name(const char *name) {
+static const laci_cost_table *find_table_by_name(const char *name) {
   for (int at = 0; laci_cost_table_at(at); at++) {
     if (strcmp(laci_cost_table_at(at)->name, name) == 0) return laci_cost_table_at(at);
   }
@@ -99,10 +98,10 @@ lac_status laci_costs_load(laci_costs *costs, lac_error *err) {
   const laci_cost_processor processor = laci_costs_this_processor();
   const char *wanted = getenv("LAC_COSTS");
   if (!wanted || !*wanted) {
-    laci_costs_choose(&processor, costs);
+    laci_costs_choose_tables(&processor, costs);
     return LAC_OK;
   }
-  const laci_cost_table *table = table_of_name(wanted);
+  const laci_cost_table *table = find_table_by_name(wanted);
   if (!table) {
     lac_status st = laci_cost_table_read(wanted, &costs->read, err);
     if (st) return st;

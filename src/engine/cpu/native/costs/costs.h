@@ -62,7 +62,7 @@ typedef struct laci_cost_table {
 /** Returns table `at` of the list (tables.c); NULL: there are no more. */
 const laci_cost_table *laci_cost_table_at(int at);
 /** Has the table that section? A section is complete or missing; f32 is never missing. */
-bool laci_cost_table_has(const laci_cost_table *table, laci_cost_section section);
+bool laci_cost_table_has_section(const laci_cost_table *table, laci_cost_section section);
 
 /* ---- Figures by name (tables.c) ---- */
 
@@ -83,8 +83,8 @@ typedef struct laci_figure {
 
 /** Returns figure `at` of the list; NULL: there are no more. */
 const laci_figure *laci_figure_at(int at);
-double laci_figure_get(const laci_cost_table *table, const laci_figure *figure);
-void laci_figure_set(laci_cost_table *table, const laci_figure *figure, double value);
+double laci_figure_get_value(const laci_cost_table *table, const laci_figure *figure);
+void laci_figure_set_value(laci_cost_table *table, const laci_figure *figure, double value);
 
 /* ---- The choice (costs.c) ---- */
 
@@ -102,9 +102,9 @@ laci_cost_processor laci_costs_this_processor(void);
 /** Chooses from the list: the table of that processor, or the nearest one by instruction set, then
  * by vendor, then by extensions. A section that it lacks comes from the nearest table that has
  * it. */
-void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs);
+void laci_costs_choose_tables(const laci_cost_processor *of, laci_costs *costs);
 /** Takes all sections that `table` has, which counts as the table of the processor that it names;
- * the others are chosen as by laci_costs_choose. */
+ * the others are chosen as by laci_costs_choose_tables. */
 void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
                           laci_costs *costs);
 /** Sets the costs of this process: from the table or file that LAC_COSTS names, or otherwise

@@ -40,7 +40,7 @@ static const char *skip_spaces(const char *at) { return at + strspn(at, " \t\r")
 
 /** Reads a word or a quoted text; returns the place after it. NULL: there is none, or it is too
  * long. */
-static const char *read_field(const char *at, char field[LACI_COST_TEXT]) {
+static const char *parse_field(const char *at, char field[LACI_COST_TEXT]) {
   const bool quoted = *at == '"';
   const size_t n = quoted ? strcspn(at + 1, "\"\\") : strcspn(at, ",() \t\r\"");
   if (n >= LACI_COST_TEXT || (!quoted && n == 0) || (quoted && at[1 + n] != '"')) return NULL;
@@ -50,18 +50,18 @@ static const char *read_field(const char *at, char field[LACI_COST_TEXT]) {
 }
 
 /** Reads NAME(field, field ...), the only thing on the line. */
-static bool read_call(const char *line, parsed_line *c) {
-  const char *at = read_field(skip_spaces(line), c->name);
+static bool parse_macro_call(const char *line, parsed_line *c) {
+  const char *at = parse_field(skip_spaces(line), c->name);
   c->n = 0;
   if (!at || *at != '(') return false;
   do {
     if (c->n == FIELDS) return false;
-    at = read_field(skip_spaces(at + 1), c->fields[c->n++]);
+    at = parse_field(skip_spaces(at + 1), c->fields[c->n++]);
   } while (at && *at == ',');
   return at && *at == ')' && *skip_spaces(at + 1) == 0;
 }
 
-static bool read_number(const char *text, double *value) {
+static bool parse_number(const char *text, double *value) {
   char *end;
   if (!isdigit((unsigned char)*text)) return false;
   *value = strtod(text, &end);
@@ -86,20 +86,20 @@ static lac_status parse_figure(table_parser *r, const char *line, const parsed_l
     return fail_parsing(
         r, line, "LAC_COST(section, name, value, \"text\") with a figure's section and name");
   }
-  if (!read_number(c->fields[2], &value))
+  if (!parse_number(c->fields[2], &value))
     return fail_parsing(r, line, "a number of 0 or more as value");
   if (figure->kind == LACI_FIGURE_SHARE && !(value > 0))
     return fail_parsing(r, line, "a value above 0");
   if (r->seen[place]) return fail_parsing(r, line, "each figure once");
   r->seen[place] = true;
-  laci_figure_set(r->table, figure, value);
+  laci_figure_set_value(r->table, figure, value);
   return LAC_OK;
 }
 
 static lac_status parse_processor(table_parser *r, const char *line, const parsed_line *c) {
   laci_cost_processor *of = &r->table->of;
   double family;
-  if (c->n != FIELDS || !read_number(c->fields[1], &family) || family > 1e6) {
+  if (c->n != FIELDS || !parse_number(c->fields[1], &family) || family > 1e6) {
     return fail_parsing(r, line, "LAC_PROCESSOR(vendor, family, instructions, machine, date)");
   }
   if (r->has_processor) return fail_parsing(r, line, "one LAC_PROCESSOR");
@@ -115,7 +115,7 @@ static lac_status parse_processor(table_parser *r, const char *line, const parse
 static lac_status parse_line(table_parser *r, const char *line) {
   parsed_line c = {.n = 0};
   if (*skip_spaces(line) == 0) return LAC_OK;
-  const bool is_call = read_call(line, &c);
+  const bool is_call = parse_macro_call(line, &c);
   if (is_call && strcmp(c.name, "LAC_COST") == 0) return parse_figure(r, line, &c);
   if (is_call && strcmp(c.name, "LAC_PROCESSOR") == 0) return parse_processor(r, line, &c);
   return fail_parsing(r, line, "LAC_COST(...), LAC_PROCESSOR(...) or a comment");
@@ -124,7 +124,7 @@ static lac_status parse_line(table_parser *r, const char *line) {
 /* ---- The file ---- */
 
 /** Checks that f32 is present, and that every section with a figure has all its figures. */
-static lac_status check_complete(const table_parser *r) {
+static lac_status check_no_figure_missing(const table_parser *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;
   for (int at = 0; (figure = laci_figure_at(at)); at++) begun[figure->section] |= r->seen[at];
@@ -163,7 +163,7 @@ static lac_status parse_text(table_parser *r, char *text) {
     st = parse_line(r, text);
     text += n + !last;
   }
-  return st ? st : check_complete(r);
+  return st ? st : check_no_figure_missing(r);
 }
 
 lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_error *err) {
@@ -204,8 +204,8 @@ char *laci_cost_table_text(const laci_cost_table *table, const char *head) {
         of->instructions, of->machine, of->date);
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     char number[32];
-    if (!laci_cost_table_has(table, figure->section)) continue;
-    write_number(laci_figure_get(table, figure), number, sizeof number);
+    if (!laci_cost_table_has_section(table, figure->section)) continue;
+    write_number(laci_figure_get_value(table, figure), number, sizeof number);
     WRITE("%sLAC_COST(%s, %s, %s, \"%s\")\n", figure->section == section ? "" : "\n",
           figure->section_name, figure->name, number, figure->text);
     section = figure->section;

@@ -36,7 +36,7 @@ const laci_cost_table *laci_cost_table_at(int at) {
   return at >= 0 && at < n ? tables[at] : NULL;
 }
 
-bool laci_cost_table_has(const laci_cost_table *table, laci_cost_section section) {
+bool laci_cost_table_has_section(const laci_cost_table *table, laci_cost_section section) {
   return table->figures[section].generated_share > 0;
 }
 
@@ -58,12 +58,12 @@ const laci_figure *laci_figure_at(int at) {
   return at >= 0 && at < n ? &figures[at] : NULL;
 }
 
-double laci_figure_get(const laci_cost_table *table, const laci_figure *figure) {
+double laci_figure_get_value(const laci_cost_table *table, const laci_figure *figure) {
   double value;
   memcpy(&value, (const char *)&table->figures[figure->section] + figure->at, sizeof value);
   return value;
 }
 
-void laci_figure_set(laci_cost_table *table, const laci_figure *figure, double value) {
+void laci_figure_set_value(laci_cost_table *table, const laci_figure *figure, double value) {
   memcpy((char *)&table->figures[figure->section] + figure->at, &value, sizeof value);
 }

@@ -20,7 +20,7 @@
 /* ---- Values ---- */
 
 /** Returns the only node that reads the value, and reads it once; -1: none or several do. */
-static int reader_of(const laci_cpu_plan *plan, int value) {
+static int find_only_reader(const laci_cpu_plan *plan, int value) {
   int readers[2];
   const bool one = value >= 0 && laci_plan_count_uses(plan, value) == 1 &&
                    laci_plan_find_readers(plan, value, readers) == 1;
@@ -28,7 +28,7 @@ static int reader_of(const laci_cpu_plan *plan, int value) {
 }
 
 const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int value) {
-  const int quantize = reader_of(plan, value);
+  const int quantize = find_only_reader(plan, value);
   const laci_node *node = quantize < 0 ? NULL : &plan->graph->nodes[quantize];
   if (!node || node->n_outputs != 1) return NULL;
   const laci_value *bytes = &plan->graph->values[node->outputs[0]];
@@ -40,19 +40,19 @@ const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int 
   return NULL;
 }
 
-static const laci_fused *producer_of(const laci_cpu_plan *plan, int value) {
+static const laci_fused *find_producing_fused(const laci_cpu_plan *plan, int value) {
   const int node = value < 0 ? -1 : plan->graph->values[value].producer;
   const laci_fused *fused = node < 0 || !plan->computed[node] ? NULL : &plan->fused[node];
   return fused && fused->output == value ? fused : NULL;
 }
 
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = producer_of(plan, value);
+  const laci_fused *fused = find_producing_fused(plan, value);
   return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
 }
 
 const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = producer_of(plan, laci_native_canonical_value(plan, value));
+  const laci_fused *fused = find_producing_fused(plan, laci_native_canonical_value(plan, value));
   return fused && fused->pattern == LACI_PATTERN_QUANTIZE ? fused->details : NULL;
 }
 
@@ -95,7 +95,7 @@ static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *laye
   const bool has_zeros = laci_plan_has_input(from, 2);
   if (unsigned_bytes && !has_zeros) return false;
   if (has_zeros && !are_all_equal(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
-  bytes->weight_scale = laci_plan_floats(plan, from->inputs[1]);
+  bytes->weight_scale = laci_plan_constant_floats(plan, from->inputs[1]);
   return bytes->weight_scale != NULL;
 }
 
@@ -104,14 +104,14 @@ double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row) {
 }
 
 /** Does every row's sum, including its bias, fit in 32 bits? */
-static bool sums_fit(laci_cpu_plan *plan, const laci_native_layer *layer) {
+static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *layer) {
   const double most = (double)(1 << 30);
   const laci_node *node = &plan->graph->nodes[layer->fused->node];
   const int64_t n_rows = layer->window.channels_out;
   const float *bias = NULL;
   int64_t n_biases = 0;
   if (laci_plan_has_input(node, 2)) {
-    bias = laci_plan_floats(plan, node->inputs[2]);
+    bias = laci_plan_constant_floats(plan, node->inputs[2]);
     if (!bias) return false;
     n_biases = laci_shape_count(laci_plan_shape(plan, node->inputs[2]));
   }
@@ -125,16 +125,16 @@ static bool sums_fit(laci_cpu_plan *plan, const laci_native_layer *layer) {
 
 /* ---- The layer ---- */
 
-static bool is_plain_product(const laci_net *net, const laci_native_layer *layer) {
+static bool is_unscaled_product(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   if (fused->scale || fused->shift) return false;
   if (!layer->rows) return true;
-  const laci_right_operand r = laci_right_operand_of(net, fused);
+  const laci_right_operand r = laci_right_operand_read(net, fused);
   const bool biased = laci_plan_has_input(&net->plan.graph->nodes[fused->node], 2);
   return r.alpha == 1 && (!biased || r.beta == 1);
 }
 
-static bool shares_places(const laci_sparse_window *g) {
+static bool can_share_int8x4_groups(const laci_sparse_window *g) {
   enum { INT8X4 = 4 };
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
   return g->groups == 1 || (in % INT8X4 == 0 && out % INT8X4 == 0);
@@ -143,16 +143,16 @@ static bool shares_places(const laci_sparse_window *g) {
 void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
   const laci_fake_quantized *x = laci_native_quantization_of(plan, layer->input);
-  if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_plain_product(net, layer))
+  if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_unscaled_product(net, layer))
     return;
-  if (!shares_places(&layer->window)) return;
+  if (!can_share_int8x4_groups(&layer->window)) return;
   laci_native_bytes *bytes = laci_plan_alloc(plan, 1, sizeof *bytes);
   laci_native_layer made = *layer;
   if (!bytes) return;
   *bytes = (laci_native_bytes){.x = x, .quantized = {.floats = true}};
   made.bytes = bytes;
   made.window.values = LACI_SPARSE_S8;
-  if (!find_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
+  if (!find_weight_scale(plan, &made) || !has_sums_of_32_bits(plan, &made)) return;
   const laci_fused *after = laci_native_quantization_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
     bytes->residual = laci_native_quantization_of(plan, layer->residual);

@@ -9,7 +9,7 @@
 #include "engine/cpu/native/int8/int8.h"
 
 /** Returns the byte of a bound of the results. */
-static uint8_t byte_of_bound(const laci_fake_quantized *q, float bound) {
+static uint8_t quantize_bound(const laci_fake_quantized *q, float bound) {
   return (uint8_t)(laci_quantize_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
 }
 
@@ -38,8 +38,8 @@ void laci_native_set_int8_bounds(laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->bytes->quantized;
   const laci_fake_quantized *y = layer->bytes->y;
   q->zero = laci_bytes_zero_point(y);
-  q->low = layer->has_low ? byte_of_bound(y, layer->low) : 0;
-  q->high = layer->has_high ? byte_of_bound(y, layer->high) : UINT8_MAX;
+  q->low = layer->has_low ? quantize_bound(y, layer->low) : 0;
+  q->high = layer->has_high ? quantize_bound(y, layer->high) : UINT8_MAX;
 }
 
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer) {

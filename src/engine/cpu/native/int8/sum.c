@@ -15,7 +15,7 @@ typedef struct sum_work {
 
 enum { GRAIN = 1 << 14 }; /* places of four bytes */
 
-static void add_range(int64_t begin, int64_t end, void *context) {
+static void add_int8_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
   laci_bytes_variant()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
 }
@@ -27,10 +27,10 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
                 .a = laci_net_tensor_data(net, t->x),
                 .b = laci_net_tensor_data(net, t->residual),
                 .y = laci_net_tensor_data(net, t->y)};
-  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_range, &w);
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_int8_range, &w);
 }
 
-static void make_step(laci_net *net, laci_native_step *step) {
+static void prepare_sum_step(laci_net *net, laci_native_step *step) {
   const laci_native_bytes *bytes = step->layer->bytes;
   laci_bytes_sum *sum = laci_plan_alloc(&net->plan, 1, sizeof *sum);
   if (!sum) return;
@@ -56,5 +56,5 @@ const laci_algorithm laci_algorithm_sum = {.name = "sum",
                                            .kind = LACI_NATIVE_SUM,
                                            .can = can_compute,
                                            .cost = laci_cost_of_memory_bound,
-                                           .make = make_step,
+                                           .make = prepare_sum_step,
                                            .run = run_layer};

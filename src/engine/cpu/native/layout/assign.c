@@ -17,7 +17,7 @@
 
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static laci_native_place *layout_place_of(const laci_net *net, int value) {
+static laci_native_place *find_joined_layout(const laci_net *net, int value) {
   laci_native_place *places = net->native->places;
   while (places[value].same_as != value) value = places[value].same_as;
   return &places[value];
@@ -46,27 +46,27 @@ static stride_of_size *find_row_stride(row_table *table, int64_t h, int64_t w) {
 /** Can the layer's kernel do without zeros between rows, even if its window reaches beyond their
  * ends? */
 static bool needs_no_row_padding(const laci_net *net, const laci_native_layer *layer) {
-  if (laci_native_lanes_are_images(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT)
+  if (laci_native_has_image_lanes(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT)
     return false;
-  const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
+  const laci_algorithm *algorithm = laci_algorithm_by_id(layer->algorithm);
   return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
 
 /** Returns the border of zeros that a layer reads around its input. */
-static laci_sparse_border border_of(const laci_net *net, const laci_native_layer *layer) {
-  laci_sparse_border b = laci_sparse_border_of(&layer->window);
+static laci_sparse_border find_input_border(const laci_net *net, const laci_native_layer *layer) {
+  laci_sparse_border b = laci_sparse_needed_border(&layer->window);
   if (needs_no_row_padding(net, layer)) b.left = b.right = 0;
   return b;
 }
 
 /** Returns the row stride of one phase, without zeros added between rows. */
-static int64_t phase_stride(const laci_net *net, const laci_native_layer *layer) {
-  const laci_sparse_border b = border_of(net, layer);
+static int64_t phase_row_stride(const laci_net *net, const laci_native_layer *layer) {
+  const laci_sparse_border b = find_input_border(net, layer);
   return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
 }
 
 /** Does the layer read the border of its input as if it were pixels? */
-static bool reads_border(const laci_native_layer *layer) {
+static bool needs_border_as_pixels(const laci_native_layer *layer) {
   return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL;
 }
 
@@ -74,13 +74,13 @@ static void widen_row_stride(const laci_net *net, row_table *table,
                              const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   stride_of_size *in = find_row_stride(table, g->h, g->w);
-  if (reads_border(layer)) {
-    const laci_sparse_border b = border_of(net, layer);
+  if (needs_border_as_pixels(layer)) {
+    const laci_sparse_border b = find_input_border(net, layer);
     in->stride = larger_of(in->stride, g->w + larger_of(b.left, b.right));
   }
   stride_of_size *out = find_row_stride(table, g->out_h, g->out_w);
   if (layer->reading == LACI_NATIVE_PHASES) {
-    out->of_phases = larger_of(out->of_phases, phase_stride(net, layer));
+    out->of_phases = larger_of(out->of_phases, phase_row_stride(net, layer));
   }
 }
 
@@ -88,20 +88,20 @@ static void widen_row_stride(const laci_net *net, row_table *table,
  * and its results have a smaller row stride than these, its tiles begin anew in each row. */
 static int64_t count_tiles(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
-  const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_stride(net, layer);
+  const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_row_stride(net, layer);
   if (apart) return g->out_h * laci_ceil_div(g->out_w, LACI_SPARSE_LANES);
   return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
 }
 
 /** Returns the multiply-adds of all layers with results of that size, with that row stride. */
-static double count_terms(const laci_net *net, const stride_of_size *r, int64_t stride) {
+static double count_multiply_adds(const laci_net *net, const stride_of_size *r, int64_t stride) {
   const laci_native_net *native = net->native;
   double n = 0;
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     const laci_sparse_window *g = &layer->window;
     if (!layer->chosen || layer->kind != LACI_NATIVE_PRODUCT) continue;
-    if (laci_algorithm_of(layer->algorithm)->transforms || g->out_h != r->h || g->out_w != r->w)
+    if (laci_algorithm_by_id(layer->algorithm)->transforms || g->out_h != r->h || g->out_w != r->w)
       continue;
     const double kept = layer->kept * (double)(g->channels_out * laci_sparse_weights_per_row(g));
     n += kept * (double)(layer->n_images * count_tiles(net, layer, stride));
@@ -112,13 +112,14 @@ static double count_terms(const laci_net *net, const stride_of_size *r, int64_t 
 /** Takes the row stride of phases where that makes less work. */
 static void choose_row_stride(const laci_net *net, stride_of_size *r) {
   if (r->of_phases <= r->stride) return;
-  if (count_terms(net, r, r->of_phases) <= count_terms(net, r, r->stride)) r->stride = r->of_phases;
+  if (count_multiply_adds(net, r, r->of_phases) <= count_multiply_adds(net, r, r->stride))
+    r->stride = r->of_phases;
 }
 
 /* ---- Layouts of values ---- */
 
-static void share_layout_of_values(laci_net *net, int value, int with) {
-  laci_native_place *a = layout_place_of(net, value), *b = layout_place_of(net, with);
+static void join_value_layouts(laci_net *net, int value, int with) {
+  laci_native_place *a = find_joined_layout(net, value), *b = find_joined_layout(net, with);
   b->same_as = a->same_as;
 }
 
@@ -131,9 +132,9 @@ static void widen_border(laci_sparse_border *border, const laci_sparse_border *b
 
 /** Notes how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
-static void note_values_used(laci_net *net, const laci_native_layer *layer) {
-  laci_native_place *out = layout_place_of(net, layer->output);
-  laci_native_place *in = layout_place_of(net, layer->input);
+static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
+  laci_native_place *out = find_joined_layout(net, layer->output);
+  laci_native_place *in = find_joined_layout(net, layer->input);
   out->used = true;
   out->rows = layer->rows;
   if (layer->bytes) net->native->places[layer->input].bytes = true;
@@ -143,8 +144,8 @@ static void note_values_used(laci_net *net, const laci_native_layer *layer) {
     in->rows = layer->rows;
   }
   in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* a pool reads rows of one channel */
-  if (!reads_border(layer)) return;
-  const laci_sparse_border b = border_of(net, layer);
+  if (!needs_border_as_pixels(layer)) return;
+  const laci_sparse_border b = find_input_border(net, layer);
   in->is_chw = in->is_chw || !laci_native_is_1x1(&layer->window);
   widen_border(&in->border, &b);
 }
@@ -155,26 +156,26 @@ static void note_values_used(laci_net *net, const laci_native_layer *layer) {
 static void use_chw_if_needed(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = find_row_stride(table, g->out_h, g->out_w)->stride;
-  bool differs = layer->reading == LACI_NATIVE_PHASES && out < phase_stride(net, layer);
+  bool differs = layer->reading == LACI_NATIVE_PHASES && out < phase_row_stride(net, layer);
   if (layer->reading == LACI_NATIVE_AS_STORED && layer->kind == LACI_NATIVE_PRODUCT) {
     differs = find_row_stride(table, g->h, g->w)->stride != out;
   }
-  if (differs) layout_place_of(net, layer->output)->is_chw = true;
+  if (differs) find_joined_layout(net, layer->output)->is_chw = true;
 }
 
 static void set_layout_of_value(laci_net *net, row_table *table, int value) {
-  laci_native_place *place = layout_place_of(net, value);
+  laci_native_place *place = find_joined_layout(net, value);
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const laci_sparse_size size = laci_native_size(net, shape, place->rows);
+  const laci_sparse_size size = laci_native_value_size(net, shape, place->rows);
   laci_sparse_border border = place->border;
   border.stride_h = border.stride_w = 1;
   laci_memory_format format = LACI_FORMAT_HWC16N;
-  if (!laci_native_lanes_are_images(size.n_images)) {
+  if (!laci_native_has_image_lanes(size.n_images)) {
     format = place->is_chw ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
     border.right = larger_of(border.right, find_row_stride(table, size.h, size.w)->stride - size.w);
   }
-  place->layout = laci_sparse_layout_of(format, size.channels, size.h, size.w, border);
-  place->of_int8x4 = laci_sparse_layout_of(
+  place->layout = laci_sparse_padded_layout(format, size.channels, size.h, size.w, border);
+  place->of_int8x4 = laci_sparse_padded_layout(
       format, laci_sparse_layout_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
@@ -188,13 +189,13 @@ void laci_native_assign_layouts(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
-    if (layer->residual >= 0) share_layout_of_values(net, layer->output, layer->residual);
-    if (layer->kind == LACI_NATIVE_SUM) share_layout_of_values(net, layer->output, layer->input);
+    if (layer->residual >= 0) join_value_layouts(net, layer->output, layer->residual);
+    if (layer->kind == LACI_NATIVE_SUM) join_value_layouts(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }
   for (int at = 0; at < table.n; at++) choose_row_stride(net, &table.list[at]);
   for (int at = 0; at < native->n_layers; at++) {
-    if (native->layers[at].chosen) note_values_used(net, &native->layers[at]);
+    if (native->layers[at].chosen) record_value_uses(net, &native->layers[at]);
   }
   for (int at = 0; at < native->n_layers; at++) {
     if (native->layers[at].chosen) use_chw_if_needed(net, &table, &native->layers[at]);
@@ -205,20 +206,20 @@ void laci_native_assign_layouts(laci_net *net) {
 }
 
 const laci_sparse_layout *laci_native_assigned_layout(const laci_net *net, int value) {
-  return &layout_place_of(net, value)->layout;
+  return &find_joined_layout(net, value)->layout;
 }
 
 bool laci_native_has_assigned_layout(const laci_net *net, int value) {
-  return net->native && net->native->places && layout_place_of(net, value)->used;
+  return net->native && net->native->places && find_joined_layout(net, value)->used;
 }
 
-bool laci_native_place_wants_int8(const laci_net *net, int value) {
+bool laci_native_is_read_as_int8(const laci_net *net, int value) {
   return net->native && net->native->places && net->native->places[value].bytes;
 }
 
 laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
                                                const laci_fake_quantized *bytes) {
-  const laci_native_place *place = layout_place_of(net, value);
+  const laci_native_place *place = find_joined_layout(net, value);
   return (laci_native_layout){.layout = bytes ? place->of_int8x4 : place->layout,
                               .rows = place->rows,
                               .bytes = bytes,
@@ -246,13 +247,13 @@ laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_nati
   }
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};
-    return laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->out_h, g->out_w, between);
+    return laci_sparse_padded_layout(LACI_FORMAT_PC16P, channels, g->out_h, g->out_w, between);
   }
   if (layer->reading == LACI_NATIVE_ROW_MAJOR) {
     return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, channels, g->h, g->w);
   }
-  laci_sparse_border border = border_of(net, layer);
-  const int64_t less = rows_out - phase_stride(net, layer);
+  laci_sparse_border border = find_input_border(net, layer);
+  const int64_t less = rows_out - phase_row_stride(net, layer);
   if (less > 0) border.right += less * g->stride_w;
-  return laci_sparse_layout_of(LACI_FORMAT_CHW, channels, g->h, g->w, border);
+  return laci_sparse_padded_layout(LACI_FORMAT_CHW, channels, g->h, g->w, border);
 }

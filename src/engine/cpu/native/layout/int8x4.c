@@ -17,18 +17,18 @@ typedef struct bytes_work {
   float *to;
 } bytes_work;
 
-static void convert_range(int64_t begin, int64_t end, void *context) {
+static void convert_int8x4_range(int64_t begin, int64_t end, void *context) {
   const bytes_work *w = context;
   const laci_bytes_kernel *kernel = laci_bytes_variant();
   if (w->s->packs) kernel->pack(&w->s->form, w->from, w->to, begin, end);
   else kernel->unpack(&w->s->form, w->from, w->to, begin, end);
 }
 
-static lac_status run_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_int8x4_conversion(laci_net *net, laci_net_step *step, lac_error *err) {
   const bytes_step *s = step->context;
   bytes_work w = {s, laci_net_tensor_data(net, s->from), laci_net_tensor_data(net, s->to)};
   (void)err;
-  laci_pool_for(net->pool, laci_bytes_n_items(&s->form), 1, convert_range, &w);
+  laci_pool_for(net->pool, laci_bytes_n_items(&s->form), 1, convert_int8x4_range, &w);
   return LAC_OK;
 }
 
@@ -41,11 +41,11 @@ static int add_conversion_step(laci_net *net, int from, const laci_native_layout
                                const laci_native_layout *int8x4) {
   const laci_shape shape = net->tensors[from].shape;
   const int tensor = laci_native_tensor_new(net, &shape, to, -1);
-  const laci_sparse_size size = laci_native_size(net, &shape, int8x4->rows);
+  const laci_sparse_size size = laci_native_value_size(net, &shape, int8x4->rows);
   const bool packs = to->bytes != NULL;
   bytes_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  laci_net_step *step = laci_net_step_add_code(net, packs ? &packing : &unpacking, run_bytes, 2,
-                                               (int[]){from, tensor});
+  laci_net_step *step = laci_net_step_add_code(net, packs ? &packing : &unpacking,
+                                               run_int8x4_conversion, 2, (int[]){from, tensor});
   if (!s || !step || tensor < 0) return -1;
   *s = (bytes_step){{.floats = int8x4->as_floats,
                      .int8x4 = int8x4->layout,
@@ -62,11 +62,11 @@ static int add_conversion_step(laci_net *net, int from, const laci_native_layout
   return tensor;
 }
 
-int laci_native_to_int8x4(laci_net *net, int tensor, const laci_native_layout *to) {
+int laci_native_add_quantize_step(laci_net *net, int tensor, const laci_native_layout *to) {
   return tensor < 0 ? -1 : add_conversion_step(net, tensor, to, to);
 }
 
-int laci_native_to_floats(laci_net *net, int tensor) {
+int laci_native_copy_as_floats(laci_net *net, int tensor) {
   if (tensor < 0 || !net->tensors[tensor].native) return tensor;
   const laci_native_layout int8x4 = *net->tensors[tensor].native;
   if (!int8x4.bytes) return tensor;

@@ -10,11 +10,11 @@ typedef struct laci_window laci_window;
 /* ---- window.c ---- */
 
 /** Returns the window of a convolution or pool over values of three or four axes. */
-laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape *y,
+laci_sparse_window laci_native_make_window(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w);
 /** Returns the window of a 1x1 convolution without stride. */
-laci_sparse_window laci_native_window_of_pixels(int64_t channels_in, int64_t channels_out,
-                                                int64_t h, int64_t w);
+laci_sparse_window laci_native_make_1x1_window(int64_t channels_in, int64_t channels_out, int64_t h,
+                                               int64_t w);
 /** Is it a 1x1 window that reads no padding? */
 bool laci_native_is_1x1(const laci_sparse_window *g);
 /** Is it a depthwise convolution that kernel/sparse/depthwise.h can compute? */
@@ -28,7 +28,7 @@ static inline laci_sparse_values laci_native_value_type(const laci_net *net) {
   return net->plan.bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
 }
 /** Are SIMD lanes images, 16 at a time (HWC16N)? Otherwise lanes are pixels. */
-bool laci_native_lanes_are_images(int64_t n_images);
+bool laci_native_has_image_lanes(int64_t n_images);
 /** Returns the number of image blocks of n images: n, or in HWC16N groups of 16. */
 int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_images);
 
@@ -44,7 +44,7 @@ laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_nati
  * stored? */
 bool laci_native_has_assigned_layout(const laci_net *net, int value);
 /** Does a chosen int8 layer read the value? */
-bool laci_native_place_wants_int8(const laci_net *net, int value);
+bool laci_native_is_read_as_int8(const laci_net *net, int value);
 /** Returns the layout of a value that has one: of floats or bf16, or of int8 with the scale of
  * `bytes`. */
 laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
@@ -64,11 +64,12 @@ int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
 
 /** Returns the tensors of a chosen layer: the operands in the layouts that it reads, and a new
  * tensor for its result. */
-laci_native_tensors laci_native_tensors_of_layer(laci_net *net, const laci_native_layer *layer);
+laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_native_layer *layer);
 /** Returns the operands of the kernel: the addresses of the tensors, once memory is placed, and
  * what follows the layer's sums. The weight is not set. */
-laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_native_layer *layer,
-                                             const laci_native_tensors *tensors);
+laci_sparse_operands laci_native_kernel_operands(const laci_net *net,
+                                                 const laci_native_layer *layer,
+                                                 const laci_native_tensors *tensors);
 
 /** May this value be stored in HWC16N? In training under masks, values between native layers are.
  * The value needs four axes, a multiple of 16 images, an even number of channels in bf16, and a

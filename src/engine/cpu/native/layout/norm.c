@@ -22,11 +22,11 @@ bool laci_native_reorder_can_normalize(laci_net *net, const laci_fused *fused) {
   const bool relu = post->value < 0 && post->function.kind == LACI_FUNCTION_RELU;
   if (fused->n_posts == 1 && !(relu && post->function.alpha == 0)) return false;
   const int rank = laci_plan_shape(&net->plan, node->inputs[0])->rank;
-  return (rank == 3 || rank == 4) && laci_norm_constant_fits(net, fused, &why);
+  return (rank == 3 || rank == 4) && laci_can_lower_norm_constant(net, fused, &why);
 }
 
 /** Do only chosen convolutions read the value, and does at least one read it as it is stored? */
-static bool is_read_by_layers_alone(const laci_net *net, int value) {
+static bool is_read_by_chosen_convolutions(const laci_net *net, int value) {
   const laci_native_net *native = net->native;
   int n_reads = 0;
   bool as_stored = false;
@@ -40,9 +40,9 @@ static bool is_read_by_layers_alone(const laci_net *net, int value) {
   return as_stored && n_reads == laci_plan_count_uses(&net->plan, value);
 }
 
-bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_native_norm(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "not read only by sparse layers";
-  return is_read_by_layers_alone(net, fused->output) &&
+  return is_read_by_chosen_convolutions(net, fused->output) &&
          laci_native_reorder_can_normalize(net, fused);
 }
 
@@ -59,7 +59,7 @@ void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
     return;
   }
   laci_sparse_reorder r = {.to = native.layout,
-                           .size = laci_native_size(net, shape, false),
+                           .size = laci_native_value_size(net, shape, false),
                            .stride_h = 1,
                            .stride_w = 1,
                            .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};

@@ -15,24 +15,25 @@
 #include "kernel/sparse/reorder.h"
 
 int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
-  int tensor = laci_native_to_floats(net, laci_net_tensor_of(net, value));
+  int tensor = laci_native_copy_as_floats(net, laci_net_value_tensor(net, value));
   if (tensor < 0) return -1;
-  if (laci_native_layout_of(net, tensor, rows, layout)) return tensor;
+  if (laci_native_find_layout(net, tensor, rows, layout)) return tensor;
   const laci_shape shape = net->tensors[tensor].shape;
   laci_layout *md = net->plan.bf16 ? laci_native_dense_layout(net, &shape, rows)
                                    : laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
   tensor = laci_net_convert_tensor(net, laci_net_read_value(net, value), md,
                                    laci_net_float_element(net));
   laci_layout_destroy(md);
-  if (tensor >= 0 && laci_native_layout_of(net, tensor, rows, layout)) return tensor;
+  if (tensor >= 0 && laci_native_find_layout(net, tensor, rows, layout)) return tensor;
   laci_net_decline_node(net, "a value that no reorder of ours reads");
   return -1;
 }
 
 /** Returns a reordered copy of `from`, whose layout is `have`. subsampled: the strided 1x1 window
  * whose pixels are copied; NULL: all pixels. */
-static int reorder_copy(laci_net *net, int from, const laci_sparse_layout *have,
-                        const laci_native_layout *native, const laci_sparse_window *subsampled) {
+static int make_reordered_copy(laci_net *net, int from, const laci_sparse_layout *have,
+                               const laci_native_layout *native,
+                               const laci_sparse_window *subsampled) {
   if (from < 0) return -1;
   laci_shape shape = net->tensors[from].shape;
   if (subsampled && shape.rank == 4) shape.dims[2] = subsampled->out_h;
@@ -40,7 +41,7 @@ static int reorder_copy(laci_net *net, int from, const laci_sparse_layout *have,
   const int to = laci_native_tensor_new(net, &shape, native, -1);
   const laci_sparse_reorder r = {.from = *have,
                                  .to = native->layout,
-                                 .size = laci_native_size_of(net, &shape, native),
+                                 .size = laci_native_size_in_layout(net, &shape, native),
                                  .stride_h = subsampled ? subsampled->stride_h : 1,
                                  .stride_w = subsampled ? subsampled->stride_w : 1};
   (void)laci_native_add_reorder_step(net, from, to, &r);
@@ -48,10 +49,10 @@ static int reorder_copy(laci_net *net, int from, const laci_sparse_layout *have,
 }
 
 /** Returns the value as an f32 or bf16 tensor; or as int8x4, which must already exist. */
-static int find_source(laci_net *net, int value, const laci_native_layout *native,
-                       laci_sparse_layout *layout) {
+static int find_source_tensor(laci_net *net, int value, const laci_native_layout *native,
+                              laci_sparse_layout *layout) {
   if (!native->bytes) return laci_native_read_for_reorder(net, value, native->rows, layout);
-  const int tensor = laci_net_tensor_of(net, value);
+  const int tensor = laci_net_value_tensor(net, value);
   if (tensor < 0) return -1;
   assert(net->tensors[tensor].native && net->tensors[tensor].native->bytes);
   *layout = net->tensors[tensor].native->layout;
@@ -60,13 +61,13 @@ static int find_source(laci_net *net, int value, const laci_native_layout *nativ
 
 int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layout *native) {
   laci_sparse_layout have;
-  const int tensor = laci_net_tensor_of(net, value);
+  const int tensor = laci_net_value_tensor(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find_tensor(net, content, native);
   if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
-  const int from = find_source(net, value, native, &have);
-  const int to = reorder_copy(net, from, &have, native, NULL);
+  const int from = find_source_tensor(net, value, native, &have);
+  const int to = make_reordered_copy(net, from, &have, native, NULL);
   if (to >= 0) laci_net_set_content(net, to, content);
   return to;
 }
@@ -74,8 +75,8 @@ int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layou
 int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
                                 const laci_native_layout *native) {
   laci_sparse_layout have;
-  const int from = find_source(net, layer->input, native, &have);
-  return reorder_copy(net, from, &have, native, &layer->window);
+  const int from = find_source_tensor(net, layer->input, native, &have);
+  return make_reordered_copy(net, from, &have, native, &layer->window);
 }
 
 /** Returns the layer's input in row-major order: the tensor itself, or a copy. */
@@ -87,7 +88,7 @@ static int read_row_major(laci_net *net, const laci_native_layer *layer) {
   return laci_net_convert_to_dense(net, laci_net_read_value(net, layer->input), LACI_ELEMENT_F32);
 }
 
-static int read_input(laci_net *net, const laci_native_layer *layer) {
+static int read_layer_input(laci_net *net, const laci_native_layer *layer) {
   if (layer->reading == LACI_NATIVE_ROW_MAJOR) return read_row_major(net, layer);
   const laci_native_layout in = {.layout = laci_native_input_layout(net, layer),
                                  .rows = layer->rows,
@@ -96,10 +97,10 @@ static int read_input(laci_net *net, const laci_native_layer *layer) {
   return laci_native_read_in_layout(net, layer->input, &in);
 }
 
-laci_native_tensors laci_native_tensors_of_layer(laci_net *net, const laci_native_layer *layer) {
+laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_native_layer *layer) {
   const laci_native_bytes *bytes = layer->bytes;
   laci_native_layout out = laci_native_layout_of_value(net, layer->output, bytes ? bytes->y : NULL);
-  laci_native_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
+  laci_native_tensors t = {.x = read_layer_input(net, layer), .bias = -1, .residual = -1};
   if (!bytes) t.bias = laci_native_store_bias(net, layer);
   if (layer->residual >= 0) {
     const laci_native_layout added =
@@ -111,8 +112,9 @@ laci_native_tensors laci_native_tensors_of_layer(laci_net *net, const laci_nativ
   return t;
 }
 
-laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_native_layer *layer,
-                                             const laci_native_tensors *t) {
+laci_sparse_operands laci_native_kernel_operands(const laci_net *net,
+                                                 const laci_native_layer *layer,
+                                                 const laci_native_tensors *t) {
   return (laci_sparse_operands){
       .bias = t->bias >= 0 ? laci_net_tensor_data(net, t->bias) : NULL,
       .x = laci_net_tensor_data(net, t->x),
@@ -139,33 +141,34 @@ const laci_image_norm *laci_native_hwc16n_kernels(const laci_net *net) {
   return net->plan.bf16 ? laci_image_norm_bf16_variant() : laci_image_norm_variant();
 }
 
-static bool has_image_layout(const laci_net_tensor *t) {
+static bool is_tensor_in_hwc16n(const laci_net_tensor *t) {
   return t->native && t->native->layout.format == LACI_FORMAT_HWC16N && !t->native->rows;
 }
 
 bool laci_native_is_hwc16n(const laci_net *net, int value) {
   const int tensor = net->plan.values[value].tensor;
-  return tensor >= 0 && has_image_layout(&net->tensors[tensor]);
+  return tensor >= 0 && is_tensor_in_hwc16n(&net->tensors[tensor]);
 }
 
 laci_native_layout laci_native_hwc16n_layout(const laci_net *net, int value) {
   static const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const laci_sparse_size size = laci_native_size(net, shape, false);
+  const laci_sparse_size size = laci_native_value_size(net, shape, false);
   if (laci_native_has_assigned_layout(net, value)) {
     return (laci_native_layout){.layout = *laci_native_assigned_layout(net, value)};
   }
   return (laci_native_layout){
-      .layout = laci_sparse_layout_of(LACI_FORMAT_HWC16N, size.channels, size.h, size.w, none)};
+      .layout = laci_sparse_padded_layout(LACI_FORMAT_HWC16N, size.channels, size.h, size.w, none)};
 }
 
 int laci_native_read_as_hwc16n(laci_net *net, int value) {
-  const int tensor = laci_net_tensor_of(net, value);
-  if (tensor < 0 || has_image_layout(&net->tensors[tensor])) return tensor;
+  const int tensor = laci_net_value_tensor(net, value);
+  if (tensor < 0 || is_tensor_in_hwc16n(&net->tensors[tensor])) return tensor;
   const int content = net->tensors[tensor].content;
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (t->content == content && has_image_layout(t)) return laci_net_reuse_tensor(net, at, tensor);
+    if (t->content == content && is_tensor_in_hwc16n(t))
+      return laci_net_reuse_tensor(net, at, tensor);
   }
   const laci_native_layout images = laci_native_hwc16n_layout(net, value);
   return laci_native_read_in_layout(net, value, &images);

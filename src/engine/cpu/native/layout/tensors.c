@@ -10,7 +10,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "kernel/sparse/reorder.h"
 
-laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows) {
+laci_sparse_size laci_native_value_size(const laci_net *net, const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1];
   if (rows) {
     return (laci_sparse_size){
@@ -26,16 +26,16 @@ laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, 
       .w = last};
 }
 
-laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
-                                     const laci_native_layout *native) {
-  laci_sparse_size size = laci_native_size(net, shape, native->rows);
+laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shape *shape,
+                                            const laci_native_layout *native) {
+  laci_sparse_size size = laci_native_value_size(net, shape, native->rows);
   if (native->bytes) size.channels = laci_sparse_layout_channels(size.channels, LACI_SPARSE_S8);
   return size;
 }
 
 enum { LEAST_FULL = 85 }; /* percent of the lanes that must hold an image */
 
-bool laci_native_lanes_are_images(int64_t n_images) {
+bool laci_native_has_image_lanes(int64_t n_images) {
   const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
   return n_images * 100 >= lanes * LEAST_FULL;
 }
@@ -95,19 +95,19 @@ bool laci_native_is_reorder(const laci_net_step *step) { return step->node == &r
 
 /* ---- Tensors ---- */
 
-static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
+static size_t layout_bytes(const laci_sparse_layout *layout, int64_t n_images) {
   return (size_t)(laci_native_image_blocks(layout, n_images) * layout->n_floats) * sizeof(float);
 }
 
 int laci_native_tensor_new(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
                            int over) {
-  const laci_sparse_size size = laci_native_size_of(net, shape, native);
+  const laci_sparse_size size = laci_native_size_in_layout(net, shape, native);
   int tensor;
   if (over >= 0 && laci_net_is_last_read(net, over)) {
-    tensor = laci_net_result_like(net, over, true);
+    tensor = laci_net_new_result_like(net, over, true);
   } else {
     const int buffer =
-        laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&native->layout, size.n_images));
+        laci_net_buffer_new(net, LACI_PLACE_ARENA, layout_bytes(&native->layout, size.n_images));
     tensor = laci_net_tensor_new(net, shape, laci_net_float_element(net), NULL, buffer);
   }
   laci_native_layout *copy = laci_plan_alloc(&net->plan, 1, sizeof *copy);
@@ -130,15 +130,15 @@ int laci_native_find_tensor(const laci_net *net, int content, const laci_native_
 }
 
 /** Does the tensor have that layout? Destroys `layout`. */
-static bool has_layout(laci_layout *layout, const laci_net_tensor *t) {
+static bool has_same_layout(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);
   return same;
 }
 
-bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
+bool laci_native_find_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
   const laci_net_tensor t = net->tensors[tensor];
-  const laci_sparse_size size = laci_native_size(net, &t.shape, rows);
+  const laci_sparse_size size = laci_native_value_size(net, &t.shape, rows);
   if (t.native) {
     *layout = t.native->layout;
     return t.native->rows == rows;
@@ -148,12 +148,12 @@ bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_lay
   laci_memory_format format = LACI_FORMAT_HWC;
   if (floats && laci_net_is_in_blocks(net, tensor)) {
     format = LACI_FORMAT_CHW16C;
-  } else if (floats && has_layout(laci_net_dense_layout(net, &t.shape, t.dt), &t)) {
+  } else if (floats && has_same_layout(laci_net_dense_layout(net, &t.shape, t.dt), &t)) {
     format = LACI_FORMAT_CHW;
   } else {
     laci_layout *last = rows ? laci_net_dense_layout(net, &t.shape, t.dt)
                              : laci_net_channels_last_layout(net, &t.shape, t.dt);
-    if (!has_layout(last, &t)) return false;
+    if (!has_same_layout(last, &t)) return false;
   }
   *layout = laci_sparse_layout_contiguous(format, size.channels, size.h, size.w);
   return true;
@@ -168,7 +168,7 @@ typedef struct filling {
   float *values;
 } filling;
 
-static void fill_range(int64_t begin, int64_t end, void *context) {
+static void fill_border_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   laci_sparse_fill_border(f->layout, f->size, f->with, f->values, begin, end);
 }
@@ -176,7 +176,7 @@ static void fill_range(int64_t begin, int64_t end, void *context) {
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values) {
   filling f = {layout, size, with, values};
-  laci_pool_for(net->pool, laci_sparse_border_n_items(layout, size), 1, fill_range, &f);
+  laci_pool_for(net->pool, laci_sparse_border_n_items(layout, size), 1, fill_border_range, &f);
 }
 
 uint32_t laci_native_border_value(const laci_native_layout *native) {

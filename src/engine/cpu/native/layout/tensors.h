@@ -22,11 +22,11 @@ struct laci_native_layout {
 
 /** Returns the size of a value in a native layout: of a matrix (rows), or of a convolution's value
  * with three or four axes. A bf16 pair counts as one channel. */
-laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows);
+laci_sparse_size laci_native_value_size(const laci_net *net, const laci_shape *shape, bool rows);
 /** Returns the size of a value in `native`; if that layout is of int8x4, groups of 4 channels count
  * as channels. */
-laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
-                                     const laci_native_layout *native);
+laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shape *shape,
+                                            const laci_native_layout *native);
 
 /** Adds a tensor in that layout: in the arena, or in the memory of tensor `over`, which has the
  * same layout, if nothing reads `over` any more (-1: none). */
@@ -37,7 +37,7 @@ int laci_native_find_tensor(const laci_net *net, int content, const laci_native_
 /** Sets *layout to the layout that native reorders need to read the tensor. The tensor may be in a
  * native layout, row-major, or in blocks of 16 channels; in a bf16 plan also with channels last,
  * where bf16 pairs are neighbours. Returns false for other layouts. */
-bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
+bool laci_native_find_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
 /** Returns the layout of copies for oneDNN: blocks of 16 channels, if its kernels have vectors of
  * 16 and the number of channels allows it; channels last, if it computes in bf16; otherwise
  * row-major. NULL after a failure. */
@@ -52,7 +52,7 @@ laci_net_step *laci_native_add_reorder_step(laci_net *net, int from, int to,
 bool laci_native_is_reorder(const laci_net_step *step);
 /** Returns a tensor in a native layout as a tensor for oneDNN: an existing copy, or a new one, made
  * by a step. */
-int laci_native_to_onednn(laci_net *net, int tensor);
+int laci_native_copy_for_onednn(laci_net *net, int tensor);
 /** Returns the value of memory that is not a pixel: zero, or four bytes of the zero point. */
 uint32_t laci_native_border_value(const laci_native_layout *native);
 /** Writes `with` to all memory that is not a pixel, with all threads. */
@@ -63,9 +63,9 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
 
 /** Adds a step that quantizes a tensor of floats to int8x4 in the layout `to`; returns the new
  * tensor. */
-int laci_native_to_int8x4(laci_net *net, int tensor, const laci_native_layout *to);
+int laci_native_add_quantize_step(laci_net *net, int tensor, const laci_native_layout *to);
 /** Returns an int8x4 tensor as floats: an existing copy, or a new one, made by a step. Other
  * tensors are returned unchanged. */
-int laci_native_to_floats(laci_net *net, int tensor);
+int laci_native_copy_as_floats(laci_net *net, int tensor);
 
 #endif

@@ -14,9 +14,9 @@ laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bo
   return blocks ? blocks : laci_net_dense_layout(net, shape, laci_net_float_element(net));
 }
 
-int laci_native_to_onednn(laci_net *net, int tensor) {
+int laci_native_copy_for_onednn(laci_net *net, int tensor) {
   laci_sparse_layout layout;
-  tensor = laci_native_to_floats(net, tensor);
+  tensor = laci_native_copy_as_floats(net, tensor);
   if (tensor < 0) return -1;
   const laci_shape shape = net->tensors[tensor].shape;
   const laci_native_layout have = *net->tensors[tensor].native;
@@ -27,12 +27,12 @@ int laci_native_to_onednn(laci_net *net, int tensor) {
     laci_layout_destroy(md);
     return laci_net_reuse_tensor(net, to, tensor);
   }
-  to = md ? laci_net_result_new(net, &shape, laci_net_float_element(net), md) : -1;
+  to = md ? laci_net_new_result(net, &shape, laci_net_float_element(net), md) : -1;
   laci_layout_destroy(md);
-  if (to < 0 || !laci_native_layout_of(net, to, have.rows, &layout)) return -1;
+  if (to < 0 || !laci_native_find_layout(net, to, have.rows, &layout)) return -1;
   const laci_sparse_reorder r = {.from = have.layout,
                                  .to = layout,
-                                 .size = laci_native_size(net, &shape, have.rows),
+                                 .size = laci_native_value_size(net, &shape, have.rows),
                                  .stride_h = 1,
                                  .stride_w = 1};
   (void)laci_native_add_reorder_step(net, tensor, to, &r);

@@ -6,7 +6,7 @@
 #include "engine/cpu/native/layout/tensors.h"
 
 int laci_native_read_for_onednn(laci_net *net, int tensor) {
-  return laci_native_to_onednn(net, tensor);
+  return laci_native_copy_for_onednn(net, tensor);
 }
 
 laci_layout *laci_native_onednn_layout(laci_net *net, int tensor) {
@@ -19,7 +19,7 @@ laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape 
 }
 
 int laci_native_read_as_floats(laci_net *net, int tensor) {
-  return laci_native_to_floats(net, tensor);
+  return laci_native_copy_as_floats(net, tensor);
 }
 
 int laci_native_read_in_layout_of(laci_net *net, int value, int like) {
@@ -30,15 +30,15 @@ int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes) {
   const laci_native_layout to = laci_native_layout_of_value(net, output, bytes);
   const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
-  return laci_native_to_int8x4(net, laci_native_read_in_layout(net, value, &floats), &to);
+  return laci_native_add_quantize_step(net, laci_native_read_in_layout(net, value, &floats), &to);
 }
 
-bool laci_native_uses_value(const laci_net *net, int value) {
+bool laci_native_is_value_used(const laci_net *net, int value) {
   return laci_native_has_assigned_layout(net, value);
 }
 
-bool laci_native_wants_int8(const laci_net *net, int value) {
-  return laci_native_place_wants_int8(net, value);
+bool laci_native_has_int8_reader(const laci_net *net, int value) {
+  return laci_native_is_read_as_int8(net, value);
 }
 
 bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake_quantized *bytes) {
@@ -46,12 +46,12 @@ bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake
   return are && are->bytes == bytes;
 }
 
-bool laci_native_is_trained(const laci_net *net, int value) {
+bool laci_native_is_in_train_layout(const laci_net *net, int value) {
   return laci_native_may_be_hwc16n(net, value) && laci_native_is_hwc16n(net, value);
 }
 
 int64_t laci_native_count_floats(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
-  const laci_sparse_size size = laci_native_size(net, &t->shape, t->native->rows);
+  const laci_sparse_size size = laci_native_value_size(net, &t->shape, t->native->rows);
   return laci_native_image_blocks(&t->native->layout, size.n_images) * t->native->layout.n_floats;
 }

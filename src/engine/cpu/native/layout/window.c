@@ -5,7 +5,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/onednn/onednn.h"
 
-laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape *y,
+laci_sparse_window laci_native_make_window(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w) {
   const bool two_d = x->rank == 4;
   const int last = x->rank - 3;
@@ -26,8 +26,8 @@ laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape
                               .pad_left = w->pads_begin[last]};
 }
 
-laci_sparse_window laci_native_window_of_pixels(int64_t channels_in, int64_t channels_out,
-                                                int64_t h, int64_t w) {
+laci_sparse_window laci_native_make_1x1_window(int64_t channels_in, int64_t channels_out, int64_t h,
+                                               int64_t w) {
   return (laci_sparse_window){.channels_in = channels_in,
                               .channels_out = channels_out,
                               .groups = 1,
@@ -48,4 +48,4 @@ bool laci_native_is_1x1(const laci_sparse_window *g) {
          (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
 }
 
-bool laci_native_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_fits(g); }
+bool laci_native_is_depthwise(const laci_sparse_window *g) { return laci_depthwise_can_compute(g); }

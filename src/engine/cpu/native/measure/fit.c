@@ -33,11 +33,11 @@ static const double of_new = 0.5;
 
 static double estimated_cost(const laci_observation *o) {
   if (!o->layer) return laci_cost_figures_of(o->net, NULL)->reorder;
-  return laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
+  return laci_algorithm_by_id(o->algorithm)->cost(o->net, o->layer);
 }
 
 /** Returns ln(estimate / time), or 0 if there is no estimate. */
-static double log_error(const fit *f, const laci_observation *o) {
+static double log_of_ratio(const fit *f, const laci_observation *o) {
   const double cost = estimated_cost(o);
   return isfinite(cost) && cost > 0 ? log(cost * f->unit / o->seconds) : 0;
 }
@@ -45,14 +45,14 @@ static double log_error(const fit *f, const laci_observation *o) {
 static double sum_of_squares(const fit *f) {
   double sum = 0;
   for (size_t at = 0; at < f->n; at++) {
-    const double off = log_error(f, &f->observations[at]);
+    const double off = log_of_ratio(f, &f->observations[at]);
     sum += off * off;
   }
   return sum;
 }
 
 /** Is it a large layer without groups, computed by dense kernels? */
-static bool is_plain_dense(const laci_observation *o) {
+static bool is_large_dense_layer(const laci_observation *o) {
   enum { MANY = 1 << 24 };
   const laci_native_layer *l = o->layer;
   if (!l || o->algorithm != LACI_ALGORITHM_dense || l->kind != LACI_NATIVE_PRODUCT) return false;
@@ -64,7 +64,7 @@ static double seconds_of_cost_unit(const laci_observation *observations, size_t 
   size_t n_plain = 0;
   for (size_t at = 0; x && at < n; at++) {
     const laci_observation *o = &observations[at];
-    if (!is_plain_dense(o)) continue;
+    if (!is_large_dense_layer(o)) continue;
     x[n_plain++] =
         o->seconds / (laci_cost_n_results(o->layer) * laci_cost_n_terms(&o->layer->window));
   }
@@ -93,11 +93,13 @@ static bool is_fitted_figure(const laci_figure *figure) {
   return false;
 }
 
-static double figure_distance(const laci_cost_table *first, const laci_cost_table *table) {
+static double distance_from_first_figures(const laci_cost_table *first,
+                                          const laci_cost_table *table) {
   const laci_figure *figure;
   double sum = 0;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    const double from = laci_figure_get(first, figure), to = laci_figure_get(table, figure);
+    const double from = laci_figure_get_value(first, figure),
+                 to = laci_figure_get_value(table, figure);
     if (from == to) continue;
     sum += from > 0 && to > 0 ? prior * log(to / from) * log(to / from) : of_new;
   }
@@ -106,10 +108,10 @@ static double figure_distance(const laci_cost_table *first, const laci_cost_tabl
 
 /** Returns the largest value of the figure in all tables: the search begins there if the figure was
  * 0. */
-static double largest_in_tables(const laci_figure *figure) {
+static double largest_figure_in_tables(const laci_figure *figure) {
   double most = 0;
   for (int at = 0; laci_cost_table_at(at); at++) {
-    most = fmax(most, laci_figure_get(laci_cost_table_at(at), figure));
+    most = fmax(most, laci_figure_get_value(laci_cost_table_at(at), figure));
   }
   return most;
 }
@@ -117,14 +119,14 @@ static double largest_in_tables(const laci_figure *figure) {
 /** Sets the figure to the value if that decreases the sum. */
 static bool try_figure_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
                              const laci_figure *figure, double value, double *best) {
-  const double before = laci_figure_get(table, figure);
-  laci_figure_set(table, figure, value);
-  const double now = sum_of_squares(f) + figure_distance(first, table);
+  const double before = laci_figure_get_value(table, figure);
+  laci_figure_set_value(table, figure, value);
+  const double now = sum_of_squares(f) + distance_from_first_figures(first, table);
   if (now < *best) {
     *best = now;
     return true;
   }
-  laci_figure_set(table, figure, before);
+  laci_figure_set_value(table, figure, before);
   return false;
 }
 
@@ -133,10 +135,10 @@ static bool improve_figures_by_step(const fit *f, const laci_cost_table *first,
   const laci_figure *figure;
   bool better = false;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    const double value = laci_figure_get(table, figure);
+    const double value = laci_figure_get_value(table, figure);
     if (!is_fitted_figure(figure)) continue;
     if (value == 0)
-      better |= try_figure_value(f, first, table, figure, largest_in_tables(figure), best);
+      better |= try_figure_value(f, first, table, figure, largest_figure_in_tables(figure), best);
     else if (try_figure_value(f, first, table, figure, value * step, best)) better = true;
     else better |= try_figure_value(f, first, table, figure, value / step, best);
   }
@@ -149,7 +151,7 @@ static double round_to_3_digits(double value) {
   return strtod(text, NULL);
 }
 
-void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
+void laci_costs_fit_figures(const laci_measured *m, laci_cost_table *table) {
   enum { MOST_SWEEPS = 40 };
   static const double steps[] = {1.5, 1.2, 1.08, 1.03, 1.01};
   const laci_cost_table first = *table;
@@ -165,21 +167,21 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
   }
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     if (is_fitted_figure(figure)) {
-      laci_figure_set(table, figure, round_to_3_digits(laci_figure_get(table, figure)));
+      laci_figure_set_value(table, figure, round_to_3_digits(laci_figure_get_value(table, figure)));
     }
   }
   table->figures[LACI_COSTS_f32].unit = round_to_3_digits(f.unit * picoseconds);
 }
 
-double laci_costs_error(const laci_measured *m, const laci_cost_table *table,
-                        laci_algorithm_id algorithm, int *n_times) {
+double laci_costs_median_error(const laci_measured *m, const laci_cost_table *table,
+                               laci_algorithm_id algorithm, int *n_times) {
   double *x = laci_alloc(m->n, sizeof *x), error;
   const fit f = begin_fit(m, table);
   size_t n_of = 0;
   for (size_t at = 0; x && f.unit > 0 && at < m->n; at++) {
     const laci_observation *o = &m->observations[at];
     if (!o->layer || o->algorithm != algorithm) continue;
-    x[n_of++] = exp(fabs(log_error(&f, o))) - 1;
+    x[n_of++] = exp(fabs(log_of_ratio(&f, o))) - 1;
   }
   *n_times = (int)n_of;
   error = x ? laci_median(x, n_of) : 0;

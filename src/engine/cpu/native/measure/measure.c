@@ -40,7 +40,7 @@ static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *er
             : laci_measured_add_net(&m->all, t->listed.net, laci_measured_has_reorders(at), err);
 }
 
-static void end_measuring(measuring *m) {
+static void free_measuring(measuring *m) {
   for (int at = 0; at < m->n_networks; at++) {
     laci_trial_end(&m->networks[at].listed);
     laci_graph_destroy(m->networks[at].graph);
@@ -63,7 +63,7 @@ static lac_status time_network(measuring *m, int at, lac_error *err) {
   return st;
 }
 
-static lac_status time_all(measuring *m, lac_error *err) {
+static lac_status time_all_networks(measuring *m, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; !st && at < ROUNDS * m->n_networks; at++) {
     laci_progress("costs", at, (int64_t)ROUNDS * m->n_networks);
@@ -89,13 +89,13 @@ lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
   for (int at = 0; at < laci_measured_n_networks() * N_BATCHES && !st; at++) {
     st = add_network(&m, at / N_BATCHES, batches[at % N_BATCHES], err);
   }
-  if (!st) st = time_all(&m, err);
-  if (!st) st = laci_measured_text(&m.all, m.n_networks * ROUNDS, text, err);
-  end_measuring(&m);
+  if (!st) st = time_all_networks(&m, err);
+  if (!st) st = laci_measured_write_table(&m.all, m.n_networks * ROUNDS, text, err);
+  free_measuring(&m);
   return st;
 }
 
-bool laci_cpu_has_costs(void) {
+bool laci_cpu_has_own_costs(void) {
   laci_costs costs;
   lac_error ignored;
   if (laci_jit_isa_in_force() == LACI_JIT_NONE) return true; /* there is nothing to choose */

@@ -50,17 +50,17 @@ void laci_measured_drop_untimed(laci_measured *measured);
 
 /** Fits the table's f32 figures, beginning with their present values. Figures on which no time
  * depends stay. Results are rounded to three digits. */
-void laci_costs_fit(const laci_measured *measured, laci_cost_table *table);
+void laci_costs_fit_figures(const laci_measured *measured, laci_cost_table *table);
 /** Returns the median error of the table's estimates for an algorithm, as a factor minus 1; 0: it
  * has no times. *n: how many times it has. */
-double laci_costs_error(const laci_measured *measured, const laci_cost_table *table,
-                        laci_algorithm_id algorithm, int *n);
+double laci_costs_median_error(const laci_measured *measured, const laci_cost_table *table,
+                               laci_algorithm_id algorithm, int *n);
 
 /* ---- text.c ---- */
 
 /** Writes the table that fits best as the text of a file, which the caller frees (laci_free).
  * n_runs: how often networks were run, for the comment at its top. */
-LAC_MUST_CHECK lac_status laci_measured_text(const laci_measured *measured, int n_runs, char **text,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_measured_write_table(const laci_measured *measured, int n_runs,
+                                                    char **text, lac_error *err);
 
 #endif

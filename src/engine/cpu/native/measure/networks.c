@@ -94,7 +94,7 @@ static void prune_2_of_4(uint64_t stream, float *weight, const int64_t dims[3]) 
     const int64_t inner = at % dims[2], axis = at / dims[2] % dims[1],
                   outer = at / dims[2] / dims[1];
     const uint64_t block = (uint64_t)((outer * dims[1] + axis / OF) * dims[2] + inner);
-    const uint8_t kept = two[laci_rng_below(1, stream, block, sizeof two)];
+    const uint8_t kept = two[laci_rng_integer_below(1, stream, block, sizeof two)];
     if (!(kept >> axis % OF & 1)) weight[at] = 0;
   }
 }
@@ -112,7 +112,7 @@ static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
     return -1;
   }
   for (int64_t at = 0; at < n; at++) {
-    weight[at] = (float)(laci_rng_unit(2, (uint64_t)b->n, (uint64_t)at) - 0.5);
+    weight[at] = (float)(laci_rng_unit_interval(2, (uint64_t)b->n, (uint64_t)at) - 0.5);
   }
   int64_t dims[3] = {1, shape.dims[axis], 1};
   for (int at = 0; at < shape.rank; at++) {
@@ -156,7 +156,7 @@ static lac_status add_product(building *b, const layer *l) {
   return weight < 0 ? LAC_NO_MEMORY : add_node(b, "MatMul", weight, NULL, 0);
 }
 
-static lac_status add_window(building *b, const layer *l) {
+static lac_status add_window_layer(building *b, const layer *l) {
   enum { POOL_SIDE = 3, N_ATTRS = 4 };
   const bool pool = l->kernel == POOL;
   const int64_t side = pool ? POOL_SIDE : l->kernel, pad = side / 2;
@@ -173,7 +173,7 @@ static lac_status add_window(building *b, const layer *l) {
 }
 
 static lac_status add_layer(building *b, const layer *l) {
-  lac_status st = l->kernel == PRODUCT ? add_product(b, l) : add_window(b, l);
+  lac_status st = l->kernel == PRODUCT ? add_product(b, l) : add_window_layer(b, l);
   if (l->kernel != POOL) b->channels = l->out;
   return st || l->kernel == POOL ? st : add_node(b, "Relu", -1, NULL, 0);
 }

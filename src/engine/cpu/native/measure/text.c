@@ -15,7 +15,7 @@ enum { HEAD = 4096 };
 
 /** Copies text for use in a C string and a comment: characters that would need an escape become
  * spaces. */
-static void copy_plain(const char *from, char *to, size_t size) {
+static void copy_without_escapes(const char *from, char *to, size_t size) {
   size_t n = 0;
   for (; from[n] && n + 1 < size; n++) {
     const bool plain = from[n] >= ' ' && from[n] <= '~' && !strchr("\"\\*/", from[n]);
@@ -30,8 +30,8 @@ static void describe_processor(laci_cost_processor *of) {
   const time_t now = time(NULL);
   struct tm day = {0};
   *of = laci_costs_this_processor();
-  laci_cpu_model(model);
-  copy_plain(model, of->machine, sizeof of->machine);
+  laci_cpu_read_model(model);
+  copy_without_escapes(model, of->machine, sizeof of->machine);
   (void)gmtime_r(&now, &day);
   (void)strftime(of->date, sizeof of->date, "%Y-%m-%d", &day);
 }
@@ -45,22 +45,23 @@ static void write_errors(const laci_measured *m, const laci_cost_table *before,
   const char *between = "";
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     int n;
-    const double old = laci_costs_error(m, before, id, &n);
-    const double now = laci_costs_error(m, table, id, &n);
+    const double old = laci_costs_median_error(m, before, id, &n);
+    const double now = laci_costs_median_error(m, table, id, &n);
     if (n == 0 || used >= size) continue;
     used += (size_t)snprintf(text + used, size - used, "%s%s %.0f %% (%.0f %%) of %d", between,
-                             laci_algorithm_of(id)->name, PERCENT * now, PERCENT * old, n);
+                             laci_algorithm_by_id(id)->name, PERCENT * now, PERCENT * old, n);
     between = ",\n";
   }
 }
 
-lac_status laci_measured_text(const laci_measured *m, int n_runs, char **text, lac_error *err) {
+lac_status laci_measured_write_table(const laci_measured *m, int n_runs, char **text,
+                                     lac_error *err) {
   const laci_cost_table *before = m->costs->tables[LACI_COSTS_f32];
   laci_cost_table table = {.name = "measured"};
   char head[HEAD];
   table.figures[LACI_COSTS_f32] = before->figures[LACI_COSTS_f32];
   describe_processor(&table.of);
-  laci_costs_fit(m, &table);
+  laci_costs_fit_figures(m, &table);
   (void)snprintf(head, sizeof head,
                  "What layers of f32 cost on one thread of %s with %s, measured on %s:\n"
                  "%zu times of layers by algorithms, the least of %d runs of networks.\n"

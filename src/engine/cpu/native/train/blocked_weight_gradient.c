@@ -42,12 +42,12 @@ typedef struct weight_work {
   char *scratch;
 } weight_work;
 
-static int64_t count_floats(const laci_weight_gradient *g) {
+static int64_t count_tile_floats(const laci_weight_gradient *g) {
   return g->k_blocks * g->c_blocks * laci_weight_gradient_n_sums(g) * TILE;
 }
 
 /** Computes item i: a tile for a part of the batch. */
-static void sum_item(const weight_work *w, int64_t i, void *scratch) {
+static void sum_gradient_tile(const weight_work *w, int64_t i, void *scratch) {
   const weight_step *s = w->s;
   int64_t tile = i % (s->k_tiles * s->c_tiles), part = i / (s->k_tiles * s->c_tiles);
   int64_t k = tile / s->c_tiles * s->k_tile, c = tile % s->c_tiles * s->c_tile;
@@ -59,28 +59,28 @@ static void sum_item(const weight_work *w, int64_t i, void *scratch) {
                                           .k_last = laci_min(k + s->k_tile, s->g.k_blocks),
                                           .c_first = c,
                                           .c_last = laci_min(c + s->c_tile, s->g.c_blocks),
-                                          .sums = w->sums + part * count_floats(&s->g),
+                                          .sums = w->sums + part * count_tile_floats(&s->g),
                                           .scratch = scratch};
   s->sums_of(&s->g, &some);
 }
 
-static void sum_shares(int64_t begin, int64_t end, void *context) {
+static void compute_thread_tiles(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const weight_step *s = w->s;
   int64_t items = s->k_tiles * s->c_tiles * s->parts;
   for (int64_t share = begin; share < end; share++) {
     void *scratch = w->scratch + (size_t)share * s->scratch_bytes;
     int64_t last = (share + 1) * items / s->shares;
-    for (int64_t i = share * items / s->shares; i < last; i++) sum_item(w, i, scratch);
+    for (int64_t i = share * items / s->shares; i < last; i++) sum_gradient_tile(w, i, scratch);
   }
 }
 
 /** Adds the sums of all parts and writes them as row-major weights, block after block. */
-static void transpose_blocks(int64_t begin, int64_t end, void *context) {
+static void add_and_transpose_blocks(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const laci_weight_gradient *g = &w->s->g;
   int64_t window = g->kernel_h * g->kernel_w, n = laci_weight_gradient_n_sums(g) * TILE;
-  int64_t whole = count_floats(g);
+  int64_t whole = count_tile_floats(g);
   for (int64_t at = begin; at < end; at++) {
     int64_t k = at / g->c_blocks, c = at % g->c_blocks;
     float *from = w->sums + at * n;
@@ -105,8 +105,8 @@ static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error 
                    .dw = laci_net_tensor_data(net, s->dw),
                    .scratch = laci_net_tensor_data(net, s->scratch)};
   (void)err;
-  laci_pool_for(net->pool, s->shares, 1, sum_shares, &w);
-  laci_pool_for(net->pool, s->g.k_blocks * s->g.c_blocks, 8, transpose_blocks, &w);
+  laci_pool_for(net->pool, s->shares, 1, compute_thread_tiles, &w);
+  laci_pool_for(net->pool, s->g.k_blocks * s->g.c_blocks, 8, add_and_transpose_blocks, &w);
   return LAC_OK;
 }
 
@@ -144,7 +144,7 @@ static bool is_balanced(int64_t items, int64_t n_threads) {
   return most * n_threads * 100 <= items * (100 + UNEVEN);
 }
 
-static void share_work(weight_step *s, int n_threads) {
+static void divide_work(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
   int64_t n_sums = laci_weight_gradient_n_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
   s->k_tile = laci_min(laci_min(g->k_blocks, MOST_OUT), held);
@@ -160,7 +160,7 @@ static void share_work(weight_step *s, int n_threads) {
   s->scratch_bytes = (laci_weight_gradient_scratch_bytes(g, s->k_tile) + 63) / 64 * 64;
 }
 
-static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step *s) {
+static bool plan_gradient_step(const laci_net *net, const laci_fused *fused, weight_step *s) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *dy = laci_plan_shape(&net->plan, node->inputs[1]);
@@ -170,27 +170,28 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step 
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
               x->rank >= 3 && laci_conv_read_window(node, x, dy, weight->dims + 2, &window) &&
               describe_gradient(net, x, dy, weight, &window, &s->g);
-  if (fits) share_work(s, net->n_threads);
+  if (fits) divide_work(s, net->n_threads);
   return fits;
 }
 
-bool laci_conv_bf16_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_conv_bf16_gradient(laci_net *net, const laci_fused *fused, const char **why) {
   weight_step s;
   *why = "no window of bf16 in blocks";
-  return plan_step(net, fused, &s);
+  return plan_gradient_step(net, fused, &s);
 }
 
 void laci_lower_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *weight = laci_plan_shape(&net->plan, fused->output);
   weight_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  if (!s || !plan_step(net, fused, s)) return;
+  if (!s || !plan_gradient_step(net, fused, s)) return;
   s->x = laci_net_read_in_blocks(net, node->inputs[0]);
   s->dy = laci_net_read_in_blocks(net, node->inputs[1]);
   laci_layout *md = laci_net_dense_layout(net, weight, LACI_ELEMENT_F32);
-  s->dw = md ? laci_net_result_new(net, weight, LACI_ELEMENT_F32, md) : -1;
+  s->dw = md ? laci_net_new_result(net, weight, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  s->sums = laci_net_scratch_new(net, (size_t)(s->parts * count_floats(&s->g)) * sizeof(float));
+  s->sums =
+      laci_net_scratch_new(net, (size_t)(s->parts * count_tile_floats(&s->g)) * sizeof(float));
   s->scratch = laci_net_scratch_new(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_add_code(net, node, run_weight_sums, 5,
                                                (int[]){s->x, s->dy, s->dw, s->sums, s->scratch});

@@ -39,13 +39,13 @@ typedef struct winograd_work {
   char *scratch;
 } winograd_work;
 
-static void transform_blocks(int64_t begin, int64_t end, void *context) {
+static void transform_weight_blocks(int64_t begin, int64_t end, void *context) {
   const winograd_work *w = context;
   w->s->kernel.transform(&w->s->g, w->weight, w->s->gradient, (int64_t[]){begin, end},
                          w->transformed);
 }
 
-static void convolve_shares(int64_t begin, int64_t end, void *context) {
+static void convolve_thread_bands(int64_t begin, int64_t end, void *context) {
   const winograd_work *w = context;
   const winograd_step *s = w->s;
   for (int64_t share = begin; share < end; share++) {
@@ -71,8 +71,8 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
                      .y = laci_net_tensor_data(net, s->y),
                      .scratch = laci_net_tensor_data(net, s->scratch)};
   (void)err;
-  laci_pool_for(net->pool, s->g.k_blocks, 1, transform_blocks, &w);
-  laci_pool_for(net->pool, s->shares, 1, convolve_shares, &w);
+  laci_pool_for(net->pool, s->g.k_blocks, 1, transform_weight_blocks, &w);
+  laci_pool_for(net->pool, s->shares, 1, convolve_thread_bands, &w);
   return LAC_OK;
 }
 
@@ -101,7 +101,7 @@ static bool describe_convolution(const laci_net *net, const laci_shape *x, const
   return g->c_blocks >= LEAST_BLOCKS && g->k_blocks >= LEAST_BLOCKS;
 }
 
-static bool share_work(winograd_step *s, int n_threads) {
+static bool divide_into_bands(winograd_step *s, int n_threads) {
   if (laci_winograd_scratch_bytes(&s->g, 1, 1) == 0)
     return false; /* too large to be divided into
                                                                 bands */
@@ -116,7 +116,7 @@ static bool share_work(winograd_step *s, int n_threads) {
 
 /** Reads the window of the forward convolution, whose input and output are the gradient's output
  * and input. */
-static bool read_window(const laci_net *net, const laci_fused *fused, laci_window *window) {
+static bool read_forward_window(const laci_net *net, const laci_fused *fused, laci_window *window) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *in = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
@@ -127,7 +127,7 @@ static bool read_window(const laci_net *net, const laci_fused *fused, laci_windo
                                window);
 }
 
-static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_step *s) {
+static bool plan_winograd_step(const laci_net *net, const laci_fused *fused, winograd_step *s) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_window window;
@@ -135,18 +135,18 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_ste
                        .gradient = node->op == &laci_op_conv_grad_input,
                        .n = x->dims[0]};
   return s->kernel.convolve && laci_node_int(node, "group", 1) == 1 &&
-         read_window(net, fused, &window) &&
+         read_forward_window(net, fused, &window) &&
          describe_convolution(net, x, laci_plan_shape(&net->plan, fused->output), &window,
                               s->gradient, &s->g) &&
-         share_work(s, net->n_threads);
+         divide_into_bands(s, net->n_threads);
 }
 
-bool laci_conv_winograd_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_conv_winograd(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   winograd_step s;
   *why = "no 3x3 window of bf16 in blocks, or a bias";
   bool biased = node->op == &laci_op_conv && laci_plan_has_input(node, 2);
-  return !biased && plan_step(net, fused, &s);
+  return !biased && plan_winograd_step(net, fused, &s);
 }
 
 void laci_lower_conv_winograd(laci_net *net, const laci_fused *fused) {
@@ -154,12 +154,12 @@ void laci_lower_conv_winograd(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   winograd_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  if (!s || !plan_step(net, fused, s)) return;
+  if (!s || !plan_winograd_step(net, fused, s)) return;
   s->x = laci_net_read_in_blocks(net, node->inputs[0]);
   s->weight =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[1]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_blocks_layout(net, y, LACI_ELEMENT_BF16);
-  s->y = md ? laci_net_result_new(net, y, LACI_ELEMENT_BF16, md) : -1;
+  s->y = md ? laci_net_new_result(net, y, LACI_ELEMENT_BF16, md) : -1;
   laci_layout_destroy(md);
   s->transformed =
       laci_net_scratch_new(net, (size_t)laci_winograd_n_weights(&s->g) * sizeof(uint16_t));

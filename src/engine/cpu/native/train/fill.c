@@ -25,18 +25,18 @@ typedef struct filling {
 
 enum { GRAIN = 1 << 14 };
 
-static void round_range(int64_t begin, int64_t end, void *context) {
+static void round_weight_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   laci_sparse_round_variant()(f->weight + begin, end - begin, f->bf16 + begin);
 }
 
-static void fill_range(int64_t begin, int64_t end, void *context) {
+static void fill_weight_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->places->at[k]];
 }
 
 /** Fills pairs. A missing half of a pair (LACI_SPARSE_NOWHERE) is zero. */
-static void fill_pairs(int64_t begin, int64_t end, void *context) {
+static void fill_bf16_pairs(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const int32_t *at = f->places->at + 2 * begin;
   for (int64_t k = begin; k < end; k++, at += 2) {
@@ -45,20 +45,21 @@ static void fill_pairs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_weight_fill(laci_net *net, laci_net_step *step, lac_error *err) {
   const fill_step *s = step->context;
   filling f = {.weight = laci_net_tensor_data(net, s->weight)};
   (void)err;
   if (s->scratch >= 0) {
     f.bf16 = (uint16_t *)laci_net_tensor_data(net, s->scratch) + 1;
     f.bf16[LACI_SPARSE_NOWHERE] = 0;
-    laci_pool_for(net->pool, s->n_weights, GRAIN, round_range, &f);
+    laci_pool_for(net->pool, s->n_weights, GRAIN, round_weight_range, &f);
   }
   for (const laci_native_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
     f.places = &kernel->places;
     f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->form.kept.weight;
-    if (kernel->of_bf16_pairs) laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_pairs, &f);
-    else laci_pool_for(net->pool, f.places->n, GRAIN, fill_range, &f);
+    if (kernel->of_bf16_pairs)
+      laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_bf16_pairs, &f);
+    else laci_pool_for(net->pool, f.places->n, GRAIN, fill_weight_range, &f);
   }
   return LAC_OK;
 }
@@ -79,7 +80,7 @@ void laci_native_add_fill_step(laci_net *net, const laci_native_layer *layer,
     s->scratch = laci_net_scratch_new(net, (size_t)(s->n_weights + 1) * sizeof(uint16_t));
   }
   laci_net_step *step =
-      laci_net_step_add_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});
+      laci_net_step_add_code(net, node, run_weight_fill, 2, (int[]){s->weight, s->scratch});
   if (!step) return;
   laci_net_step_mark_scratch(step, 1);
   step->what = "kept weights";

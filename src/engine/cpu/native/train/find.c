@@ -28,7 +28,7 @@ enum { THREE = 3, PHASES = 4 }; /* taps along an axis, and phases, of a 3x3 wind
 
 /** Sets the window of the gradient of a strided 1x1 convolution; the results in between are
  * zeros. */
-static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer) {
+static bool set_scattered_window(const laci_sparse_window *f, laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   layer->scatter = f->stride_h;
   g->out_h = g->h;
@@ -40,7 +40,7 @@ static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer
 /** Sets the windows of the gradient of a 3x3 convolution of stride 2 and padding 1. Results of even
  * and of odd rows and columns have their own windows: along each axis, the middle tap or the other
  * two. The layer's window is the largest one. */
-static bool phase_window(const laci_sparse_window *f, laci_native_layer *layer) {
+static bool set_phase_windows(const laci_sparse_window *f, laci_native_layer *layer) {
   if (f->kernel_h != THREE || f->kernel_w != THREE || f->stride_h != 2 || f->pad_top != 1 ||
       f->pad_left != 1 || f->dilation_h != 1 || f->dilation_w != 1 || f->h < 2 || f->w < 2) {
     return false;
@@ -64,7 +64,7 @@ laci_sparse_window laci_native_phase_window(const laci_native_layer *layer, int 
 
 /** Replaces the window of the forward convolution by that of its input's gradient, which reads the
  * gradient of the results. False: there is no kernel for its stride. */
-static bool transpose_window(laci_native_layer *layer) {
+static bool set_input_gradient_window(laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   const laci_sparse_window f = *g;
   g->channels_in = f.channels_out;
@@ -77,11 +77,12 @@ static bool transpose_window(laci_native_layer *layer) {
   g->pad_top = f.dilation_h * (f.kernel_h - 1) - f.pad_top;
   g->pad_left = f.dilation_w * (f.kernel_w - 1) - f.pad_left;
   if (f.stride_h == 1 && f.stride_w == 1) return g->pad_top >= 0 && g->pad_left >= 0;
-  return f.stride_h == f.stride_w && (scatter_window(&f, layer) || phase_window(&f, layer));
+  return f.stride_h == f.stride_w &&
+         (set_scattered_window(&f, layer) || set_phase_windows(&f, layer));
 }
 
-static bool window_of(const laci_net *net, const laci_node *node, const int values[3],
-                      laci_native_layer *layer) {
+static bool set_layer_window(const laci_net *net, const laci_node *node, const int values[3],
+                             laci_native_layer *layer) {
   const laci_shape *x = laci_plan_shape(&net->plan, values[0]);
   const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
   const laci_shape *y = laci_plan_shape(&net->plan, values[2]);
@@ -89,10 +90,10 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   if (x->rank != 4 || weight->rank != 4) return false;
   if (!laci_conv_read_window(node, x, y, weight->dims + 2, &w) || w.n_spatial != 2) return false;
   layer->n_images = x->dims[0];
-  layer->window = laci_native_window_over(x, y, &w);
+  layer->window = laci_native_make_window(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
   layer->window.values = laci_native_value_type(net);
-  return layer->transposed ? transpose_window(layer) : true;
+  return layer->transposed ? set_input_gradient_window(layer) : true;
 }
 
 bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
@@ -103,7 +104,7 @@ bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
   if (fused->n_posts > 0 || fused->scale) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   const int weight = node->inputs[1];
-  const laci_engine_weight *known = laci_net_weight_facts(net, weight);
+  const laci_engine_weight *known = laci_net_find_weight_facts(net, weight);
   if (!known || !known->mask || laci_plan_is_constant(&net->plan, weight)) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .input = node->inputs[0],
@@ -116,7 +117,7 @@ bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
                                .reading = LACI_NATIVE_AS_STORED};
   const int values[] = {transposed ? fused->output : node->inputs[0], weight,
                         transposed ? node->inputs[0] : fused->output};
-  if (!window_of(net, node, values, layer)) return false;
+  if (!set_layer_window(net, node, values, layer)) return false;
   if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_native_padding_is_small(layer))
     return false;
   if (net->plan.bf16 && !laci_native_can_compute_bf16(net, layer)) return false;
@@ -130,7 +131,7 @@ bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
  * weights, and needs no border; in bf16 it saves too little. In bf16, layers of few channels take
  * as long as dense ones, whose weight gradients are faster; and with matrix tiles (AMX) dense
  * kernels are faster. */
-static bool is_faster(laci_net *net, const laci_native_layer *layer) {
+static bool is_faster_than_dense(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
   const bool three =
@@ -141,7 +142,7 @@ static bool is_faster(laci_net *net, const laci_native_layer *layer) {
 }
 
 /** Returns the multiply-adds of the layer's dense product, for one image. */
-static double dense_products(const laci_native_layer *layer) {
+static double count_dense_products(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   double sum = 0;
   for (int phase = 0; phase < layer->n_phases; phase++) {
@@ -161,9 +162,9 @@ void laci_native_choose_trained_layers(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     if (!layer->mask) continue;
-    layer->chosen = any || is_faster(net, layer);
-    all += dense_products(layer);
-    chosen += layer->chosen ? dense_products(layer) : 0;
+    layer->chosen = any || is_faster_than_dense(net, layer);
+    all += count_dense_products(layer);
+    chosen += layer->chosen ? count_dense_products(layer) : 0;
   }
   if (any || chosen * 100 >= all * LEAST_SHARE) return;
   for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = false;
@@ -172,7 +173,7 @@ void laci_native_choose_trained_layers(laci_net *net) {
 /* ---- The pattern ---- */
 
 /** Returns the tap of the weight that a tap of the window uses. */
-static int64_t weight_tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
+static int64_t weight_tap(const laci_native_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   if (!layer->transposed) return tap;
   if (layer->n_phases == 1) return g->kernel_h * g->kernel_w - 1 - tap;
@@ -182,17 +183,17 @@ static int64_t weight_tap_of(const laci_native_layer *layer, int phase, int64_t 
 
 /** Returns the index in the weight of the element for a row, an input channel of its group and a
  * tap. */
-static int64_t place_in_weight(const laci_native_layer *layer, int phase, int64_t row,
-                               int64_t channel, int64_t tap) {
+static int64_t weight_index(const laci_native_layer *layer, int phase, int64_t row, int64_t channel,
+                            int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   const int64_t taps = layer->n_phases > 1 ? THREE * THREE : g->kernel_h * g->kernel_w;
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
-  const int64_t at = weight_tap_of(layer, phase, tap);
+  const int64_t at = weight_tap(layer, phase, tap);
   if (!layer->transposed) return (row * in + channel) * taps + at;
   return ((row / out * in + channel) * out + row % out) * taps + at;
 }
 
-uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *layer, int phase) {
+uint8_t *laci_native_transpose_mask(laci_net *net, const laci_native_layer *layer, int phase) {
   const laci_sparse_window g = laci_native_phase_window(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w, in = g.channels_in / g.groups;
   uint8_t *mask = laci_alloc((size_t)(g.channels_out * in * taps), 1), *to = mask;
@@ -203,15 +204,15 @@ uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *lay
   for (int64_t row = 0; row < g.channels_out; row++) {
     for (int64_t channel = 0; channel < in; channel++) {
       for (int64_t tap = 0; tap < taps; tap++) {
-        *to++ = layer->mask[place_in_weight(layer, phase, row, channel, tap)];
+        *to++ = layer->mask[weight_index(layer, phase, row, channel, tap)];
       }
     }
   }
   return mask;
 }
 
-int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer, int phase,
-                                   const laci_sparse_form *form) {
+int32_t *laci_native_find_weight_indices(laci_net *net, const laci_native_layer *layer, int phase,
+                                         const laci_sparse_form *form) {
   const laci_sparse_product *p = &form->product;
   const laci_sparse_window g = laci_native_phase_window(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w;
@@ -221,7 +222,7 @@ int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer
     const int64_t first = row / p->rows_together * form->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
       const int32_t at = form->dense_at[p->column[k] - first];
-      places[k] = (int32_t)place_in_weight(layer, phase, row, at / taps, at % taps);
+      places[k] = (int32_t)weight_index(layer, phase, row, at / taps, at % taps);
     }
   }
   return places;

@@ -61,7 +61,7 @@ static size_t scratch_bytes(const norm_step *s) {
   return (size_t)((2 * count_tiles(s) + 3) * count_channels(s)) * sizeof(float);
 }
 
-static norm_work norm_work_of(laci_net *net, const norm_step *s) {
+static norm_work bind_norm_work(laci_net *net, const norm_step *s) {
   norm_work w = {.net = net, .s = s};
   float *at = laci_net_tensor_data(net, s->tensors[SCRATCH]);
   for (int k = 0; k < 2; k++) w.tiles[k] = at + k * count_tiles(s) * count_channels(s);
@@ -81,16 +81,18 @@ typedef struct norm_item {
   int64_t channel; /* the first channel of `place` */
 } norm_item;
 
-static int64_t places_per_item(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
+static int64_t layout_channels_per_item(const norm_step *s) {
+  return LACI_IMAGE_NORM_CHANNELS / s->each;
+}
 
-static int64_t count_chunks(const norm_step *s) {
-  return laci_ceil_div(s->size.channels, places_per_item(s));
+static int64_t count_items_per_tile(const norm_step *s) {
+  return laci_ceil_div(s->size.channels, layout_channels_per_item(s));
 }
 
 /** Returns work item i; each tile has n_chunks items. */
-static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
+static norm_item find_norm_item(const norm_step *s, int64_t i, int64_t n_chunks) {
   const int64_t places = s->size.channels, tile_at = i / n_chunks;
-  const int64_t most = n_chunks > 1 ? places_per_item(s) : places;
+  const int64_t most = n_chunks > 1 ? layout_channels_per_item(s) : places;
   const int64_t place = i % n_chunks * most;
   const int64_t row = tile_at % s->n_tiles * s->tile_rows;
   return (norm_item){.tile = {.n_rows = smaller_of(s->tile_rows, s->size.h - row),
@@ -104,28 +106,28 @@ static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
                      .image_block = tile_at / s->n_tiles};
 }
 
-static int64_t offset_of(const laci_sparse_layout *l, const norm_item *item) {
+static int64_t item_offset(const laci_sparse_layout *l, const norm_item *item) {
   return item->image_block * l->n_floats + laci_sparse_offset(l, item->place, item->row, 0);
 }
 
-static laci_norm_source source_at(const norm_work *w, int which, const laci_sparse_layout *l,
-                                  const norm_item *item) {
-  return (laci_norm_source){tensor_data(w, which) + offset_of(l, item), l->row_stride};
+static laci_norm_source norm_source_of_item(const norm_work *w, int which,
+                                            const laci_sparse_layout *l, const norm_item *item) {
+  return (laci_norm_source){tensor_data(w, which) + item_offset(l, item), l->row_stride};
 }
 
-static laci_norm_target target_at(const norm_work *w, const norm_item *item) {
+static laci_norm_target norm_target_of_item(const norm_work *w, const norm_item *item) {
   const laci_sparse_layout *l = &w->s->to;
-  return (laci_norm_target){tensor_data(w, TO) + offset_of(l, item), l->row_stride};
+  return (laci_norm_target){tensor_data(w, TO) + item_offset(l, item), l->row_stride};
 }
 
 /* ---- Forward ---- */
 
-static void find_moments(int64_t begin, int64_t end, void *context) {
+static void find_tile_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = item_of(w->s, i, count_chunks(w->s));
+    const norm_item item = find_norm_item(w->s, i, count_items_per_tile(w->s));
     const int64_t at = item.tile_at * count_channels(w->s) + item.channel;
-    w->s->kernel->moments(&item.tile, source_at(w, X, &w->s->x, &item), w->tiles[0] + at,
+    w->s->kernel->moments(&item.tile, norm_source_of_item(w, X, &w->s->x, &item), w->tiles[0] + at,
                           w->tiles[1] + at);
   }
 }
@@ -167,46 +169,47 @@ static void find_scales(norm_work *w) {
   }
 }
 
-static laci_norm_scales scales_of(const norm_work *w, const norm_item *item) {
+static laci_norm_scales scales_of_item(const norm_work *w, const norm_item *item) {
   return (laci_norm_scales){.mean = tensor_data(w, MEAN) + item->channel,
                             .scale = w->vectors[0] + item->channel,
                             .shift = tensor_data(w, SHIFT) + item->channel,
                             .relu = w->s->relu};
 }
 
-static void apply_range(int64_t begin, int64_t end, void *context) {
+static void normalize_range(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = item_of(w->s, i, 1);
-    const laci_norm_scales scales = scales_of(w, &item);
-    w->s->kernel->apply(&item.tile, &scales, source_at(w, X, &w->s->x, &item), target_at(w, &item));
+    const norm_item item = find_norm_item(w->s, i, 1);
+    const laci_norm_scales scales = scales_of_item(w, &item);
+    w->s->kernel->apply(&item.tile, &scales, norm_source_of_item(w, X, &w->s->x, &item),
+                        norm_target_of_item(w, &item));
   }
 }
 
 static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
   const norm_step *s = step->context;
-  norm_work w = norm_work_of(net, s);
+  norm_work w = bind_norm_work(net, s);
   (void)err;
   if (!s->given) {
-    laci_pool_for(net->pool, count_tiles(s) * count_chunks(s), 1, find_moments, &w);
+    laci_pool_for(net->pool, count_tiles(s) * count_items_per_tile(s), 1, find_tile_moments, &w);
     laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_moments, &w);
   }
   find_scales(&w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
-  laci_pool_for(net->pool, count_tiles(s), 1, apply_range, &w);
+  laci_pool_for(net->pool, count_tiles(s), 1, normalize_range, &w);
   return LAC_OK;
 }
 
 /* ---- Backward ---- */
 
-static void find_sums(int64_t begin, int64_t end, void *context) {
+static void find_tile_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = item_of(w->s, i, count_chunks(w->s));
+    const norm_item item = find_norm_item(w->s, i, count_items_per_tile(w->s));
     const int64_t at = item.tile_at * count_channels(w->s) + item.channel;
-    const laci_norm_scales scales = scales_of(w, &item);
-    w->s->kernel->sums(&item.tile, &scales, source_at(w, X, &w->s->x, &item),
-                       source_at(w, DY, &w->s->y, &item),
+    const laci_norm_scales scales = scales_of_item(w, &item);
+    w->s->kernel->sums(&item.tile, &scales, norm_source_of_item(w, X, &w->s->x, &item),
+                       norm_source_of_item(w, DY, &w->s->y, &item),
                        (float *const[]){w->tiles[0] + at, w->tiles[1] + at});
   }
 }
@@ -231,32 +234,33 @@ static void combine_sums(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void gradient_range(int64_t begin, int64_t end, void *context) {
+static void norm_gradient_range(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = item_of(w->s, i, 1);
-    const laci_norm_scales scales = scales_of(w, &item);
+    const norm_item item = find_norm_item(w->s, i, 1);
+    const laci_norm_scales scales = scales_of_item(w, &item);
     const laci_norm_slopes off = {w->vectors[1] + item.channel, w->vectors[2] + item.channel};
-    w->s->kernel->gradient(&item.tile, &scales, &off, source_at(w, X, &w->s->x, &item),
-                           source_at(w, DY, &w->s->y, &item), target_at(w, &item));
+    w->s->kernel->gradient(&item.tile, &scales, &off, norm_source_of_item(w, X, &w->s->x, &item),
+                           norm_source_of_item(w, DY, &w->s->y, &item),
+                           norm_target_of_item(w, &item));
   }
 }
 
-static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_norm_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const norm_step *s = step->context;
-  norm_work w = norm_work_of(net, s);
+  norm_work w = bind_norm_work(net, s);
   (void)err;
   find_scales(&w);
-  laci_pool_for(net->pool, count_tiles(s) * count_chunks(s), 1, find_sums, &w);
+  laci_pool_for(net->pool, count_tiles(s) * count_items_per_tile(s), 1, find_tile_sums, &w);
   laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_sums, &w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
-  laci_pool_for(net->pool, count_tiles(s), 1, gradient_range, &w);
+  laci_pool_for(net->pool, count_tiles(s), 1, norm_gradient_range, &w);
   return LAC_OK;
 }
 
 /* ---- Lowering ---- */
 
-static int output_of(const laci_node *node, int port) {
+static int output_or_none(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
@@ -267,7 +271,7 @@ static norm_step *new_norm_step(laci_net *net, const laci_node *node, int x, int
   const laci_shape shape = net->tensors[x].shape;
   *s = (norm_step){.kernel = laci_native_hwc16n_kernels(net),
                    .each = laci_sparse_values_per_word(laci_native_value_type(net)),
-                   .size = laci_native_size(net, &shape, false),
+                   .size = laci_native_value_size(net, &shape, false),
                    .x = net->tensors[x].native->layout,
                    .to = net->tensors[to].native->layout,
                    .epsilon = (double)laci_node_float(node, "epsilon", 1e-5f)};
@@ -280,7 +284,8 @@ static norm_step *new_norm_step(laci_net *net, const laci_node *node, int x, int
   return s;
 }
 
-static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_net_code *code) {
+static void add_norm_step(laci_net *net, const laci_fused *fused, norm_step *s,
+                          laci_net_code *code) {
   laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], code,
                                                N_TENSORS, s->tensors);
   if (!step) return;
@@ -291,7 +296,7 @@ static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_
   step->shown = s->tensors[TO];
 }
 
-bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_image_norm(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no sparse layer next to it";
   return laci_native_may_be_hwc16n(net, node->inputs[0]) &&
@@ -301,7 +306,7 @@ bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **w
 
 void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const int known[] = {output_of(node, 1), output_of(node, 2)};
+  const int known[] = {output_or_none(node, 1), output_or_none(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   const laci_native_layout out = laci_native_hwc16n_layout(net, fused->output);
   int from[2];
@@ -318,7 +323,7 @@ void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
       given ? laci_norm_read_vector(net, from[0]) : laci_norm_new_vector(net, channels);
   s->tensors[VAR] =
       given ? laci_norm_read_vector(net, from[1]) : laci_norm_new_vector(net, channels);
-  add_step(net, fused, s, run_norm);
+  add_norm_step(net, fused, s, run_norm);
   if (net->plan.status) return;
   net->workspaces[fused->node] = x;
   laci_net_bind_value(net, fused->output, y);
@@ -330,7 +335,7 @@ void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
 }
 
 /** Did the forward node's step keep x in HWC16N? */
-bool laci_image_norm_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_image_norm_gradient(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int forward = net->plan.graph->values[node->inputs[3]].producer;
   *why = "no sparse layer next to it";
@@ -343,7 +348,7 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &graph->nodes[fused->node];
   const int forward = graph->values[node->inputs[3]].producer;
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[1]);
-  const int to = output_of(node, 0);
+  const int to = output_or_none(node, 0);
   const laci_native_layout out = laci_native_hwc16n_layout(net, to >= 0 ? to : node->inputs[1]);
   const int dy = laci_native_read_as_hwc16n(net, node->inputs[0]);
   if (dy < 0) return;
@@ -361,8 +366,8 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   s->tensors[VAR] = laci_norm_read_vector(net, node->inputs[4]);
   s->tensors[DSCALE] = laci_norm_new_vector(net, shape->dims[1]);
   s->tensors[DSHIFT] = laci_norm_new_vector(net, shape->dims[1]);
-  add_step(net, fused, s, run_gradient);
+  add_norm_step(net, fused, s, run_norm_gradient);
   if (to >= 0) laci_net_bind_value(net, to, dx);
-  if (output_of(node, 1) >= 0) laci_net_bind_value(net, node->outputs[1], s->tensors[DSCALE]);
-  if (output_of(node, 2) >= 0) laci_net_bind_value(net, node->outputs[2], s->tensors[DSHIFT]);
+  if (output_or_none(node, 1) >= 0) laci_net_bind_value(net, node->outputs[1], s->tensors[DSCALE]);
+  if (output_or_none(node, 2) >= 0) laci_net_bind_value(net, node->outputs[2], s->tensors[DSHIFT]);
 }

@@ -23,7 +23,7 @@ typedef struct sum_work {
 
 enum { GRAIN = 1 << 14 }; /* floats, or bf16 pairs */
 
-static void add_range(int64_t begin, int64_t end, void *context) {
+static void add_value_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
   w->s->kernel->add(w->a + begin, w->b + begin, w->s->relu, end - begin, w->to + begin);
 }
@@ -35,11 +35,11 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
                 .b = laci_net_tensor_data(net, step->tensors[1]),
                 .to = laci_net_tensor_data(net, step->tensors[2])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, add_range, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, add_value_range, &w);
   return LAC_OK;
 }
 
-bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_can_lower_image_sum(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "values are not in the layout of images";
   if (node->op != &laci_op_add || !laci_native_may_be_hwc16n(net, fused->output)) return false;
@@ -64,7 +64,7 @@ void laci_lower_image_sum(laci_net *net, const laci_fused *fused) {
   const int b = laci_native_read_in_layout(net, node->inputs[1], &images);
   sum_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || a < 0 || b < 0) return;
-  const int to = laci_net_result_like(net, a, a != b);
+  const int to = laci_net_new_result_like(net, a, a != b);
   laci_net_step *step = laci_net_step_add_code(net, node, run_sum, 3, (int[]){a, b, to});
   if (!step) return;
   *s = (sum_step){.kernel = laci_native_hwc16n_kernels(net),

@@ -15,10 +15,10 @@ typedef struct laci_native_kernel laci_native_kernel;
 laci_sparse_window laci_native_phase_window(const laci_native_layer *layer, int phase);
 /** Returns the mask in the order of the transposed layer's product. The caller frees it. NULL: no
  * memory (recorded in the plan). */
-uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *layer, int phase);
+uint8_t *laci_native_transpose_mask(laci_net *net, const laci_native_layer *layer, int phase);
 /** Returns, for each kept element of the form, its index in the weight: [n_kept]. The caller frees
  * it. NULL: no memory (recorded in the plan). */
-int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer, int phase,
-                                   const laci_sparse_form *form);
+int32_t *laci_native_find_weight_indices(laci_net *net, const laci_native_layer *layer, int phase,
+                                         const laci_sparse_form *form);
 
 #endif

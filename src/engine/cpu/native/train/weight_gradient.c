@@ -27,19 +27,19 @@ typedef struct laci_native_weight_gradient {
 
 /** Returns the layout of the results' gradient. Its readers differ from those of the results, and
  * so does its border. */
-static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_layer *layer,
-                                       const laci_sparse_form *form) {
+static laci_sparse_layout make_dy_layout(const laci_net *net, const laci_native_layer *layer,
+                                         const laci_sparse_form *form) {
   const laci_graph *graph = net->plan.graph;
   const int weight = graph->nodes[layer->fused->node].inputs[1];
-  const int producer = graph->values[*laci_net_weight_facts(net, weight)->gradient].producer;
+  const int producer = graph->values[*laci_net_find_weight_facts(net, weight)->gradient].producer;
   const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
   const bool placed = dy >= 0 && laci_native_has_assigned_layout(net, dy);
   return placed ? *laci_native_assigned_layout(net, dy) : form->out;
 }
 
 /** Makes the product's tiles for the layout of dy, whose border may differ. */
-static bool move_tiles(laci_net *net, const laci_sparse_form *form,
-                       laci_native_weight_gradient *made) {
+static bool make_tiles_for_dy(laci_net *net, const laci_sparse_form *form,
+                              laci_native_weight_gradient *made) {
   const laci_sparse_layout *from = &form->out, *to = &made->dy;
   if (laci_sparse_layout_equal(from, to)) return true;
   made->tiles = laci_alloc((size_t)form->n_tiles, sizeof *made->tiles);
@@ -67,19 +67,19 @@ bool laci_native_prepare_gradient(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel) {
   const laci_sparse_form *form = &kernel->form;
   const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
-  if (layer->transposed || !laci_net_weight_facts(net, weight)->gradient) return false;
+  if (layer->transposed || !laci_net_find_weight_facts(net, weight)->gradient) return false;
   laci_native_weight_gradient *made = laci_plan_alloc(&net->plan, 1, sizeof *made);
   lac_error why = {0};
   if (!made) return false;
   kernel->gradient = made;
-  made->dy = layout_of_dy(net, layer, form);
-  if (!move_tiles(net, form, made)) return false;
+  made->dy = make_dy_layout(net, layer, form);
+  if (!make_tiles_for_dy(net, form, made)) return false;
   lac_status st = laci_sparse_gradient_init(&form->product, made->tiles ? made->tiles : form->tiles,
                                             form->n_tiles, &made->g, &why);
   if (st == LAC_UNSUPPORTED) laci_native_destroy_gradient(kernel);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   if (st) return false;
-  made->places = laci_native_weight_places(net, layer, 0, form);
+  made->places = laci_native_find_weight_indices(net, layer, 0, form);
   net->plan.weight_bytes += (size_t)made->g.n_kept * sizeof *made->places +
                             (size_t)made->g.n_items * sizeof *made->g.items;
   return made->places;
@@ -102,7 +102,7 @@ typedef struct gradient_work {
   float *dw;
 } gradient_work;
 
-static void sum_parts(int64_t begin, int64_t end, void *context) {
+static void sum_gradient_parts(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   const laci_sparse_gradient *g = &w->s->of->g;
   for (int64_t part = begin; part < end; part++) {
@@ -113,17 +113,17 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_range(int64_t begin, int64_t end, void *context) {
+static void zero_gradient_range(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   memset(w->dw + begin, 0, (size_t)(end - begin) * sizeof *w->dw);
 }
 
-static void place_range(int64_t begin, int64_t end, void *context) {
+static void scatter_sum_range(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   for (int64_t k = begin; k < end; k++) w->dw[w->s->of->places[k]] = w->slopes.gradient[k];
 }
 
-static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_weight_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 1 << 16 };
   const gradient_step *s = step->context;
   gradient_work w = {.s = s,
@@ -133,9 +133,9 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
                                 .scratch = laci_net_tensor_data(net, s->scratch)},
                      .dw = laci_net_tensor_data(net, s->dw)};
   (void)err;
-  laci_pool_for(net->pool, s->n_parts, 1, sum_parts, &w);
-  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_range, &w);
-  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, place_range, &w);
+  laci_pool_for(net->pool, s->n_parts, 1, sum_gradient_parts, &w);
+  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_gradient_range, &w);
+  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, scatter_sum_range, &w);
   return LAC_OK;
 }
 
@@ -143,20 +143,20 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
 
 /** Returns the chosen forward layer whose weight gradient the fused node computes; NULL: there is
  * none. */
-static const laci_native_layer *layer_of(const laci_net *net, const laci_fused *fused) {
+static const laci_native_layer *find_forward_layer(const laci_net *net, const laci_fused *fused) {
   const laci_native_net *native = net->native;
   for (int at = 0; native && at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen || !layer->mask || layer->transposed) continue;
     const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
-    const int *gradient = laci_net_weight_facts(net, weight)->gradient;
+    const int *gradient = laci_net_find_weight_facts(net, weight)->gradient;
     if (gradient && *gradient == fused->output) return layer;
   }
   return NULL;
 }
 
-bool laci_native_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_native_layer *layer = layer_of(net, fused);
+bool laci_can_lower_native_gradient(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_native_layer *layer = find_forward_layer(net, fused);
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no mask is known that stays, or dense kernels are faster";
   return layer && layer->kernel && layer->kernel->gradient && layer->input == node->inputs[0];
@@ -164,7 +164,7 @@ bool laci_native_gradient_fits(laci_net *net, const laci_fused *fused, const cha
 
 void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_native_layer *layer = layer_of(net, fused);
+  const laci_native_layer *layer = find_forward_layer(net, fused);
   const laci_native_weight_gradient *of = layer->kernel->gradient;
   const laci_native_layout in = {.layout = layer->kernel->form.in};
   const laci_native_layout out = {.layout = of->dy};
@@ -180,11 +180,11 @@ void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
   s->n_parts = (int)(net->n_threads < of->g.n_items ? net->n_threads : of->g.n_items);
   s->x = laci_native_read_in_layout(net, node->inputs[0], &in);
   s->dy = laci_native_read_in_layout(net, node->inputs[1], &out);
-  s->dw = laci_net_result_new(net, shape, LACI_ELEMENT_F32, md);
+  s->dw = laci_net_new_result(net, shape, LACI_ELEMENT_F32, md);
   s->kept = laci_net_scratch_new(net, (size_t)of->g.n_kept * sizeof(float));
   s->scratch = laci_net_scratch_new(net, each * (size_t)s->n_parts * sizeof(float));
   laci_layout_destroy(md);
-  laci_net_step *step = laci_net_step_add_code(net, node, run_gradient, 5,
+  laci_net_step *step = laci_net_step_add_code(net, node, run_weight_gradient, 5,
                                                (int[]){s->x, s->dy, s->kept, s->scratch, s->dw});
   if (!step) return;
   laci_net_step_mark_scratch(step, 2);
