@@ -41,7 +41,7 @@ typedef struct lac_bench_options {
   int runs;            /* limit of the timed runs of each plan, 1 .. 10000, default 1000 */
   double seconds;      /* limit of the time of all runs together; at least three runs of each plan
                           are timed in any case; 0: no limit; default 5 */
-  uint64_t seed;       /* of the inputs, default 0 */
+  uint64_t seed;       /* seed of the random inputs, default 0 */
   int n, m;            /* the pattern for holds_pattern of the result's layers; default 2:4 */
   double load_seconds; /* how long the caller took to load the model; copied to the result; default
                           0 */
@@ -54,8 +54,8 @@ typedef struct lac_bench_time {
 
 /** A step of the plan. Several steps may belong to one node. */
 typedef struct lac_bench_layer {
-  const char *name;   /* of the node; "NODE (reorder)" for a change of layout before it */
-  const char *op;     /* "Conv", "reorder" */
+  const char *name;   /* name of the node; "NODE (reorder)" for a change of layout before it */
+  const char *op;     /* operator of the node, such as "Conv"; "reorder" for a change of layout */
   const char *what;   /* the operations that are fused into the step: "Conv + scale + function" */
   const char *kernel; /* oneDNN's name of the implementation, "own" for a kernel of the library,
                          "plain" or "exact" */
@@ -63,7 +63,7 @@ typedef struct lac_bench_layer {
                          */
   bool exact;         /* the slow definition runs outside of the fast engine, which cannot run such
                          a node at all */
-  bool holds_pattern; /* its weight holds the pattern n:m of the options */
+  bool holds_pattern; /* the node's weight holds the pattern n:m of the options */
   double dense_seconds; /* the node's seconds in the plan of dense kernels only: all of its steps
                            there, in the fastest run; 0: that plan has no step of this name */
   double seconds;       /* seconds of this step in the fastest run */
@@ -82,8 +82,9 @@ typedef struct lac_bench_layer {
 typedef struct lac_bench_kind {
   const char *op;
   int n_steps, n_plain;
-  double seconds;       /* sums over the steps of this operator */
-  int64_t flops, bytes; /* sums, like seconds: of the dense product; read and written */
+  double seconds;       /* sum of the seconds of the operator's steps */
+  int64_t flops, bytes; /* sum of the multiplications and additions of the operator's steps, zeros
+                           included; sum of the bytes that they read and write */
   double dense_seconds; /* sum over the steps of this operator in the dense plan */
 } lac_bench_kind;
 
@@ -94,17 +95,18 @@ typedef struct lac_bench_result {
   int64_t fixed_batch; /* the file's fixed batch size if another one was timed; else 0 */
   lac_dtype dtype;     /* type of the computation */
   int threads, runs;
-  lac_bench_time dense; /* of the plan of dense kernels only */
+  lac_bench_time dense; /* seconds of a run with the plan of dense kernels only */
   bool has_sparse; /* a second plan with sparse kernels was timed; false: no layer used a sparse
                       kernel, there is one plan, and `sparse` is zero */
-  lac_bench_time sparse; /* of the plan with sparse kernels; 0 without one */
+  lac_bench_time sparse; /* seconds of a run with the plan with sparse kernels; 0: there is none */
   int pattern_n, pattern_m;
   int n_holding;           /* layers of the network that hold the pattern */
   double items_per_second; /* batch divided by the median time: of the plan with sparse kernels if
                               there is one */
-  double load_seconds, plan_seconds, first_seconds; /* of loading, of planning, and of the first run
-                                                       */
-  uint64_t weight_bytes, arena_bytes;               /* as planned */
+  double load_seconds, plan_seconds, first_seconds; /* seconds that loading, planning and the first
+                                                       run took */
+  uint64_t weight_bytes, arena_bytes;               /* planned bytes of the weights, and of the
+                                                       block that holds all values between steps */
   uint64_t planned_bytes;  /* weights, arena, inputs and outputs of all plans, which max_memory
                               limits */
   const char *peak_kernel; /* instructions with which peak_flops was measured: "avx512 f32" */
@@ -117,17 +119,20 @@ typedef struct lac_bench_result {
   const lac_bench_kind *kinds;   /* the longest first */
   int n_sparse;                  /* number of layers that used sparse kernels */
   const char *engine;            /* the engine that was timed, see lac_engine_options */
-  int n_nodes, n_exact;          /* see lac_engine_facts */
+  int n_nodes, n_exact;          /* number of nodes, and of those that run by their slow definition,
+                                    see lac_engine_facts */
   const char *exact_reason;      /* see lac_engine_facts; NULL: there is no such node */
   bool costs_known; /* the rule that chose kernels has measured costs for this kind of processor;
                        false: it used those of the most similar kind */
   double exact_seconds; /* part of step_seconds that exact steps took */
   /* The fields below are of the dense plan if there are two plans, else 0. The fields of similar
    * names above are of the plan with sparse kernels. */
-  double dense_plan_seconds, dense_step_seconds; /* of planning, and of all steps */
+  double dense_plan_seconds, dense_step_seconds; /* seconds of planning, and of all steps of the
+                                                    fastest run */
   double dense_rest_seconds; /* seconds of the dense plan's steps whose node is not among `layers`
                                 */
-  uint64_t dense_weight_bytes, dense_arena_bytes; /* as planned */
+  uint64_t dense_weight_bytes, dense_arena_bytes; /* planned bytes, as weight_bytes and
+                                                     arena_bytes */
   int n_dense_layers;
   const lac_bench_layer *dense_layers; /* in the order in which they run */
 } lac_bench_result;

@@ -47,8 +47,9 @@ typedef struct lac_calibration {
                  data, see lac_eval_options (0) */
   int crop;   /* images: side of the square cut out, pixels; 0: the usual size for this kind of data
                  (0) */
-  float mean[3];    /* images: of red, green, blue, in grey levels (ImageNet's) */
-  float std[3];     /* images: > 0 (ImageNet's) */
+  float mean[3];    /* images: mean of red, green and blue, in grey levels 0..255 (ImageNet's) */
+  float std[3];     /* images: standard deviation of red, green and blue, in grey levels; > 0
+                       (ImageNet's) */
   int keep_dense;   /* number of layers to leave dense: those whose pruning alone changes the
                        outputs most (0) */
   double max_drop;  /* limit of the loss, kept with 95 % confidence by leaving as few layers dense
@@ -65,8 +66,8 @@ typedef struct lac_calibration {
                        the dense network's outputs; kept only if this lowers the outputs' error on
                        the held-back samples. How many steps fit into the time depends on the
                        machine: see refine_steps. 0: none (0) */
-  int64_t refine_steps; /* number of these steps, used instead of `refine`: the result is the same
-                           bytes for the same number of threads. 0: see `refine` (0) */
+  int64_t refine_steps; /* number of refinement steps, used instead of `refine`: the result is the
+                           same bytes for the same number of threads. 0: see `refine` (0) */
   bool synthetic; /* calibrate on synthetic images instead of data: pictures of shapes and textures
                      that are drawn with lac_options.seed. The network has one input, images
                      [N, C, H, W] or [N, H, W, C] of 3 channels or 1; open sizes are `crop`, or 224.
@@ -104,7 +105,7 @@ typedef struct lac_calibration_point {
   const char *layer;    /* the n-th pruned layer; NULL: point 0, no layer is pruned */
   double effect;        /* relative error of the outputs with this layer alone pruned */
   double outputs_error; /* relative error of the outputs at this point */
-  double top1;          /* percent, at this point; 0 without labels */
+  double top1;          /* top-1 at this point, percent; 0: the samples have no labels */
 } lac_calibration_point;
 
 /** What calibration found; part of a report. Errors are sums of squared differences to the dense
@@ -116,7 +117,8 @@ typedef struct lac_calibration_result {
   bool solved;            /* kept weights were to be fitted */
   int64_t samples;        /* number of samples that layers were fitted on, copies included */
   int64_t held_back;      /* number of samples that errors were measured on */
-  double outputs_error;   /* of the network's outputs: sum |dense - pruned|^2 / sum |dense|^2 */
+  double outputs_error;   /* relative error of the network's outputs: sum |dense - pruned|^2 / sum
+                             |dense|^2 */
   int64_t answers;        /* number of predictions: rows of the first output, of which the largest
                              element was compared with the dense network's; 0: not compared */
   double agreement;       /* percent of the answers in which the same element is the largest */
@@ -124,8 +126,9 @@ typedef struct lac_calibration_result {
                              known, because no sample was held back or a sample has several answers
                              */
   int64_t labelled;       /* samples with a label for the outputs; 0: top-1 is not known */
-  double top1_dense;      /* of the dense network, percent of the labelled held-back samples */
-  double top1_pruned;     /* of the pruned network, of the same samples */
+  double top1_dense;      /* top-1 of the dense network, percent of the labelled held-back
+                             samples */
+  double top1_pruned;     /* top-1 of the pruned network, percent of the same samples */
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   const char *drop_measure;   /* what lac_calibration.max_drop limited: "top1", "answers",
                                  "outputs", "positions"; NULL: no limit was set, or nothing was to
@@ -133,14 +136,18 @@ typedef struct lac_calibration_result {
   double drop_limit;          /* lac_calibration.max_drop */
   int64_t drop_samples;       /* number of samples that the loss was measured on, used for nothing
                                  else */
-  double drop, drop_most;     /* the loss on drop_samples; its upper bound with drop_confidence */
-  double drop_confidence;     /* 0.95 */
+  double drop, drop_most;     /* the loss that was measured on drop_samples samples, and an upper
+                                 bound of the loss with confidence drop_confidence */
+  double drop_confidence;     /* confidence of the bound drop_most: 0.95 */
   int kept_dense;             /* number of layers left dense because of keep_dense or max_drop */
   int n_curve;                /* number of points; 0: not measured */
   const lac_calibration_point *curve; /* [n_curve]; point 0 has no layer pruned */
-  uint64_t kept_bytes;                /* peak bytes of stored values between layers */
-  uint64_t file_bytes;                /* peak bytes of such values in temporary files */
-  double seconds, fit_seconds;        /* of the calibration without refinement; of the fits alone */
+  uint64_t kept_bytes;                /* most bytes of values between layers that were held in
+                                         memory */
+  uint64_t file_bytes;                /* most bytes of values between layers that were held in
+                                         temporary files */
+  double seconds, fit_seconds;        /* time of the calibration without refinement; time of fitting
+                                         weights alone */
   double error_fitted;       /* outputs_error before recalibration and refinement; 0: neither was
                                 wanted */
   bool recalibrated;         /* the statistics of batch normalization were estimated again and kept
@@ -149,24 +156,29 @@ typedef struct lac_calibration_result {
   bool refined;              /* the parameters from refinement were kept */
   double error_refined;      /* outputs_error after refinement, kept or not; 0: no step was done */
   int64_t refine_steps;      /* number of refinement steps done */
-  double refine_seconds;     /* wall time of these steps */
+  double refine_seconds;     /* wall time of the refinement steps */
   const char *refine_reason; /* why recalibration or refinement could not be done; NULL: no such
                                 failure */
   bool synthetic;            /* the samples were synthetic images: errors on them are not those on
                                 real data */
   double error_magnitude;    /* outputs_error of masks by magnitude, on the same samples; 0: not
                                 measured, since calibration was not optional */
-  double worst_error; /* as outputs_error, of the part of the outputs that differs most: an output,
-                           or the numbers of one scale where an output has two, as boxes in pixels
-                           next to scores; of rows of probabilities the share whose largest element
-                           moves. This is what max_drop holds to without labels */
-  const char *worst_of;    /* which part that is; NULL: the outputs have one part alone */
-  double forecast_seconds; /* what `seconds` were to be, said before the work began; 0: not known */
-  uint64_t forecast_bytes; /* the most memory that the calibration was to hold */
-  int64_t synthetic_added; /* number of synthetic samples next to those of the data; 0: none */
-  double error_alone, error_added; /* outputs_error on held-back samples of the data, in the file's
-                                      order of channels: fitted to the data alone, and to synthetic
-                                      samples, too; 0: these were not tried */
+  double worst_error;      /* relative error, computed as outputs_error, of the part of the outputs
+                              that differs most. A part is one output, or the numbers of one scale
+                              where an output mixes two, such as boxes in pixels and scores. For
+                              rows of probabilities it is the share of rows whose largest element
+                              moves. Without labels, max_drop limits this */
+  const char *worst_of;    /* which part worst_error is of; NULL: the outputs have one part alone */
+  double forecast_seconds; /* seconds that the calibration was predicted to take, before the work
+                              began; 0: not known */
+  uint64_t forecast_bytes; /* most bytes of memory that the calibration was predicted to hold */
+  int64_t synthetic_added; /* number of synthetic samples that were added to those of the data; 0:
+                              none */
+  double error_alone;      /* outputs_error on held-back samples of the data, in the file's order of
+                              channels, after a fit to samples of the data alone; 0: no synthetic
+                              samples were tried */
+  double error_added;      /* outputs_error on these samples after a fit to samples of the data and
+                              synthetic samples; 0: no synthetic samples were tried */
 } lac_calibration_result;
 
 typedef struct lac_report lac_report;

@@ -40,7 +40,8 @@ LAC_DEFAULT(lac_compare_options)
 
 /** A value that both networks compute: the first output of a node of each. */
 typedef struct lac_compare_value {
-  const char *name, *other; /* names of the two nodes: of this network, and of the other one */
+  const char *name, *other; /* name of the node in the first network; name of its partner in the
+                               second */
   const char *op;
   bool by_name;    /* both nodes have the same name; false: they were matched by operator and shape,
                      in the order of such nodes */
@@ -51,22 +52,22 @@ typedef struct lac_compare_value {
                       NaN */
   int rank;
   int64_t shape[8];
-  double error; /* root of the mean squared difference, over that of the value in the first network
-                   */
-  double
-      largest;  /* largest |difference|, over the value's largest |element| in the first network */
-  double scale; /* the value's largest |element| in the first network */
+  double error;   /* root mean square of the difference, divided by the root mean square of the
+                     value in the first network */
+  double largest; /* largest |difference|, divided by the largest |element| of the value in the
+                     first network */
+  double scale;   /* the value's largest |element| in the first network */
 } lac_compare_value;
 
 /** All values that were compared. Freed with lac_compare_result_destroy. */
 typedef struct lac_compare_result {
-  const char *model, *other; /* paths */
-  int n_nodes, n_other;      /* nodes of the networks */
+  const char *model, *other; /* path of the first network, and of the second */
+  int n_nodes, n_other;      /* number of nodes of the first network, and of the second */
   int n_values;
   const lac_compare_value *values; /* [n_values], in the networks' order */
   bool given;                      /* the inputs were arrays of the caller; false: random inputs */
-  double tolerance;                /* of the options */
-  uint64_t seed;                   /* of the options */
+  double tolerance;                /* lac_compare_options.tolerance */
+  uint64_t seed;                   /* lac_compare_options.seed */
   const char *runtime; /* what ran the second network: "ONNX Runtime 1.20.0"; NULL: Lacuna */
 } lac_compare_result;
 

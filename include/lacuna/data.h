@@ -36,14 +36,15 @@ typedef struct lac_imagenet_options {
 typedef struct lac_imagenet_part {
   int64_t images; /* number of images in the shards */
   int64_t broken; /* number of images left out because they cannot be decoded */
-  int shards;     /* files of the part */
+  int shards;     /* number of files for these images */
   int kept;       /* number of these shards that an earlier run had made */
 } lac_imagenet_part;
 
 /** The result of lac_imagenet_convert. */
 typedef struct lac_imagenet_result {
   size_t size;                         /* sizeof of this struct, set by LAC_SIZED */
-  lac_imagenet_part train, validation; /* one for each part */
+  lac_imagenet_part train, validation; /* what was done for the training images, and for the
+                                          validation images */
 } lac_imagenet_result;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -72,15 +73,15 @@ typedef struct lac_model lac_model; /* lacuna/model.h */
 
 /** Start from lac_synthetic_options_default() and set fields. */
 typedef struct lac_synthetic_options {
-  size_t size;     /* sizeof of this struct, set by lac_synthetic_options_init */
-  int64_t samples; /* how many images; >= 1 (512) */
-  uint64_t seed;   /* the same images for the same seed, whatever the machine's threads (0) */
-  int crop;        /* side in pixels of sizes that the network leaves open; 0: 224 (0) */
-  float mean[3];   /* of each channel, in grey levels 0..255: the input is (grey - mean) / std. With
-                      the default mean and std the range is found out, as lac_calibration.synthetic
-                      says (ImageNet's) */
-  float std[3];    /* > 0 (ImageNet's) */
-  int threads;     /* 0: the cores that this process may use (0) */
+  size_t size;          /* sizeof of this struct, set by lac_synthetic_options_init */
+  int64_t samples;      /* how many images; >= 1 (512) */
+  uint64_t seed;        /* the same images for the same seed, whatever the machine's threads (0) */
+  int crop;             /* side in pixels of sizes that the network leaves open; 0: 224 (0) */
+  float mean[3];        /* mean of each channel, in grey levels 0..255: the input is (grey - mean) /
+                           std. With the default mean and std the range is found out, as
+                           lac_calibration.synthetic says (ImageNet's) */
+  float std[3];         /* standard deviation of each channel, in grey levels; > 0 (ImageNet's) */
+  int threads;          /* 0: the cores that this process may use (0) */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
                            process's (NULL) */
 } lac_synthetic_options;

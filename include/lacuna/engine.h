@@ -96,14 +96,14 @@ typedef struct lac_engine_memory {
  */
 typedef struct lac_engine_facts {
   size_t size;              /* sizeof of this struct, set by LAC_SIZED */
-  const char *name;         /* of the engine */
+  const char *name;         /* name of the engine */
   lac_dtype dtype;          /* type of the computation */
-  int n_nodes;              /* of the network */
+  int n_nodes;              /* number of nodes of the network */
   int n_exact;              /* number of nodes that run by the operators' slow definitions: because
                        the fast engine cannot run them ("auto"), or an engine from a plug-in has no
                        code for them; 0 for other engines */
-  const char *exact_reason; /* why the first of these nodes cannot be run fast; NULL: there is no
-                               such node */
+  const char *exact_reason; /* why the first node that n_exact counts cannot be run fast; NULL:
+                               n_exact is 0 */
 } lac_engine_facts;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

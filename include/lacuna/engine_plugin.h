@@ -46,12 +46,12 @@ typedef struct lac_graph_value {
   lac_dtype dtype;      /* element type in the network */
   int rank;             /* -1: not known, which only `supports` sees */
   const int64_t *shape; /* [rank]; -1 is a size that is not known, which only `supports` sees */
-  int64_t count;        /* elements; -1: not known */
+  int64_t count;        /* number of elements; -1: not known */
   bool is_stored;       /* a tensor of the file, the same in every run */
   const void *stored;   /* content of a stored tensor: little-endian elements of `dtype`, packed and
                            row-major. NULL: the value is no stored tensor; `supports` sees no
                            content */
-  size_t stored_bytes;  /* of `stored` */
+  size_t stored_bytes;  /* size of `stored` in bytes */
   int producer;         /* the node that computes it; -1: none */
   const uint8_t *mask;  /* [count] the weight is zero where the mask is 0, in every run; NULL: not
                           known */
@@ -83,7 +83,7 @@ typedef struct lac_graph_attribute {
   int64_t i;                /* an integer */
   float f;                  /* a float */
   const char *text;         /* a text */
-  int64_t n;                /* length of a list; elements of a tensor */
+  int64_t n;                /* number of elements of the list or tensor */
   const int64_t *ints;      /* [n] a list, or a tensor of integers */
   const float *floats;      /* [n] a list */
   const char *const *texts; /* [n] a list */
@@ -103,7 +103,8 @@ typedef struct lac_graph_node {
                          defines; leave them to `evaluate` */
   int version;        /* opset version of the domain; 0: not given */
   int n_inputs, n_outputs;
-  const int *inputs, *outputs; /* values; -1: absent */
+  const int *inputs, *outputs; /* [n_inputs], [n_outputs] index of each value in
+                                  lac_graph_view.values; -1: an optional one that is absent */
   int n_attributes;
   const lac_graph_attribute *const *attributes; /* [n_attributes] */
 } lac_graph_node;
@@ -114,7 +115,9 @@ typedef struct lac_graph_view {
   int n_values, n_nodes, n_inputs, n_outputs;
   const lac_graph_value *const *values; /* [n_values] */
   const lac_graph_node *const *nodes;   /* [n_nodes] */
-  const int *inputs, *outputs;          /* values, in the order of a run's buffers */
+  const int *inputs, *outputs;          /* [n_inputs], [n_outputs] index in `values` of each input
+                                           and output of the network, in the order of a run's
+                                           buffers */
 } lac_graph_view;
 
 /* ---- What the library does for an engine ---- */
@@ -147,14 +150,17 @@ typedef struct lac_engine_host {
 
 /** How a network is to be planned. */
 typedef struct lac_engine_request {
-  size_t size;      /* sizeof this struct */
-  lac_dtype dtype;  /* to be computed in: one of the engine's types */
-  int threads;      /* that a run may use, >= 1: lac_engine_host.parallel has so many */
-  bool dense_only;  /* zeros of weights are to be multiplied, too */
-  bool is_training; /* the caller checks results for NaN. Otherwise, results that operators define
-                       to be NaN or infinite must be so, although weights were skipped */
-  int n_observed;   /* 0: none; more only if the engine `observes` */
-  const int *observed;         /* [n_observed] computed values that every run has to show */
+  size_t size;         /* sizeof this struct */
+  lac_dtype dtype;     /* element type to compute in: one of the engine's types */
+  int threads;         /* number of threads that a run may use, >= 1: those of
+                          lac_engine_host.parallel */
+  bool dense_only;     /* zeros of weights are to be multiplied, too */
+  bool is_training;    /* true: the caller checks results for NaN. false: a result that operators
+                          define to be NaN or infinite must be so, even if the engine skips zeros of
+                          weights */
+  int n_observed;      /* number of observed values; more than 0 only if lac_engine_plugin.observes
+                          is true */
+  const int *observed; /* [n_observed] index of each computed value that every run has to show */
   const lac_engine_host *host; /* what the library does for this engine */
 } lac_engine_request;
 
@@ -182,7 +188,7 @@ typedef struct lac_engine_call {
 typedef struct lac_engine_device {
   size_t size;                                  /* sizeof this struct */
   const char *name;                             /* such as "cuda:0" */
-  void *(*allocate)(void *context, size_t n);   /* NULL: no memory */
+  void *(*allocate)(void *context, size_t n);   /* returns n bytes of the device; NULL: no memory */
   void (*release)(void *context, void *memory); /* NULL is fine */
   /** Copies n bytes from the host, and returns when that is done. */
   lac_status (*to_device)(void *context, void *to, const void *from, size_t n, lac_error *err);
@@ -193,8 +199,9 @@ typedef struct lac_engine_device {
 /** What an engine does with a node. */
 typedef enum lac_engine_answer {
   LAC_ENGINE_REFUSES = 0,   /* it cannot run networks with this node; the text says why */
-  LAC_ENGINE_COMPUTES = 1,  /* by its own code */
-  LAC_ENGINE_EVALUATES = 2, /* by lac_engine_host.evaluate; the text says why not by its own */
+  LAC_ENGINE_COMPUTES = 1,  /* the engine computes the node by its own code */
+  LAC_ENGINE_EVALUATES = 2, /* the engine has no code for the node and calls
+                               lac_engine_host.evaluate; the text says why it has none */
 } lac_engine_answer;
 
 /** A step of a run, for reports. Texts live as long as the engine. */
@@ -202,18 +209,18 @@ typedef struct lac_engine_step {
   size_t size;        /* sizeof this struct */
   int node;           /* the step's node; -1: several or none */
   const char *what;   /* what is computed, such as "Conv + Relu" */
-  const char *kernel; /* by which code, such as "naive" or "cudnn" */
+  const char *kernel; /* name of the code that computes it, such as "naive" or "cudnn" */
   bool is_sparse;     /* zeros of a weight are skipped */
   int64_t flops;      /* multiplications and additions, those by zeros included; 0: no product */
-  int64_t bytes_read, bytes_written; /* of operands and results; 0: not known */
+  int64_t bytes_read, bytes_written; /* bytes of all operands, and of all results; 0: not known */
 } lac_engine_step;
 
 /** Memory of an engine object. */
 typedef struct lac_engine_held {
   size_t size;         /* sizeof this struct */
-  size_t value_bytes;  /* of values, on the host */
-  size_t weight_bytes; /* of weights, on the host */
-  size_t device_bytes; /* on the device */
+  size_t value_bytes;  /* bytes of values in host memory */
+  size_t weight_bytes; /* bytes of weights in host memory */
+  size_t device_bytes; /* bytes in the device's memory */
 } lac_engine_held;
 
 /** A parameter tensor of an update; buffers are in the memory of the engine's device. */
@@ -222,12 +229,13 @@ typedef struct lac_engine_parameter {
   const char *name;    /* the graph's input that has its weights */
   int64_t count;       /* elements */
   bool is_vector;      /* a scale, shift or bias: LARS uses the ratio 1 */
-  float decay;         /* weight decay */
+  float decay;         /* weight decay of this tensor */
   const uint8_t *mask; /* [count] in the host's memory: gradients are set to 0 where the mask is 0;
                           weights and state are 0 there already. NULL: none */
   float *weights;      /* [count] */
   float *gradients;    /* [count] */
-  float *state[2];     /* [count] momentum; AdamW's mean of squares, else NULL */
+  float *state[2];     /* [count] each: state[0] is the momentum, state[1] AdamW's mean of squared
+                          gradients, else NULL */
 } lac_engine_parameter;
 
 /** One step of an optimizer. With g the gradient times `scale`, w the weight, v the first state:
@@ -244,14 +252,16 @@ typedef struct lac_engine_update {
   size_t size;                                   /* sizeof this struct */
   const char *rule;                              /* "sgd", "lars" or "adamw" */
   float rate;                                    /* learning rate */
-  float scale;                                   /* of gradients: 1 / the number of batches */
-  float momentum;                                /* of adamw: beta 1 */
-  float beta2;                                   /* of adamw */
-  float epsilon;                                 /* of adamw and lars */
-  float trust;                                   /* of lars */
-  bool nesterov;                                 /* of sgd and lars */
-  bool rate_inside;                              /* the rate is part of the momentum */
-  int64_t step;                                  /* 1, 2 ... */
+  float scale;                                   /* factor of all gradients: 1 / the number of
+                                                    batches */
+  float momentum;                                /* factor of the momentum; adamw: beta 1 */
+  float beta2;                                   /* adamw: beta 2 */
+  float epsilon;                                 /* adamw, lars: epsilon of the formulas */
+  float trust;                                   /* lars: trust of the formulas */
+  bool nesterov;                                 /* sgd, lars: use Nesterov's momentum */
+  bool rate_inside;                              /* sgd: the rate is inside the momentum, see
+                                                    above */
+  int64_t step;                                  /* number of the step: 1, 2 ... */
   int n_parameters;                              /* length of parameters */
   const lac_engine_parameter *const *parameters; /* [n_parameters] */
 } lac_engine_update;

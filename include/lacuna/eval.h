@@ -33,8 +33,9 @@ typedef struct lac_eval_options {
   int64_t limit; /* only the first so many images; 0 (default): all */
   int resize;    /* shorter side after resizing, pixels; 0 (default): 256; CIFAR: no resizing */
   int crop;      /* side of the square cut out of the middle, pixels; 0 (default): 224; CIFAR: 32 */
-  float mean[3]; /* of red, green, blue, in grey levels 0..255; default ImageNet's */
-  float std[3];  /* > 0; default ImageNet's: an input is (grey - mean) / std */
+  float mean[3]; /* mean of red, green and blue, in grey levels 0..255; default ImageNet's */
+  float std[3];  /* standard deviation of red, green and blue, > 0; default ImageNet's: an input is
+                    (grey - mean) / std */
   const char *classes;     /* file with the names of the class folders in the order of the network's
                               outputs, or of its first outputs; NULL (default): ImageNet's order, or
                               the order of the folders */

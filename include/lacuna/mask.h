@@ -30,7 +30,7 @@ typedef struct lac_mask_weight {
   int64_t shape[8];
   int c_axis; /* axis of the input channels, along which every m elements form a group; 1 for Conv
                  and for PyTorch's Linear, 0 for the right operand of MatMul */
-  const void *values; /* its elements */
+  const void *values; /* the weight's elements */
 } lac_mask_weight;
 
 /** Creates an empty set of masks. Fails LAC_NO_MEMORY. */

@@ -35,7 +35,7 @@ typedef struct lac_tensor {
   int rank;
   int64_t shape[8];
   const void *bytes; /* little-endian, row-major, packed; any alignment */
-  size_t size_bytes; /* of `bytes` */
+  size_t size_bytes; /* number of bytes at `bytes` */
 } lac_tensor;
 
 /** How to read a model, and from where. Start from lac_load_options_default() and set fields. */
@@ -90,16 +90,17 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, const lac_loa
 
 /** Which weights lac_model_fold stores. */
 typedef enum lac_fold {
-  LAC_FOLD_ALONE = 0, /* only weights whose parts nothing else reads: the parts are removed from the
-                     model */
-  LAC_FOLD_ALL = 1,   /* also weights whose parts other nodes read: such parts stay in the model */
+  LAC_FOLD_ALONE = 0, /* only weights that are computed from tensors which no other node reads:
+                         these tensors are removed from the model */
+  LAC_FOLD_ALL = 1,   /* also weights that are computed from tensors which other nodes read: such
+                         tensors stay in the model */
 } lac_fold;
 
 /** Replaces computed weights by stored tensors. A layer (Conv, Gemm, MatMul, ConvTranspose ...) may
  * have a weight that is computed from stored tensors alone. Examples are a mask's product, a sum of
  * branches or W + B A. Each such weight becomes one stored tensor with the name of the computed
  * value. It is evaluated in float64, rounded only where the network casts, and at the end once to
- * its own type. Nodes and parts that nothing reads any more are removed; everything else stays.
+ * its own type. Nodes and tensors that nothing reads any more are removed; all else stays.
  * Call it before the model is used otherwise: views of its tensors become invalid. A weight stays
  * as it is if only steps that pruning can follow are computed: a transpose, scales, a weight
  * normalization. It also does if it is quantized, if a caller may replace one of its parts, or if

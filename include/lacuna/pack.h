@@ -23,18 +23,18 @@ typedef struct lac_context lac_context; /* lacuna/context.h */
 
 /** A layer (see lac_layer), and whether its weight was packed. */
 typedef struct lac_pack_layer {
-  const char *name;   /* of the node */
-  const char *op;     /* "Conv" */
+  const char *name;   /* name of the node */
+  const char *op;     /* operator of the node, such as "Conv" */
   const char *weight; /* name of the stored tensor; if the weight is computed from stored tensors,
                          name of the computed value */
   lac_dtype dtype;
   int rank;
   int64_t shape[8];
   bool packed;           /* its weight is packed; false: `reason` says why not */
-  uint64_t dense_bytes;  /* of the stored tensor; 0: the weight is computed, and the tensors that it
-                            is computed from stay in the pack */
-  uint64_t packed_bytes; /* of the kept values, their indices and the signs of zeros; dense_bytes if
-                            it stays dense */
+  uint64_t dense_bytes;  /* bytes of the stored tensor; 0: the weight is computed, and the tensors
+                            that it is computed from stay in the pack */
+  uint64_t packed_bytes; /* bytes of the kept values, their indices and the signs of zeros;
+                            dense_bytes if the tensor stays dense */
   const char *reason;    /* why the weight stays dense, or that another layer has the same weight;
                             NULL: neither */
 } lac_pack_layer;
@@ -46,8 +46,8 @@ typedef struct lac_pack_report {
   int n_layers;
   int n_packed; /* number of packed stored tensors */
   const lac_pack_layer *layers;
-  uint64_t dense_bytes;  /* of the model's file and its data files */
-  uint64_t packed_bytes; /* of the pack */
+  uint64_t dense_bytes;  /* bytes of the model's file and its data files */
+  uint64_t packed_bytes; /* bytes of the pack */
 } lac_pack_report;
 
 /** Writes the model, with every weight that holds options->n : options->m in packed form, to path.
@@ -106,8 +106,9 @@ typedef struct lac_packed_tensor {
   const char *name;
   lac_dtype dtype;
   int n, m;
-  int64_t outer, columns, inner, run; /* see above */
-  int64_t n_rows;                     /* outer * inner */
+  int64_t outer, columns, inner, run; /* sizes of the array [outer, columns, inner], and columns of
+                                         a run */
+  int64_t n_rows;                     /* number of rows: outer * inner */
   int64_t row_values;                 /* kept elements per row */
   int64_t index_words;                /* 32-bit words of indices per row */
   int64_t sign_words;                 /* 32-bit words of signs per row */

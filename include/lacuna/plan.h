@@ -48,9 +48,9 @@ typedef enum lac_node_runner {
 typedef struct lac_plan_node {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *name;   /* may be empty, and need not be unique */
-  const char *op;     /* its operator */
+  const char *op;     /* operator of the node */
   const char *output; /* the name of its first output, unique in the network; NULL: it has none */
-  lac_node_runner runner; /* what would run it */
+  lac_node_runner runner; /* what would run the node */
   bool sparse;            /* the kernel skips zeros of the weight */
   bool sparse_possible;   /* a kernel that skips zeros takes the node with the zeros of its weight;
                            where `sparse` is false, a dense one is expected to be faster */
@@ -68,8 +68,10 @@ typedef struct lac_plan_facts {
   lac_hint hint;      /* what the caller could change about that failure */
   bool open;          /* sizes of the inputs are open, and were assumed */
   int n_nodes;
-  int n_none, n_unknown, n_no_step, n_fast, n_operator, n_exact; /* nodes by what runs them */
-  int n_sparse, n_sparse_possible;                               /* nodes, see lac_plan_node */
+  int n_none, n_unknown, n_no_step, n_fast, n_operator, n_exact; /* number of nodes for each value
+                                                                    of lac_node_runner */
+  int n_sparse, n_sparse_possible; /* number of nodes whose `sparse` is true, and whose
+                                      `sparse_possible` is */
 } lac_plan_facts;
 
 /** Asks whether the network can be planned with these options. shapes of the options may leave

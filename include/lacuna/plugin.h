@@ -36,7 +36,7 @@ extern "C" {
  * A negative result means that the transport failed; `why` then returns the reason in one line. */
 typedef struct lac_transport {
   const char *name; /* name of the transport with its version */
-  int rank, size;   /* of this process: 0 <= rank < size */
+  int rank, size;   /* number of this process, and number of processes: 0 <= rank < size */
   void *self;       /* passed as the first argument of all functions */
 
   /** Starts to send bytes [n] of process 0 to all other processes. */

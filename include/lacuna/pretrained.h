@@ -32,14 +32,14 @@ typedef struct lac_pretrained {
                             fresh weights */
   long long classes;     /* number of classes in the file */
   int n_unknown;         /* number of tensors of the file that the network does not have */
-  char unknown[LAC_PRETRAINED_NAME_BYTES]; /* name of the first of these, truncated to fit */
+  char unknown[LAC_PRETRAINED_NAME_BYTES]; /* name of the first unknown tensor, truncated to fit */
 } lac_pretrained;
 
 /** A tensor of a file without a network (lacuna/tensor_file.h). */
 typedef struct lac_file_tensor {
   size_t size;      /* sizeof of this struct, set by LAC_SIZED */
   const char *name; /* a view, valid until the file is closed */
-  const char *type; /* of an element, in the format's words: "F32", "BF16", "I64"; a view */
+  const char *type; /* type of an element, in the format's words: "F32", "BF16", "I64"; a view */
   bool is_float;    /* F64, F32, F16 or BF16: its elements can be read */
   int rank;
   int64_t shape[8];

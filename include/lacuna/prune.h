@@ -76,20 +76,23 @@ typedef struct lac_options {
   const char *strategy;    /* the search strategy, used wherever it is applicable: exact, assign,
                            assign+swap, swap, stripes, none. NULL: the first of them that is
                            applicable (NULL) */
-  lac_effort effort;       /* (LAC_EFFORT_NORMAL) */
+  lac_effort effort;       /* how long orders are searched for (LAC_EFFORT_NORMAL) */
   double time_limit;       /* seconds for the whole search, used instead of effort; the result then
                            depends on the machine's speed. 0: no limit (0) */
-  uint64_t seed;           /* (0) */
-  int threads;             /* 0: the cores this process may use */
-  const char *const *assume; /* n_assume texts "OP=same" or "domain.OP=same" */
+  uint64_t seed;           /* seed of all random numbers (0) */
+  int threads;             /* number of threads; 0: the cores this process may use (0) */
+  const char *const *assume; /* [n_assume] "OP=same" or "domain.OP=same": an operator that the
+                                library does not know, and through which orders of channels may pass
+                                (NULL) */
   int n_assume;
-  const char *const *targets; /* n_targets texts "NAME" or "NAME:TYPE": names of runtimes or
-                                 hardware (lac_target_names). Only layers that all targets run as
-                                 sparse are pruned; prune and check report for each target how it
-                                 handles every layer. TYPE (f32, f16, bf16, i8): the weights' type
-                                 on the target, if not the stored type (NULL, 0) */
+  const char *const *targets; /* [n_targets] "NAME" or "NAME:TYPE": names of runtimes or hardware
+                                 (lac_target_names). Only layers that all targets run as sparse are
+                                 pruned; prune and check report for each target how it handles every
+                                 layer. TYPE (f32, f16, bf16, i8): the weights' type on the target,
+                                 if not the stored type (NULL) */
   int n_targets;
-  const char *const *input_shapes; /* n_input_shapes texts "NAME=1x3x224x224" */
+  const char *const *input_shapes; /* [n_input_shapes] "NAME=1x3x224x224": shapes of inputs whose
+                                      sizes the file leaves open (NULL) */
   int n_input_shapes;
   uint64_t max_memory;      /* limit in bytes for this work, the model included; 0: 80 % of the
                                machine's memory, or of its control group's limit (0) */
@@ -109,17 +112,17 @@ typedef struct lac_options {
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
                            process's (NULL) */
   const char *engine;   /* what runs the network on the samples of a calibration, also for
-                         quantization and refinement, and in lac_check where only outputs can be
-                         compared: see lac_run_options. A verification must not rest on code from
-                         outside: it is computed by "cpu" and "plain", with "plain" here by that
-                         alone. So an engine from a plug-in that would run nothing is refused
-                         (LAC_UNSUPPORTED). NULL: "cpu" (NULL) */
-  double
-      speed; /* lac_prune: prune only layers that are needed for a run of the library's own engine
-                   to be predicted so many times as fast as the dense one, those that harm least:
-                   by the outputs with calibration, else by the magnitude that is lost. Fails
-                   LAC_UNSUPPORTED where no choice reaches it, with calibration also where
-                   calibration->max_drop does not hold. 0: all eligible layers (0) */
+                           quantization and refinement, and in lac_check where only outputs can be
+                           compared: see lac_run_options. A verification must not rest on code from
+                           outside: "cpu" and "plain" compute it, or "plain" alone if this field is
+                           "plain". So a call that would run nothing on an engine from a plug-in
+                           refuses one (LAC_UNSUPPORTED). NULL: "cpu" (NULL) */
+  double speed; /* how many times as fast as the dense network the pruned one shall run on the
+                   library's own engine, as predicted. lac_prune then prunes only as many layers as
+                   this needs, those that harm least: by the outputs with calibration, else by the
+                   magnitude that is lost. Fails LAC_UNSUPPORTED where no choice reaches it, with
+                   calibration also where calibration->max_drop does not hold. 0: all eligible
+                   layers (0) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

@@ -46,9 +46,9 @@ typedef struct lac_quantized_layer {
   const char *reason;           /* why it stays in floats; NULL: it is quantized */
   bool norm_folded;             /* the batch normalization after the layer was folded into its
                                    weight */
-  bool bias;                    /* it has an int32 bias */
+  bool bias;                    /* the layer has an int32 bias */
   double scale_low, scale_high; /* least and largest scale of the weight's channels */
-  double weight_error;          /* relative, of rounding the weight */
+  double weight_error;          /* relative error of rounding the weight */
 } lac_quantized_layer;
 
 /** An activation for which a scale was determined. */
@@ -57,28 +57,28 @@ typedef struct lac_quantized_value {
   double low, high; /* range of its values in the samples; includes 0 */
   double scale;     /* the size of one integer step */
   int zero_point;   /* the integer that stands for 0 */
-  double error;     /* estimated error of rounding and clipping */
+  double error;     /* estimated error of rounding and clipping the activation */
 } lac_quantized_value;
 
 /** What quantization did; part of a report. */
 typedef struct lac_quantization_result {
   const char *format;              /* "qdq-int8" */
-  const char *range, *activations; /* "mse"; "uint8" or "int8" */
+  const char *range, *activations; /* how ranges were chosen, such as "mse"; type of activations:
+                                      "uint8" or "int8" */
   int64_t samples, held_back;      /* number of samples for ranges; number of held-back samples on
                                       which outputs were compared (0: they were compared on the
                                       samples for ranges) */
   int n_layers, n_quantized, n_values;
   const lac_quantized_layer *layers; /* [n_layers] */
   const lac_quantized_value *values; /* [n_values] */
-  double
-      outputs_error; /* of the network's outputs, quantized against float, both pruned: sum |floats
-                        - integers|^2 / sum |floats|^2 */
-  int64_t answers;   /* number of predictions: rows of the first output, of which the largest
-                        element was compared; 0: not compared */
-  double agreement;  /* percent of the answers in which the same element is the largest */
-  int64_t labelled;  /* samples with a label for the outputs; 0: top-1 is not known */
-  double top1_floats, top1_integers; /* of the pruned network before and after quantization, percent
-                                        of the labelled samples */
+  double outputs_error; /* relative error of the network's outputs, quantized against float, both
+                           pruned: sum |floats - integers|^2 / sum |floats|^2 */
+  int64_t answers;      /* number of predictions: rows of the first output, of which the largest
+                           element was compared; 0: not compared */
+  double agreement;     /* percent of the answers in which the same element is the largest */
+  int64_t labelled;     /* samples with a label for the outputs; 0: top-1 is not known */
+  double top1_floats, top1_integers; /* top-1 of the pruned network before and after quantization,
+                                        percent of the labelled samples */
   const char *outputs_reason;        /* why outputs were not compared; NULL: they were */
   double agreement_least; /* lower bound of agreement, percent, with 95 % confidence; 0: not known,
                              see lac_calibration_result */

@@ -28,18 +28,17 @@ typedef struct lac_quantization_result lac_quantization_result; /* lacuna/quanti
  * and the channels are 0 if they are not known. An unknown operator then computes the weight, or it
  * is stored in packed blocks. */
 typedef struct lac_layer {
-  const char *name;   /* of the node */
-  const char *op;     /* "Conv" */
+  const char *name;   /* name of the node */
+  const char *op;     /* operator of the node, such as "Conv" */
   const char *weight; /* name of the stored tensor */
-  lac_dtype dtype;    /* of the stored tensor */
+  lac_dtype dtype;    /* element type of the stored tensor */
   int rank;
-  int64_t shape[8];           /* of the stored tensor */
-  int64_t channels_in;        /* per convolution group */
-  int64_t channels_out;       /* per convolution group */
+  int64_t shape[8];           /* shape of the stored tensor */
+  int64_t channels_in;        /* number of input channels of a convolution group */
+  int64_t channels_out;       /* number of output channels of a convolution group */
   int64_t convolution_groups; /* 1 for everything but grouped convolutions */
-  int k_axis;                 /* see c_axis */
-  int c_axis;    /* axes of shape: output channels, input channels (the N:M pattern is along these)
-                    */
+  int k_axis;                 /* axis of `shape` along the output channels */
+  int c_axis;    /* axis of `shape` along the input channels, along which the N:M pattern lies */
   bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
   bool storable; /* the weight is computed, and lac_model_fold can make it a stored tensor */
   bool folded;   /* the weight was computed, and lac_model_fold made it a stored tensor */
@@ -64,18 +63,17 @@ typedef struct lac_layer {
   double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
   double kept;          /* sum of |w| that N:M keeps in the order that was written */
   double total;         /* sum of |w| */
-  double score_kept;    /* see score_total */
-  double score_total; /* with scores from a file (lac_report.score): sum of the scores that the mask
-                      keeps, and of all scores; 0 without such scores */
-  bool calibrated;    /* its mask was chosen by a score on calibration data */
-  bool solved;        /* its kept weights were fitted to calibration data */
-  double
-      error_before; /* relative error of its outputs on the held-back samples, with the mask applied
-                       and the kept weights unchanged */
-  double error_after; /* relative error of its outputs with the weights that were written; both are
-                         0 unless calibrated */
-  double effect;      /* relative error of the network's outputs if only this layer is pruned; 0:
-                         not measured */
+  double score_kept;    /* with scores from a file (lac_report.score): sum of the scores that the
+                           mask keeps; else 0 */
+  double score_total;   /* with scores from a file: sum of all scores of the weight; else 0 */
+  bool calibrated;      /* the layer's mask was chosen by a score on calibration data */
+  bool solved;          /* the layer's kept weights were fitted to calibration data */
+  double error_before;  /* relative error of the layer's outputs on the held-back samples, with the
+                           mask applied and the kept weights unchanged; 0: not calibrated */
+  double error_after;   /* relative error of the layer's outputs on the held-back samples, with the
+                           weights that were written; 0: not calibrated */
+  double effect;        /* relative error of the network's outputs if only this layer is pruned; 0:
+                           not measured */
   const char
       *reason; /* why it was not pruned or not permuted, one sentence; NULL: nothing to say */
 } lac_layer;
@@ -93,18 +91,19 @@ typedef struct lac_group {
   const int32_t
       *permutation; /* [channels]: [j] is the old index of the channel that is now number j; NULL if
                        frozen */
-  double kept_identity; /* see upper_bound */
-  double kept;          /* see upper_bound */
-  double upper_bound; /* kept sums of |w| over the blocks of m that hold one of its channels: in the
-                      file's order, in the order that was found, and an upper bound for any order */
+  double kept_identity; /* sum of |w| that N:M keeps in the file's order, over all blocks of m that
+                           hold a channel of the group */
+  double kept;          /* sum of |w| that N:M keeps in the order that was found, over these
+                           blocks */
+  double upper_bound;   /* upper bound of the sum of |w| that N:M can keep there in any order */
   double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: no order
                       can keep more than the file's */
   bool judged; /* the order was tested on calibration data; an order that does not lower the errors
                   was taken back */
-  double error_before;  /* sum of the errors of the consumers in the file's order */
-  double error_after;   /* sum of the errors of the consumers in the order that was found; both are
-                           0 unless judged */
-  const char *strategy; /* of the search; NULL: no search was done */
+  double error_before;  /* sum of the errors of the consumers in the file's order; 0: not judged */
+  double error_after;   /* sum of the errors of the consumers in the order that was found; 0: not
+                           judged */
+  const char *strategy; /* name of the search strategy; NULL: no search was done */
   int64_t iterations;   /* steps of the search */
   bool proven;          /* it is proven that no better order exists */
 } lac_group;
@@ -131,7 +130,7 @@ typedef struct lac_target_layer {
   const char *fault;    /* why the answer is REFUSED or NOT_STATED: "target", "operator", "type",
                         "rank", "window", "groups", "shared", "size", "zero point", "pattern",
                         "axis", "zeros"; NULL elsewhere */
-  lac_target_pays pays; /* whether sparse is faster there */
+  lac_target_pays pays; /* whether sparse is faster than dense on the target */
   double gain;         /* speedup: dense time over sparse time; 0: none was published or measured */
   const char *gain_of; /* what was measured for `gain`, and the source; NULL without a gain */
   const char *reason; /* one sentence: why the target does not run the layer as sparse, or would not
@@ -167,20 +166,23 @@ typedef struct lac_summary {
                          stayed the same */
   int reordered;      /* eligible layers whose input channels were reordered */
   int groups;         /* groups that are not frozen and have at least one prunable consumer */
-  double kept_before; /* sums of kept |w| over the pruned (or, without pruning, eligible) layers, in
-                         the file's order and in the order written */
-  double kept_after;  /* see kept_before */
+  double kept_before; /* sum of kept |w| over the pruned (or, without pruning, eligible) layers, in
+                         the file's order */
+  double kept_after;  /* sum of kept |w| over the pruned (or eligible) layers, in the order that was
+                         written */
   bool verified;      /* all outputs were compared and are the same, or nothing was reordered (then
                     proof_engine is NULL) */
-  double max_abs_error;  /* of the outputs, caused by reordering alone */
-  double max_abs_output; /* the largest output */
+  double max_abs_error;  /* largest |difference| between elements of the outputs before and after
+                            reordering */
+  double max_abs_output; /* largest |element| of the outputs */
   double worst_ratio; /* largest |difference| / scale over all intermediate values; scale: a value's
                          largest |element| */
-  int values_compared, values_skipped; /* of the verification; values_skipped: not computed, or
-                                          without a finite element */
-  int outputs, outputs_compared;       /* outputs of the network that some node computes; how many
-                                          of them were compared by a finite element that does not
-                                          depend on invented inputs */
+  int values_compared, values_skipped; /* number of values that the verification compared; number of
+                                          those that it did not, because they were not computed or
+                                          have no finite element */
+  int outputs, outputs_compared;       /* number of the network's outputs that some node computes;
+                                          number of these that were compared by a finite element
+                                          that does not depend on invented inputs */
   const char *skipped_reason;          /* one sentence: why not everything was compared; NULL:
                                           everything was */
   lac_verification_state verification; /* how far the comparison came */
@@ -194,7 +196,8 @@ typedef struct lac_summary {
                        lac_inspect does this if weights take more than 512 MB or a quarter of the
                        memory limit */
   bool interrupted; /* the search was interrupted: another run may find other orders */
-  double search_seconds, proof_seconds, total_seconds; /* wall time; proof: the verification */
+  double search_seconds, proof_seconds, total_seconds; /* wall time of the search, of the
+                                                          verification, and of the whole call */
   const char *verification_text; /* the result of the verification in one sentence, as logged; NULL:
                                     there was nothing to verify */
 } lac_summary;
@@ -207,11 +210,13 @@ typedef struct lac_predicted_reason {
 
 /** What is predicted for a layer of the report. */
 typedef struct lac_predicted_layer {
-  double dense_seconds;    /* time of its step with the layer dense; 0: it has no step of its own */
-  double pruned_seconds;   /* the same with its weight as it is now */
-  int64_t multiplications; /* of its step, those by zeros included */
+  double dense_seconds;    /* predicted seconds of the layer's step in the dense network; 0: the
+                              layer has no step of its own */
+  double pruned_seconds;   /* predicted seconds of the layer's step with its weight as it is now */
+  int64_t multiplications; /* number of multiplications of the layer's step, those by zeros
+                              included */
   bool sparse;             /* the plan skips the zeros of its weight */
-  const char *reason;      /* why the plan does not skip them; NULL: it does */
+  const char *reason;      /* why the plan does not skip the zeros; NULL: it does */
 } lac_predicted_layer;
 
 /** The time of a run of the library's own engine, predicted by the costs that its plans are chosen
@@ -223,13 +228,16 @@ typedef struct lac_prediction {
   bool costs_known;    /* the costs were measured on this kind of processor; else only the ratio of
                           times means something */
   int threads;
-  double dense_seconds;           /* of a run with all layers dense */
-  double pruned_seconds;          /* of a run of the network as it is now */
-  int64_t multiplications;        /* of a run, those by zeros included */
-  int64_t multiplications_pruned; /* those by weights that are zero in pruned layers */
-  int n_sparse, n_dense;          /* pruned layers that are run as sparse; those that are not */
+  double dense_seconds;           /* predicted seconds of a run with all layers dense */
+  double pruned_seconds;          /* predicted seconds of a run of the network as it is now */
+  int64_t multiplications;        /* number of multiplications of a run, those by zeros included */
+  int64_t multiplications_pruned; /* number of multiplications by weights that are zero in pruned
+                                     layers */
+  int n_sparse, n_dense;          /* number of pruned layers that are run as sparse; number of those
+                                     that are run as dense */
   int n_reasons;
-  const lac_predicted_reason *reasons; /* [n_reasons] why these are not; the most frequent first */
+  const lac_predicted_reason *reasons; /* [n_reasons] why layers that n_dense counts are not run as
+                                          sparse; the most frequent reason first */
   const lac_predicted_layer *layers;   /* [n_layers] of the report */
 } lac_prediction;
 

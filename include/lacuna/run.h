@@ -54,9 +54,9 @@ typedef struct lac_run_options {
   bool dense_only;     /* use no sparse kernels: zeros are multiplied, too; default false. The
                           environment variable LAC_SPARSE=0 sets this for the whole process */
   bool careful;        /* compute so that NaN and infinity appear wherever operators define them: no
-                          kernel that skips a product by zero, each step by its own; slow. Without
-                          it a run that is not sure to have finite numbers is repeated so, and
-                          training fails. default false */
+                          kernel skips a product by zero, and no step is fused into another; slow.
+                          When false, a run whose numbers may not all be finite is repeated with
+                          true, and training fails. default false */
   unsigned char reserved_flags[2]; /* 0 */
   lac_context *context; /* log, progress and interrupt of the call, and of what it makes (an engine,
                            a session); see context.h. NULL (default): the process's */

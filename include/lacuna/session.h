@@ -75,14 +75,14 @@ typedef struct lac_session_facts {
   size_t size;         /* sizeof of this struct, set by LAC_SIZED */
   const char *engine;  /* name of the engine, see lac_session_options; a view */
   lac_dtype dtype;     /* type of the computation */
-  int threads;         /* of one run */
+  int threads;         /* number of threads of one run */
   int n_plans;         /* plans kept now, a plan for each set of input shapes */
-  int n_engines;       /* their engines, copies included */
+  int n_engines;       /* number of engines of these plans, copies included */
   uint64_t n_planned;  /* plans made so far */
   uint64_t n_copied;   /* copies made so far */
   uint64_t n_dropped;  /* plans dropped so far */
   uint64_t bytes;      /* planned memory of all engines kept now: weights, values, ports */
-  uint64_t max_memory; /* its limit */
+  uint64_t max_memory; /* limit of `bytes` */
 } lac_session_facts;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -143,13 +143,14 @@ LAC_API void lac_session_release(lac_array *outputs, int n);
  * during the call that hands them over. */
 typedef struct lac_session_step {
   size_t size;          /* sizeof of the library's struct */
-  const char *name;     /* of the node; NULL: the step only changes a layout for the next step */
+  const char *name;     /* name of the node; NULL: the step only changes a layout for the next
+                           step */
   const char *op;       /* the node's operator with all that was fused into it */
-  const char *kernel;   /* that computes it: oneDNN's name, "own" for a copy, "exact" for the exact
-                         engine */
+  const char *kernel;   /* name of the kernel: oneDNN's name, "own" for a copy, "exact" for the
+                           exact engine */
   bool sparse;          /* the kernel skips zeros of the weight */
-  double begin_seconds; /* by the system's monotonic clock (CLOCK_MONOTONIC) */
-  double seconds;       /* what the step took */
+  double begin_seconds; /* when the step began, by the system's monotonic clock (CLOCK_MONOTONIC) */
+  double seconds;       /* how long the step took */
 } lac_session_step;
 
 /** Called for each step of a run, in their order, after the run, on its thread. It must not call

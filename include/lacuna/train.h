@@ -37,11 +37,12 @@ typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 typedef struct lac_network_options {
   size_t size;        /* sizeof of this struct, set by lac_network_options_init */
   const char *name;   /* "resnet50", "cifar-resnet20", "digits" ...: lac_network_names */
-  int classes;        /* 0: 1000, or 10 for CIFAR's and digits */
-  int image_size;     /* pixels a side, 8..4096; 0: 224, 32 for CIFAR's, 8 for digits */
+  int classes;        /* number of classes; 0: 1000, or 10 for CIFAR's and digits */
+  int image_size;     /* height and width of an image in pixels, 8..4096; 0: 224, 32 for CIFAR's, 8
+                         for digits */
   bool conv_shortcut; /* CIFAR networks: shortcuts where the size changes are convolutions (true) or
                          padding with channels of zeros (false) */
-  uint64_t seed;      /* of the initial weights */
+  uint64_t seed;      /* seed of the initial weights */
 } lac_network_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -72,11 +73,12 @@ typedef struct lac_train_event {
   int64_t step, steps, epoch; /* steps done; steps of the whole training; complete epochs done */
   double loss, rate;          /* STEP: the batch's loss before the update, and the learning rate;
                                  EVALUATED: the loss alone */
-  double images_per_second;   /* STEP */
-  double seconds_left;        /* STEP: without evaluations */
+  double images_per_second;   /* STEP: images trained on per second */
+  double seconds_left;        /* STEP: predicted seconds to the end of the training, without
+                                 evaluations */
   double top1, top5;   /* EVALUATED: percent; STEP: top1 alone, of this process's images of the
                                  step, before the update */
-  bool is_best;        /* EVALUATED */
+  bool is_best;        /* EVALUATED: top1 is the best so far */
   size_t memory_bytes; /* BEGIN: memory planned for values, weights, gradients and the
                                  optimizer's state */
 } lac_train_event;
@@ -94,36 +96,38 @@ typedef struct lac_train_options {
   bool remat;         /* rematerialization, which takes less memory and more time and gives the same
                          bits: most values that gradients need are dropped after the forward pass
                          and computed again (false) */
-  uint64_t seed;      /* of shuffling, augmentation, MixUp (0) */
+  uint64_t seed;      /* seed of shuffling, augmentation, MixUp (0) */
   const char *recipe; /* resnet-sgd (default), resnet-lars, resnext, mixup-250, cifar, adamw-300 */
   int batch;          /* images per batch, 1..65536; 0 (default): the recipe's, or 128 (256 in bf16)
                          if it has none */
   int accumulate;     /* batches per step (gradient accumulation), 1..65536 (1) */
-  double epochs;      /* (-1) */
+  double epochs;      /* length of the training in epochs; -1: the recipe's (-1) */
   int64_t steps;      /* length of the training, used instead of epochs; 0: see epochs (0) */
   const char *optimizer;    /* sgd, lars, adamw; if it is not the recipe's, `rate` must be given
                                (NULL) */
   double rate;              /* learning rate; -1: the recipe's, which some recipes scale with the
                                batch (-1) */
-  double momentum;          /* 0 <= m < 1 (-1) */
-  double weight_decay;      /* (-1) */
-  int nesterov;             /* 0, 1 (-1) */
+  double momentum;          /* factor of the momentum, 0 <= m < 1; -1: the recipe's (-1) */
+  double weight_decay;      /* factor of the weight decay; -1: the recipe's (-1) */
+  int nesterov;             /* 1: Nesterov's momentum, 0: the usual one; -1: the recipe's (-1) */
   bool decay_all;           /* weight decay also for parameters of normalizations and for biases
                                (false) */
-  const char *schedule;     /* constant, piecewise, cosine, polynomial (NULL) */
+  const char *schedule;     /* how the rate changes: constant, piecewise, cosine, polynomial; NULL:
+                               the recipe's (NULL) */
   const double *boundaries; /* epochs at which the rate falls, ascending; implies the piecewise
                                schedule (NULL) */
   int n_boundaries;         /* 0: the recipe's; 8 at most (0) */
   double decay;             /* factor on the rate at each boundary (-1) */
-  double warmup_epochs;     /* (-1) */
-  double label_smoothing;   /* 0..1 (-1) */
-  double mixup;             /* alpha, 0: none (-1) */
+  double warmup_epochs;     /* epochs in which the rate rises from 0; -1: the recipe's (-1) */
+  double label_smoothing;   /* share of the label that is spread over all classes, 0..1; -1: the
+                               recipe's (-1) */
+  double mixup;             /* alpha of MixUp, 0: none; -1: the recipe's (-1) */
   double ema; /* decay d of a moving average of weights and running statistics, 0 <= d < 1: after
                  step t it is d' average + (1 - d') weights, where d' = min(d, (1 + t) / (10 + t)),
                  counted from 0. The average is what is evaluated, kept as the best, and returned as
                  the result; 0: no average (0) */
-  bool augment, shuffle; /* (true, true); if both are false, batches follow the order of the files
-                            */
+  bool augment, shuffle; /* change images at random; draw the images of a batch at random. If both
+                            are false, batches follow the order of the files (true, true) */
   bool evaluate;         /* evaluate on the test part of the data (true) */
   bool eval_only;        /* evaluate without training (false) */
   bool eval_first; /* also evaluate before step 0, to know the score after pruning. The result goes
@@ -132,7 +136,7 @@ typedef struct lac_train_options {
   int64_t eval_limit;           /* evaluate on only this many first images of the test part; 0: all
                                    (0) */
   int64_t eval_steps;           /* steps between evaluations; 0: see epochs_between_evals (0) */
-  int64_t epochs_between_evals; /* >= 1 (1) */
+  int64_t epochs_between_evals; /* epochs between evaluations, >= 1 (1) */
   int64_t steps_per_loop;       /* evaluations and checkpoints happen only at steps that are
                                    multiples of this; capped at the steps of an epoch (1) */
   double stop_threshold;        /* the training ends when an evaluation reaches this top-1, percent;
@@ -154,7 +158,7 @@ typedef struct lac_train_options {
   const char
       *format; /* cifar10, cifar100, folder, tfrecords, digits, arrays; format of the data; NULL:
                  detected from the folder (NULL) */
-  int resize, crop;             /* pixels, see lac_eval_options (0) */
+  int resize, crop;             /* sides of images in pixels, see lac_eval_options (0) */
   float mean[3], std[3];        /* see lac_eval_options (ImageNet's) */
   const char *classes;          /* see lac_eval_options (NULL) */
   lac_train_listener *listener; /* called at every event, on the caller's thread (NULL) */
@@ -178,7 +182,8 @@ typedef struct lac_train_options {
   const lac_samples *from_memory;
   /** With from_memory: samples to evaluate on; NULL: those that are trained on (NULL) */
   const lac_samples *test_from_memory;
-  double cutmix;    /* alpha of CutMix, 0: none; with MixUp, each step does one of both (-1) */
+  double cutmix;    /* alpha of CutMix, 0: none; with MixUp, each step does one of both; -1: the
+                       recipe's (-1) */
   double erasing;   /* share of images of which a random rectangle becomes the mean, 0..1 (-1) */
   double clip_norm; /* gradients of a step are scaled down where their norm is larger; 0: never (-1)
                      */
@@ -195,7 +200,7 @@ LAC_DEFAULT(lac_train_options)
 /** One setting of a recipe, after the options were applied. */
 typedef struct lac_train_setting {
   const char *name; /* static string */
-  char value[120];  /* as text */
+  char value[120];  /* value of the setting as text */
   const char *from; /* source of the recipe's value, a static string; NULL: the value is from the
                        options */
 } lac_train_setting;
@@ -213,9 +218,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_settings(const lac_train_options *op
 typedef struct lac_train_data {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *format; /* as lac_train_options names it */
-  int64_t images;     /* for training */
+  int64_t images;     /* number of images for training */
   int classes;
-  int channels, height, width; /* 0: the samples have other axes */
+  int channels, height, width; /* sizes of a sample; 0: the samples have other axes */
 } lac_train_data;
 
 /** Examines a folder of data without training, so that a fresh network of fitting sizes can be
@@ -229,10 +234,11 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
 /** The size of a training, which depends on the options and the data. */
 typedef struct lac_train_size {
   size_t size;    /* sizeof of this struct, set by LAC_SIZED */
-  int64_t images; /* for training */
+  int64_t images; /* number of images for training */
   int classes;
   int64_t step_images; /* images per step: batch * accumulate * processes */
-  int64_t steps_per_epoch, steps, warmup_steps; /* of an epoch; in all; of these, warm-up */
+  int64_t steps_per_epoch, steps, warmup_steps; /* number of steps of an epoch; of the whole
+                                                   training; of its warm-up */
   double rate; /* learning rate after the warm-up, for this number of images per step */
 } lac_train_size;
 
@@ -248,14 +254,14 @@ enum { LAC_TRAIN_CHANGED_BYTES = 512 };
 typedef struct lac_train_result {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *recipe; /* static string */
-  lac_dtype dtype;    /* of the computation */
+  lac_dtype dtype;    /* type of the computation */
   int threads, batch, accumulate, processes;
-  int64_t images;            /* for training */
+  int64_t images;            /* number of images for training */
   int64_t planned_steps;     /* steps of the whole training if it does not end early */
   int64_t first_step, steps; /* step at which this run began; steps done in total, earlier runs
                                 included */
   double epochs;             /* epochs done in total */
-  double loss;               /* of the last step; NaN: no step was done */
+  double loss;               /* loss of the last step; NaN: no step was done */
   bool evaluated;            /* an evaluation was done: top1, top5, eval_loss and eval_step are
                                 valid */
   double top1, top5;         /* percent, of the last evaluation */
@@ -264,19 +270,20 @@ typedef struct lac_train_result {
   double best_top1;          /* best of all evaluations; -1: there was none */
   double best_top5;  /* top-5 of the evaluation with best_top1; NaN: not known, because an earlier
                        run did that evaluation */
-  int64_t best_step; /* step of that evaluation */
+  int64_t best_step; /* step of the evaluation with best_top1 */
   bool reached;      /* stop_threshold was reached */
   bool interrupted;  /* lac_train failed with LAC_INTERRUPTED, after `steps` */
-  double images_per_second;         /* of the last steps */
-  double average_images_per_second; /* of all steps of this run, without evaluations; NaN: none */
+  double images_per_second;         /* images per second in the last steps */
+  double average_images_per_second; /* images per second over all steps of this run, without
+                                       evaluations; NaN: no step was done */
   char *trace; /* JSON for chrome://tracing or Perfetto of the last 3 steps, in process 0; free with
                   lac_text_free. NULL after a failure, in other processes, or without the option
                   `trace` */
   double comm_seconds; /* time of summing gradients over processes */
   double comm_hidden;  /* share of comm_seconds that overlapped with the backward pass, 0..1; NaN:
                           one process */
-  double seconds;      /* of the whole run, planning and evaluations included */
-  size_t memory_bytes; /* as planned */
+  double seconds;      /* seconds of the whole run, planning and evaluations included */
+  size_t memory_bytes; /* planned memory in bytes */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* how the recipe was changed because this training is
                                             shorter, such as half the warm-up; one line per change;
                                             empty: not changed */
@@ -288,7 +295,7 @@ typedef struct lac_train_about {
   const char *verb;         /* "train", "finetune" */
   const char *model, *arch; /* file of the network that was trained; name of the fresh network that
                                was built; NULL: none */
-  const char *data;         /* the folder; NULL: the samples were in memory */
+  const char *data;         /* the folder of the data; NULL: the samples were in memory */
   const lac_train_options *options;
   const lac_report *layers; /* report of lac_prune, or of lac_check for a network that was pruned
                                before: which layers are pruned; NULL: nothing is masked */
