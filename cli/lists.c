@@ -5,7 +5,6 @@
 
 #include "lacuna/train.h"
 #include "table.h"
-#include "train_options.h"
 #include "verbs.h"
 
 exit_code verb_archs(const arguments *args, lac_error *err) {
@@ -20,7 +19,7 @@ exit_code verb_archs(const arguments *args, lac_error *err) {
     table_add_cell(&table, "%s", names[k]);
     table_add_cell(&table, "%s", is_digits ? "8 x 8, grey" : is_cifar ? "32 x 32" : "224 x 224");
     table_add_cell(&table, "%s", is_digits || is_cifar ? "10" : "1000");
-    table_add_cell(&table, "%s", train_find_recipe(names[k]));
+    table_add_cell(&table, "%s", lac_network_recipe(names[k]));
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);

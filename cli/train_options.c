@@ -195,20 +195,11 @@ static void copy_loop_options(const arguments *args, lac_train_options *o) {
   o->display_steps = (int64_t)args->display_steps;
 }
 
-static bool has_prefix(const char *text, const char *prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-const char *train_find_recipe(const char *arch) {
-  const bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
-  return small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
-}
-
 /* Chooses the recipe if none is named, as the verbs' descriptions say. */
 static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
   if (o->recipe) return;
   if (args->verb == VERB_train) {
-    o->recipe = train_find_recipe(arch);
+    o->recipe = lac_network_recipe(arch);
     return;
   }
   const lac_train_options usual = lac_finetune_training_default();

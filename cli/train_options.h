@@ -23,9 +23,6 @@ typedef struct train_options {
 LAC_MUST_CHECK lac_status train_options_read(const arguments *args, train_options *options,
                                              lac_error *err);
 
-/** Returns the recipe of `train` for this network, where none is named. */
-const char *train_find_recipe(const char *arch);
-
 /** Prints the recipe's settings with the options applied. data: a folder, for which the run's
  * steps, warm-up and rate are printed, too; NULL: none. */
 LAC_MUST_CHECK lac_status train_options_print_recipe(const train_options *options, const char *data,

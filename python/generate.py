@@ -27,9 +27,8 @@ import command_table  # noqa: E402  pylint: disable=wrong-import-position
 
 TYPES = {"SWITCH": "bool", "FLAG": "bool", "COUNT": "int", "TEXT": "str", "FILE": "str | os.PathLike", "CHOICE": "str", "LIST": "Sequence[str]",
          "NUMBER": "int", "PLACES": "int", "SECONDS": "float", "REAL": "float", "SIZE": "int | str"}
-KEYWORD_TYPES = {"calibration": "Data", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]", "calibration_constant": "Mapping | Sequence[str]",
+KEYWORD_TYPES = {"calibration": "Data", "input": "Mapping", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]", "calibration_constant": "Mapping | Sequence[str]",
                  "batch": "int", "pattern": "str | tuple[int, ...]", "boundaries": "Sequence[float] | str", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}
-FIRST = {"model": "Source", "path": "str | os.PathLike"}
 HEAD = '''# Made by python/generate.py from cli/verbs.def, cli/options.def and cli/hint.c; change these, not this file.
 """The functions of the command's verbs; keywords are its options."""
 from __future__ import annotations
@@ -159,22 +158,30 @@ def choices_of(option):
     return f"{', '.join(others)} or {last}: " if others else ""
 
 
+def operand_text(name, keywords):
+    """A parameter before the keywords."""
+    kind, default, _ = keywords.OPERANDS[name]
+    return f"{name}: {kind}" + (f" = {default}" if default else "")
+
+
 def function_text(name, spec, at, table, keywords):
-    verb, first, returns, about, *fixed = spec
-    fixed = fixed[0] if fixed else {}
-    taken = [row for row in rows_of(verb, at, table, keywords.WORDS) if row[1]["id"] not in keywords.ELSEWHERE | fixed]
+    verb, operands, returns, about, *fixed = spec
+    fixed, operands = fixed[0] if fixed else {}, operands.split(", ")
+    rows = list(rows_of(verb, at, table, keywords.WORDS))
+    taken = [row for row in rows if row[1]["id"] not in keywords.ELSEWHERE | fixed and row[1]["id"] not in operands]
     summary = next(row for row in command_table.verbs() if row["id"] == verb)["summary"]
     leading = [row for name in ("data", "output") for row in taken if row[1]["id"] == name]
     others = [row for row in taken if row not in leading]
-    parameters = [f"{first}: {FIRST[first]}"] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in leading]
+    parameters = [operand_text(name, keywords) for name in operands] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in leading]
     parameters += ["*"] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in others]
     parameters += ["progress: Progress | None = None"]
     groups = dict.fromkeys(row[0] for row in taken)
     doc = [summary[0].upper() + summary[1:] + ("" if summary.endswith("?") else "."), *([about.rstrip()] if about.strip() else [])]
-    if first == "model":
-        doc += ["", "model: a path, bytes, an onnx.ModelProto or a lacuna.Model; a Model is changed in place."]
-    else:
-        doc += ["", "path: a pack"]
+    doc += [""] if operands else []
+    for operand in operands:
+        helps = next((row[2] for row in rows if row[1]["id"] == operand), "")
+        changed = "; a Model is changed in place." if verb != "compare" else ""
+        doc += textwrap.wrap(f"{operand}: {keywords.OPERANDS[operand][2].format(help=helps, changed=changed)}", 110, subsequent_indent="    ")
     for group in groups:
         doc += ["", group + ":"]
         for its_group, option, helps in taken:
@@ -190,7 +197,7 @@ def function_text(name, spec, at, table, keywords):
     given = ", ".join(f"{row[1]['id']}={row[1]['id']}" for row in taken)
     given += "".join(f", {key}={value!r}" for key, value in fixed.items())
     lines = [f"    {text}," for text in parameters]
-    call = textwrap.wrap(f"{first}, {given}, progress=progress", 100, subsequent_indent=" " * 8, break_long_words=False)
+    call = textwrap.wrap(f"{', '.join(operands)}, {given}, progress=progress", 100, subsequent_indent=" " * 8, break_long_words=False)
     docstring = body.replace("\\", "\\\\").replace('"""', "'''")
     return (f"\n\ndef {name}(\n" + "\n".join(lines) + f") -> {returns}:\n    \"\"\"{docstring}\n    \"\"\"\n"
             f"    return verbs.{name}({chr(10).join(call)})\n")

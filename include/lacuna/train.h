@@ -53,6 +53,10 @@ LAC_DEFAULT(lac_network_options)
 /** Returns the names of all networks that lac_network_create knows, *n of them; static strings. */
 LAC_API const char *const *lac_network_names(int *n);
 
+/** Returns the recipe that trains a network of this name, where none is chosen: "cifar" for CIFAR's
+ * networks and digits, "resnext" for ResNeXt, "resnet-sgd" for all else; a static string. */
+LAC_API const char *lac_network_recipe(const char *name);
+
 /** Creates a network with random initial weights; lac_model_save writes it as ONNX. Fails
  * LAC_NOT_FOUND (unknown name), LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_network_create(const lac_network_options *options,

@@ -9,7 +9,7 @@
 A network is a path, bytes, an onnx.ModelProto or a lacuna.Model. `help(lacuna.prune)` lists the keywords, which are the options of
 the command `lacuna`. lacuna.torch prunes a torch.nn.Module in place.
 """
-from ._verbs import bench, check, evaluate, finetune, inspect, pack, permute, plot, prune, quantize, unpack
+from ._verbs import bench, check, compare, data, evaluate, finetune, inspect, pack, permute, plot, prune, quantize, train, unpack
 from .errors import Error
 from .library import version
 from .model import Model
@@ -18,5 +18,5 @@ from .session import Session
 from .tensor_file import TensorFile
 
 __version__ = version()
-__all__ = ["Error", "Model", "Record", "Report", "Session", "TensorFile", "bench", "check", "evaluate", "finetune", "inspect", "pack", "permute", "plot",
-           "prune", "quantize", "unpack"]
+__all__ = ["Error", "Model", "Record", "Report", "Session", "TensorFile", "bench", "check", "compare", "data", "evaluate", "finetune", "inspect", "pack", "permute", "plot",
+           "prune", "quantize", "train", "unpack"]

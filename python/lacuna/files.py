@@ -2,7 +2,9 @@
 """Texts of the library, and files of them."""
 import contextlib
 import os
+import tempfile
 
+from . import arrays
 from .errors import failure
 from .library import call, ffi, lib, text
 
@@ -30,3 +32,17 @@ def json_text(function, *arguments):
         return text(made[0])
     finally:
         lib.lac_text_free(made[0])
+
+
+@contextlib.contextmanager
+def arrays_on_disk(given):
+    """{name: path of a .npy file} of {name: array or path}; files of arrays are there within the block."""
+    import numpy  # pylint: disable=import-outside-toplevel
+    with tempfile.TemporaryDirectory(prefix="lacuna-") as folder:
+        paths = {}
+        for at, (name, value) in enumerate(given.items()):
+            paths[name] = value
+            if not isinstance(value, (str, os.PathLike)):
+                paths[name] = os.path.join(folder, f"{at}.npy")
+                numpy.save(paths[name], arrays.as_numpy(value))
+        yield paths

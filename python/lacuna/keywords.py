@@ -37,6 +37,11 @@ FIELDS = {
         "recover": "recover", "force": "force", "display_steps": "display_steps", "format": "format", "resize": "resize",
         "crop": "crop", "mean": "mean", "std": "std", "classes": "classes", "wire": "wire", "bucket": "bucket_bytes",
         "paranoid": "paranoid_steps"},
+    "lac_network_options": {"arch": "name", "seed": "seed"},
+    "lac_compare_options": {"tolerance": "tolerance", "seed": "seed", "threads": "threads", "max_memory": "max_memory",
+                            "against_ort": "runtime"},
+    "lac_imagenet_options": {"threads": "threads", "shards": "shards", "val_shards": "val_shards", "seed": "seed", "force": "force"},
+    "lac_synthetic_options": {"threads": "threads", "samples": "samples", "seed": "seed", "crop": "crop", "mean": "mean", "std": "std"},
 }
 
 # Options that a function of verbs.py handles by itself.
@@ -47,6 +52,8 @@ HANDLED = {
     "inspect": {"plan", "why"},
     "pack": {"ort"},
     "finetune": {"data", "sparse", "prune_rest", "keep_masks", "boundaries", "stop_threshold", "trace"},
+    "train": {"pretrained", "shortcut", "data", "sparse", "prune_rest", "keep_masks", "boundaries", "stop_threshold", "trace"},
+    "compare": {"input"},
     "eval": {"data"},
     "bench": {"plot", "roofline", "measure_costs", "input_shape", "pattern"},
 }
@@ -67,6 +74,8 @@ ELSEWHERE = {
     "like": "the command, which reads other scripts' options",
     "print": "the command, which shows a recipe's settings",
     "export_dir": "output",
+    "resnet_size": "arch",
+    "resnext": "arch",
     "timeout": "several processes run the command, under mpirun",
 }
 
@@ -102,6 +111,32 @@ Model(output) and Session(output) read a pack like any network."""),
 `data` may also be arrays in memory: {input: images, "labels": classes}. The result has `training` (steps, top1, loss ...),
 `pruning`, a Report where layers were pruned, and `model`, the network."""),
     "bench": ("bench", "model", "Record", ""),
+    "train": ("train", "arch", "Record", """
+`data` may also be arrays in memory: {input: images, "labels": classes}. The result is as that of finetune.
+
+    made = lacuna.train("cifar-resnet20", "cifar-10-batches-bin", "net.onnx", epochs=90)
+    made.training.top1"""),
+    "compare": ("compare", "model, other", "Record", """
+Both networks run on the same inputs. `values` has a row for each value that both compute, in the networks' order: `error` is
+the difference by the value's own size. A value is apart where that is more than `tolerance`.
+
+    result = lacuna.compare("net.onnx", "net-24.onnx")
+    apart = [value.name for value in result.values if value.error > result.tolerance]"""),
+    "data": ("data", "kind, source", "Record", """
+"imagenet" writes the images of a folder as TFRecords to the folder `output`; the Record has `train` and `validation`. "synthetic"
+draws images for the input of a network; the Record has `images`, an array, or None where `output` names a .npy file for them.
+
+    images = lacuna.data("synthetic", "net.onnx", samples=64).images"""),
+}
+
+# What comes before keywords: {name: (type, default, what help says)}. An option of that name is no keyword, too.
+OPERANDS = {
+    "model": ("Source", None, "a path, bytes, an onnx.ModelProto or a lacuna.Model{changed}"),
+    "other": ("Source | None", "None", "the network to compare with; None with `against_ort`: the same one"),
+    "path": ("str | os.PathLike", None, "a pack"),
+    "arch": ("str", None, "{help}"),
+    "kind": ('Literal["imagenet", "synthetic"]', None, "which data"),
+    "source": ("Source", None, "imagenet: a folder with its archives or their files; synthetic: the network, as anything that Model takes"),
 }
 
 # Said in the place of the command's help: of an option, or of VERB.OPTION.
@@ -129,6 +164,11 @@ WORDS = {
     "fold": "store a computed weight as one tensor: True wherever it can be, False nowhere, None where nothing else reads its parts",
     "plan": "ask which nodes the engine would run fast: `report.plan`, `report.plan_nodes`",
     "max_memory": "how many bytes the work may plan: a number, or a text such as \"16G\"",
+    "input": "the array of each input, or the .npy file that holds it: {name: array}",
+    "against_ort": "ONNX Runtime's library, a path: it runs `other`, or `model` itself",
+    "data.output": "imagenet: the folder of the shards, made if need be; synthetic: a .npy file for the array of images",
+    "data.force": "replace the shards of another conversion in `output`, or the file",
+    "train.sparse": "prune the fresh weights before the first step, and keep what is zero at zero",
     "data": "labelled images: a path, {input: images, \"labels\": classes}, or an iterable of such batches",
     "trace": "a file: what the last 3 steps did, for chrome://tracing or Perfetto",
     "boundaries": "epochs at which the rate falls, such as [30, 60, 80]; the schedule is then piecewise",

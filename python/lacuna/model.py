@@ -82,6 +82,13 @@ class Model:
         self.pointer = ffi.gc(made[0], lib.lac_model_destroy)
         self.name = os.fspath(source) if path else "(memory)"
 
+    @classmethod
+    def of(cls, pointer, name):
+        """A network that the library made; it is freed with the last reference to it."""
+        made = cls.__new__(cls)
+        made.pointer, made.name = ffi.gc(pointer, lib.lac_model_destroy), name
+        return made
+
     def __repr__(self):
         return f"<lacuna.Model {self.name}: {len(self.tensors)} stored tensors>"
 

@@ -2,13 +2,13 @@
 """What the functions of `_verbs.py` do: keywords to options, one call of the library, outputs. The work is all in the library."""
 import os
 
-from . import folders, jobs, samples, training
+from . import arrays, files, folders, jobs, keywords, samples, training
 from .errors import failure
 from .files import json_text, write_text
 from .library import NULL, call, context, ffi, lib, options, path_bytes, sized
 from .model import opened
 from .options import fill, number_of_bytes, read_pattern, run_fields, with_engine
-from .report import Report, record
+from .report import Record, Report, record
 
 OUTPUTS = ("output", "plot", "save_permutation", "json", "curve", "roofline", "measure_costs", "trace")
 
@@ -279,6 +279,82 @@ def finetune(model, *, progress=None, **given):
     """lac_finetune."""
     _check_outputs(given)
     return jobs.run(lambda: training.finetune(_open(model, given), given, _options), progress)
+
+
+def train(arch, *, progress=None, **given):
+    """lac_finetune of a network that lac_network_create makes."""
+    _check_outputs(given)
+    return jobs.run(lambda: training.train(arch, given, _options), progress)
+
+
+def compare(model, other=None, *, progress=None, **given):
+    """lac_compare."""
+    if other is None and given.get("against_ort") is None:
+        raise failure("other is missing: the network to compare with", cure="against_ort=LIBRARY compares with ONNX Runtime")
+    _check_outputs(given)
+    force = bool(given.get("force"))
+
+    def work():
+        kept, how, made = [], options("lac_compare_options"), ffi.new("lac_compare_result **")
+        networks = [opened(model), opened(other) if other is not None else None]
+        fill(how, "lac_compare_options", given, kept)
+        with files.arrays_on_disk(given.get("input") or {}) as paths:
+            inputs = ffi.new("lac_infer_input[]", len(paths))
+            how.inputs, how.n_inputs = inputs if paths else NULL, len(paths)
+            for struct, (name, path) in zip(inputs, paths.items()):
+                kept += [ffi.new("char[]", name.encode()), path_bytes(path)]
+                struct.name, struct.path = kept[-2:]
+            call("lac_compare", networks[0].pointer, networks[1].pointer if networks[1] else NULL, how, made)
+        result = ffi.gc(made[0], lib.lac_compare_result_destroy)
+        if given.get("plot") is not None:
+            call("lac_compare_plot", result, path_bytes(given["plot"]), force)
+        if given.get("json") is not None:
+            write_text(given["json"], json_text("lac_compare_json", result), force)
+        return record(result)
+    return jobs.run(work, progress)
+
+
+# The options of each kind of data.
+DATA = {"imagenet": "lac_imagenet_options", "synthetic": "lac_synthetic_options"}
+
+
+def data(kind, source, *, progress=None, **given):
+    """lac_imagenet_convert, lac_synthetic_save or lac_synthetic_images."""
+    if kind not in DATA:
+        raise failure(f"kind={kind!r}: wanted {' or '.join(DATA)}")
+    own = keywords.FIELDS[DATA[kind]]
+    for other, struct in DATA.items():
+        for option in keywords.FIELDS[struct]:
+            if option not in own and option != "force" and given.get(option) is not None:
+                raise failure(f"{option}={given[option]!r}: it goes with {other!r}")
+    return jobs.run(lambda: (_imagenet if kind == "imagenet" else _synthetic)(source, given), progress)
+
+
+def _imagenet(source, given):
+    """Shards in a folder, where an earlier conversion goes on."""
+    if given.get("output") is None:
+        raise failure("output is missing: the folder where the shards go")
+    kept, how, result = [], options("lac_imagenet_options"), sized("lac_imagenet_result")
+    fill(how, "lac_imagenet_options", given, kept)
+    call("lac_imagenet_convert", path_bytes(source), path_bytes(given["output"]), how, result)
+    return record(result)
+
+
+def _synthetic(source, given):
+    """Images for a network's input: an array, or a file."""
+    _check_outputs(given)
+    kept, how = [], options("lac_synthetic_options")
+    fill(how, "lac_synthetic_options", given, kept)
+    network = opened(source)
+    if given.get("output") is not None:
+        call("lac_synthetic_save", network.pointer, path_bytes(given["output"]), how, bool(given.get("force")))
+        return Record(images=None)
+    made = ffi.new("lac_array *")
+    call("lac_synthetic_images", network.pointer, how, made)
+    try:
+        return Record(images=arrays.view(made.dtype, arrays.shape_of(made), made.data, made.size_bytes).copy())
+    finally:
+        lib.lac_session_release(made, 1)
 
 
 def _shapes(given, kept):

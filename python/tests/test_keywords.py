@@ -3,13 +3,14 @@
 import inspect
 import subprocess
 
+import numpy
 import pytest
 
 import lacuna
 from lacuna import _table, keywords, library
 
 # Verbs without a function, and what does the same.
-NO_FUNCTION = {"infer": "Session.run", "compare": "the command", "train": "the command", "data": "the command", "run": "the command", "archs": "the command", "recipes": "the command",
+NO_FUNCTION = {"infer": "Session.run", "run": "the command", "archs": "the command", "recipes": "the command",
                "demo": "the command", "help": "help()", "version": "__version__"}
 
 
@@ -19,16 +20,17 @@ def test_no_verb_is_missing():
 
 @pytest.mark.parametrize("name", keywords.FUNCTIONS)
 def test_no_option_is_missing(name):
-    verb, first, _, _, *fixed = keywords.FUNCTIONS[name]
+    verb, operands, _, _, *fixed = keywords.FUNCTIONS[name]
     parameters = set(inspect.signature(getattr(lacuna, name)).parameters)
     wanted = set(_table.OPTIONS[verb]) - set(keywords.ELSEWHERE) - set(*fixed)
-    assert parameters == wanted | {first, "progress"}
+    assert parameters == wanted | {*operands.split(", "), "progress"}
 
 
 @pytest.mark.parametrize("verb", sorted({spec[0] for spec in keywords.FUNCTIONS.values()}))
 def test_every_option_has_a_field(verb):
     """A keyword is a field of one of the library's structs, or is handled by name."""
     placed = {option for fields in keywords.FIELDS.values() for option in fields}
+    placed |= {name for spec in keywords.FUNCTIONS.values() if spec[0] == verb for name in spec[1].split(", ")}
     placed |= keywords.EVERYWHERE | keywords.HANDLED.get(verb, set()) | set(keywords.ELSEWHERE)
     assert set(_table.OPTIONS[verb]) <= placed
 
@@ -93,3 +95,57 @@ def test_a_keyword_is_the_option(verb, words, given, root, digits, command, tmp_
     given = {name: value.format(root=root) if isinstance(value, str) else value for name, value in given.items()}
     getattr(lacuna, verb)(digits, here, **given)
     assert here.read_bytes() == there.read_bytes()
+
+
+def test_train_is_the_verb(root, command, tmp_path):
+    there, here = tmp_path / "there.onnx", tmp_path / "here.onnx"
+    words = "--steps 3 --batch-size 32 --seed 5 --no-eval --threads 1 --no-verify --effort fast --sparse"
+    subprocess.run([command, "train", "-q", "--arch", "digits", "--data", root / "examples/digits", "-o", there, *words.split()], check=True)
+    made = lacuna.train("digits", root / "examples/digits", here, steps=3, batch_size=32, seed=5, eval=False, threads=1, verify=False,
+                        effort="fast", sparse=True, json=tmp_path / "run.json", plot=tmp_path / "net.dot")
+    assert here.read_bytes() == there.read_bytes() and made.training.steps == 3 and made.training.recipe == "cifar"
+    assert made.pruning.summary.pruned > 0 and (tmp_path / "net.dot").exists()
+    text = (tmp_path / "run.json").read_text()
+    assert '"train"' in text and '"digits"' in text
+
+
+def test_train_takes_arrays_and_weights(images, tmp_path):
+    labels = numpy.arange(64) % 7
+    first = lacuna.train("digits", {"image": images, "labels": labels}, tmp_path / "net.onnx", steps=2, batch_size=16, eval=False)
+    second = lacuna.train("digits", {"image": images, "labels": labels}, pretrained=tmp_path / "net.onnx", eval_only=True)
+    assert first.training.steps == 2 and first.pruning is None and second.training.evaluated
+    assert [len(lacuna.Session(made.model).run(None, {"image": images})[0][0]) for made in (first, second)] == [7, 7]
+    with pytest.raises(lacuna.Error, match="fresh weights say nothing"):
+        lacuna.train("digits", {"image": images, "labels": labels}, eval_only=True)
+    with pytest.raises(lacuna.Error, match="digitz"):
+        lacuna.train("digitz", {"image": images, "labels": labels})
+
+
+def test_compare_is_the_verb(digits, images, command, tmp_path):
+    lacuna.prune(digits, tmp_path / "pruned.onnx", no_calibration=True, permute=False, effort="fast")
+    numpy.save(tmp_path / "x.npy", images[:2])
+    subprocess.run([command, "compare", "-q", digits, tmp_path / "pruned.onnx", "--input", f"image={tmp_path / 'x.npy'}", "--tolerance", "0.01",
+                    "--json", tmp_path / "there.json"], check=True, capture_output=True)
+    for at, given in enumerate((images[:2], tmp_path / "x.npy")):
+        made = lacuna.compare(digits, tmp_path / "pruned.onnx", input={"image": given}, tolerance=0.01, json=tmp_path / f"{at}.json",
+                              plot=tmp_path / f"{at}.svg")
+        assert (tmp_path / f"{at}.json").read_text() == (tmp_path / "there.json").read_text() and (tmp_path / f"{at}.svg").exists()
+        assert made.given and any(value.error > made.tolerance for value in made.values)
+    assert not any(value.error > 0 for value in lacuna.compare(digits, lacuna.Model(digits)).values)
+    with pytest.raises(lacuna.Error, match="other is missing"):
+        lacuna.compare(digits)
+
+
+def test_data_is_the_verb(digits, command, tmp_path):
+    subprocess.run([command, "data", "-q", "synthetic", digits, "-o", tmp_path / "there.npy", "--samples", "6", "--seed", "2"], check=True,
+                   capture_output=True)
+    assert lacuna.data("synthetic", digits, tmp_path / "here.npy", samples=6, seed=2).images is None
+    images = lacuna.data("synthetic", digits, samples=6, seed=2).images
+    assert (tmp_path / "here.npy").read_bytes() == (tmp_path / "there.npy").read_bytes()
+    assert (images == numpy.load(tmp_path / "there.npy")).all() and images.shape == (6, 1, 8, 8)
+    with pytest.raises(lacuna.Error, match="it exists already"):
+        lacuna.data("synthetic", digits, tmp_path / "here.npy", samples=6)
+    with pytest.raises(lacuna.Error, match="shards=4: it goes with 'imagenet'"):
+        lacuna.data("synthetic", digits, shards=4)
+    with pytest.raises(lacuna.Error, match="wanted imagenet or synthetic"):
+        lacuna.data("cifar", digits)

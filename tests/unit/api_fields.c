@@ -171,6 +171,7 @@ static void what_cannot_fail_takes_a_null(void **state) {
   (void)state;
   const lac_engine_port *ports;
   assert_non_null(lac_network_names(NULL));
+  assert_non_null(lac_network_recipe(NULL));
   assert_non_null(lac_target_names(NULL));
   assert_int_equal(lac_engine_inputs(NULL, &ports) + lac_engine_outputs(NULL, NULL), 0);
   assert_int_equal(lac_pack_tensor_count(NULL), 0);

@@ -827,6 +827,10 @@ static void a_fresh_network_is_a_model_like_any_other(void **state) {
   if (lac_model_load(path, NULL, &read, &err)) fail_msg("%s", err.text);
   int n;
   assert_true(lac_network_names(&n) && n > 5);
+  assert_string_equal(lac_network_recipe("digits"), "cifar");
+  assert_string_equal(lac_network_recipe("cifar-resnet20"), "cifar");
+  assert_string_equal(lac_network_recipe("resnext50_32x4d"), "resnext");
+  assert_string_equal(lac_network_recipe("resnet50"), "resnet-sgd");
   lac_network_options unknown = {.size = sizeof(lac_network_options), .name = "nothing"};
   lac_model *none;
   assert_int_equal(lac_network_create(&unknown, &none, NULL), LAC_NOT_FOUND);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_network_create: makes a model from a network of src/arch, without a file. */
+#include <string.h>
+
 #include "api/model/model_in.h"
 #include "api/model/structs.h"
 #include "arch/arch.h"
@@ -13,6 +15,16 @@ void lac_network_options_init(lac_network_options *options, size_t size) {
 }
 
 const char *const *lac_network_names(int *n) { return laci_arch_names(n); }
+
+static bool has_prefix(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+const char *lac_network_recipe(const char *name) {
+  if (!name) return "resnet-sgd";
+  const bool small = has_prefix(name, "cifar-") || strcmp(name, "digits") == 0;
+  return small ? "cifar" : has_prefix(name, "resnext") ? "resnext" : "resnet-sgd";
+}
 
 lac_status lac_network_create(const lac_network_options *options, lac_model **model,
                               lac_error *err) {
