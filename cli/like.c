@@ -288,7 +288,7 @@ static void format_option_usage(const row *r, char text[128]) {
 
 void like_print_help(const like *l, FILE *out) {
   fprintf(out, "Usage: lacuna %s --like %s [options]\n\n", verb_table[l->verb].name, l->script);
-  like_print_variables(l->script, out);
+  like_print_environment_variables(l->script, out);
   fprintf(out, "Options of %s:\n", l->script);
   for (int k = 0; k < N_ROWS; k++) {
     const row *r = &rows[k];

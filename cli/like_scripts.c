@@ -290,7 +290,7 @@ lac_status like_complete_script(like *l, lac_error *err) {
   return k < N_SCRIPTS ? scripts[k].complete(l, err) : LAC_OK;
 }
 
-void like_print_variables(const char *script, FILE *out) {
+void like_print_environment_variables(const char *script, FILE *out) {
   const int k = find_script(script);
   if (k < N_SCRIPTS && scripts[k].variables)
     fprintf(out, "Environment: %s\n\n", scripts[k].variables);

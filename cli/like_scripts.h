@@ -16,7 +16,7 @@ LAC_MUST_CHECK lac_status like_check_script(const char *script, bool has_verb, v
 LAC_MUST_CHECK lac_status like_complete_script(like *l, lac_error *err);
 
 /** Prints the environment variables that the script reads, if there are any. */
-void like_print_variables(const char *script, FILE *out);
+void like_print_environment_variables(const char *script, FILE *out);
 
 /** Parts of like_complete_script: for trainings that another program starts (like_runners.c), and
  * for scripts that train nothing (like_tools.c). */

@@ -22,7 +22,8 @@
 #include "kernel/linear/linear.h"
 
 enum {
-  LEAST_SIZE = 64, /* of matrices that are tried, and its doubles */
+  LEAST_SIZE = 64, /* rows of the smallest matrix that is timed; each further one has twice as
+                      many */
   N_SIZES = 5,
   FACTORS = 13, /* of a typical fit by ALPS (alps.c), each followed by SUBSTITUTIONS */
   SUBSTITUTIONS = 3,
@@ -194,7 +195,8 @@ typedef struct rates {
   double solution[N_SIZES];     /* of a factorization in double, by one thread */
 } rates;
 
-static int size_at(int at) { return LEAST_SIZE << at; }
+/* Returns the number of rows and columns of matrix number `at` of those that are timed. */
+static int side_of_timed_matrix(int at) { return LEAST_SIZE << at; }
 
 /* The matrices of one size. */
 typedef struct matrices {
@@ -212,7 +214,7 @@ static void fill(const matrices *m, size_t n) {
 
 /* Measures one size, the mean of a few times after the first. false: no memory. */
 static bool measure_size(laci_pool *pool, int at, rates *r) {
-  const size_t n = (size_t)size_at(at);
+  const size_t n = (size_t)side_of_timed_matrix(at);
   const matrices m = {.a = laci_alloc(n * n, sizeof(float)),
                       .b = laci_alloc(n * ROWS, sizeof(float)),
                       .c = laci_alloc(n * n, sizeof(double))};
@@ -240,9 +242,9 @@ static bool measure_size(laci_pool *pool, int at, rates *r) {
 /* The time at a size, from the nearest one that was measured: it grows as n to this power. */
 static double at_size(const double *seconds, int64_t n, int power) {
   int at = 0;
-  while (at < N_SIZES - 1 && size_at(at + 1) <= n) at++;
+  while (at < N_SIZES - 1 && side_of_timed_matrix(at + 1) <= n) at++;
   double factor = 1;
-  for (int i = 0; i < power; i++) factor *= (double)n / (double)size_at(at);
+  for (int i = 0; i < power; i++) factor *= (double)n / (double)side_of_timed_matrix(at);
   return seconds[at] * factor;
 }
 
@@ -268,7 +270,7 @@ static double forecast_fits(laci_walk_state *w) {
   for (int l = 0; l < w->plan.n_layers; l++)
     if (w->plan.layers[l].columns > most) most = w->plan.layers[l].columns;
   for (int at = 0; at < N_SIZES; at++) {
-    if (at > 0 && size_at(at) > most) {
+    if (at > 0 && side_of_timed_matrix(at) > most) {
       r.factor[at] = r.factor[at - 1] * 8;
       r.substitution[at] = r.substitution[at - 1] * 4;
       r.solution[at] = r.solution[at - 1] * 8;

@@ -120,11 +120,11 @@ static const char *last_part_of_name(const char *name) {
   return tail;
 }
 
-static void begin_row(canvas *c) {
+static void begin_label_row(canvas *c) {
   laci_label_begin_line(&c->label);
   laci_label_add_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">");
 }
-static void end_row(canvas *c) { laci_label_add_markup(&c->label, "</TD></TR>"); }
+static void end_label_row(canvas *c) { laci_label_add_markup(&c->label, "</TD></TR>"); }
 static void begin_table(canvas *c) {
   laci_label_reset(&c->label);
   laci_label_set_font(&c->label, NAME_SIZE, false);
@@ -162,9 +162,9 @@ static void write_parameter_line(canvas *c, const laci_node *node, int first) {
   }
   (void)snprintf(line + used, sizeof line - used, "  %s",
                  laci_shape_text(&of->shape, shape, sizeof shape));
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_text(&c->label, line, PARAMETER_WIDTH);
-  end_row(c);
+  end_label_row(c);
 }
 
 static void write_parameter_lines(canvas *c, const laci_node *node) {
@@ -194,10 +194,10 @@ static void write_output_shapes(canvas *c, const laci_node *node) {
       write_ellipsis_row(c);
       return;
     }
-    begin_row(c);
+    begin_label_row(c);
     laci_label_add_text(&c->label, "\u2192 ", TEXT_WIDTH);
     laci_label_add_text(&c->label, laci_shape_text(out, shape, sizeof shape), TEXT_WIDTH);
-    end_row(c);
+    end_label_row(c);
   }
 }
 
@@ -336,10 +336,10 @@ static void write_undrawn_sources(canvas *c, int id) {
       write_ellipsis_row(c);
       return;
     }
-    begin_row(c);
+    begin_label_row(c);
     laci_label_add_text(&c->label, "\u2190 ", NAME_WIDTH);
     laci_label_add_text(&c->label, c->graph->nodes[box_of_producer(c, value)].name, NAME_WIDTH);
-    end_row(c);
+    end_label_row(c);
   }
 }
 
@@ -359,14 +359,14 @@ static void write_folded_node_line(canvas *c, const laci_node *node) {
                    : 0;
     if (n > 0) used += (size_t)n;
   }
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_markup(&c->label, "<FONT POINT-SIZE=\"%d\" COLOR=\"%s\">", SMALL_SIZE,
                         styles[LACI_PLOT_GREY].line);
   laci_label_set_font(&c->label, SMALL_SIZE, false);
   laci_label_add_text(&c->label, line, PARAMETER_WIDTH);
   laci_label_set_font(&c->label, NAME_SIZE, false);
   laci_label_add_markup(&c->label, "</FONT>");
-  end_row(c);
+  end_label_row(c);
 }
 
 static void write_folded_node_lines(canvas *c, const laci_node *node, fold_list *fold) {
@@ -441,9 +441,9 @@ static void write_attached_node_lines(canvas *c, int id) {
     if (n > 0) used += (size_t)n;
   }
   if (!used) return;
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_text(&c->label, line, TEXT_WIDTH);
-  end_row(c);
+  end_label_row(c);
 }
 
 /* Writes the name without the part that its frame shows already, and without its operator at the
@@ -480,11 +480,11 @@ static void write_compact_shapes(canvas *c, int id) {
     if (shape->rank >= 0) laci_shape_text(shape, to, sizeof to);
   }
   if (!*from && !*to) return;
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_text(&c->label, from, TEXT_WIDTH);
   laci_label_add_text(&c->label, !*to ? "" : *from ? " \u2192 " : "\u2192 ", TEXT_WIDTH);
   laci_label_add_text(&c->label, to, TEXT_WIDTH);
-  end_row(c);
+  end_label_row(c);
 }
 
 /* Writes the box of a node in a large network. It has only three lines, so that many fit on a page.
@@ -496,28 +496,28 @@ static void write_compact_label(canvas *c, int id, const laci_plot_node *info) {
   write_node_heading(c, &c->graph->nodes[id], info->colour);
   make_compact_name(c, id, name, sizeof name);
   if (*name) {
-    begin_row(c);
+    begin_label_row(c);
     laci_label_add_text(label, name, NAME_WIDTH);
-    end_row(c);
+    end_label_row(c);
   }
   write_undrawn_sources(c, id);
   write_compact_shapes(c, id);
   write_attached_node_lines(c, id);
   const char *detail = is_in_repeated_block(c, id) ? info->kind : info->detail;
   if (detail && *detail) {
-    begin_row(c);
+    begin_label_row(c);
     laci_label_add_text(label, detail, TEXT_WIDTH);
-    end_row(c);
+    end_label_row(c);
   }
 }
 
 static void write_reason_line(canvas *c, const char *reason) {
   if (!reason || !*reason || c->plot->for_page) return;
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_markup(&c->label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
   laci_label_add_text(&c->label, reason, c->is_folded ? REASON_WIDTH : TEXT_WIDTH);
   laci_label_add_markup(&c->label, "</I></FONT>");
-  end_row(c);
+  end_label_row(c);
 }
 
 static void write_node_label(canvas *c, int id, const laci_plot_node *info) {
@@ -530,9 +530,9 @@ static void write_node_label(canvas *c, int id, const laci_plot_node *info) {
   }
   begin_table(c);
   write_node_heading(c, node, info->colour);
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_text(label, node->name, NAME_WIDTH);
-  end_row(c);
+  end_label_row(c);
   write_undrawn_sources(c, id);
   write_output_shapes(c, &c->graph->nodes[find_last_node_in_box(c, id)]);
   write_parameter_lines(c, node);
@@ -542,9 +542,9 @@ static void write_node_label(canvas *c, int id, const laci_plot_node *info) {
   if (fold.cut) write_ellipsis_row(c);
   const char *detail = c->is_folded && is_in_repeated_block(c, id) ? info->kind : info->detail;
   if (detail && *detail) {
-    begin_row(c);
+    begin_label_row(c);
     laci_label_add_text(label, detail, TEXT_WIDTH);
-    end_row(c);
+    end_label_row(c);
   }
   write_reason_line(c, info->reason);
 }
@@ -576,14 +576,14 @@ static box draw_constant_box(canvas *c, const laci_stored *stored) {
   char text[256];
   begin_table(c);
   laci_label_set_font(&c->label, SMALL_SIZE, false);
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_text(&c->label, last_part_of_name(stored->name), NAME_WIDTH);
-  end_row(c);
+  end_label_row(c);
   if (!format_small_constant(stored, text, sizeof text))
     laci_shape_text(&stored->shape, text, sizeof text);
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_text(&c->label, text, NAME_WIDTH);
-  end_row(c);
+  end_label_row(c);
   box of = {"constant", c->n_small++};
   write_box(c, of, &styles[LACI_PLOT_GREY], ", fontsize=\"8\", style=\"filled\"");
   return of;
@@ -594,21 +594,21 @@ static box draw_input_or_output_box(canvas *c, const char *kind, int value) {
   char shape[128];
   const laci_value *of = &c->graph->values[value];
   begin_table(c);
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_markup(&c->label, "<B>");
   laci_label_set_font(&c->label, NAME_SIZE, true);
   laci_label_add_text(&c->label, kind, NAME_WIDTH);
   laci_label_add_markup(&c->label, "</B>");
   laci_label_set_font(&c->label, NAME_SIZE, false);
-  end_row(c);
-  begin_row(c);
+  end_label_row(c);
+  begin_label_row(c);
   laci_label_add_text(&c->label, of->name, NAME_WIDTH);
-  end_row(c);
+  end_label_row(c);
   if (of->type.shape.rank >= 0) {
-    begin_row(c);
+    begin_label_row(c);
     laci_label_add_text(&c->label, laci_shape_text(&of->type.shape, shape, sizeof shape),
                         NAME_WIDTH);
-    end_row(c);
+    end_label_row(c);
   }
   write_box(c, (box){kind, value}, &plain, "");
   return (box){kind, value};
@@ -673,12 +673,12 @@ static void draw_block(canvas *c, int number) {
   (void)snprintf(text, sizeof text, "\u00D7%d%s%s%s%s", block->copies, named ? "   " : "",
                  named ? first : "", named ? " \u2026 " : "", named ? tail : "");
   begin_table(c);
-  begin_row(c);
+  begin_label_row(c);
   laci_label_add_markup(&c->label, "<B>");
   laci_label_set_font(&c->label, HEAD_SIZE, true);
   laci_label_add_text(&c->label, text, TEXT_WIDTH);
   laci_label_add_markup(&c->label, "</B>");
-  end_row(c);
+  end_label_row(c);
   laci_label_add_markup(
       &c->drawing,
       "  subgraph cluster_%d {\n  labelloc=\"t\"; labeljust=\"l\"; "

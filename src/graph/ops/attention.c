@@ -269,9 +269,9 @@ static void couple_head_channels(laci_coupling *c, int a, int b, int64_t n_heads
   laci_coupling_add_axis_parts(c, b, y->rank - 1, n_heads);
 }
 
-/** Has the node no input or attribute that depends on positions of tokens, and no further input or
- * output? */
-static bool is_without_positions_and_extras(const laci_node *node) {
+/** Has the node no inputs but queries, keys and values (no mask, no past keys and values), and no
+ * outputs but the first (no present keys and values, no scores)? */
+static bool has_only_qkv_and_one_output(const laci_node *node) {
   for (int port = MASK; port < node->n_inputs; port++) {
     if (laci_has_input(node, port)) return false;
   }
@@ -296,7 +296,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST_K) || laci_has_output(node, PRESENT_K) ||
                 laci_has_input(node, PAST_V) || laci_has_output(node, PRESENT_V);
-  bool simple = is_without_positions_and_extras(node), own_keys = q.heads == k.heads && q.heads > 0;
+  bool simple = has_only_qkv_and_one_output(node), own_keys = q.heads == k.heads && q.heads > 0;
   for (int port = Q; port <= V; port++) laci_coupling_mark_described(c, port);
   laci_coupling_mark_described(c, LACI_OUT(Y));
   if (!cached && (q.apart || own_keys)) {
