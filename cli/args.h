@@ -66,9 +66,10 @@ typedef struct arguments {
                                       executes */
   struct lac_process_group *group; /* the processes that run this command together, see group.h;
                                       NULL: this process alone */
-  char *named;                     /* the result's name if it was made from MODEL's name, because -o
-                                      was not given */
-  struct tree *tree;               /* of --config, see tree.h; the texts point into it */
+  char *named;                     /* path of the result, allocated, if it was made from MODEL's
+                                      path because -o was not given; NULL: it was not */
+  struct tree *tree;               /* what the file of --config holds (tree.h); texts of this struct
+                                      may point into it; NULL: no --config */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"
 #undef LAC_OPTION
@@ -92,12 +93,14 @@ typedef struct example_row {
 
 typedef struct option_row {
   option_kind kind;
-  const char *name; /* with _ for -, see option_name_with_dashes; for OPTION_HEAD the title */
+  const char *name; /* name of the option, with _ for - (option_name_with_dashes); in a row of
+                       OPTION_HEAD the title of the group */
   char letter;      /* 0: none */
   const char *argument, *initial;
   unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */
   const char *help;
-  size_t offset, given; /* offsets in struct arguments of the value, and of the bool in `given` */
+  size_t offset, given; /* bytes from the beginning of struct arguments to the option's value
+                           (offset), and to its bool in the member `given` (given) */
 } option_row;
 
 extern const verb_row verb_table[VERB_COUNT];

@@ -6,8 +6,9 @@
 
 #include "args.h"
 
-/** Completes the arguments that arguments_parse read; script: of --like, NULL: none. Fails as
- * config_apply_file does, and LAC_BAD_ARGUMENT for a missing operand, LAC_NO_MEMORY. */
+/** Completes the arguments that arguments_parse read; script: the script that --like names; NULL:
+ * no --like. Fails as config_apply_file does, and LAC_BAD_ARGUMENT for a missing operand,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status arguments_complete_from_files(arguments *args, const char *script,
                                                         lac_error *err);
 

@@ -15,9 +15,9 @@ enum { LIKE_MOST = 64, LIKE_MOST_WORDS = 512, LIKE_MOST_TEXTS = LIKE_MOST_WORDS 
 
 /** An option of this command with its value. */
 typedef struct like_item {
-  const char *name;  /* "batch-size"; with a leading *: not an option of this command, evaluated by
-                        like_complete_script */
-  const char *value; /* NULL: it takes none */
+  const char *name;  /* name of the option, such as "batch-size"; with a leading *: the script's own
+                        option, from which like_complete_script makes others */
+  const char *value; /* the option's value; NULL: the option takes none */
   const char
       *typed; /* the option as the user typed it; NULL: the item is a default of the script */
 } like_item;
@@ -25,7 +25,7 @@ typedef struct like_item {
 /** A translation; like_clear frees it. Zero-initialized it is empty: there is nothing to translate.
  */
 typedef struct like {
-  const char *script; /* NULL: no --like */
+  const char *script; /* name of the script that --like names; NULL: no --like */
   verb_id verb;
   like_item items[LIKE_MOST];
   int n_items;

@@ -8,7 +8,7 @@
 
 #include "like.h"
 
-/** Formats a text that is freed with the translation. */
+/** Formats a text, printf-style. The text is freed with the translation. */
 LAC_MUST_CHECK lac_status like_format_text(like *l, const char **text, lac_error *err,
                                            const char *format, ...) LAC_PRINTF(4, 5);
 /** Sets the option's value; a later call replaces it. */
@@ -20,14 +20,15 @@ bool like_has_own_option(const like *l, const char *name);
 LAC_MUST_CHECK lac_status like_add_note(like *l, const char *typed, const char *text,
                                         lac_error *err);
 
-/** Returns the item of this name; NULL: there is none. */
+/** Returns the translation's item of this name; NULL: the translation has no such item. */
 like_item *like_find_item(like *l, const char *name);
-/** Returns the item's value, or `usual` where there is no item or it has no value. */
+/** Returns the value of the item of this name, or `usual` where there is no such item or the item
+ * has no value. */
 const char *like_item_value(like *l, const char *name, const char *usual);
 void like_remove_item(like *l, const char *name);
-/** Was it given, in the words of the script or as an option of this command? */
+/** Was the option of this command given, in the words of the script or in its own? */
 bool like_is_option_given(like *l, const char *name);
-/** Sets an option that was not given. */
+/** Sets an option of this command to a default, if it was not given. */
 LAC_MUST_CHECK lac_status like_set_default(like *l, const char *name, const char *value,
                                            lac_error *err);
 /** Adds an operand of this command. */
@@ -35,7 +36,8 @@ LAC_MUST_CHECK lac_status like_add_operand(like *l, const char *word, lac_error 
 
 /** Is the translation only shown (--help, --print), so that required words may be missing? */
 bool like_is_only_printed(const like *l);
-/** Fails: "-d fp: wanted fp32 or bf16". */
+/** Fails LAC_BAD_ARGUMENT for an option with a value that is not accepted: "-d fp: wanted fp32 or
+ * bf16". */
 lac_status like_fail_value(like *l, const char *name, const char *wanted, lac_error *err);
 /** Reads the option's value, an integer >= 1. */
 LAC_MUST_CHECK lac_status like_read_count(like *l, const char *name, uint64_t *count,

@@ -11,7 +11,7 @@
 #include "lacuna/status.h"
 
 typedef struct output_folder {
-  const char *folder;       /* where the files go */
+  const char *folder;       /* path of the folder in which the files appear */
   const char *const *names; /* names of the n files; views */
   int n;
   bool force;          /* replace existing files */

@@ -45,14 +45,17 @@ typedef struct outputs {
   bool has_data;     /* the model that was written has external data files */
   bool uses_stdout;  /* one output goes to standard output, where nothing else may be printed then
                         */
-  const char *json;  /* text for --json instead of the report's; owned by the caller; NULL: none */
-  const char *trace; /* text for --trace; owned by the caller */
-  struct page_log *log;       /* lines of a training, for --html; NULL: none */
-  char export_path[PATH_MAX]; /* memory of OUTPUT_EXPORT's path */
+  const char *json;  /* JSON text for --json, which replaces that of the report; owned by the
+                        caller; NULL: the report's is written */
+  const char *trace; /* JSON text for the file of --trace; owned by the caller */
+  struct page_log *log;       /* events of a training, for the curves of --html; NULL: none so
+                                 far */
+  char export_path[PATH_MAX]; /* the path of OUTPUT_EXPORT, to which files[OUTPUT_EXPORT].path
+                                 points */
   char folder[PATH_MAX];      /* folder of OUTPUT_EXPORT if it has to be created; else empty */
   laci_file_set set;          /* the files that outputs_rename_or_remove renames */
   bool begun;
-  bool all_nodes, details; /* of the drawing: --all-nodes, --details */
+  bool all_nodes, details; /* what the drawing shows: --all-nodes, --details */
 } outputs;
 
 /** Fills plan from args and checks it: folders exist, names are free (unless --force), no output is
@@ -96,12 +99,12 @@ LAC_MUST_CHECK lac_status outputs_write_json(outputs *plan, const char *text, la
 
 typedef struct lac_train_event lac_train_event;
 
-/** Keeps a step that is displayed, or an evaluation, for the curves of --html, if that was
- * given. */
+/** If --html was given, keeps a training's event for the curves of the page: an evaluation, or a
+ * step whose figures are displayed. */
 void outputs_add_event_to_page(outputs *plan, const lac_train_event *event);
 
-/** Writes the page of --html, if that was given: of `report` as JSON (NULL: of layers), with the
- * layers of the model. layers may be NULL. */
+/** If --html was given, writes its page. report: the verb's report as JSON text; NULL: `layers` is
+ * the report. layers: the model's layers, for the page's table and drawing; NULL: none. */
 LAC_MUST_CHECK lac_status outputs_write_page(outputs *plan, const char *report,
                                              const lac_model *model, const lac_report *layers,
                                              lac_error *err);

@@ -17,25 +17,27 @@ void page_keep_warning(const char *text);
 
 typedef struct lac_train_event lac_train_event;
 
-/** Lines of a training as in log.jsonl, for the curves of a page. */
+/** The events of a training, each as a JSON line of log.jsonl, from which the curves of a page are
+ * drawn. */
 typedef struct page_log page_log;
 
-/** Adds a step that is displayed, or an evaluation; other events are left out. *log: NULL, or what
- * an earlier call made. */
+/** Adds an event of a training to *log, if it is an evaluation, or a step whose figures are
+ * displayed; other events are ignored. *log is NULL before the first call, which creates it. */
 void page_log_add(page_log **log, const lac_train_event *event);
 /** Returns the lines so far as a JSON array, which the caller frees with laci_free; NULL for a log
  * of NULL. Fails LAC_NO_MEMORY, also where a line was lost. */
 LAC_MUST_CHECK lac_status page_log_to_json(page_log *log, char **text, lac_error *err);
 void page_log_destroy(page_log *log);
 
-/** Writes the page, with the command and the warnings so far. page: all other fields. Fails as
- * lac_page_write does. */
+/** Writes the page, to which it adds the command and the warnings so far. page: all other fields of
+ * the page. Fails as lac_page_write does. */
 LAC_MUST_CHECK lac_status page_write(const lac_page *page, const char *path, bool force,
                                      lac_error *err);
 
 /** Inspects the model, for the drawing and the layers of a page whose verb makes no report of
  * layers. Where that fails the page is without them, and a warning says why: *report is NULL then.
- * pattern: "2:4"; the caller destroys *report. Fails LAC_INTERRUPTED and LAC_NO_MEMORY alone. */
+ * n, m: the pattern N:M. The caller destroys *report. Fails LAC_INTERRUPTED and LAC_NO_MEMORY
+ * alone. */
 LAC_MUST_CHECK lac_status page_inspect_model(lac_model *model, int n, int m, lac_report **report,
                                              lac_error *err);
 

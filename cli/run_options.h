@@ -7,7 +7,7 @@
 
 typedef struct arguments arguments;
 
-/** Loads the plug-in that --engine names, if it names one, and puts the engine's name in its place.
+/** If --engine names a plug-in, loads it and sets args->engine to the name of the plug-in's engine.
  * Fails as lac_engine_load, and LAC_BAD_ARGUMENT where there is no engine of the name. */
 LAC_MUST_CHECK lac_status run_options_load_engine_plugin(arguments *args, lac_error *err);
 

@@ -5,10 +5,10 @@
 
 #include "verbs.h"
 
-/** Does MODEL name such a file? */
+/** Does MODEL name a file of tensors without a network? */
 bool tensors_are_given(const arguments *args);
 
-/** The verb's work for such a file. */
+/** Does the work of `lacuna inspect` for a file of tensors. */
 exit_code tensors_inspect(const arguments *args, lac_error *err);
 
 #endif

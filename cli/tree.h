@@ -15,16 +15,18 @@ typedef enum tree_kind { TREE_NULL, TREE_BOOLEAN, TREE_TEXT, TREE_LIST, TREE_MAP
 typedef struct tree_node {
   tree_kind kind;
   int line;
-  const char *key;                /* in a map; else NULL */
-  const char *text;               /* of a text, and of a boolean as it was written; else NULL */
-  bool yes;                       /* of a boolean */
+  const char *key;                /* key of a member of a map; NULL: the node is no member of a
+                                     map */
+  const char *text;               /* the text as it was written, of a text or a boolean; NULL for
+                                     other nodes */
+  bool yes;                       /* value of a boolean */
   struct tree_node *first, *next; /* the members of a list or map, in the file's order */
 } tree_node;
 
 /** A file. Zero-initialized it is empty; tree_clear frees it. */
 typedef struct tree {
   laci_arena arena;
-  const char *path; /* the caller's */
+  const char *path; /* path of the file, owned by the caller */
   tree_node *root;  /* a map */
   int n_nodes;
 } tree;
@@ -40,11 +42,12 @@ void tree_clear(tree *t);
 /** Returns the member of a map; NULL: there is none. */
 const tree_node *tree_find(const tree_node *map, const char *key);
 
-/** Fails with the text after "PATH:LINE: ". */
+/** Fails with `status`; the text of the failure is "PATH:LINE: " and then the formatted text. */
 lac_status tree_fail(const tree *t, int line, lac_status status, lac_error *err, const char *format,
                      ...) LAC_PRINTF(5, 6);
 
-/** For readers: adds a node to the end of a list or map (NULL: the root), at *last. Fails
+/** Where a reader of a file adds nodes: to the list or map `parent` (NULL: the node is the root),
+ * after its member `last` (NULL: it has none yet). tree_append_node adds one there, and fails
  * LAC_BAD_FILE for too many nodes and for a key that the map has already. */
 typedef struct tree_place {
   tree_node *parent, *last;

@@ -22,7 +22,8 @@ typedef struct laci_rules {
   /* padding: the input channels of matrix products count as rounded up to the next eligible number;
    * all_sizes: any number of channels is accepted; recurrent: layers of LSTM, GRU and RNN, too */
   bool padding, all_sizes, recurrent;
-  const laci_target_choice *targets; /* [n_targets]: only layers that all of these accept */
+  const laci_target_choice *targets; /* [n_targets] inference targets; only layers that all targets
+                                        accept are pruned */
   int n_targets;
   /* regular expressions (base/expression.h) on names of nodes or weights; NULL: none */
   const char *include, *exclude;
@@ -32,15 +33,17 @@ typedef struct laci_rules {
 /** A node with a weight that is stored, or is computed from stored tensors alone. Axes are those of
  * the stored tensor. */
 typedef struct laci_layer {
-  int node, stored; /* stored -1: the weight is computed, and there is no view */
-  int weight;       /* the value that the node reads */
-  /* the value to replace by a stored tensor, so that the weight could be pruned; -1: the weight is
-   * stored already, or depends on unknown values */
+  int node, stored; /* index of the node, and of the stored tensor that holds its weight; stored is
+                       -1 where the weight is computed, and then there is no view */
+  int weight;       /* index of the value that the node reads as its weight */
+  /* index of the value that a stored tensor could replace, so that the weight could be pruned; -1:
+   * the weight is stored already, or depends on unknown values */
   int computed;
-  /* the value can be stored instead, since it is the same in every run and exact */
+  /* the value `computed` can be replaced by a stored tensor, since it is the same in every run and
+   * exact */
   bool storable;
-  bool alone; /* the value can be stored instead, and no other node reads the tensors that it is
-                 computed from */
+  bool alone; /* the value `computed` can be replaced by a stored tensor, and no other node reads
+                 the tensors from which it is computed */
   /* with stored == -1: the file stores the weight in packed blocks, in another shape than the
    * weight's */
   bool packed;
@@ -48,7 +51,8 @@ typedef struct laci_layer {
   bool constant;
   int k_axis, c_axis;
   int64_t groups;                    /* number of convolution groups; 1 for other layers */
-  int64_t channels_in, channels_out; /* in each convolution group */
+  int64_t channels_in, channels_out; /* number of input and of output channels of each convolution
+                                        group */
   /* the layout of the weight, with its bytes at the time of the analysis */
   laci_weight_view view;
   bool eligible;
@@ -57,19 +61,21 @@ typedef struct laci_layer {
   /* index of the stored tensor g if the weight is g * v / |v| and v gets the mask; -1: it is no
    * such weight */
   int gain;
-  int gain_axis; /* the axis of v along which g runs */
-  int product;   /* the value g * v / |v| */
+  int gain_axis; /* the axis of v along which g runs (see `gain`) */
+  int product;   /* index of the value g * v / |v| (see `gain`) */
   /* some input channels belong to a group of at least two channels that may be reordered */
   bool searchable;
-  int group_c, group_k; /* index into groups of the group that holds the input (c) and output (k)
-                           channels; -1: none */
-  /* why the layer is not eligible, or if it is, why not searchable; NULL: no reason */
+  int group_c, group_k; /* indices into laci_analysis.groups: the group of channels that holds the
+                           layer's input channels (c), and that of its output channels (k); -1:
+                           none */
+  /* why the layer is not eligible; for an eligible layer, why it is not searchable; NULL: it is
+   * eligible and searchable */
   const char *reason;
 } laci_layer;
 
-/** Where a group of channels is in the input axis of one layer: channel c is column[c] of the
- * weight, in rows of convolution group conv_group (-1: all rows). A group may have several
- * consumers in one layer, one for each copy of its channels. */
+/** The columns of one layer's weight that belong to a group of channels: channel c of the group is
+ * column[c] of the weight, in the rows of the convolution group conv_group (-1: in all rows). A
+ * group has one consumer in a layer for each copy of its channels that the layer reads. */
 typedef struct laci_consumer {
   int layer, conv_group;
   const int32_t *column; /* [n_channels] the column of the weight at which each channel is */
@@ -88,15 +94,17 @@ typedef struct laci_group {
   const char *cause;
   int class_id; /* index of its class; -1: frozen */
   int n_consumers, n_layers,
-      /* consumers: places in eligible layers that read the group's channels; layers: those layers,
-       * each once */
+      /* lengths of the arrays below */
       n_producers;
   const laci_consumer *consumers;
-  const int *layers;    /* [n_layers] eligible layers that read its channels, ascending */
-  const int *producers; /* [n_producers] layers whose output channels are the group's */
+  const int *layers;    /* [n_layers] indices of the eligible layers that read the group's channels,
+                           ascending, each once */
+  const int *producers; /* [n_producers] indices of the layers whose output channels are the
+                           group's */
 } laci_group;
 
-/** An axis of a stored tensor. A track is a set of axes that must share one channel order. */
+/** An axis of a stored tensor; conv_groups: as in laci_stored_axis_visit. A track is a set of axes
+ * that must share one channel order. */
 typedef struct laci_stored_axis {
   int stored, axis, conv_groups;
 } laci_stored_axis;
@@ -115,7 +123,7 @@ typedef struct laci_analysis {
   int *layer_of_node; /* [n_nodes] index into layers, -1: none */
   int *other_layer;   /* [n_layers] the first other layer of the same stored tensor, -1: none */
   laci_group *groups;
-  int *stored_first; /* [n_tracks + 1] where the axes of a track begin in stored_axes */
+  int *stored_first; /* [n_tracks + 1] index in stored_axes at which the axes of each track begin */
   laci_stored_axis *stored_axes;
 } laci_analysis;
 
@@ -155,7 +163,7 @@ typedef struct laci_node_mobility {
 void laci_analysis_find_node_mobility(const laci_analysis *analysis, int node,
                                       laci_node_mobility *channels);
 
-/** A slot of a group: positions of one track, one for each of the group's channels. A group has a
+/** A slot of a group: for each of the group's channels, its position on one track. A group has a
  * slot for every copy of its channels on every track. Used for the permutation file and to match
  * two models. */
 typedef struct laci_slot {
@@ -170,8 +178,8 @@ laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 int laci_analysis_count_tracks(const laci_analysis *analysis);
 int64_t laci_track_count_positions(const laci_analysis *analysis, int track);
 
-/** Axes of a value that belong to a track: position = row-major index over axes. n_groups > 0: see
- * laci_axis_order. */
+/** The axes of a value that belong to one track: the position on the track is the row-major index
+ * over these axes. n_groups and row_axis: see laci_axis_order. */
 typedef struct laci_value_axes {
   int track; /* root */
   int n_axes;

@@ -27,10 +27,13 @@ typedef struct laci_classes {
   int n_classes;
   laci_class *classes;
   int64_t n_positions;
-  /* [n_tracks] number of position 0 of a root track among all positions; -1: not a root */
+  /* [n_tracks] the positions of all root tracks are numbered one after the other: the number of
+   * each root track's position 0; -1: the track is no root */
   int64_t *first;
-  int32_t *class_of;     /* [n_positions] class, or -1: frozen */
-  int32_t *cause_of;     /* [n_positions] index of the cause where frozen, else -1 */
+  int32_t *class_of;     /* [n_positions] index of the class of each position; -1: the position is
+                            frozen */
+  int32_t *cause_of;     /* [n_positions] index of the cause that freezes each position; -1: it is
+                            not frozen */
   int32_t *component_of; /* [n_positions] the channel (connected component) of each position */
 } laci_classes;
 

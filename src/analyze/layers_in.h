@@ -57,8 +57,8 @@ typedef struct laci_weight_source {
   /* [axis of the layer's weight] the corresponding axis of the stored tensor */
   int axis_of[LACI_MAX_RANK];
   int scale_value, zero_value,
-      /* values with the scales and zero points of DequantizeLinear, and the constant of Mul; -1:
-       * none */
+      /* indices of the values that hold the scales and zero points of DequantizeLinear, and the
+       * constant factors of Mul (factor_value); -1: there is no such value */
       factor_value;
   int scale_axis; /* axis of the stored tensor that scales run along; -1: one scale for all */
   /* 0: one scale for each index along scale_axis; else scales differ by blocks of so many indices
@@ -67,7 +67,8 @@ typedef struct laci_weight_source {
   int factor_axis; /* axis of the stored tensor that factors run along; -1: one factor */
   /* the QuantizeLinear node of a Quantize-Dequantize sequence after the float tensor; -1: none */
   int grid_node;
-  int grid_axis; /* axis of the scales of that QuantizeLinear, as scale_axis */
+  int grid_axis; /* axis of the stored tensor along which the scales of grid_node run; -1: one scale
+                    for all */
   int64_t grid_block;
   bool grid_after_scales; /* true: the weight is multiplied by the factor before it is quantized to
                              the grid */

@@ -44,7 +44,8 @@ bool laci_port_is_grouped_axis(const laci_resolve *r, int port, int axis);
 /** The state of an output axis that is not resolved yet. */
 enum { LACI_AXIS_PENDING = -3 };
 
-void laci_resolve_axis_maps(laci_resolve *r);   /* resolves MAPPED output axes */
+void laci_resolve_axis_maps(laci_resolve *r);   /* resolves the output axes that the operator
+                                                   declares as MAPPED (graph/coupling.h) */
 void laci_resolve_axis_labels(laci_resolve *r); /* joins axes by labels */
 /* resolves maps whose output axis also has a label */
 void laci_resolve_labelled_axis_maps(laci_resolve *r);

@@ -47,8 +47,9 @@ typedef struct laci_link {
   int node;
   int big, small;
   int64_t n, start, run, stride;
-  int32_t *to;   /* [n] the position of the small track that each entry joins; -1: none */
-  int32_t *copy; /* [n] or NULL */
+  int32_t *to;   /* [n] the position of the small track that each entry joins to one of the big
+                    track; -1: none */
+  int32_t *copy; /* [n] number of each entry among those with the same `to`; NULL: all 0 */
 } laci_link;
 
 static inline int64_t laci_link_position_of_entry(const laci_link *link, int64_t i) {
@@ -113,7 +114,8 @@ enum { LACI_POSITION_BYTES = 128 };
 /* Create tracks and links, and return their ids; -1 (and no_memory) when there is no memory. */
 int laci_track_create(laci_tracks *t, int64_t n, bool sourced);
 int laci_track_root(const laci_tracks *t, int track);
-laci_track *laci_track_root_record(const laci_tracks *t, int track); /* the root's record */
+laci_track *laci_track_root_record(const laci_tracks *t, int track); /* returns the record of the
+                                                                        root of the track's tree */
 /** Merges two tracks of equal size into one. Returns the root. */
 int laci_track_merge(laci_tracks *t, int a, int b);
 /** Adds a link of all positions of the big track: position p is joined with small_position[p] of
@@ -121,7 +123,8 @@ int laci_track_merge(laci_tracks *t, int a, int b);
  * may be NULL: all 0). */
 void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
                    int32_t *small_position, int32_t *copy_number);
-/** Adds a link of runs of positions. Owns link.to and link.copy from now on. */
+/** Adds a link whose entries cover runs of positions of the big track, not all of its positions.
+ * Owns link.to and link.copy from now on. */
 void laci_link_add_runs(laci_tracks *t, laci_link link);
 
 int laci_freeze_cause_create(laci_tracks *t, int node, int value, const char *text);

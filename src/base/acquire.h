@@ -30,7 +30,7 @@ typedef struct laci_byte_source {
 /** Bytes that a caller holds (laci_bytes_acquire); zero-initialized, it holds none. */
 typedef struct laci_acquired_bytes {
   const uint8_t *bytes;
-  void *copy; /* NULL: the bytes are used in place */
+  void *copy; /* allocated copy that `bytes` points to; NULL: the bytes are used in place */
 } laci_acquired_bytes;
 
 /** Holds n bytes: in place, or as a copy. from NULL: all bytes are in memory. name: for messages.

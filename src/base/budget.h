@@ -19,7 +19,7 @@
 
 /** A limit and the sum of the planned parts. Zero-initialized, it allows no memory. */
 typedef struct laci_budget {
-  uint64_t limit;   /* bytes; UINT64_MAX: none */
+  uint64_t limit;   /* limit of the memory in bytes; UINT64_MAX: no limit */
   uint64_t needed;  /* bytes added so far; stays at UINT64_MAX once it gets there */
   uint64_t largest; /* bytes of the largest part */
   char name[256];   /* name of the largest part */

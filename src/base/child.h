@@ -18,12 +18,13 @@ typedef struct laci_child_job {
   const void *input;
   size_t input_bytes;
   double seconds;    /* time limit; > 0 */
-  size_t most_bytes; /* limit of the answer's size */
+  size_t most_bytes; /* limit of the answer's size in bytes */
 } laci_child_job;
 
 typedef enum laci_child_end {
-  LACI_CHILD_EXITED,   /* code: the exit status */
-  LACI_CHILD_KILLED,   /* code: the signal */
+  LACI_CHILD_EXITED,   /* the program ended by itself; laci_child_result.code is its exit status */
+  LACI_CHILD_KILLED,   /* a signal ended the program; laci_child_result.code is the signal's
+                          number */
   LACI_CHILD_LATE,     /* the program exceeded the time limit and was killed */
   LACI_CHILD_TOO_MUCH, /* its answer exceeded most_bytes, and it was killed */
   /* the program ended, but this process's host has collected its exit status already */

@@ -37,10 +37,11 @@ typedef struct laci_placement {
   char *path, *temporary;
   char *shown;    /* path for error texts */
   int fd;         /* holds the temporary file's lock; -1: none */
-  int registered; /* entry of laci_temporary_register; -1: none */
+  int registered; /* number that laci_temporary_register returned for the temporary file; -1: not
+                     registered */
   bool force;     /* may replace an existing file */
   bool placed;    /* the file has its final name */
-  bool over;      /* `temporary` is now the replaced old file */
+  bool over;      /* the old file of this name was replaced, and is now called `temporary` */
 } laci_placement;
 
 /** An open set of files. The caller allocates it on its stack. */

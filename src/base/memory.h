@@ -71,8 +71,10 @@ typedef struct laci_arena {
 } laci_arena;
 
 void *laci_arena_alloc(laci_arena *arena, size_t n,
-                       size_t size); /* zeroed, 16-byte aligned; NULL: no memory */
-char *laci_arena_text(laci_arena *arena, const char *text); /* copy; NULL: no memory */
+                       size_t size); /* returns n elements of `size` bytes, zeroed, 16-byte aligned;
+                                        NULL: no memory */
+char *laci_arena_text(laci_arena *arena, const char *text); /* returns a copy of the text; NULL: no
+                                                               memory */
 char *laci_arena_text_n(laci_arena *arena, const char *text, size_t n_bytes);
 void laci_arena_clear(laci_arena *arena);
 

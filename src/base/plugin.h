@@ -14,8 +14,8 @@
 LAC_MUST_CHECK lac_status laci_plugin_open(const char *path, bool global, lac_plugin *plugin,
                                            void **handle, lac_error *err);
 
-/** A struct that a plug-in passes: its name, the bytes that this library knows, and the fewest that
- * a plug-in may have. */
+/** The type of a struct that a plug-in passes: its name, its size in bytes in this library, and the
+ * fewest bytes (least) that the struct of a plug-in may have. */
 typedef struct laci_plugin_struct {
   const char *name;
   size_t size, least;

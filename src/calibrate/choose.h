@@ -12,7 +12,8 @@
 
 typedef struct laci_choose_options {
   const laci_calibration_samples *candidates; /* all `count` of them are looked at */
-  int64_t n;                                  /* how many are chosen, at most candidates->count */
+  int64_t n;                                  /* number of samples to choose, at most
+                                                 candidates->count */
   laci_pool *pool;
   const laci_budget *budget; /* NULL: no limit */
 } laci_choose_options;

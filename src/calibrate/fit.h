@@ -28,17 +28,19 @@ typedef struct laci_pool laci_pool;
 /** A layer, or one group of it, with the sums over its inputs. All pointers are borrowed. */
 typedef struct laci_fit {
   const char *name;  /* for messages */
-  int rows, columns; /* outputs; inputs: taps * channels, tap-major, then channel */
+  int rows, columns; /* number of the layer's outputs (rows) and inputs (columns = taps * channels,
+                        ordered by tap, then by channel) */
   int channels;      /* channels of a tap; N:M blocks run along them, and the last block may be
                         partial */
   laci_pattern pattern;
-  laci_mask_form form; /* of the mask (sparse/mask.h); its rows are the fit's rows */
-  int v;               /* of V:N:M; else 0 */
+  laci_mask_form form; /* form of the mask (sparse/mask.h), whose rows are the fit's rows */
+  int v;               /* V of the pattern V:N:M; 0 for other patterns */
   uint64_t seed;       /* for scores that draw random numbers */
   const double *h;     /* [columns, columns] H, both triangles; NULL: the score needs no inputs */
   const double *k;     /* [columns, columns] K, rows: dense inputs; NULL: K is H (symmetric form) */
   double positions;    /* number of x that were summed */
-  double damping;      /* d as a part of mean(diag H); 0: the rule above */
+  double damping;      /* the damping d divided by mean(diag H); 0: d follows from the rule at the
+                          top of this file */
   const double *weight; /* [rows, columns] W_d */
 } laci_fit;
 

@@ -17,19 +17,20 @@ enum { LACI_SPARES = 3 };
 /** Storage of a value. */
 typedef struct laci_batch_storage {
   uint64_t bytes;
-  uint8_t *memory; /* NULL: in the file */
-  int file;        /* -1: in memory */
+  uint8_t *memory; /* address of the value's storage; NULL: the value is in the file */
+  int file;        /* descriptor of the file that holds the value; -1: the value is in memory */
 } laci_batch_storage;
 
 /** Where values may be stored, and how many bytes are stored now. */
 typedef struct laci_frontier {
-  const char *folder;                   /* of files; NULL: TMPDIR or /tmp */
+  const char *folder;                   /* folder of the temporary files; NULL: that of TMPDIR, or
+                                           /tmp */
   uint64_t memory_limit;                /* limit of the bytes in memory, spare storage included */
   uint64_t held_bytes;                  /* bytes in memory now, spare storage included */
   uint64_t memory_bytes, file_bytes;    /* bytes of values stored now */
   uint64_t most_file_bytes, most_bytes; /* the peaks so far */
-  int n_spares[2];                      /* of spares: [0] in memory, [1] in files; the oldest first
-                                           */
+  int n_spares[2];                      /* number of spares in memory [0] and in files [1]; the
+                                           oldest spare comes first */
   laci_batch_storage spares[2][LACI_SPARES];
 } laci_frontier;
 

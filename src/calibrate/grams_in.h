@@ -7,9 +7,9 @@
 
 typedef struct laci_pool laci_pool;
 
-/** Sums for one unfolding of a value; layers that read the same unfolding share them. In wide
- * layers, batches of few positions are collected and summed together, since every summation reads
- * and writes the whole matrices. */
+/** The sums for one unfolding of a value (the matrix whose columns are a layer's inputs x); layers
+ * that read the same unfolding share them. In wide layers, batches of few positions are collected
+ * and summed together, since every summation reads and writes the whole matrices. */
 typedef struct laci_grams {
   laci_unfold unfold;  /* of a batch */
   int layer;           /* a layer that reads this unfolding; set by the caller */
@@ -41,8 +41,8 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_grams_set_batch_sizes(laci_grams *g, const laci_unfold *unfold,
                                                      laci_pool *pool, lac_error *err);
-/** Adds one batch of zeros to sums of their own, and returns the seconds that a batch takes;
- * negative: there is no memory for it. */
+/** Measures how long laci_grams_add takes for one batch: adds a batch of zeros to sums that are
+ * made for this call, and returns its seconds. Negative: there is no memory for it. */
 double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool);
 /** Completes the sums h and k. Call it after the last batch. */
 void laci_grams_finish(laci_grams *g, laci_pool *pool);

@@ -19,20 +19,24 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 
 typedef struct laci_fit_images_options {
-  laci_shape shape;      /* of one image, rank 4 with 1 first: [1, C, H, W] or [1, H, W, C] */
-  bool channels_last;    /* the second of these */
-  float low[3], high[3]; /* range of each channel's pixels */
-  int64_t n, batch;      /* images; a multiple of the batch, within which statistics are taken */
-  int steps;             /* of each batch */
-  laci_pool *pool;       /* several batches are fitted at the same time */
+  laci_shape shape;          /* of one image, rank 4 with 1 first: [1, C, H, W] or [1, H, W, C] */
+  bool channels_last;        /* the layout is [1, H, W, C] */
+  float low[3], high[3];     /* range of each channel's pixels */
+  int64_t n, batch;          /* number of images, a multiple of `batch`; and number of images in a
+                            batch, over which statistics are computed */
+  int steps;                 /* number of optimization steps for each batch */
+  laci_pool *pool;           /* several batches are fitted at the same time */
   const laci_budget *budget; /* NULL: no limit */
 } laci_fit_images_options;
 
 /** Distances of the statistics from the stored ones, as in the loss without total variation. */
 typedef struct laci_fitted_images {
-  int n_norms;                    /* 0: none is stored, and the images stay as they are */
-  double before, after;           /* over the normalizations of the loss */
-  double held_before, held_after; /* over those held back */
+  int n_norms;                    /* number of batch normalizations whose statistics are compared;
+                                     0: the network stores none, and the images stay as they are */
+  double before, after;           /* distance over the normalizations that the loss includes, before
+                                     and after the steps */
+  double held_before, held_after; /* distance over the normalizations that are held back from the
+                                     loss, before and after the steps */
 } laci_fitted_images;
 
 /** Changes images [n, ...]. The result is the same for any number of threads. Fails

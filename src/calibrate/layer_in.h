@@ -23,7 +23,9 @@ typedef struct laci_matrix_layer {
   int port;                              /* the node's input that is the weight */
   int value;                             /* the value that the layer reads as data */
   int64_t rows, columns, channels, taps; /* size of the weight matrix of one group */
-  int64_t k_stride, c_stride;            /* in the stored weight, in elements */
+  int64_t k_stride, c_stride;            /* distance in the stored weight, in elements, from an
+                                            output channel to the next (k), and from an input
+                                            channel to the next (c) */
   bool groups_along_c;
   laci_unfold unfold;
 } laci_matrix_layer;
@@ -33,7 +35,7 @@ typedef struct laci_matrix_layer {
 const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, laci_network *network,
                                    laci_matrix_layer *out);
 
-/** The matrix of one group, [rows, columns]. */
+/** The weight matrix of one convolution group, and its mask, both [rows, columns]. */
 typedef struct laci_group_matrix {
   int64_t group;
   double *elements;

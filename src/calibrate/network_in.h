@@ -50,13 +50,14 @@ uint64_t laci_network_largest_value_bytes(const laci_network *network);
 typedef struct laci_part {
   int n_inputs, n_outputs, n_nodes;
   const int *inputs, *outputs; /* values */
-  const int *nodes;            /* in the order of the graph */
-  int without_third; /* a node whose inputs after the second (a bias) are left out; -1: none */
+  const int *nodes;            /* indices of the nodes, in the order of the graph */
+  int without_third; /* index of a node of which the part computes only the product: its inputs
+                        after the second one (a bias) are left out; -1: no such node */
 } laci_part;
 
-/** Finds the nodes that compute the values wanted[] from those that are available, there[n_values].
- * part->inputs are the available values that these nodes read, ascending; without_third is -1. No
- * wanted value may be available already. */
+/** Finds the nodes that compute the values wanted[n_wanted] from values that are available, which
+ * there[n_values] marks. part->inputs are the available values that these nodes read, ascending;
+ * part->without_third is -1. No wanted value may be available already. */
 LAC_MUST_CHECK lac_status laci_part_find_nodes(laci_network *network, const bool *there,
                                                int n_wanted, const int *wanted, laci_part *part,
                                                lac_error *err);

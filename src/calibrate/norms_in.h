@@ -13,13 +13,14 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_norm {
   int value; /* the value that the node normalizes */
   int64_t channels;
-  size_t first;            /* number of channels of the normalizations before it */
+  size_t first;            /* sum of the channels of all normalizations before this one in
+                              laci_norms.list */
   double *mean, *variance; /* [channels] */
 } laci_norm;
 
 typedef struct laci_norms {
   laci_norm *list; /* [n] in the order of the graph; their inputs differ */
-  int *values;     /* [n] the values that they normalize */
+  int *values;     /* [n] the value that each normalization of `list` normalizes */
   int n;
   size_t n_channels; /* channels of all normalizations */
   laci_arena arena;

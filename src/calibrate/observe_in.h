@@ -9,22 +9,25 @@
 
 /** A value of one batch. */
 typedef struct laci_observed {
-  int lane;      /* lanes may call at the same time; each lane passes one value at a time */
-  int place;     /* index in the list of values */
+  int lane;      /* number of the lane that passes the value; several lanes may call the function at
+                    the same time, each with one value */
+  int place;     /* index of the value in laci_observe_options.values */
   int64_t first; /* first sample of the batch */
   const laci_shape *shape;
   const float *elements; /* valid until the function returns */
   int64_t n;             /* number of elements */
 } laci_observed;
 
-/** Receives values; a failure ends the run. */
+/** A function that receives the values of a run, one of one batch in each call. If it fails, the
+ * run ends with its failure. */
 typedef lac_status laci_observe_see(void *context, const laci_observed *seen, lac_error *err);
 
 typedef struct laci_observe_options {
   const int *values; /* [n_values] values of the graph, of a float type, without duplicates */
   int n_values;
   const laci_calibration_samples *samples;
-  int64_t batch, n_batches; /* samples in a batch; the first n_batches batches are run */
+  int64_t batch, n_batches; /* number of samples in a batch, and number of batches to run, the first
+                               ones of the samples */
   laci_pool *pool;
   const laci_budget *budget; /* NULL: no limit */
   laci_observe_see *see;

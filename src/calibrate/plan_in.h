@@ -26,7 +26,8 @@ typedef struct laci_walk_plan {
   laci_matrix_layer *layers; /* the layers to calibrate, in the order of the stops */
   laci_stop *stops;
   bool *differs;  /* [n_values] the value differs between the dense and the pruned network */
-  int *last_stop; /* [n_values] the last stop that needs the value; -1: none does */
+  int *last_stop; /* [n_values] index of the last stop whose part or layers read the value; -1: none
+                     does */
 } laci_walk_plan;
 
 /** Plans the walk for plan->layers and plan->n_layers, which the caller sets (layers by

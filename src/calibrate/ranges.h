@@ -24,7 +24,8 @@ typedef struct laci_ranges_options {
   const int *values; /* [n_values] values of the graph, of a float type, without duplicates */
   int n_values;
   const laci_calibration_samples *samples;
-  int64_t batch, n_batches; /* samples in a batch; the first n_batches batches are run */
+  int64_t batch, n_batches; /* number of samples in a batch, and number of batches to run, the first
+                               ones of the samples */
   laci_pool *pool;
   const laci_budget *budget;
 } laci_ranges_options;
@@ -36,7 +37,7 @@ LAC_MUST_CHECK lac_status laci_ranges_measure(const laci_weighted_graph *from,
                                               const laci_ranges_options *options,
                                               laci_range *ranges, lac_error *err);
 
-/** How a range is clipped. */
+/** How the range that integers represent is chosen: elements outside of it are clipped. */
 typedef enum laci_range_rule {
   LACI_RANGE_PERCENTILE, /* clips at most one in 10000 elements */
   LACI_RANGE_MSE,        /* the least squared error of rounding and of clipping */

@@ -22,10 +22,11 @@ typedef struct laci_calibration_samples {
                         judge the fits, in whole batches, at least one; 0: an eighth of all */
   int64_t judging;   /* the number of further samples, [count, count + judging). They are read only
                         to judge a loss of quality; no fit and no choice reads them */
-  const laci_shape *shapes; /* [graph->n_inputs] of every input; the size of the axis of samples is
-                               not read */
-  const int *axes;          /* [graph->n_inputs] the axis of samples; -1: content does not depend on
-                               the number of samples. NULL: axis 0 of every input */
+  const laci_shape *shapes; /* [graph->n_inputs] the shape of each input; the size of the axis along
+                               which samples are is not read */
+  const int *axes;          /* [graph->n_inputs] the axis of each input along which samples are; -1:
+                               its content does not depend on the number of samples. NULL: axis 0 of
+                               every input */
   const void *const *constants; /* [graph->n_inputs] the content of an input that is the same for
                                    all samples, as fetch copies it; an entry NULL: samples differ.
                                    NULL: no input is constant */
@@ -33,7 +34,8 @@ typedef struct laci_calibration_samples {
   int n_forms; /* A form is a set of shapes, one for every input; samples of equal sizes have the
                   same form. With more than one, `single` is set. 0: one form, whose shapes are
                   `shapes` */
-  const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] */
+  const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] the input shapes of each
+                                           form */
   const int *form_of;                   /* [count + judging] */
   const int64_t *labels;                /* [count + judging] classes; NULL: there are none */
   laci_calibration_fetch *fetch;
@@ -41,11 +43,12 @@ typedef struct laci_calibration_samples {
   const char *engine; /* what runs networks on the samples; NULL: the fast engine */
 } laci_calibration_samples;
 
-/** Batches of equal size: the first n_fitted to fit, the others held back to judge: an eighth of
- * them, at least one where there are two. Samples that do not fill a batch are left out: fewer than
- * there are batches, unless the network fixes its batch size. */
+/** How samples are cut into batches of equal size. The first n_fitted batches are for fitting. The
+ * others, an eighth of all and at least one of two, are held back to judge the fits. Samples that
+ * do not fill a batch are left out; they are fewer than the batches, unless the network fixes its
+ * batch size. */
 typedef struct laci_calibration_cut {
-  int64_t batch; /* samples in each */
+  int64_t batch; /* number of samples in each batch */
   int64_t n_batches, n_fitted;
   bool fixed;            /* the network accepts only this batch size */
   int64_t judging_batch; /* batch size for the samples that only compare outputs */
@@ -82,8 +85,10 @@ typedef struct laci_weighted_graph {
                                     entry: the graph's own */
 } laci_weighted_graph;
 
-/** Sums over independent units: samples, or batches where an output has no axis of samples. A unit
- * has e = |a - b|^2 and s = |a|^2; the standard error of `relative` follows from these sums. */
+/** Sums over n units that are independent of each other: samples, or batches where an output has no
+ * axis of samples. Each unit has an error e = |a - b|^2 and a size s = |a|^2, where a and b are the
+ * outputs of two networks. The fields are the sums of e, s, e * e, e * s and s * s, from which the
+ * standard error of sum e / sum s follows. */
 typedef struct laci_error_sums {
   int64_t n;
   double e, s, ee, es, ss;
@@ -102,7 +107,7 @@ typedef enum laci_part_kind {
 
 /** A part of the outputs whose error is measured by its own scale. */
 typedef struct laci_output_part {
-  int output; /* of the graph's */
+  int output; /* number of the output among the graph's outputs */
   laci_part_kind kind;
   laci_error_sums sums;
 } laci_output_part;
@@ -113,15 +118,17 @@ enum { LACI_MOST_PARTS = 24 };
 typedef struct laci_output_difference {
   int64_t n_samples;
   double relative; /* sum |a - b|^2 / sum |a|^2 over all float outputs; 0 where there is none */
-  int64_t n_answers, n_agree; /* answers: rows along the first output's last axis, and those whose
-                                 largest element is at the same place in a and b; 0: that axis has
-                                 fewer than two elements */
-  int64_t n_labelled, n_right_a, n_right_b; /* samples, where there are labels and one answer a
+  int64_t n_answers, n_agree; /* number of answers, which are rows along the last axis of the first
+                                 output; and of those whose largest element is at the same place in
+                                 a and b. Both are 0 if that axis has fewer than two elements */
+  int64_t n_labelled, n_right_a, n_right_b; /* number of samples with a label, and how many of them
+                                               network a and network b classify correctly; all are 0
+                                               if there are no labels, or not one answer for each
                                                sample */
-  int64_t n_lost, n_won; /* of the labelled samples: right in a and wrong in b; wrong in a and right
-                            in b */
+  int64_t n_lost, n_won; /* number of labelled samples that only a classifies correctly (lost), and
+                            that only b does (won) */
   laci_error_sums sums;
-  int n_parts; /* at most LACI_MOST_PARTS: further outputs have no part */
+  int n_parts; /* number of `parts`, at most LACI_MOST_PARTS: outputs beyond these have none */
   laci_output_part parts[LACI_MOST_PARTS];
   const char *doubt; /* why the result does not carry over to other samples (they are all the same,
                         outputs are not finite), a static text; NULL: it does */
@@ -141,7 +148,8 @@ laci_kept_outputs *laci_kept_outputs_create(uint64_t most_bytes);
 void laci_kept_outputs_destroy(laci_kept_outputs *kept); /* NULL is fine */
 
 typedef struct laci_compare_options {
-  int64_t first, n; /* samples; n is a multiple of batch */
+  int64_t first, n; /* range of samples on which both networks are run: n samples from `first` on; n
+                       is a multiple of batch */
   int64_t batch;
   laci_pool *pool;
   const laci_budget *budget;

@@ -56,7 +56,7 @@ typedef struct laci_calibrate_options {
 /** The result for one layer. Errors: sum |W_d x_d - W x_p|^2 / sum |W_d x_d|^2 over the samples
  * held back (over all, where there are none). */
 typedef struct laci_calibrated_layer {
-  bool pruned;         /* the layer was wanted, is eligible, and has a mask */
+  bool pruned;         /* the layer was to be pruned, is eligible, and has a mask */
   bool calibrated;     /* true: the mask was chosen by means of samples; false: by the magnitude of
                           the weights */
   bool solved;         /* its kept weights were fitted, which lowered the error on samples held back
@@ -77,15 +77,18 @@ typedef struct laci_calibrated {
   uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor; NULL: unchanged.
                         Entries of masks and weights are of laci_alloc; who takes one over sets it
                         NULL */
-  laci_calibration_cut cut;       /* how the samples were used */
+  laci_calibration_cut cut;       /* how the samples were cut into batches, for fitting and for
+                                     judging */
   laci_output_difference outputs; /* difference of the network's outputs, over the samples held back
                                      (or all) */
   const char *outputs_reason;     /* why outputs could not be compared; NULL: they were */
   uint64_t values_bytes;          /* peak bytes of the values kept between layers */
   uint64_t file_bytes;            /* peak bytes in temporary files */
   double seconds, fit_seconds;    /* duration of the whole calibration; and of the fits alone */
-  double forecast_seconds;        /* what it was to take, said before it began; 0: not known */
-  uint64_t forecast_bytes;        /* the most memory that it was to hold */
+  double forecast_seconds;        /* duration of the calibration in seconds as forecast before it
+                                     began; 0: not known */
+  uint64_t forecast_bytes;        /* peak memory of the calibration in bytes as forecast before it
+                                     began */
   laci_arena arena;               /* texts */
 } laci_calibrated;
 

@@ -22,7 +22,7 @@ typedef struct laci_walk_state {
   laci_calibration_cut cut;
   int n_lanes; /* number of batches that are run at the same time (lanes_in.h) */
   laci_frontier frontier;
-  uint64_t memory; /* that the walk plans for, besides values of the frontier */
+  uint64_t memory; /* bytes that the walk plans to hold in addition to the values of the frontier */
   laci_stored_batches *
       *kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the
                                      dense network */
@@ -106,7 +106,8 @@ void laci_walk_free_unneeded_values(laci_walk_state *w, int s);
 LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
                                               const laci_grams *grams, lac_error *err);
 
-/** The errors of a layer's outputs, summed over the held-back batches. */
+/** How far a layer's outputs y with new weights are from the dense network's outputs y_d, summed
+ * over the held-back batches. */
 typedef struct laci_judgement {
   double energy;    /* sum |y_d|^2 */
   double errors[2]; /* sum |y_d - y|^2 for each of the two weights */

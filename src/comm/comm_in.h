@@ -59,8 +59,10 @@ struct laci_comm_sum {
   float *x;
   int64_t n, most;
   int64_t first, count; /* the chunk that this process adds */
-  uint16_t *packed;     /* [most], bf16 only */
-  void *chunks;         /* [size, count]: this process's chunk of the numbers of each process */
+  uint16_t *packed;     /* [most] the numbers as they are sent in bf16; NULL: they are sent as
+                           f32 */
+  void *chunks;         /* [size, count] from each process, its numbers in the chunk that this
+                           process adds */
   size_t *begin;        /* [size + 1]: where the chunk of each process begins, in bytes */
   void *request;
   laci_comm_times times;

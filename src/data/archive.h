@@ -11,7 +11,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** An archive: bytes [offset, offset + n) of a file that the reader has open. */
+/** An archive: the bytes [offset, offset + n) of a file that `reader` reads. */
 typedef struct laci_archive {
   const char *name; /* for messages */
   laci_reader *reader;

@@ -22,7 +22,7 @@ typedef struct laci_array_list {
 
 /** Is the path a .npy, a .npz, a folder of .npy or a folder of .npz? */
 bool laci_path_has_arrays(const char *path);
-/** Is it a folder with .npz files and no .npy, so that each is one sample? */
+/** Is the path a folder with .npz files and no .npy file, so that each .npz file is one sample? */
 bool laci_folder_has_archives(const char *path);
 /** Lists the .npz files of a folder, sorted as bytes: *names, [*n], in the arena. Fails LAC_IO,
  * LAC_NO_MEMORY. */

@@ -27,7 +27,8 @@ enum { LACI_POLICY_BINS = 31, LACI_POLICY_MOST_CHANGES = 14 };
 
 typedef struct laci_policy {
   laci_policy_kind kind;
-  /* of RandAugment: changes of an image, 1..LACI_POLICY_MOST_CHANGES; strength, 0 to 30 */
+  /* for RandAugment: the number of changes of each image, 1..LACI_POLICY_MOST_CHANGES, and their
+   * strength, 0 to 30 */
   int n_changes, magnitude;
 } laci_policy;
 
@@ -37,11 +38,12 @@ const char *laci_policy_name(laci_policy_kind kind);
 bool laci_policy_find(const char *name, laci_policy_kind *kind);
 
 typedef struct laci_augment {
-  int pad;            /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
+  int pad;            /* number of pixels by which an image is padded on every side before it is
+                         cropped back, 0..LACI_AUGMENT_MAX_PAD; 0: no padding and no crop */
   bool flip;          /* half of the images are mirrored */
-  bool resized;       /* a part of random area and aspect (region.h) is resized to the crop's size;
-                         there is no padding then */
-  laci_policy policy; /* how the bytes are changed after that */
+  bool resized;       /* a random part of the image (region.h) is resized to the crop's size,
+                         instead of padding and cropping */
+  laci_policy policy; /* how the image's bytes are changed after the padding or resizing */
 } laci_augment;
 
 enum { LACI_AUGMENT_MAX_PAD = 1024 };

@@ -9,13 +9,14 @@ typedef struct laci_reader laci_reader;
 
 /** The positions of the images in a file, and their labels. */
 typedef struct laci_cifar_images {
-  size_t offset, stride; /* image k begins at offset + k stride: three channels */
+  size_t offset, stride; /* image k, three channels one after the other, begins at byte offset + k *
+                            stride of the file */
   int64_t n;
   int32_t *labels; /* [n], the caller's (laci_free), also on failure; NULL: each label is stored
                       before its image */
 } laci_cifar_images;
 
-/** Is it a regular file that begins like a pickle? */
+/** Is the path a regular file that begins like a pickle? */
 bool laci_is_pickle(const char *path);
 /** Finds the images and reads the labels called `key`. images->stride is an input: the bytes of an
  * image. Fails as laci_pickle_parse does, and LAC_BAD_FILE for missing entries. */

@@ -14,7 +14,7 @@ typedef struct laci_plane_sizes {
   int channels, height, width;
 } laci_plane_sizes;
 
-/** Rows top .. bottom - 1 and columns left .. right - 1. */
+/** A rectangle of pixels: rows top .. bottom - 1 and columns left .. right - 1. */
 typedef struct laci_rectangle {
   int top, left, bottom, right;
   double share; /* share of the image's pixels that are outside of the rectangle */

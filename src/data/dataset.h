@@ -24,14 +24,14 @@ typedef struct laci_dataset laci_dataset;
 typedef struct laci_rows_memory laci_rows_memory;
 
 typedef enum laci_dataset_part {
-  LACI_PART_TEST,  /* test_batch.bin, test.bin */
-  LACI_PART_TRAIN, /* data_batch_1.bin ..., train.bin */
+  LACI_PART_TEST,  /* the part for testing; of CIFAR: test_batch.bin or test.bin */
+  LACI_PART_TRAIN, /* the part for training; of CIFAR: data_batch_1.bin ... or train.bin */
 } laci_dataset_part;
 
 /** How the numbers of the classes, which are indices of the network's outputs, were determined. */
 typedef enum laci_numbering {
   LACI_NUMBERED_BY_DATA, /* the data have class numbers: CIFAR, digits, TFRecords without synsets */
-  LACI_NUMBERED_BY_LIST, /* by the lines of classes_path */
+  LACI_NUMBERED_BY_LIST, /* classes are numbered by the lines of the file classes_path */
   LACI_NUMBERED_BY_WORDNET, /* class folders are named by WordNet ids and are numbered as ImageNet's
                                1000 classes */
   LACI_NUMBERED_IN_ORDER, /* classes are numbered in the sorted order of the class folders' names */
@@ -56,8 +56,9 @@ typedef struct laci_dataset_options {
                                folders are then numbered as if these two were NULL */
   const char *input; /* name of the network's input, which an array of samples must have; NULL:
                                any name */
-  const laci_rows_memory *arrays; /* [n_arrays] arrays of the caller's, instead of a path's; used
-                                     while opening, but their elements as long as the set */
+  const laci_rows_memory *arrays; /* [n_arrays] the caller's arrays, which are opened instead of a
+                                     folder; the structs are read only while the set is opened, the
+                                     elements until it is closed */
   int n_arrays;
   bool quiet; /* does not log files that are left out, since an earlier open has
                                logged them */

@@ -17,9 +17,10 @@ typedef struct laci_encoded {
 } laci_encoded;
 
 typedef struct laci_dataset_kind {
-  /* One of the three functions is set: image returns pixels, encoded returns bytes to be decoded,
-   * ready a sample that needs no preparation, [laci_preprocessing_sample_size]. The caller frees
-   * the result, also after a failure. Any thread. */
+  /* One of these three functions is set, and reads image number `at`: `image` returns its pixels,
+   * `encoded` its file's bytes, `ready` a sample that needs no preparation,
+   * [laci_preprocessing_sample_size] floats. The caller frees the result, also after a failure. Any
+   * thread. */
   lac_status (*image)(const laci_dataset *set, int64_t at, laci_image *image, lac_error *err);
   lac_status (*encoded)(const laci_dataset *set, int64_t at, laci_encoded *encoded, lac_error *err);
   lac_status (*ready)(const laci_dataset *set, int64_t at, float *out, lac_error *err);
@@ -35,12 +36,12 @@ struct laci_dataset {
   const char *folder;
   const char *format; /* laci_dataset_format */
   int64_t count;
-  int32_t *labels; /* [count] */
+  int32_t *labels; /* [count] the class of each image */
   int n_classes;
   bool may_lack_classes; /* n_classes is found from the labels alone; the network may have more
                             outputs */
   laci_numbering numbering;
-  const char **class_names;   /* [n_classes], or NULL */
+  const char **class_names;   /* [n_classes] the name of each class; NULL: the data have no names */
   const char **class_folders; /* [n_classes] in the arena, if they differ from the class names; else
                                  NULL */
   laci_preprocessing preprocessing;

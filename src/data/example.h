@@ -36,8 +36,8 @@ LAC_MUST_CHECK lac_status laci_example_pack(const laci_example *example, uint8_t
 typedef struct laci_example_source {
   const char *name;     /* for messages */
   size_t at;            /* position of the Example in its file, for error messages */
-  size_t n;             /* its bytes */
-  const uint8_t *bytes; /* NULL: in the file */
+  size_t n;             /* number of the Example's bytes */
+  const uint8_t *bytes; /* the Example's bytes; NULL: they are in the file that `reader` reads */
   laci_reader *reader;
   size_t offset; /* offset of the Example's data in the file */
 } laci_example_source;
@@ -48,7 +48,7 @@ enum { LACI_SYNSET_BYTES = 32 };
 typedef struct laci_example_view {
   size_t encoded, encoded_bytes;  /* position and size of image/encoded in the Example */
   int64_t label;                  /* image/class/label, unchanged */
-  char synset[LACI_SYNSET_BYTES]; /* "": missing, or too long */
+  char synset[LACI_SYNSET_BYTES]; /* image/class/synset; "": it is missing, or too long */
 } laci_example_view;
 
 /** Finds the fields of an Example. Fails LAC_BAD_FILE if the bytes are no Example, or if it does

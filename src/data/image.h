@@ -19,7 +19,7 @@
 typedef struct laci_image {
   int width, height;     /* pixels */
   uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes more */
-  size_t capacity_bytes; /* of rgb */
+  size_t capacity_bytes; /* allocated bytes of rgb */
 } laci_image;
 
 /** Limits of an image, so that a small file cannot claim all memory. */
@@ -58,8 +58,8 @@ LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t
 /** Reads a file and decodes it like laci_image_decode. */
 LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
 
-/** Is it a JPEG of three colours or grey, which every reader supports? False for CMYK and for other
- * formats. Only the header is read. */
+/** Are the bytes a JPEG of three colours or of grey, which every reader supports? False for CMYK
+ * and for other formats. Only the header is read. */
 bool laci_image_is_common_jpeg(const uint8_t *bytes, size_t size_bytes);
 
 /** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,

@@ -17,10 +17,12 @@ typedef struct laci_imagenet_shard {
   char name[LACI_SHARD_NAME];
   uint64_t seed;
   int part;           /* 0: training, 1: validation */
-  int64_t first, end; /* range of places in the part's order of images */
+  int64_t first, end; /* range of the shard's images, as places in the order of all images of the
+                         part */
   /* Results. */
   int64_t images, broken;
-  char *broken_lines; /* "NAME<TAB>why\n" each; laci_imagenet_shard_clear */
+  char *broken_lines; /* a line "NAME<TAB>why\n" for each broken image; freed by
+                         laci_imagenet_shard_clear */
   size_t n_broken_bytes;
 } laci_imagenet_shard;
 

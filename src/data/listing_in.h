@@ -22,7 +22,7 @@ typedef struct laci_name_list {
 bool laci_name_list_add(laci_name_list *list, const char *name);
 
 bool laci_is_folder(const char *path);
-/** Is it the name of an image (.jpg .jpeg .jpe .png .webp, in any case)? */
+/** Is this the name of an image file (.jpg .jpeg .jpe .png .webp, in any case)? */
 bool laci_is_image_name(const char *name);
 
 /** Lists the folders in a folder, sorted, without those whose names begin with a dot. Fails
@@ -32,7 +32,7 @@ LAC_MUST_CHECK lac_status laci_list_folders(laci_arena *arena, const char *path,
 
 /** Where images are searched. */
 typedef struct laci_listing {
-  const char *root;   /* listed paths are relative to it */
+  const char *root;   /* folder to which the listed paths are relative */
   bool deep;          /* searches nested folders, too */
   size_t *n_left_out; /* incremented for each file without the name of an image */
 } laci_listing;

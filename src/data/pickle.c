@@ -22,7 +22,8 @@ typedef struct machine {
   size_t n_stack, stack_capacity;
   size_t *marks; /* height of the stack at each mark */
   size_t n_marks, marks_capacity;
-  /* values by their numbers; a number that leaves a gap of more than one is refused */
+  /* [n_memo] the values that opcodes have put into the memo, by their numbers. A new number may be
+   * at most n_memo + 1: greater ones are refused */
   laci_pickle_value **memo;
   size_t n_memo, memo_capacity;
   const laci_pickle_value *result;

@@ -25,15 +25,17 @@ typedef enum laci_pickle_kind {
   LACI_PICKLE_TEXT,    /* bytes, n_bytes */
   LACI_PICKLE_LIST,    /* items[n]; a tuple, too */
   LACI_PICKLE_DICT,    /* items[n]: key, value, key, value ... */
-  LACI_PICKLE_ARRAY,   /* an array of bytes in C order: items[n] is the shape (numbers); bytes,
-                         n_bytes */
-  LACI_PICKLE_TYPE,    /* the type of an array's elements; number: is it u1? */
-  LACI_PICKLE_NAME,    /* one of the known names; bytes, n_bytes: without its module */
+  LACI_PICKLE_ARRAY,   /* an array of u1 in C order: its shape in items[n] (numbers), its elements
+                          in bytes, n_bytes */
+  LACI_PICKLE_TYPE,    /* the type of an array's elements; number is 1 for u1 (unsigned bytes), 0
+                          for other types */
+  LACI_PICKLE_NAME,    /* one of the known names of NumPy or PyTorch, without its module, in bytes,
+                          n_bytes */
   LACI_PICKLE_REAL,    /* a Python float, whose value is not kept */
-  LACI_PICKLE_STORAGE, /* of PyTorch: items[n] as it was pickled: "storage", type, key, device,
-                          number of elements */
-  LACI_PICKLE_TENSOR,  /* of PyTorch: items[n] are its storage, offset in elements, shape, strides
-                         ... */
+  LACI_PICKLE_STORAGE, /* a storage of PyTorch; items[n], as they were pickled: "storage", type,
+                          key, device, number of elements */
+  LACI_PICKLE_TENSOR,  /* a tensor of PyTorch; items[n]: its storage, offset in elements, shape,
+                          strides ... */
 } laci_pickle_kind;
 
 typedef struct laci_pickle_value {
@@ -71,7 +73,7 @@ LAC_MUST_CHECK lac_status laci_pickle_parse_torch(laci_arena *arena, const char 
                                                   laci_pickle_bytes *from, laci_pickle_torch *found,
                                                   lac_error *err);
 
-/** Is the value this text? NULL is none. */
+/** Is the value a text that equals `text`? False for a value of NULL. */
 bool laci_pickle_is_text(const laci_pickle_value *value, const char *text);
 /** Returns the value of a key in a dictionary; NULL: the key is missing, or `dict` is no
  * dictionary. */

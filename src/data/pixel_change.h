@@ -11,7 +11,8 @@
 
 typedef struct laci_image laci_image;
 
-/** In the order of torchvision's table. What the magnitude is: */
+/** The changes, in the order of torchvision's table. Each comment says what the magnitude of that
+ * change means. */
 typedef enum laci_pixel_change {
   LACI_PIXELS_IDENTITY,      /* unused */
   LACI_PIXELS_SHEAR_X,       /* columns a row, any sign */
@@ -19,12 +20,16 @@ typedef enum laci_pixel_change {
   LACI_PIXELS_TRANSLATE_X,   /* pixels to the right, cut to an integer */
   LACI_PIXELS_TRANSLATE_Y,   /* pixels down */
   LACI_PIXELS_ROTATE,        /* degrees, counter-clockwise */
-  LACI_PIXELS_BRIGHTNESS,    /* of these four, what is added to the factor 1 */
-  LACI_PIXELS_COLOR,         /* 0 .. -1: towards grey */
-  LACI_PIXELS_CONTRAST,      /* towards the mean grey */
-  LACI_PIXELS_SHARPNESS,     /* towards a smooth image */
+  LACI_PIXELS_BRIGHTNESS,    /* what is added to a factor of 1, by which all grey levels are
+                                multiplied */
+  LACI_PIXELS_COLOR,         /* what is added to 1, the image's weight in a blend with its grey
+                                version */
+  LACI_PIXELS_CONTRAST,      /* what is added to 1, the image's weight in a blend with its mean grey
+                                level */
+  LACI_PIXELS_SHARPNESS,     /* what is added to 1, the image's weight in a blend with its smoothed
+                                version */
   LACI_PIXELS_POSTERIZE,     /* bits that are kept, 0..8 */
-  LACI_PIXELS_SOLARIZE,      /* levels from here on are inverted */
+  LACI_PIXELS_SOLARIZE,      /* grey level from which on levels are inverted */
   LACI_PIXELS_AUTO_CONTRAST, /* unused */
   LACI_PIXELS_EQUALIZE,      /* unused */
   LACI_PIXELS_CHANGES

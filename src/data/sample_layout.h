@@ -11,16 +11,18 @@ typedef struct laci_sample_input laci_sample_input;
 
 typedef enum laci_layout_kind {
   LACI_LAYOUT_NONE,  /* the input has no array */
-  LACI_LAYOUT_ROWS,  /* the array has the input's axes; one of them counts samples */
-  LACI_LAYOUT_STACK, /* one more axis, the first one, counts samples: each is the whole input */
-  LACI_LAYOUT_SAME,  /* no axis counts samples: the array is the input of every sample */
+  LACI_LAYOUT_ROWS,  /* the array has the same axes as the input, one of which counts samples */
+  LACI_LAYOUT_STACK, /* the array has one axis more than the input, the first one, which counts
+                        samples: each sample is a whole input */
+  LACI_LAYOUT_SAME,  /* no axis of the array counts samples: the whole array is the input of every
+                        sample */
 } laci_layout_kind;
 
 typedef struct laci_sample_layout {
   laci_layout_kind kind;
-  int axis;       /* ROWS: the axis of the array that counts samples */
+  int axis;       /* if kind is LACI_LAYOUT_ROWS, the axis of the array that counts samples */
   int batch_axis; /* the axis of the input along which samples make a batch; -1: none */
-  laci_shape one; /* of one sample, as the input of a batch of one */
+  laci_shape one; /* shape of one sample, as the input of a batch of one */
 } laci_sample_layout;
 
 /** An array of samples for an input. */

@@ -36,10 +36,12 @@ typedef struct laci_synthetic_input {
   int height, width;     /* pixels */
   int channels;          /* 3, or 1: grey */
   bool channels_last;    /* [N, H, W, C] instead of [N, C, H, W] */
-  const char *range;     /* of the values, for messages: "0 to 1"; a literal */
+  const char *range;     /* range of the input's values, as text for messages: "0 to 1"; a
+                            literal */
   bool integers;         /* values are rounded to integers */
-  const int64_t *chosen; /* [n_chosen] numbers of the first images, below `candidates`; read while
-                            the samples are opened. NULL: images 0, 1 .. */
+  const int64_t *chosen; /* [n_chosen] which of the `candidates` images that can be drawn are used
+                            as the first samples, by their numbers; read only while the samples are
+                            opened. NULL: images 0, 1 .. */
   int64_t n_chosen, candidates;
   const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels in the place of drawn
                                images; read while the samples are opened. NULL: none */
@@ -59,7 +61,7 @@ typedef enum laci_drawn_kind {
 /** An input of integers whose samples are drawn by a rule. */
 typedef struct laci_drawn_input {
   laci_drawn_kind kind;
-  laci_shape shape; /* of one sample; all sizes are known, and axis 0 is the batch's */
+  laci_shape shape; /* shape of one sample; all sizes are known, and axis 0 is that of the batch */
   int64_t below, value;
 } laci_drawn_input;
 
@@ -146,7 +148,7 @@ int laci_samples_batch_axis(const laci_samples *samples, int input);
 /** Returns the content of an input that is the same for all samples, as floats or int64. NULL: the
  * samples differ, or the input has an axis of samples. */
 const void *laci_samples_constant(const laci_samples *samples, int input);
-/** Must each sample be a batch of its own? */
+/** Must every batch consist of a single sample? */
 bool laci_samples_need_batch_of_one(const laci_samples *samples);
 /** A form is a set of input shapes; samples of equal shapes have the same form, 0 .. count - 1.
  * laci_samples_count_shape_sets returns the number of forms, laci_samples_shape_set the form of the

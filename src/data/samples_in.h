@@ -12,7 +12,8 @@ typedef struct laci_samples_kind {
   lac_status (*open)(laci_samples *samples, lac_error *err);
   /* sets the labels, if the data have some, when the number of samples is known; NULL: never */
   lac_status (*label)(laci_samples *samples, lac_error *err);
-  /* reads the samples at places first .. first + n - 1 into the batch of each input, to[input] */
+  /* reads n samples, from place `first` on, into the batches of all inputs: to[input] is the batch
+   * of one input */
   lac_status (*read)(laci_samples *samples, int64_t first, int64_t n, void *const *to,
                      lac_error *err);
   void (*close)(laci_samples *samples); /* frees `own`, which may be NULL */
@@ -38,8 +39,8 @@ struct laci_samples {
   void *own;
 };
 
-/** Returns which sample of the data is at a place, 0 <= place < count + judging; *copy: 0
- * unchanged, from 1 on the number of a random change. */
+/** Returns the number of the data's sample at a place, 0 <= place < count + judging. *copy: 0 if
+ * the sample is unchanged; else the number, from 1 on, of its randomly changed copy. */
 int64_t laci_samples_data_index_and_copy(const laci_samples *samples, int64_t place, int *copy);
 
 /** If options->constants has a value for the input, makes its content for all samples: types, axes

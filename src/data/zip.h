@@ -23,7 +23,7 @@ typedef struct laci_zip {
 } laci_zip;
 
 typedef struct laci_zip_member {
-  const char *name;   /* arena; a name only, never a path to be written to */
+  const char *name;   /* the member's name, in the arena; never used as a path to write to */
   size_t offset;      /* offset of the member's first byte in the archive */
   size_t packed_size; /* bytes in the archive */
   size_t size_bytes;  /* bytes after decompression; equal to packed_size if stored */

@@ -13,8 +13,9 @@ typedef struct laci_pruning laci_pruning;
 typedef struct laci_distill_options {
   const laci_calibration_samples *samples; /* the last samples->held_back of these, at least one,
                                               judge the result */
-  int64_t first_changed; /* samples from here to those held back are augmented as in training;
-                            statistics are estimated on them. If there are none: on all samples */
+  int64_t first_changed; /* number of the first sample that is augmented as in training; all samples
+                            from it to those held back are. The statistics are estimated on these
+                            samples, or on all if there are none */
   bool recalibrate;      /* the statistics of batch normalization are re-estimated */
   double seconds;        /* time for training towards the dense network; 0: none */
   int64_t steps;         /* number of training steps instead of seconds; 0: as many as fit into
@@ -24,7 +25,7 @@ typedef struct laci_distill_options {
 
 /** The result. Errors are those of the outputs on the samples held back. */
 typedef struct laci_distilled {
-  double error_fitted;       /* after the fits of the layers */
+  double error_fitted;       /* error after the fits of the layers */
   bool recalibrated;         /* statistics were re-estimated, and are kept */
   double error_recalibrated; /* error with the new statistics; 0: not tried */
   bool refined;              /* training steps were taken, and their result is kept */

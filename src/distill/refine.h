@@ -17,12 +17,12 @@
 typedef struct laci_refine_options {
   double seconds;              /* > 0: the approximate duration of the whole call */
   int64_t steps;               /* > 0: exact number of steps, however long they take */
-  int64_t n_fitted;            /* samples [0, n_fitted) are for steps ... */
+  int64_t n_fitted;            /* number of samples that training steps read: [0, n_fitted) */
   int64_t first_held, n_held;  /* samples [first_held, first_held + n_held) are held back to judge
                                   the result */
   const uint8_t *const *masks; /* [n_stored] as in laci_reconstruct_options */
   int64_t batch;               /* samples in a step, at most n_fitted; 0: 128 */
-  double rate;                 /* 0: 1e-3 */
+  double rate;                 /* `rate` in the formula above, the largest learning rate; 0: 1e-3 */
   uint64_t seed;               /* for the order of the samples */
   bool bf16, dense_only;
   laci_pool *pool;           /* the steps use as many threads as it has; NULL: one thread */
@@ -35,7 +35,8 @@ typedef struct laci_refined {
   int64_t steps;
   double seconds, step_seconds; /* duration of the whole call; and median duration of a step */
   double loss_first, loss_last; /* loss of the first and of the last step */
-  laci_output_difference before, after; /* on the samples held back */
+  laci_output_difference before, after; /* how the student's outputs differ from the teacher's on
+                                           the held-back samples, before and after training */
   int n_stored;
   uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor, of laci_alloc; NULL:
                         unchanged. Who takes an entry over sets it NULL */

@@ -12,7 +12,7 @@ typedef struct laci_distill_targets laci_distill_targets;
 
 typedef struct laci_distill_targets_options {
   int64_t first, n; /* range of samples; n >= batch */
-  int64_t batch;    /* the same as in laci_reconstruct_options */
+  int64_t batch;    /* number of samples in a batch, as in laci_reconstruct_options */
   uint64_t seed;
   uint64_t most_bytes;       /* limit for samples and targets kept in memory; 0: none are kept */
   laci_pool *pool;           /* NULL: one thread */

@@ -13,8 +13,8 @@
 typedef struct laci_graph laci_graph;
 typedef struct laci_node laci_node;
 
-/** Does the node read the content of that input? False: it only reads its type and shape. Some
- * operators without a laci_op are known too. */
+/** Does the node read the content of its input `port`? False: it reads only the input's type and
+ * shape. Some operators without a laci_op are known too. */
 bool laci_node_reads_port_content(const laci_node *node, int port);
 
 /** matters[v]: the content of value v may reach an output of the network or a value that nothing

@@ -85,10 +85,11 @@ typedef struct laci_coupling {
   const laci_graph *graph;
   const laci_node *node;
   laci_arena *arena;
-  laci_port_labels *in, *out; /* n_inputs, n_outputs of the node */
+  laci_port_labels *in, *out; /* [n_inputs] and [n_outputs] the labels of the node's inputs and
+                                 outputs */
   int n_labels;               /* labels 1 .. n_labels are in use */
-  /* [label]: normalized along this axis, so its order only stops to matter where all of the track
-   * is included */
+  /* [label] 1: the operator normalizes along the axes of this label; their order then matters,
+   * unless these axes cover the whole track */
   uint8_t *normalized;
   size_t normalized_capacity;
   laci_axis_map *maps;
@@ -108,10 +109,12 @@ typedef struct laci_coupling {
  * returns LAC_NO_MEMORY: the result of laci_coupling_status() at its end). */
 int laci_coupling_new_label(laci_coupling *c); /* returns a fresh label */
 void laci_coupling_set_label(laci_coupling *c, int port, int axis,
-                             int label); /* axis may be negative; marks port described */
+                             int label); /* sets the label of an axis, where a negative axis counts
+                                            from the last one; marks the port as described */
 int laci_coupling_get_label(const laci_coupling *c, int port, int axis);
 const laci_shape *laci_port_shape(const laci_coupling *c,
-                                  int port); /* NULL: port absent or rank unknown */
+                                  int port); /* returns the shape of a port; NULL: the port is
+                                                absent, or its rank is not known */
 void laci_coupling_mark_described(laci_coupling *c, int port); /* marks the port as described; its
                                                                  axes stay FIXED until they get
                                                                  labels */
@@ -132,10 +135,11 @@ void laci_coupling_mark_label_normalized(laci_coupling *c, int label);
  * MAPPED. NULL: no memory. */
 laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axis, int in_port,
                                      int in_axis, int64_t n_out);
-/** Adds a map of a run of the out axis; `map` has all fields except from, which is filled with -1
- * as in laci_coupling_add_map. */
+/** Adds a map of a run of the out axis; `map` has all fields except `from`, which this function
+ * allocates and fills with -1, as laci_coupling_add_map does. */
 laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map);
-/** Adds a map of a run of the out axis that reads the in positions from, from + 1, ... */
+/** Adds a map of a run of the out axis as laci_coupling_add_map_of_run does. Its positions read
+ * consecutive positions of the in axis, the first one at `from`. */
 void laci_coupling_add_map_of_consecutive(laci_coupling *c, laci_axis_map map, int64_t from);
 bool laci_coupling_add_axis_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
 bool laci_coupling_add_axis_hold(laci_coupling *c, laci_axis_hold hold);

@@ -42,8 +42,8 @@ typedef struct laci_gradient_builder laci_gradient_builder;
 int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port);
 /** Must the rule contribute a gradient to input `port`? False too where the input is absent. */
 bool laci_gradient_is_needed(const laci_gradient_builder *b, const laci_node *node, int port);
-/** Contributes `gradient` to input `port`. It must have the input's shape. Does nothing where it is
- * not wanted. */
+/** Contributes `gradient` to input `port`. It must have the input's shape. Does nothing where no
+ * gradient of that input is needed. */
 void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, int port,
                               int gradient);
 /** Contributes `gradient` to input `port`, summed over the axes along which the input was

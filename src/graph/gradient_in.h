@@ -12,14 +12,15 @@ struct laci_gradient_builder {
    * because adding a node looks up its operator, and the files of operators, where rules are, must
    * not depend on the table that lists them. */
   lac_status (*add_node)(struct laci_gradient_builder *b, const laci_node *node);
-  int n_nodes;   /* nodes of the graph before the walk */
+  int n_nodes;   /* number of nodes that the graph had before the backward walk */
   bool *depends; /* [n_values before the walk] true: the value is computed from a parameter */
-  int *gradient; /* [n_values before the walk] d loss / d value so far; -1: none */
+  int *gradient; /* [n_values before the walk] index of the value that holds d loss / d value as far
+                    as it is summed up; -1: nothing has contributed to it */
   /* name of the node whose gradient rule runs; nodes that the rule adds get names that begin with
    * it */
   const char *current;
   int n_made;        /* number of nodes added by the current rule */
-  lac_status status; /* the first failure */
+  lac_status status; /* status of the first failure; LAC_OK: nothing has failed */
   lac_error *err;
 };
 

@@ -42,8 +42,10 @@ typedef struct laci_stored {
 typedef struct laci_value {
   const char *name; /* unique; never NULL */
   laci_type type;   /* declared in the file, refined by inference */
-  int producer;     /* node, or -1: graph input or stored */
-  int stored;       /* stored tensor, or -1 */
+  int producer;     /* index of the node that outputs the value; -1: the value is an input of the
+                       graph, or stored */
+  int stored;       /* index of the stored tensor that is the value's content; -1: the value is not
+                       stored */
   bool is_input, is_output;
   /* the part of the file outside of all nodes that refers to this value by name, so that its
    * channels must stay in place; a string literal, or NULL */
@@ -84,16 +86,18 @@ typedef struct laci_attr {
 typedef struct laci_node {
   /* a unique name for messages: the node's name in the file if that is unique and not empty */
   const char *name;
-  const char *type;         /* operator, as in the file */
+  const char *type;         /* name of the operator, as in the file */
   const char *domain;       /* "" is ai.onnx */
-  int version;              /* opset version of its domain; 0: not imported */
+  int version;              /* opset version of the operator's domain; 0: the file does not import
+                               this domain */
   const struct laci_op *op; /* NULL: this operator is not declared */
   /* the operator of ai.onnx that attribute "of" names (UnaryGrad); NULL: no such attribute */
   const struct laci_op *of_op;
   int n_inputs, n_outputs;
   const int *inputs;  /* values; -1: absent */
   const int *outputs; /* values; -1: absent */
-  int n_captures;     /* values from outside that the bodies of If, Loop and Scan read */
+  int n_captures;     /* number of `captures`: values from outside of an If, Loop or Scan that its
+                         bodies read */
   const int *captures;
   int n_attrs;
   const laci_attr *attrs;
@@ -105,8 +109,8 @@ typedef struct laci_node {
   const char *fault;
   /* the body that the node is part of: bodies[body - 1]; 0: the network itself */
   int body;
-  /* number of the body that the node begins or ends; for an If, the first of its two bodies; 0:
-   * none */
+  /* number (index + 1) of the body that the node begins or ends; for an If, of the first of its two
+   * bodies; 0: the node frames no body */
   int frames;
 } laci_node;
 
@@ -142,7 +146,7 @@ typedef struct laci_graph {
   laci_node *nodes; /* sorted: producers before readers */
   laci_value *values;
   laci_stored *stored;
-  int *inputs;  /* values, without stored tensors */
+  int *inputs;  /* the values that are inputs of the network, without stored tensors */
   int *outputs; /* the values that are outputs of the network */
   int n_bodies;
   laci_body *bodies;

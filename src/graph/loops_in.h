@@ -12,7 +12,7 @@
 typedef struct laci_loops {
   laci_type *declared; /* [n_values] types of values before inference */
   uint32_t *wide;      /* [n_values] a bit for each axis whose size changes between iterations */
-  uint8_t *rounds;     /* [n_bodies] how often a body was inferred again */
+  uint8_t *rounds;     /* [n_bodies] how often each body was inferred again */
 } laci_loops;
 
 LAC_MUST_CHECK lac_status laci_loops_init(laci_loops *loops, const laci_graph *graph);

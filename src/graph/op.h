@@ -92,9 +92,10 @@ typedef struct laci_weight_axes {
  * not know them refuses them. */
 typedef enum laci_control {
   LACI_CONTROL_NONE,
-  LACI_CONTROL_CHOICE, /* an If: one of two bodies runs */
-  LACI_CONTROL_BEGIN,  /* LoopBegin, ScanBegin: evaluating one begins the first iteration */
-  LACI_CONTROL_END,    /* Loop, Scan */
+  LACI_CONTROL_CHOICE, /* the node is an If, of whose two bodies one runs */
+  LACI_CONTROL_BEGIN,  /* the node is a LoopBegin or ScanBegin, whose evaluation begins the first
+                          iteration of a loop */
+  LACI_CONTROL_END,    /* the node is a Loop or Scan, which ends an iteration */
 } laci_control;
 
 /** An attribute and its kind. */
@@ -128,8 +129,8 @@ typedef struct laci_op {
    * NULL: the operator has no weights. */
   int (*weights)(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]);
 
-  /* for an operator on quantized operands: the operator on floats that it stands for (quantized.h);
-   * NULL: it is none */
+  /* if this operator works on quantized operands: the operator on floats that it stands for
+   * (quantized.h); NULL: it does not */
   const struct laci_quantized_form *quantized;
 
   /* ---- What shape inference may do with the operator ---- */
@@ -162,7 +163,8 @@ typedef struct laci_op {
    * where the shape of input 0 is not known. Returns false where nothing is known. NULL: no such
    * rule. */
   bool (*expect)(const laci_infer *infer, laci_shape *shape);
-  lac_status (*eval)(laci_eval *eval); /* NULL: cannot be run by the plain engine */
+  lac_status (*eval)(laci_eval *eval); /* computes the outputs in double; NULL: the plain engine
+                                          cannot run the operator */
   lac_status (*couple)(const laci_graph *graph, const laci_node *node,
                        struct laci_coupling *coupling);
   /* The rule for the gradient. NULL: where slope is set, dX = dY * slope(X), element by element;

@@ -13,7 +13,8 @@ typedef enum laci_pad_mode {
   LACI_PAD_WRAP
 } laci_pad_mode;
 
-/** One axis of a Pad: elements that are added, or removed if negative, and its size before. */
+/** One axis of a Pad: the number of elements added `before` and `after` the input's (negative:
+ * removed), and the input's `size`. */
 typedef struct laci_pad_axis {
   laci_pad_mode mode;
   int64_t before, after, size;

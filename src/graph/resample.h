@@ -8,7 +8,8 @@
 
 /** The input positions of one axis, and their weights. */
 typedef struct laci_resample_taps {
-  int64_t n_out, width; /* n_out 0: the axis is left as it is; width: weights for one position */
+  int64_t n_out, width; /* number of output positions (0: the axis is not resampled), and number of
+                           weights for each of them */
   int64_t *first;       /* [n_out] the first input position; it may be outside of the input, whose
                            border is read there. INT64_MIN: the output is a given number */
   double *weight;       /* [n_out, width] the weights of each output position */

@@ -62,8 +62,8 @@ typedef struct laci_training_graph {
   /* with LACI_LOSS_MATCH: elements of the logits for each sample of the batch */
   int64_t n_classes;
   int n_targets; /* 1 + n_blocks with LACI_LOSS_MATCH, else 0 */
-  /* graph inputs with the targets: for the logits, then for each block, in the shapes of these
-   * values */
+  /* [n_targets] values that are graph inputs and hold the targets: first that of the logits, then
+   * that of each block, each in the shape of its value */
   int *targets;
   /* the first n_forward nodes are the forward part, all others compute gradients */
   int n_forward;

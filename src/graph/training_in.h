@@ -14,7 +14,7 @@ typedef enum laci_training_role {
   LACI_TRAINING_NORM = LACI_PARAM_NORM,
   LACI_TRAINING_STATISTIC,
   LACI_TRAINING_CONSTANT,
-  LACI_TRAINING_UNUSED, /* no node that is needed reads it */
+  LACI_TRAINING_UNUSED, /* no needed node reads the tensor (laci_training_find_roles) */
 } laci_training_role;
 
 /** Returns the stored tensor that a value holds, looking through any number of Identity nodes (by

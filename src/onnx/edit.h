@@ -76,9 +76,9 @@ LAC_MUST_CHECK lac_status laci_edit_drop_attribute(laci_onnx_edit *edit, const c
                                                    const char *name, lac_error *err);
 /** Makes the file import `version` of ai.onnx. The caller makes the nodes fit it. */
 void laci_edit_set_opset_version(laci_onnx_edit *edit, int64_t version);
-/** Removes the node that outputs `output`. The node that outputs its operand `instead`, which
- * nothing else may read, outputs `output` then. Other calls of this edit name that remaining node
- * by `output`. */
+/** Removes the node that outputs the value `output`. Its operand `instead` must be read by this
+ * node alone. The node that computes `instead` then outputs it under the name `output`, so that
+ * readers of `output` read it. Other calls of this edit identify the remaining node by `output`. */
 LAC_MUST_CHECK lac_status laci_edit_remove_node(laci_onnx_edit *edit, const char *output,
                                                 const char *instead, lac_error *err);
 
@@ -99,14 +99,15 @@ typedef struct laci_edit_call_value {
   const char *value; /* its name in the function */
 } laci_edit_call_value;
 
-/** Finds such a value by the name that inlining gave it. Returns false where the value is none, or
- * the function is called from elsewhere than the main graph, or its calls have no unique names. */
+/** Finds the value of a function's call that inlining named `value`. Returns false where that is no
+ * such value, where the function is called from elsewhere than the main graph, or where its calls
+ * have no unique names. */
 bool laci_edit_find_call_value(const laci_onnx_edit *edit, const char *value,
                                laci_edit_call_value *found);
 /** Returns the name that inlining gives the same value in call number `at` (0, 1 ...) of the
- * function in the main graph, and that node in *call. If the name was taken, the value that has it
- * is marked laci_value.is_contested. The text is in the edit's arena. NULL: there is no such call,
- * or no memory. */
+ * function in the main graph, and in *call the index of the node that makes this call. If the name
+ * was taken, the value that has it is marked laci_value.is_contested. The text is in the edit's
+ * arena. NULL: there is no such call, or no memory. */
 const char *laci_edit_find_call_value_name(laci_onnx_edit *edit, const laci_edit_call_value *value,
                                            int at, int *call);
 /** Makes the value an input of the function, and this call pass `tensor` for it. The caller must do

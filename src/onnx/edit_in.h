@@ -16,7 +16,8 @@ typedef struct laci_edit_tensor {
 } laci_edit_tensor;
 
 typedef struct laci_edit_change {
-  const char *node; /* name of a value that the node outputs; NULL: all nodes that read `from` */
+  const char *node; /* name of a value that the changed node outputs; NULL: the change is for all
+                       nodes that read `from` */
   int port;
   const char *from, *to;
 } laci_edit_change;
@@ -59,17 +60,19 @@ struct laci_onnx_edit {
   laci_name_table names; /* the names of values and nodes that are used anywhere in the file */
   laci_name_table
       made; /* maps the name of a value to the node of the main graph that computes it */
-  laci_name_table held; /* value -> initializer, input or Constant node of the main graph */
+  laci_name_table held; /* maps the name of a value to the initializer, input or Constant node of
+                           the main graph that holds it */
   laci_edit_tensor *tensors;
   laci_edit_node *nodes;
   laci_edit_change *changes;
   laci_edit_removal *removals;
   laci_edit_attribute *attributes; /* to be removed */
   size_t n_attributes, attribute_capacity;
-  int64_t opset; /* of ai.onnx; 0: unchanged */
+  int64_t opset; /* the new opset version of ai.onnx; 0: unchanged */
   laci_edit_call_tensor *inner;
   const char **replaced;           /* values that become stored tensors */
-  laci_edit_replaced_array *swaps; /* restored from the last to the first */
+  laci_edit_replaced_array *swaps; /* [n_swaps] arrays that were replaced; undo restores them from
+                                      the last to the first */
   laci_edit_block *blocks;
   size_t n_tensors, n_nodes, n_changes, n_removals, n_replaced, n_inner, n_swaps, n_blocks;
   size_t tensor_capacity, node_capacity, change_capacity, removal_capacity, replaced_capacity,
@@ -84,7 +87,8 @@ typedef struct laci_edit_applier {
   laci_onnx_edit *edit;
   Onnx__GraphProto *graph;
   laci_name_table redirects;     /* name of a value -> index in edit->changes */
-  laci_name_table dropped_reads; /* names that a node no longer reads */
+  laci_name_table dropped_reads; /* maps names of values that a removed or changed node no longer
+                                    reads */
   /* names that are read after the edit, or that the file names elsewhere */
   laci_name_table read;
   bool *is_removed;       /* [n_node] the node of the main graph is removed */
@@ -94,8 +98,8 @@ typedef struct laci_edit_applier {
   size_t n_list;
 } laci_edit_applier;
 
-/** Frees a block (or a message) at one end of the edit: is_fresh: at undo, else at keep. Returns
- * false without memory; then the caller still owns the block. */
+/** Makes the end of the edit free a block, or a message: laci_onnx_edit_undo if is_fresh is set,
+ * else laci_onnx_edit_keep. Returns false without memory; then the caller still owns the block. */
 bool laci_edit_register_block(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
                               bool is_fresh);
 void *laci_edit_alloc_block(laci_onnx_edit *edit, size_t size_bytes);

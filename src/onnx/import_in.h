@@ -30,13 +30,14 @@ enum { LACI_FIRST_IR_WITH_DEFAULTS = 4 };
 /** A scope of names of values: the main graph, one call of a function, or a body of a node in
  * either. A body also sees the names of the scopes around it. */
 typedef struct laci_scope {
-  const struct laci_scope *outer;  /* for a body: the enclosing scope; NULL: it is no body */
+  const struct laci_scope *outer;  /* the scope around a body; NULL: this scope is no body */
   const struct laci_scope *caller; /* NULL: the main graph */
   laci_onnx_function *function;    /* NULL: the main graph */
   const Onnx__NodeProto *call;
   /* prefix of the names of nodes and values, "call/"; "" in the main graph */
   const char *prefix;
-  /* for all but the main graph: name -> value + 1; 0: an input that the call leaves out */
+  /* maps a name to 1 + the index of its value, or to 0 for an input that the call leaves out; empty
+   * for the main graph */
   laci_name_table values;
   int depth;
 } laci_scope;
@@ -48,7 +49,7 @@ struct laci_importer {
   laci_graph *graph;
   laci_arena scratch;
   laci_name_table symbols;      /* maps the name of a dynamic size to its symbol */
-  laci_name_table function_ids; /* name -> first function of that name */
+  laci_name_table function_ids; /* maps a name to the index of the first function of that name */
   laci_onnx_function *functions;
   size_t n_functions;
   laci_name_table

@@ -44,10 +44,11 @@ LAC_MUST_CHECK lac_status laci_onnx_reimport(laci_onnx *file, laci_graph **graph
 typedef lac_status laci_onnx_open_data(void *context, const char *location, laci_reader **reader,
                                        lac_error *err);
 
-/** Where data files are. All zero: there are none. */
+/** How the data files of a model are found: in a folder, or by a function. All zero: there are
+ * none. */
 typedef struct laci_onnx_outside {
-  const char *folder;        /* their folder; NULL: see open */
-  laci_onnx_open_data *open; /* opens them; called only while loading */
+  const char *folder;        /* folder of the data files; NULL: `open` opens them */
+  laci_onnx_open_data *open; /* opens a data file; called only while the model is loaded */
   void *context;
 } laci_onnx_outside;
 
@@ -99,7 +100,7 @@ LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_wr
 #define LACI_ONNX_CONTEXT_OP "EPContext"
 #define LACI_ONNX_CONTEXT_SOURCE "LacunaExecutionProvider"
 
-/** The bytes that such a model holds. */
+/** The bytes that a model of one EPContext node holds. */
 typedef struct laci_onnx_context {
   const void *bytes;
   size_t size_bytes;

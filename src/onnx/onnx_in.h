@@ -34,7 +34,7 @@ typedef struct laci_source {
   laci_source_kind kind;
   void **array;
   void *scalar;
-  size_t wide_bytes; /* WIDENED: size of the array's element, 4 or 8 */
+  size_t wide_bytes; /* bytes of an element of the array, 4 or 8, if kind is LACI_SOURCE_WIDENED */
   size_t narrow_bytes;
   /* 2 or 4: how many elements of 4 or 2 bits share a byte of the file, while the graph has a byte
    * for each; 0: the file has the same bytes as the graph */
@@ -57,8 +57,10 @@ typedef struct laci_external {
   int file;
   size_t order; /* index among the tensors of the message */
   uint64_t offset, length;
-  const uint8_t *fresh; /* while saving: the new bytes; NULL: unchanged */
-  bool spilled;         /* while saving: `fresh` is in a spill */
+  const uint8_t *fresh; /* the tensor's new bytes, set while the model is saved; NULL: they are
+                           unchanged */
+  bool spilled;         /* `fresh` is in a temporary file (base/spill.h); set while the model is
+                           saved */
   /* while saving: the tensor gets a new offset, since it shared bytes with a tensor whose content
    * differs now */
   bool moved;
@@ -118,7 +120,8 @@ LAC_MUST_CHECK lac_status laci_onnx_visit_tensors(ProtobufCMessage *message,
 /** A model's message to be written. */
 typedef struct laci_onnx_message {
   const ProtobufCMessage *base;
-  laci_byte_source bytes_from; /* source of the bytes that it points to; all zero: memory */
+  laci_byte_source bytes_from; /* source of the bytes that the message points to; all zero: they are
+                                  in memory */
   const char *path;            /* for messages */
 } laci_onnx_message;
 

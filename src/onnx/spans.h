@@ -30,7 +30,7 @@ laci_reader *laci_onnx_reader(const laci_onnx *file);
 
 /** A data file; `file` owns both fields. */
 typedef struct laci_onnx_data {
-  const char *location; /* as written in the model */
+  const char *location; /* the file's location as written in the model */
   laci_reader *reader;
 } laci_onnx_data;
 size_t laci_onnx_n_data_files(const laci_onnx *file);

@@ -44,7 +44,7 @@ typedef struct pack_head {
 
 typedef struct pack_tail {
   uint64_t directory_at, n_sections, directory_hash;
-  uint64_t file_bytes; /* of the whole pack */
+  uint64_t file_bytes; /* bytes of the whole pack */
   uint8_t zero[16];
   pack_word magic;
   uint64_t hash; /* of the bytes before it */

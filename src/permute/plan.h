@@ -15,11 +15,13 @@ typedef struct laci_search_options laci_search_options;
 typedef struct laci_plan {
   const laci_analysis *analysis;
   laci_arena arena;
-  laci_found *found; /* [n_groups]; order: [n_channels] place -> old channel, identity for groups
+  laci_found *found; /* [n_groups] what was found for each group; found[g].order maps each place to
+                        the old channel that comes there, and is the identity for groups that were
                         not searched */
   bool *held; /* [n_groups] true: the group is not searched and keeps its order; all false at the
                  start */
-  int32_t **track_order; /* [n_tracks] place -> old position, NULL: identity */
+  int32_t **track_order; /* [n_tracks] for each track, the old position that comes to each place;
+                            NULL: every position stays */
   laci_orders orders;    /* of all values */
 } laci_plan;
 

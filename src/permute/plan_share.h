@@ -9,13 +9,14 @@
 typedef struct laci_comm laci_comm;
 typedef struct laci_found laci_found;
 
-/** owner [n]: the process that searches each problem. Problems are dealt out from the most to the
- * least expensive, each to the process with the least cost so far; among equals, to the one with
- * the lowest number. Fails LAC_NO_MEMORY. */
+/** Fills owner [n] with the number of the process that is to search each problem. Problems are
+ * dealt out from the most to the least expensive, each to the process with the least cost so far;
+ * among equals, to the one with the lowest number. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes,
                                                   int *owner, lac_error *err);
 
-/** Problems with the processes that search them; views. */
+/** n problems, and for each its result, its number of channels, and the process that searches it
+ * (owner). The arrays are views. */
 typedef struct laci_owned_problems {
   int n;
   laci_found *found; /* [n], like all arrays below */

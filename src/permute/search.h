@@ -27,7 +27,7 @@ typedef struct laci_slice {
 } laci_slice;
 
 typedef struct laci_problem {
-  const char *name; /* for the log */
+  const char *name; /* name of the problem for the log */
   int n_channels;
   laci_pattern pattern;
   int n_slices;
@@ -41,7 +41,8 @@ typedef struct laci_comm laci_comm;
 typedef struct laci_search_options {
   laci_effort effort;
   uint64_t seed;
-  const char *strategy; /* NULL: chosen by the problem */
+  const char *strategy; /* name of the search strategy; NULL: the search chooses one that fits the
+                           problem */
   int64_t iterations;   /* iterations of annealing per problem; 0: chosen by effort and number of
                            channels */
   double seconds; /* wall time for all problems of a call together, used instead of iterations; the
@@ -64,10 +65,11 @@ const char *laci_search_find_strategy_name(const char *name);
 /** Returns all names, for messages: "exact, assign, ...". */
 const char *laci_search_strategy_names(void);
 
-/** The result of a search. kept: sum of the scores that N:M keeps, over all blocks with a column of
- * the class (float64, in a fixed order of summation). upper: an upper bound, for which each row
- * keeps its largest scores as if it could choose blocks freely (over the class's columns and the
- * fixed columns of mixed blocks). kept >= kept_identity always. */
+/** The result of a search. kept: the sum of the scores that N:M keeps in the found order, over all
+ * blocks with a column of the class (float64, in a fixed order of summation). kept_identity: the
+ * same sum for the order before the search; it is never more than kept. upper: an upper bound of
+ * kept, for which each row keeps its largest scores as if it could choose blocks freely (over the
+ * class's columns and the fixed columns of mixed blocks). */
 typedef struct laci_found {
   int32_t *order; /* [n_channels], memory of the caller: order[j] is the old channel (rank in the
                      class) now at place j */

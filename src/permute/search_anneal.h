@@ -16,15 +16,16 @@ typedef struct laci_anneal {
   laci_pool *pool; /* NULL if the cut is too small for several threads */
   uint64_t seed;
   int n_groups;               /* number of blocks, all of which have places of the class */
-  const int32_t *place_begin; /* [n_groups + 1] into places */
+  const int32_t *place_begin; /* [n_groups + 1] index in `places` at which the places of each block
+                                 begin */
   const int32_t *places;
   int32_t *slot;  /* [n_groups] for each block, the place whose channel it offers in this step */
   int32_t *moved; /* [n_groups] places whose channel changed in the last step */
   int32_t *dealt; /* [n_groups] channels at the slots before the assignment */
   int32_t *table; /* [n_groups][n_groups] value of slot k for the channel of slot h; not used
                           if `caches` */
-  bool caches;    /* this step reads values from the table of all channels instead of `table`
-                          */
+  bool caches;    /* the present step reads values from laci_values.table, that of all channels,
+                     instead of `table` */
   int32_t *price; /* [n_channels] price of the channel in the last assignment that contained it
                           */
   bool *priced;   /* [n_channels] true: price[] has a value for the channel */
@@ -32,7 +33,8 @@ typedef struct laci_anneal {
   int64_t *column_sum; /* [n_groups] */
   laci_lap lap;        /* costs: the row's constant minus the value minus noise */
   int32_t *order;      /* [n_channels] the present order */
-  int64_t total;       /* what the present order keeps */
+  int64_t total;       /* sum of the scores that the pattern keeps in the present order, in the
+                          matrix's integers */
   laci_arena arena;
 } laci_anneal;
 

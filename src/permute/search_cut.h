@@ -21,14 +21,14 @@ typedef struct laci_cut_part {
   int64_t first_tile, first_row; /* number of tiles and rows of the parts before this one, see
                                     search_rows.h */
   int n_read;                    /* number of columns read from the weight */
-  const int64_t *source;         /* [n_read] column of the weight, ascending */
+  const int64_t *source;         /* [n_read] the columns of the weight that are read, ascending */
   const int32_t *column;         /* [n_read] the column of the cut that source[k] fills */
   int64_t n_kept; /* number of elements of a row that the pattern keeps: sum over blocks of min(n,
                      filled entries) */
 } laci_cut_part;
 
-/** The column at one position of a block: place >= 0: column map[copy][order[place]]; place < 0:
- * column `fixed`. */
+/** One position of a block. It holds the column map[copy][order[place]] of the cut where place >=
+ * 0, else the column `fixed`, which never moves. */
 typedef struct laci_entry {
   int32_t place, copy, fixed;
 } laci_entry;
@@ -38,11 +38,11 @@ typedef struct laci_cut {
   int n_columns, n_fixed, n_copies;
   const int32_t *map; /* [n_copies][n_channels] column of a channel; stacked: the channel itself */
   int n_blocks;
-  const int32_t *block_begin; /* [n_blocks + 1] into entries */
+  const int32_t *block_begin; /* [n_blocks + 1] index in `entries` at which each block begins */
   const laci_entry *entries;
   int n_parts;
   laci_cut_part *parts;
-  int64_t n_rows; /* rows of all parts */
+  int64_t n_rows; /* number of rows of all parts together */
 } laci_cut;
 
 typedef struct laci_cuts {

@@ -13,7 +13,8 @@
 
 enum { LACI_EXCHANGE_BLOCK = 16 }; /* largest number of columns of a block */
 
-/** A block's columns: i16 values of search_matrix.h with padded rows. */
+/** A block of n columns; column[k] points to the i16 values of column k, whose rows are padded
+ * (search_matrix.h). */
 typedef struct laci_exchange_block {
   int n;
   const int16_t *column[LACI_EXCHANGE_BLOCK];

@@ -21,10 +21,10 @@ enum {
 
 typedef struct laci_lap {
   int n;
-  int stride;         /* of the costs' rows: n, rounded up */
+  int stride;         /* distance from a row of `cost` to the next, in elements: n, rounded up */
   int32_t *cost;      /* [n][stride], filled by the caller; columns past n stay untouched */
   int32_t *column_of; /* [n] the result: column of each row */
-  int32_t *row_of;    /* [n] its inverse */
+  int32_t *row_of;    /* [n] the row to which each column is assigned: the inverse of column_of */
   int32_t *price;     /* [stride]; price (dual variable) of each column after solving */
   int32_t *distance, *parent, *mark; /* [stride] */
   int32_t *free_rows;

@@ -11,7 +11,8 @@ enum { LACI_TILE_ROWS = 32 };
 
 typedef struct laci_tile {
   const laci_cut_part *part;
-  int64_t first_row; /* within the cut: rows of earlier parts come first */
+  int64_t first_row; /* number of the tile's first row in the whole cut, in which the rows of
+                        earlier parts come first */
   int n_rows;
   double *score; /* [n_columns][LACI_TILE_ROWS]; rows that the tile does not have, and columns that
                     the part does not have, are 0 */

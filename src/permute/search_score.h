@@ -7,7 +7,7 @@
 #include "permute/search_cut.h"
 
 typedef struct laci_measure {
-  double kept_identity, upper; /* as in search.h */
+  double kept_identity, upper; /* as in laci_found (search.h) */
   double largest;              /* the largest score */
   double common;               /* 99.8 % of the scores are at most this (by a fixed sample) */
 } laci_measure;

@@ -21,11 +21,11 @@
 typedef struct laci_values {
   const laci_cuts *cuts;
   const laci_cut *cut;
-  const laci_matrix *x; /* the columns given to laci_values_set_matrix */
-  int32_t *block_of;    /* [n_channels] block of a place */
+  const laci_matrix *x; /* the columns as integers: the argument of laci_values_set_matrix */
+  int32_t *block_of;    /* [n_channels] index of the block to which each place belongs */
   uint8_t *open;   /* [n_channels] columns in the format of the matrix x: those of open columns */
   int32_t *table;  /* [n_channels][n_channels] values of every place, or NULL */
-  uint8_t *valid;  /* [n_channels] which rows of the table are up to date */
+  uint8_t *valid;  /* [n_channels] 1: the place's row of `table` is up to date */
   int32_t *fresh;  /* working memory of laci_values_update_table_rows, for the rows of one batch */
   int32_t *wanted; /* working memory of laci_values_update_table_rows, [n_channels] */
 } laci_values;

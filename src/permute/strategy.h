@@ -22,8 +22,9 @@ typedef struct laci_task {
       *matrices)[2]; /* [n_cuts][laci_number] matrices made by laci_task_find_or_make_matrix */
   laci_effort effort;
   uint64_t seed;
-  laci_pool *pool;           /* may be NULL */
-  int64_t iterations_wanted; /* 0: by effort */
+  laci_pool *pool;           /* threads that the strategy may use; NULL: the calling thread alone */
+  int64_t iterations_wanted; /* number of iterations that the user wants; 0: the effort determines
+                                it */
   double deadline;           /* time of base/clock.h at which to end with the best order found; 0:
                                 none */
   int32_t *order;            /* [n_channels] in: the permutation to start from; out: the result */

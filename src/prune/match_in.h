@@ -21,7 +21,8 @@
 typedef struct laci_plan laci_plan;
 typedef struct laci_stored laci_stored;
 
-/** A stored tensor of the original, and that of the same name in the changed network. */
+/** A stored tensor of the original (old), and the one of the same name in the changed network
+ * (fresh). */
 typedef struct laci_pair {
   const laci_stored *old, *fresh;
   const laci_weight_view *view; /* view of a layer's weight, which may be masked; NULL: the tensor
@@ -50,7 +51,9 @@ uint64_t laci_hash_bits(uint64_t x);
 
 /** The slices of one pair's tensor along the axes of one slot of a group. */
 typedef struct laci_match_unit {
-  int group, slot, stored, item;       /* item: index in the tensor's laci_value_axes */
+  int group, slot, stored, item;       /* indices of the group, of its slot, of the stored tensor,
+                                          and (item) of the slot's axes among the tensor's
+                                          laci_value_axes */
   int n_others, others[LACI_MAX_RANK]; /* tracks of the tensor's other axes */
   int64_t n_elements;                  /* elements of all slices */
   uint64_t done;                       /* the round of the search in which the unit was last
@@ -70,7 +73,7 @@ typedef struct laci_match_group {
   int32_t *component; /* [2 * n] component in the graph of candidates, of new channels, then of old
                          ones */
   int n_open;         /* channels with several candidates */
-  bool touched;       /* candidates were added again */
+  bool touched;       /* a guess was taken back, which made ruled-out candidates possible again */
 } laci_match_group;
 
 static inline bool laci_match_is_candidate(const laci_match_group *g, int fresh, int old) {
@@ -79,8 +82,8 @@ static inline bool laci_match_is_candidate(const laci_match_group *g, int fresh,
 
 typedef struct laci_match laci_match;
 
-/** The input of a comparison of a unit. Positions have the same colour in both networks if their
- * channels may be the same. */
+/** What a comparison of one unit's slices reads. A position of the changed network and one of the
+ * original have equal colours if their channels may be the same. */
 typedef struct laci_match_comparison {
   const laci_analysis *analysis;
   const laci_pair *pair;

@@ -54,8 +54,9 @@ typedef enum laci_permute_for {
 
 typedef struct laci_prune_options {
   laci_pattern pattern;
-  laci_mask_form form;        /* of masks; orders are searched for N:M whatever the form */
-  int v;                      /* of V:N:M: rows that share columns; else 0 */
+  laci_mask_form form;        /* form of the masks; orders are searched for N:M whatever the form */
+  int v;                      /* V of the pattern V:N:M, the number of rows that share columns; 0
+                                 for other patterns */
   const float *const *scores; /* [n_stored] scores of a tensor's elements, in its layout; NULL, or a
                                  NULL entry: |w|. Not with calibration */
   bool permute;               /* searches for orders; otherwise every channel stays at its place */
@@ -70,7 +71,7 @@ typedef struct laci_prune_options {
   laci_search_options search;
   bool spill; /* new weights and masks go to files without names (base/spill.h); not with
                  calibration */
-  const laci_budget *budget;       /* the limit, and what the model holds in memory */
+  const laci_budget *budget;       /* the memory limit, and the memory that the model holds */
   laci_comm *comm;                 /* for laci_prune: processes that work together; NULL: this one
                                 alone */
   const laci_prune_timing *timing; /* predicted times: for a wanted speed, and to weigh a layer's
@@ -92,12 +93,13 @@ typedef struct laci_pruned_layer {
                                   the fields below are 0 */
   bool holds_rows;             /* the new weight holds the N:M pattern along its output channels,
                                   too */
-  int64_t n_zeros, n_elements; /* elements of the new weight */
+  int64_t n_zeros, n_elements; /* number of zeros, and of all elements, in the new weight */
   bool holds_pattern;          /* the new weight holds the pattern */
   bool was_pruned;    /* the old weight was pruned: it holds the pattern, is not all zeros, and has
                       enough channels for the pattern to matter */
   bool pruned;        /* the layer has a mask in the result */
-  bool is_pruned;     /* it has a mask, or its new weight meets the conditions of was_pruned */
+  bool is_pruned;     /* the layer has a mask in the result, or its new weight meets the conditions
+                         of was_pruned */
   bool searchable;    /* its input channels belong to a group whose order may be searched */
   const char *reason; /* why the layer is not pruned, or its channels are not reordered; NULL:
                               no reason to give */
@@ -119,7 +121,8 @@ typedef struct laci_pruning_verification {
   bool order_unknown; /* only outputs were compared, since no reordering explains the change of
                          weights */
   double seconds;
-  laci_verification found; /* engine NULL: there was nothing to compute */
+  laci_verification found; /* what the verification found; its field engine is NULL where there was
+                              nothing to compute */
 } laci_pruning_verification;
 
 enum { LACI_SAID = 1280 };
@@ -181,12 +184,14 @@ typedef struct laci_pruning_calibration {
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   double error_magnitude;     /* outputs.relative of masks by magnitude; 0: not measured */
   int n_kept_dense;
-  laci_judged_drop drop; /* of the network that is kept; drop.n is 0 where there was no limit */
+  laci_judged_drop drop; /* loss of quality of the network that is kept; drop.n is 0 where no limit
+                            was set */
   int n_points;
   laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
   uint64_t values_bytes, file_bytes;
   double seconds, fit_seconds;
-  double forecast_seconds; /* of what was said before each walk; 0: nothing could be */
+  double forecast_seconds; /* seconds that were forecast before each walk, added up; 0: no forecast
+                              was possible */
   uint64_t forecast_bytes;
 } laci_pruning_calibration;
 
@@ -194,7 +199,7 @@ typedef struct laci_pruning {
   const laci_analysis *analysis;
   laci_pattern pattern;
   laci_mask_rule rule;        /* of masks; by default 1-D with `pattern` */
-  const float *const *scores; /* those of the options */
+  const float *const *scores; /* laci_prune_options.scores */
   laci_plan *plan;            /* the orders */
   laci_pruned_layer *layers;  /* [analysis->n_layers] */
   const char **held_cause;    /* [analysis->n_groups] why a group that could be reordered is not;

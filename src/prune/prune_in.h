@@ -159,8 +159,9 @@ static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
 
-/** Sets gain[k] *= |after| / |before|, norms at index k of v's axis: how g of a weight g * v / |v|
- * must change when v has changed and the kept weights must not. */
+/** Multiplies gain[k] by |after| / |before|, the norms of v's new and old bytes at index k of the
+ * axis. In a weight g * v / |v| whose v was masked, g must change so that the kept weights stay the
+ * same. */
 LAC_MUST_CHECK lac_status laci_rescale_gain(const laci_stored *v, int axis, const uint8_t *before,
                                             const uint8_t *after, double *gain, lac_error *err);
 

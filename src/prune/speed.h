@@ -30,14 +30,16 @@ typedef lac_status laci_predict_run(void *context, const bool *pruned, double *l
 typedef struct laci_prune_timing {
   laci_predict_run *predict;
   void *context;
-  double speed; /* wanted: time of the dense network / time of the pruned one; 0: none */
+  double speed; /* the wanted speed: time of the dense network / time of the pruned one; 0: no speed
+                   is wanted */
 } laci_prune_timing;
 
 /** A layer that may be pruned, together with all that share its weight. */
 typedef struct laci_speed_layer {
   int layer;
   double error; /* harm done by pruning it, >= 0 */
-  double saved; /* seconds, by laci_speed_find_savings */
+  double saved; /* seconds by which pruning it shortens a run, as laci_speed_find_savings
+                   predicts */
   bool pruned;  /* out */
 } laci_speed_layer;
 

@@ -27,7 +27,7 @@ typedef struct laci_quantizing {
   laci_quantization *out;
   laci_quantize_layer *layers; /* [n_layers] */
   int n_layers;
-  bool *wanted;  /* [n_values] the value is quantized */
+  bool *wanted;  /* [n_values] the value is to be quantized */
   bool *for_all; /* [n_values] every reader of the value reads it dequantized, since it is the
                     result of a fused node */
   int *like;     /* [n_values] the value whose scale is used for this one, too; -1: the value has

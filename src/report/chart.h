@@ -14,7 +14,8 @@ typedef struct laci_chart_bar {
   const char *label; /* text left of the bar; shortened in the middle if it is long */
   double value;      /* length of the bar, >= 0 */
   double pale_value; /* value up to which a paler bar continues the bar; 0: there is no paler bar */
-  int kind;          /* index in kinds, for the colour; -1: no kind, and no bar */
+  int kind;          /* index in laci_chart.kinds, which gives the bar's colour; -1: no bar is
+                        drawn */
   const char *text;  /* text right of the bar */
   const char *note;  /* small text in a separate column */
 } laci_chart_bar;
@@ -23,7 +24,7 @@ typedef struct laci_chart_bar {
  * */
 typedef struct laci_chart_kind {
   const char *name;
-  double share; /* 0 .. 1 */
+  double share; /* share of the kind in the whole, 0 .. 1 */
   const char *text, *note;
 } laci_chart_kind;
 

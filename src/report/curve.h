@@ -13,7 +13,7 @@
 #include "lacuna/status.h"
 
 typedef struct laci_curve_point {
-  int64_t step; /* ascending */
+  int64_t step; /* number of the step; steps of a series ascend */
   double value; /* a value that is not finite leaves a gap in the line */
 } laci_curve_point;
 

@@ -55,16 +55,16 @@ LAC_MUST_CHECK lac_status laci_train_json(const lac_train_about *about,
 /** The contents of run.json, which marks a folder as one of a training run. */
 typedef struct laci_run_mark {
   const char *started; /* time of the start, "2024-05-01T10:00:00Z" */
-  const char *network; /* a path, or a name */
+  const char *network; /* the network's path, or its name */
   uint64_t seed;
   int64_t steps;
   const char *options; /* members of a JSON object, as checkpoints hold them */
   const char *processor, *instructions, *system, *compiler; /* where it runs */
   int threads, processes;
-  const char *format; /* of the data */
+  const char *format; /* format of the data */
   int64_t images, test_images;
   int classes;
-  uint64_t data_hash; /* of labels and some images */
+  uint64_t data_hash; /* hash of all labels and some images */
 } laci_run_mark;
 
 LAC_MUST_CHECK lac_status laci_run_mark_json(const laci_run_mark *mark, char **text,

@@ -14,7 +14,7 @@
 typedef struct laci_label {
   char *text;
   size_t n, capacity;
-  bool failed; /* no memory */
+  bool failed; /* memory ran out, so that the text is incomplete */
   /* The fields below measure texts in points, as drawn with the widest font (text_width.h). */
   double size; /* font size of the next text; 0: the usual size */
   bool bold;

@@ -24,7 +24,8 @@ typedef struct laci_plot_node {
   const char *detail; /* lines (\n): "group 3 -> 4   reordered [K,C]  S"; NULL: none */
   const char *kind;   /* the detail without what is specific to this node, so that nodes of a
                          repeated block have it in common: "reordered [K,C]  S"; NULL: none */
-  const char *reason; /* drawn in red layers and blockers; NULL: none */
+  const char *reason; /* why the layer is not pruned, or why the node prevents reordering; drawn in
+                         red boxes; NULL: none */
 } laci_plot_node;
 
 /** Whether the drawing is folded: repeated blocks are drawn once, and nodes that only change one
@@ -48,9 +49,9 @@ typedef struct laci_plot {
 /** Returns the word for a colour. Boxes contain it for readers who cannot tell colours apart. */
 const char *laci_plot_role(laci_plot_colour colour);
 
-/** Finds for each node the node in whose box it is drawn, boxes[n_nodes]: itself, the first node of
- * its box, or the corresponding node of the first copy of its block. line[n_nodes]: it is only a
- * line there. Fails LAC_NO_MEMORY. */
+/** Finds for each node the node in whose box it is drawn, boxes[n_nodes]: the node itself, the
+ * first node of the box, or the corresponding node in the first copy of a repeated block.
+ * line[n_nodes]: the node is only a line of that box. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_plot_find_boxes(const laci_graph *graph, const laci_plot *plot,
                                                int *boxes, bool *line, lac_error *err);
 

@@ -16,7 +16,7 @@
 typedef struct laci_svg {
   char *text;
   size_t n, capacity;
-  bool failed; /* no memory */
+  bool failed; /* memory ran out, so that the text is incomplete */
 } laci_svg;
 
 /** Begins a drawing of this size in pixels, with a white background. */

@@ -27,7 +27,7 @@ typedef struct laci_safetensors laci_safetensors;
 typedef struct laci_safetensor {
   const char *name;
   const char *type; /* the type's name in the file: "F32", "I64" */
-  lac_dtype dtype;  /* set where `is_float` */
+  lac_dtype dtype;  /* element type; set only where is_float is true */
   bool is_float;    /* F64, F32, F16 or BF16: the only ones that are read */
   int rank;
   int64_t shape[LACI_SAFETENSORS_MOST_RANK];

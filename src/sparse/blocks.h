@@ -56,7 +56,8 @@ static inline int64_t laci_block_element(const laci_blocks *blocks, const laci_b
   return block->first + row * blocks->weight->row_step + column * blocks->weight->inner;
 }
 
-/** The type of the functions that read elements: laci_scores_read and laci_zero_distances_read. */
+/** A function that reads n elements of a weight, from element `first` on: laci_scores_read or
+ * laci_zero_distances_read. */
 typedef void laci_elements_read(const laci_weight_view *weight, int64_t first, int64_t n,
                                 double *out);
 

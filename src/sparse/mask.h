@@ -32,7 +32,7 @@ typedef struct laci_mask_stats {
   bool holds_pattern;          /* at most n non-zeros in every block */
   double kept;  /* sum of the n largest scores of every block, which a new mask would keep; added in
                   double, in a fixed order */
-  double total; /* sum of all scores */
+  double total; /* sum of the scores of all elements */
 } laci_mask_stats;
 
 /** Measures the weight as it is stored, in one pass. Scores are |w|; weight->score is not read.

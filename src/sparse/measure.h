@@ -7,7 +7,7 @@
 
 typedef struct laci_weight_measurement {
   laci_mask_stats stats; /* holds_pattern: V:N:M if that is the rule, else N:M */
-  bool is_pruned;        /* laci_mask_stats_are_pruned */
+  bool is_pruned;        /* the weight is pruned, as laci_mask_stats_are_pruned defines it */
   bool holds_rows;       /* the weight holds N:M along its output channels, too */
 } laci_weight_measurement;
 

@@ -29,7 +29,8 @@ typedef enum laci_mask_form {
 typedef struct laci_mask_rule {
   laci_pattern pattern;
   laci_mask_form form;
-  int v; /* rows that share columns; 0 unless LACI_MASK_SHARED */
+  int v; /* V of the pattern V:N:M, the number of rows that share columns; 0 unless form is
+            LACI_MASK_SHARED */
 } laci_mask_rule;
 
 /** Element (o, c, i) is at flat index (o * columns + c) * inner + i; c is the input channel
@@ -46,13 +47,14 @@ typedef struct laci_weight_view {
   /* reads elements that are not in memory (laci_weight_acquire); NULL: all are in memory */
   const laci_byte_source *bytes_from;
   int64_t outer, columns, inner, run;
-  int64_t n_scales, scale_stride;  /* n_scales 0: none */
+  int64_t n_scales, scale_stride;  /* number of scales (0: there are none), and number of
+                                      neighbouring elements that share one */
   int64_t scale_block, scale_size; /* scale_block elements along an axis of size scale_size share a
                                       scale, and every place along the other axes has its own; 0: no
                                       such blocks */
-  const double *scale;             /* [n_scales] or NULL (1) */
-  const double *zero;              /* [n_scales] or NULL (0) */
-  bool squared;                    /* scores are squares */
+  const double *scale;             /* [n_scales] the scales; NULL: all are 1 */
+  const double *zero;              /* [n_scales] the zero points; NULL: all are 0 */
+  bool squared;                    /* the score of an element is the square of the value above */
   /* Output channels, for masks whose blocks span several rows (mask.h): `rows` of them, row_step
    * elements apart. Blocks are aligned inside runs of row_run rows (one convolution group). rows 0:
    * not known. */
@@ -66,10 +68,12 @@ typedef struct laci_weight_view {
  * zero) - zero) * scale, where q rounds to the nearest element of `to.dtype`. The result is scored;
  * the stored element decides whether it is zero. */
 typedef struct laci_weight_grid {
-  laci_weight_view to; /* dtype, scales and zero points */
+  laci_weight_view to; /* dtype, scales and zero points of the quantized weight; its other fields
+                          are not used */
   lac_dtype precision; /* type in which the quotient is computed */
   unsigned rounding;   /* rounding mode for floats (tensor/narrow.h) */
-  bool after_scales;   /* the view's own scales are applied first; else the grid is */
+  bool after_scales;   /* the weight is multiplied by the view's own scales before it is quantized
+                          to the grid; false: after that */
 } laci_weight_grid;
 
 /** Returns the index of element e's scale; n_scales must not be 0. */

@@ -24,7 +24,8 @@ typedef struct laci_texture {
   int n_octaves;
   int corner[3][LACI_TEXTURE_OCTAVES][2]; /* for each channel, the place (y, x) in the field at
                                              which each octave begins */
-  int n_noises;                           /* 1: all channels have the same noise; 3: their own */
+  int n_noises;                           /* number of different noises: 1, which all channels
+                                             share, or 3, one for each channel */
   float grating, wave[2], phase;          /* amplitude, radians per pixel (y, x), and offset of the
                                              grating */
   float shade[2];                         /* change of brightness per pixel (y, x), from the middle

@@ -31,8 +31,9 @@ typedef struct laci_target_rule {
   const char *by;            /* name of the backend that the rule is for; NULL: the target has only
                                 one */
   const char *ops;           /* operators */
-  const char *types;         /* element types of the weight */
-  laci_pattern pattern;      /* at most n non-zeros in m; 0:0: zeros anywhere */
+  const char *types;         /* element types that the rule accepts for the weight */
+  laci_pattern pattern;      /* pattern that the weight must hold, at most n non-zeros in m; 0:0:
+                                the zeros may be anywhere */
   int least_zeros;           /* least percentage of zeros; 0: what the pattern implies */
   int in_multiple;           /* the input channels of a convolution group must be a multiple of it;
                                 0: not stated */
@@ -87,7 +88,7 @@ const char *const *laci_target_names(int *n);
 typedef struct laci_target_choice {
   const char *name; /* "tensorrt" */
   const laci_target *target;
-  lac_dtype as; /* LAC_DTYPE_NONE: the stored type */
+  lac_dtype as; /* element type of weights on the target; LAC_DTYPE_NONE: the stored type */
 } laci_target_choice;
 
 /** Finds the target that `text` names. Fails LAC_BAD_ARGUMENT, listing all targets or types. */
@@ -99,9 +100,10 @@ typedef struct laci_target_layer {
   const char *op;
   lac_dtype dtype; /* of the stored weight */
   int rank, k_axis, c_axis;
-  const int64_t *dims;               /* [rank] of the stored weight */
-  int64_t groups;                    /* convolution groups */
-  int64_t channels_in, channels_out; /* in one group */
+  const int64_t *dims;               /* [rank] sizes of the stored weight's axes */
+  int64_t groups;                    /* number of convolution groups */
+  int64_t channels_in, channels_out; /* number of input and of output channels of one convolution
+                                        group */
   const char *shared_with;           /* another layer with the same weight; NULL: none */
   laci_weight_view view;
 } laci_target_layer;

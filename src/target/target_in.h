@@ -10,7 +10,7 @@
 
 /** Where the non-zero elements of a weight are. */
 typedef struct laci_target_mask {
-  uint8_t *kept; /* [n] 1: not zero */
+  uint8_t *kept; /* [n] 1: the element is not zero */
   int64_t n, n_zeros;
   bool by_zero_point; /* some of the zeros are stored as a zero point that is not 0 */
 } laci_target_mask;

@@ -16,14 +16,15 @@ typedef struct laci_feed laci_feed;
 
 typedef struct laci_feed_options {
   laci_preprocessing preprocessing;
-  int batch;         /* images, >= 1 and not more than the set has */
-  int stride;        /* step between batch numbers: first, first + stride ...; 0: 1 */
+  int batch;         /* number of images in a batch, >= 1 and not more than the set has */
+  int stride;        /* difference between the numbers of two successive batches; 0 means 1 */
   int64_t n_classes; /* classes of the network: the number of columns of labels */
   uint64_t seed;
   bool shuffle, augmented;
   laci_augment augment;
-  double smoothing, mixup; /* smoothing: of labels, 0..1; mixup: alpha of MixUp, 0: none */
-  double cutmix, erasing;  /* alpha of CutMix, 0: none; share of images with an erased part */
+  double smoothing, mixup; /* smoothing of the labels, 0..1; and alpha of MixUp, 0: no MixUp */
+  double cutmix, erasing;  /* alpha of CutMix, 0: no CutMix; and share of the images in which a
+                              rectangle is erased */
 } laci_feed_options;
 
 /** Creates a feed that starts with batch number `first`. The set must outlive the feed. Fails as

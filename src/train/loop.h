@@ -25,7 +25,8 @@ typedef struct laci_loop_score {
 } laci_loop_score;
 
 typedef enum laci_loop_kind {
-  LACI_LOOP_BEGIN, /* step: where the run starts, 0 or a checkpoint's */
+  LACI_LOOP_BEGIN, /* the run begins; laci_loop_event.step is 0, or the step of the checkpoint from
+                      which it continues */
   LACI_LOOP_STEP,
   LACI_LOOP_SCORE,
   LACI_LOOP_SAVED,
@@ -35,10 +36,12 @@ typedef struct laci_loop_event {
   laci_loop_kind kind;
   int64_t step, epoch; /* steps taken and epochs completed so far */
   int64_t steps;       /* steps of the whole run */
-  double loss, rate;   /* STEP: mean loss before the update, and the rate of the update */
+  double loss, rate;   /* at LACI_LOOP_STEP: the mean loss before the update, and the learning rate
+                          of the update */
   double images_per_second, seconds_left;
-  double top1;           /* STEP: percent of this process's images whose class the network had right
-                            before the update; of blended images the larger part counts */
+  double top1;           /* at LACI_LOOP_STEP: percent of this process's images that the network
+                            classified correctly before the update; of blended images the larger
+                            part counts */
   laci_loop_score score; /* SCORE */
   bool is_best;
 } laci_loop_event;
@@ -58,8 +61,9 @@ typedef struct laci_loop_options {
   int accumulate; /* batches in a step, >= 1 */
   laci_schedule schedule;
   int64_t steps, steps_per_epoch; /* >= 1 */
-  int64_t eval_every;             /* steps; 0: only at the end */
-  int64_t checkpoint_every;       /* steps, >= 1 */
+  int64_t eval_every;             /* number of steps from one evaluation to the next; 0: only at the
+                                     end */
+  int64_t checkpoint_every;       /* number of steps from one checkpoint to the next, >= 1 */
   int64_t steps_per_loop;         /* evaluations and checkpoints are delayed to a multiple of this;
                                      >= 1 */
   double stop_threshold;          /* top-1 in percent at which the run ends; < 0: none */
@@ -93,7 +97,8 @@ typedef struct laci_loop_result {
   laci_loop_score score; /* score of the last evaluation in this run */
   int64_t evaluated_step;
   double best_top1; /* < 0: none */
-  double best_top5; /* NaN: an earlier run found the best score and did not record its top-5 */
+  double best_top5; /* top-5 of the evaluation with the best top-1; NaN: an earlier run found it and
+                       did not record its top-5 */
   int64_t best_step;
   bool reached;             /* stop_threshold was reached */
   double images_per_second; /* running mean over all processes together */

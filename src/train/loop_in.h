@@ -29,7 +29,7 @@ typedef struct laci_loop {
   laci_feed *feed;
   laci_comm *comm; /* comm and share: NULL for a single process */
   laci_data_parallel *share;
-  laci_trace *trace;              /* NULL: nothing is recorded */
+  laci_trace *trace;              /* trace of the last steps; NULL: nothing is recorded */
   int64_t compared;               /* the last step after which processes compared their state; -1:
                                      never */
   int64_t step;                   /* number of steps taken so far */
@@ -40,17 +40,19 @@ typedef struct laci_loop {
   double first_score, best_score; /* losses of evaluations: before the first step, and the best one
                                      of this run; NaN: none */
   double best_top1;               /* < 0: none */
-  double best_top5;               /* NaN: not known */
+  double best_top5;               /* top-5 of the evaluation with the best top-1; NaN: not known */
   int64_t best_step;
   double seconds_a_step; /* seconds for a step, as a running mean */
-  int64_t n_right;       /* images of the step so far whose class the network had right */
+  int64_t n_right;       /* number of images of the present step so far that the network classified
+                            correctly */
   bool stopped; /* the run ended between two steps because images could not be read, so the state
                    may be saved */
   uint64_t structure;
   float *weights, *statistics; /* buffers of the trainer */
   int64_t n_weights, n_statistics;
   float *statistics_before;              /* statistics before the current step */
-  float *best_weights, *best_statistics; /* NULL: the best weights are not kept */
+  float *best_weights, *best_statistics; /* copies of the weights and statistics with the best
+                                            score; NULL: they are not kept */
   bool best_is_lost;                     /* the checkpoint refers to best weights whose file does
                                             not exist any more */
   lac_error untold;                      /* a failure of this process's log, which is reported at

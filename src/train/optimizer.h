@@ -35,11 +35,13 @@ typedef struct laci_optimizer_options {
   float momentum;   /* momentum; for AdamW, beta 1 */
   float decay;      /* weight decay, >= 0 */
   bool decay_all;   /* weight decay also for vectors (normalization, biases) */
-  bool nesterov;    /* SGD and LARS */
-  bool rate_inside; /* SGD: the rate is part of the momentum, as in Keras; LARS: always */
-  float trust;      /* LARS, > 0 */
+  bool nesterov;    /* Nesterov's momentum, for SGD and LARS */
+  bool rate_inside; /* the momentum sums gradients that are already multiplied by the rate, as in
+                       Keras; an option of SGD, always so for LARS */
+  float trust;      /* trust coefficient of LARS, > 0 */
   float beta2;      /* AdamW */
-  float epsilon;    /* AdamW, > 0; LARS, >= 0: added to the denominator of the ratio */
+  float epsilon;    /* added to the denominator: of the update for AdamW, > 0; of the trust ratio
+                       for LARS, >= 0 */
 } laci_optimizer_options;
 
 /** Returns the defaults: momentum 0.9, no decay, trust 0.001, beta2 0.999, epsilon 1e-8 (LARS:
@@ -92,8 +94,9 @@ void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
 void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
                              float *weights);
 
-/** Describes the next step, as laci_optimizer_step would take it, for another one to take, who then
- * calls laci_optimizer_set_steps. A view, valid until the next call. */
+/** Describes the next step as laci_optimizer_step would take it, for an engine that takes it
+ * instead; the caller then calls laci_optimizer_set_steps. The result is a view, valid until the
+ * next call. */
 const lac_engine_update *laci_optimizer_describe_step(laci_optimizer *optimizer, float rate,
                                                       float scale, float *weights,
                                                       float *gradients);

@@ -53,18 +53,24 @@ typedef struct laci_training_recipe {
   double rate;      /* learning rate for base_batch images in a step */
   double rate_many; /* the rate where several processes train; 0: as rate */
   int base_batch;   /* 0: the rate does not scale with the global batch */
-  int batch;        /* images of a process; 0: LACI_BATCH_F32 or LACI_BATCH_BF16 */
+  int batch;        /* number of images in a batch of one process; 0: LACI_BATCH_F32 or
+                       LACI_BATCH_BF16 */
   laci_schedule_kind schedule;
-  double end_rate, power; /* of the schedules cosine and polynomial */
+  double end_rate, power; /* final rate of the schedules cosine and polynomial, and exponent of
+                             polynomial */
   double warmup_epochs, epochs;
   double warmup_of_epochs; /* a run of fewer epochs than this has a proportional part of the
                               warm-up; 0: every run has all of it */
-  double smoothing, mixup; /* smoothing of labels, 0..1; alpha of MixUp, 0: none */
-  double cutmix, erasing;  /* alpha of CutMix, 0: none; share of images with an erased part */
-  double clip_norm;        /* the largest norm of a step's gradients; 0: any */
-  bool augment;            /* crop and flip */
-  const char *policy;      /* what draws changes after that: a name of data/policy.h; NULL: none */
-  int policy_changes, policy_magnitude; /* of randaugment; 0: not set */
+  double smoothing, mixup; /* smoothing of the labels, 0..1; and alpha of MixUp, 0: no MixUp */
+  double cutmix, erasing;  /* alpha of CutMix, 0: no CutMix; and share of the images in which a
+                              rectangle is erased */
+  double clip_norm;        /* limit to which the norm of a step's gradients is scaled down; 0: no
+                              limit */
+  bool augment;            /* images are cropped and flipped at random */
+  const char *policy;      /* name of the policy that draws further changes of images
+                              (laci_policy_name); NULL: none */
+  int policy_changes, policy_magnitude; /* number of changes of an image, and their strength, for
+                                           the policy randaugment; 0: not set */
   int n_stages;                         /* stages of the piecewise schedule */
   laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];
   const char *stages_of; /* name of the recipe from which `stages` were taken; NULL: this one */

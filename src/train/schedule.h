@@ -29,13 +29,14 @@ bool laci_schedule_find_kind(const char *name, laci_schedule_kind *kind);
 enum { LACI_SCHEDULE_MAX_STAGES = 8 };
 
 typedef struct laci_schedule_stage {
-  int64_t from; /* step, ascending */
+  int64_t from; /* number of the first step of the stage; ascending */
   double factor;
 } laci_schedule_stage;
 
 typedef struct laci_schedule {
   laci_schedule_kind kind;
-  double rate, end_rate; /* end_rate: of cosine and polynomial, from the last step on */
+  double rate, end_rate; /* the rate after the warm-up; and the rate at the last step of the
+                            schedules cosine and polynomial */
   double power;          /* exponent of the schedule polynomial, > 0 */
   int64_t steps;         /* T, of the whole training; only cosine and polynomial need it */
   int64_t warmup_steps;  /* W: steps of the warm-up; less than T for schedules that need T */

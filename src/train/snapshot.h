@@ -16,8 +16,8 @@ typedef struct laci_parameter laci_parameter;
 
 /** The state of a run, in buffers of the caller, which laci_snapshot_read_checkpoint fills. */
 typedef struct laci_snapshot {
-  int64_t step;  /* steps taken */
-  int64_t epoch; /* whole epochs taken */
+  int64_t step;  /* number of steps taken so far */
+  int64_t epoch; /* number of whole epochs completed so far */
   uint64_t seed;
   double best_top1; /* best top-1 of all evaluations so far; < 0: none */
   int64_t best_step;
@@ -25,7 +25,7 @@ typedef struct laci_snapshot {
   const char *options; /* JSON: recipe and options of the run, for information and for continuing
                           it */
   float *weights;      /* [n_weights] */
-  int64_t n_weights;   /* as the optimizer's buffers */
+  int64_t n_weights;   /* number of weights: the size of the optimizer's buffers */
   float *statistics;   /* [n_statistics]: running means and variances */
   int64_t n_statistics;
   float *average;            /* [n_weights]: average of the weights over the steps; NULL: none is

@@ -84,7 +84,8 @@ LAC_MUST_CHECK lac_status laci_trainer_run_match_batch(laci_trainer *trainer, co
  * continues. */
 typedef struct laci_bucket {
   int64_t offset, count; /* floats */
-  size_t step;           /* the step of the plan after which it is final */
+  size_t step;           /* the step of the plan after which the gradients of the bucket are
+                            final */
 } laci_bucket;
 
 /** Divides the gradients into ranges of whole parameters, in the order in which they become final.

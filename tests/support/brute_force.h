@@ -135,8 +135,8 @@ static inline brute_answer brute_step(brute *b, int node_id) {
   return answer;
 }
 
-/** Orders to try along the axes of a node's stored operands: those seen, and at most one
- * transposition. */
+/** The orders to try along the axes of a node's stored operands: those that other operands of the
+ * node show, and at most one exchange of two indices. */
 typedef struct brute_choice {
   int n;
   brute_order order[BRUTE_MAX_SEEN + 1];
@@ -145,7 +145,8 @@ typedef struct brute_choice {
 
 /** The state of the choice for one operand. */
 typedef struct brute_moves {
-  int axis, n_moved; /* the next axis; at most two move */
+  int axis, n_moved; /* the next axis to reorder, and the number of axes reordered so far, at most
+                        two */
   bool swapped;
 } brute_moves;
 

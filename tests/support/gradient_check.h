@@ -38,7 +38,7 @@ static inline lac_status net_add(laci_graph *graph, const char *line, lac_error 
   return net_node(graph, line, &state, err);
 }
 
-/** Adds loss = sum of output 0 times generic numbers. */
+/** Adds the loss to the graph: the sum of output 0 times generic numbers. */
 static inline lac_status add_probe(laci_graph *graph, int *loss, lac_error *err) {
   char line[512], dims[128] = "";
   const laci_value *y = &graph->values[graph->outputs[0]];

@@ -216,7 +216,7 @@ typedef struct net_state {
   int opset;
   int n_open, open[NET_MAX_BODIES][2]; /* bodies that are open: of an If, then and else; or of a
                                           loop, and 0 */
-  int ended[2];                        /* bodies that end with the next node */
+  int ended[2];                        /* numbers of the bodies that the next node ends; 0: none */
   bool begins;                         /* the next node begins a loop */
 } net_state;
 

@@ -26,7 +26,7 @@ typedef struct sparse_case {
   const char *what;
   laci_sparse_window window;
   laci_memory_format format, format_out;
-  int64_t n_images; /* images, or groups of 16 images */
+  int64_t n_images; /* number of images, or of groups of 16 images */
   int keep;         /* kept channels of every 4: 0 to 4; 5: any number */
 } sparse_case;
 
@@ -36,10 +36,12 @@ typedef struct sparse_operands {
   laci_sparse_form form;
   uint8_t *kept;
   float *dense, *bias;
-  int32_t *whole_bias; /* of int8, and the rest of what that has, which runs point to: */
+  int32_t *whole_bias; /* the bias of an int8 case; the operands of int8 below are in `quantized`,
+                          which points to them */
   float *scale;
   laci_sparse_quantized quantized;
-  float *x, *residual, *y; /* into these, by `shift` floats: */
+  float *x, *residual, *y; /* point into the blocks below, some floats after their beginnings
+                              (guards) */
   float *memory_x, *memory_residual, *memory_y;
   int64_t n_x, n_y;
 } sparse_operands;

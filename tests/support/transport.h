@@ -19,7 +19,7 @@ typedef enum local_kind { LOCAL_NONE, LOCAL_BROADCAST, LOCAL_GATHER, LOCAL_EXCHA
 typedef struct local_op {
   local_kind kind;
   int n_here, n_done;
-  bool copied[MOST_MEMBERS];      /* [k] member k has copied */
+  bool copied[MOST_MEMBERS];      /* [k] member k has copied what it receives */
   void *bytes[MOST_MEMBERS];      /* destination, for all kinds */
   const void *from[MOST_MEMBERS]; /* source, for exchanges */
   size_t begin[MOST_MEMBERS][MOST_MEMBERS + 1];
@@ -33,8 +33,9 @@ typedef struct local_member {
   local_world *world;
   int n_begun[LAC_CHANNELS];
   unsigned chance;
-  int fails_in; /* > 0: the transport fails after so many more tests */
-  int ended;    /* -1: not yet; the code */
+  int fails_in; /* number of further calls of the transport's test function after which it fails; 0:
+                   never */
+  int ended;    /* code with which the member was ended; -1: it was not ended yet */
 } local_member;
 
 struct local_world {

@@ -31,7 +31,8 @@ LAC_MUST_CHECK lac_status laci_bench_run(lac_model *model, const lac_bench_optio
 
 /* ---- peak.c ---- */
 
-enum { LACI_BENCH_READ = 96 << 20 }; /* number of bytes to read: more than the caches' size */
+/** Number of bytes that the measurement of the memory's rate reads: more than the caches hold. */
+enum { LACI_BENCH_READ = 96 << 20 };
 
 /** Measures reading from memory on all threads of the pool: bytes per second, the best of a few
  * passes. */
@@ -47,8 +48,8 @@ double laci_bench_measure_peak_rate(laci_pool *pool, laci_peak_kernel kernel);
  */
 typedef struct laci_rebatch {
   laci_graph *graph;
-  int64_t from, to;         /* batch size of the file, and that of the bench; from 0: nothing was
-                               changed */
+  int64_t from, to;         /* batch size of the file (from), and that of the bench (to); from is 0
+                               where nothing was changed */
   const uint8_t **bytes;    /* [graph->n_stored] original bytes; NULL: this tensor was not changed
                                */
   laci_input_shape *shapes; /* [n_shapes] shapes of inputs for the plan */
@@ -73,7 +74,8 @@ void laci_rebatch_undo(laci_rebatch *batch);
 
 /* ---- plan.c ---- */
 
-/** Samples of a quantity, or of a row of `width` quantities, one per run. */
+/** The measured values of all runs: of one quantity (width 1), or of a row of `width` quantities,
+ * such as the times of all steps. */
 typedef struct laci_bench_samples {
   double *values; /* [n, width] */
   size_t n, capacity, width;
@@ -122,8 +124,9 @@ double laci_bench_plan_fastest_step(const laci_bench_plan *plan, size_t step);
 
 /* ---- layers.c ---- */
 
-/** Makes the result's rows of both plans; dense NULL: there is only one plan. check: report that
- * says which layers hold the pattern; NULL: not known. */
+/** Makes the result's rows, one for each layer. own: the plan of the network as it is; dense: the
+ * plan without sparse kernels, whose times the rows also get; NULL: none. check: report that says
+ * which layers hold the pattern; NULL: not known. */
 LAC_MUST_CHECK lac_status laci_bench_make_layer_rows(laci_bench_result *result,
                                                      const laci_bench_plan *own,
                                                      const laci_bench_plan *dense,

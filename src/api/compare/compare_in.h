@@ -9,14 +9,16 @@
 typedef struct laci_buf laci_buf;
 typedef struct laci_graph laci_graph;
 
-/** A node of the first graph, and one of the second. */
+/** Two nodes that belong together: node `a` of the first graph, and node `b` of the second.
+ * by_name: they have the same name. */
 typedef struct laci_node_pair {
   int a, b;
   bool by_name;
 } laci_node_pair;
 
-/** Finds pairs in ascending order of both nodes: first by names, then, between these, by operator
- * and shape. *pairs is freed with laci_free. Fails LAC_NO_MEMORY. */
+/** Finds pairs, in ascending order of both nodes. Nodes of the same name are paired first; then,
+ * among the nodes between two such pairs, those of the same operator and shape. *pairs is freed
+ * with laci_free. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_compare_pair_nodes(const laci_graph *a, const laci_graph *b,
                                                   laci_node_pair **pairs, int *n_pairs,
                                                   lac_error *err);

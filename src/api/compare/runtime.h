@@ -14,11 +14,12 @@ typedef struct laci_runtime_job {
   const char *library; /* path of ONNX Runtime's library, or a name that the loader finds */
   const char *model;   /* path of a file in ONNX's format */
   const char *const *inputs;
-  const laci_buf *const *arrays; /* [n_inputs] */
+  const laci_buf *const *arrays; /* [n_inputs] the elements of each input */
   int n_inputs;
-  const char *const *values; /* values of nodes, and outputs, each once */
+  const char *const *values; /* [n_values] names of the values to compute, each once: values of
+                                nodes, and outputs */
   int n_values;
-  const char *const *added; /* those of `values` that are no outputs of the file */
+  const char *const *added; /* [n_added] the names in `values` that are not outputs of the file */
   int n_added;
 } laci_runtime_job;
 

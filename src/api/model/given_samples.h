@@ -14,7 +14,7 @@ typedef struct laci_rows_memory laci_rows_memory;
 LAC_MUST_CHECK lac_status laci_given_samples_open(const lac_samples *samples,
                                                   laci_given_samples **own, lac_error *err);
 void laci_given_samples_close(laci_given_samples *own); /* NULL is fine */
-/** Returns the arrays, *n of them; of NULL: NULL and 0. */
+/** Returns the arrays of the samples, *n of them; NULL and 0 where own is NULL. */
 const laci_rows_memory *laci_given_samples_rows(const laci_given_samples *own, int *n);
 
 /** What messages call samples in memory. */

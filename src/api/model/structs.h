@@ -33,9 +33,10 @@
 /** What is known of a struct's type. */
 typedef struct laci_struct_type {
   const char *name;
-  size_t size;       /* in this library, bytes */
-  size_t least;      /* when it got its size, bytes */
-  bool has_defaults; /* there is a NAME_default() */
+  size_t size;       /* bytes of the struct in this library */
+  size_t least;      /* bytes of the struct in the first version in which it had the member `size`;
+                        fewer are refused */
+  bool has_defaults; /* the public function NAME_default() exists */
 } laci_struct_type;
 
 /** Does the work of the functions above for a struct of any type. Before

@@ -15,13 +15,13 @@ typedef struct laci_pack_report {
 typedef struct laci_packfile laci_packfile;
 typedef struct laci_reader laci_reader;
 
-/** Opens the pack that a file is, or that it holds as an ONNX model of one node. *pack NULL: it is
- * no such file, or cannot be read. whole: as laci_packfile_open_whole. Fails as
+/** Opens the pack that a file is, or that it holds as an ONNX model of one node. *pack is NULL
+ * where the file is neither, or cannot be read. whole: as laci_packfile_open_whole. Fails as
  * laci_packfile_open. */
 LAC_MUST_CHECK lac_status laci_pack_open_if_pack(const char *path, bool whole, laci_packfile **pack,
                                                  lac_error *err);
-/** The same of a reader. It owns the reader unless it succeeds and finds no pack. name: begins the
- * text of failures. */
+/** Does the same as laci_pack_open_if_pack for a file that a reader reads. The call owns the
+ * reader, unless it succeeds and finds no pack. name: begins the text of failures. */
 LAC_MUST_CHECK lac_status laci_pack_open_if_pack_reader(laci_reader *reader, const char *name,
                                                         bool whole, laci_packfile **pack,
                                                         lac_error *err);

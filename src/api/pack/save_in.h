@@ -20,7 +20,7 @@ typedef struct laci_packer {
   laci_pattern pattern;
   laci_pack_report *report;
   laci_job job;
-  const uint8_t *bytes;   /* contents of the model's file */
+  const uint8_t *bytes;   /* bytes of the model's file */
   const laci_file_id *id; /* of the model's file */
   laci_packfile_part *files;
   size_t n_files;
@@ -28,7 +28,8 @@ typedef struct laci_packer {
                            files */
   laci_onnx_span *spans;
   size_t n_spans;
-  bool *claimed;                 /* [n_spans] */
+  bool *claimed;                 /* [n_spans] true: a weight that is packed takes this span of the
+                                    files */
   int *layer_of;                 /* [n_stored] 1 + index of the layer whose weight the tensor is, if
                                     it is packed; 0: not packed */
   laci_packfile_weight *weights; /* [n_weights], with space for one per layer */

@@ -11,7 +11,7 @@
 /** A temporary folder; zero-initialized there is none. */
 typedef struct laci_scratch {
   char folder[PATH_MAX];
-  int lock; /* valid if there is a folder */
+  int lock; /* descriptor that locks the folder; valid if there is a folder */
 } laci_scratch;
 
 LAC_MUST_CHECK lac_status laci_scratch_create(laci_scratch *scratch, lac_error *err);

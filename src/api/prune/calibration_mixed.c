@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do drawn samples next to those of the data help? Both sets are tried, and judged on samples of
- * the data that are in neither. */
+ * Does the fit improve if drawn (synthetic) samples are added to the samples of the data? Fits with
+ * and without the drawn samples are compared on samples of the data that neither fit has read. */
 #include "analyze/analyze.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"

@@ -18,19 +18,19 @@ typedef struct laci_plot laci_plot;
 
 /** The parts of a page. A JSON text may be NULL: the page then lacks that part. */
 typedef struct laci_page {
-  const char *title;  /* of the window */
+  const char *title;  /* title of the browser's window */
   const char *report; /* the report of the command that was run */
-  const char *about;  /* laci_page_about_json */
+  const char *about;  /* JSON by laci_page_about_json */
   const char *layers; /* a report of the network's layers, if `report` is about something else */
-  const char *log;    /* lines of a training */
-  const char *graph;  /* laci_page_graph_json */
+  const char *log;    /* JSON array of the events of a training, for the curves */
+  const char *graph;  /* JSON by laci_page_graph_json */
   const char *svg;    /* [svg_bytes]: the drawing, by laci_plot_draw for a page; NULL: none */
   size_t svg_bytes;
 } laci_page;
 
 /** What the page says about itself. */
 typedef struct laci_page_about {
-  const char *command;         /* NULL: not known */
+  const char *command;         /* the command line that was run; NULL: not known */
   const char *const *warnings; /* [n_warnings] */
   int n_warnings;
   const char *no_drawing; /* why there is no drawing; NULL: there is one, or none was wanted */

@@ -25,8 +25,8 @@ typedef struct laci_row_attention {
   int64_t n_batch, n_heads, n_shared, n_queries, n_keys, size, size_v;
   laci_rows q, k, v;
   double scale, softcap; /* softcap 0: none */
-  /* Returns what is added to a score; minus infinity: the query does not attend to the key. NULL:
-   * nothing is added. */
+  /* Returns what is added to a score; minus infinity where the query does not attend to the key.
+   * NULL: nothing is added. */
   double (*bias)(const struct laci_row_attention *attend, laci_pair_place place);
   const void *context;
   /* [n_heads] an extra score that takes part in the softmax, but has no value row; NULL: none */

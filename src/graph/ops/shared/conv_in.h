@@ -22,7 +22,7 @@ typedef struct laci_conv_axis {
  *  have size 1. */
 typedef struct laci_patches {
   const double *x;
-  int64_t channels; /* in one group */
+  int64_t channels; /* number of input channels of one convolution group */
   laci_conv_axis axis[LACI_CONV_AXES];
   bool transposed;
 } laci_patches;

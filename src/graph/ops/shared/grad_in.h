@@ -33,12 +33,14 @@ int laci_gradient_add_mean(laci_gradient_builder *b, int x, const bool flags[LAC
 /** Returns dy divided evenly among the elements of input 0 that equal y, and zeros elsewhere. y and
  * dy have size 1 along the reduced axes. */
 int laci_gradient_share_among_equal(laci_gradient_builder *b, const laci_node *node, int dy, int y);
-/** Returns the gradient of a Resize along one axis of `in` positions, from dy after it; attrs are
- * those of the Resize. Each input position gets the sum of dy times its weights. */
+/** Returns the gradient of the input of a Resize along one axis, on which the input has `in`
+ * positions. dy: the gradient of its output; attrs: the attributes of the Resize. Each input
+ * position gets the sum of dy times its weights. */
 int laci_gradient_add_resize_gradient(laci_gradient_builder *b, int dy, int axis, int64_t in,
                                       const laci_attr *attrs, int n_attrs);
-/** For reductions: return y with its reduced axes back as size 1 (kept), and y expanded to the
- * input's shape (reduced). */
+/** For gradients of reductions. laci_gradient_restore_axes returns y with the reduced axes put back
+ * as axes of size 1. laci_gradient_expand_reduced returns y expanded to the shape of the
+ * reduction's input. */
 int laci_gradient_restore_axes(laci_gradient_builder *b, const laci_node *node, int y);
 int laci_gradient_expand_reduced(laci_gradient_builder *b, const laci_node *node, int y);
 

@@ -14,10 +14,11 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/quantized.h"
 
-/** Returns the element of a list along an axis of x (or of a scalar) that applies to element `at`
- * of x. */
+/** Returns the scale or zero point that applies to element `at` of x: of a list, the element for
+ * that element's index along the axis; of a list of one element, that one. */
 double laci_quantized_list_element(const laci_buf *list, const laci_shape *x, int axis, int64_t at);
-/** Does a list have one element, or one for each index along the axis? NULL fits. */
+/** Does a list of scales or zero points have one element, or one for each index of x along the
+ * axis? True where list is NULL. */
 bool laci_quantized_list_has_fitting_length(const laci_buf *list, const laci_shape *x, int axis);
 
 /** The scale and zero point that DynamicQuantizeLinear finds for some numbers. */

@@ -41,9 +41,12 @@ enum { LACI_NO_PORT = 99 };
 
 /** Ports and formula of a normalization over the last axis. */
 typedef struct laci_skip_norm {
-  bool centred;           /* the mean is subtracted */
-  int scale, shift, bias; /* inputs; LACI_NO_PORT: there is none */
-  int mean, inverse, sum; /* outputs: the mean, the inverse deviation, and x + skip + bias */
+  bool centred;           /* the mean is subtracted, as LayerNormalization does; false: only the
+                             root mean square is divided by */
+  int scale, shift, bias; /* port numbers of these inputs; LACI_NO_PORT: the operator has no such
+                             input */
+  int mean, inverse, sum; /* port numbers of these outputs: the mean, the inverse of the deviation,
+                             and the sum x + skip + bias */
 } laci_skip_norm;
 
 LAC_MUST_CHECK lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm);

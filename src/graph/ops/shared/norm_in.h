@@ -14,11 +14,11 @@ typedef struct laci_moments {
  * mean. */
 laci_moments laci_moments_of(const double *x, int64_t n);
 
-/** y = (x - mean) / sqrt(variance + epsilon), n elements. */
+/** Computes y = (x - mean) / sqrt(variance + epsilon) for n elements. */
 void laci_normalize_run(const double *x, int64_t n, laci_moments moments, double epsilon,
                         double *y);
 
-/** 1 / sqrt(mean x^2 + epsilon) of n elements. */
+/** Returns 1 / sqrt(mean(x^2) + epsilon), where the mean is over n elements. */
 double laci_inverse_root_mean_square(const double *x, int64_t n, double epsilon);
 
 /** Checks that input `port`, where present and known, has one axis of `size` (< 0: any). Fails

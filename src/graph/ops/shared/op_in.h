@@ -17,7 +17,7 @@ typedef struct laci_coupling laci_coupling;
 
 /* ---- Failing and checking ---- */
 
-/** Fails with "NODE (Operator): text". */
+/** Fails with `status`, and a text that names the node: "NODE (Operator): text". */
 lac_status laci_node_fail(const laci_node *node, lac_error *err, lac_status status,
                           const char *format, ...) LAC_PRINTF(4, 5);
 
@@ -110,12 +110,13 @@ lac_status laci_infer_broadcast_all(laci_infer *infer); /* for any number of inp
 
 /* ---- Element by element ---- */
 
-/** When an integer operation returns a symbol operand unchanged: x + 0, 0 + x; x - 0; x * 1, 1 * x;
- * x / 1. Any other use of a symbol gives a fresh symbol. */
+/** The operand with which an integer operation returns its other operand x unchanged, even if x is
+ * a symbol: 0 for x + 0, 0 + x and x - 0; 1 for x * 1, 1 * x and x / 1. Any other operation on a
+ * symbol gives a fresh symbol. */
 typedef enum laci_neutral {
   LACI_NEUTRAL_NONE,
-  LACI_NEUTRAL_ZERO,       /* 0 on either side */
-  LACI_NEUTRAL_ZERO_RIGHT, /* 0 on the right */
+  LACI_NEUTRAL_ZERO,       /* 0 as either operand */
+  LACI_NEUTRAL_ZERO_RIGHT, /* 0 as the right operand */
   LACI_NEUTRAL_ONE,
   LACI_NEUTRAL_ONE_RIGHT,
 } laci_neutral;
@@ -129,8 +130,9 @@ typedef enum laci_basic {
   LACI_BASIC_DIV,
 } laci_basic;
 
-/** An operation of two operands: a function for each class of types; NULL: it does not take that
- * class. Integer results are wrapped to the output's type. */
+/** An operation of two operands, as a function for each class of element types. A function that is
+ * NULL: the operation does not take operands of that class. Integer results are wrapped to the
+ * output's type. */
 typedef struct laci_binary {
   double (*f)(double a, double b);       /* float -> float */
   int64_t (*i)(int64_t a, int64_t b);    /* integer -> integer or bool */
@@ -138,7 +140,8 @@ typedef struct laci_binary {
                                             the same bits for these */
   int64_t (*test)(double a, double b);   /* float -> bool */
   laci_neutral neutral;
-  laci_basic basic; /* f is that operation alone */
+  laci_basic basic; /* LACI_BASIC_ADD and so on where f computes just that operation, so that the
+                       compiler's vectorized loop replaces calls of f; else LACI_BASIC_NONE */
 } laci_binary;
 
 /** An operation of one operand and parameters (context). A symbol operand gives a fresh symbol. */

@@ -8,9 +8,10 @@
 
 typedef struct laci_pool_state {
   double value, parameter; /* parameter: set by the operator, not changed by the common code */
-  /* position within the channel, row-major; the operator's step sets it */
+  /* position in the channel, row-major, of the element that the pool chose; set by the operator's
+   * step */
   int64_t at;
-  int64_t n_inside; /* elements under the window; set before `end` */
+  int64_t n_inside; /* number of elements under the window; set before `end` is called */
   int64_t n_padded; /* n_inside plus the padding under the window */
 } laci_pool_state;
 

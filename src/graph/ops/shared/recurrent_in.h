@@ -34,15 +34,20 @@ typedef struct laci_cell {
                              replaces */
   double *gates;          /* [G * H] scratch */
   laci_activation act[LACI_MAX_ACTIVATIONS];
-  double clip; /* infinite: no clipping */
+  double clip; /* limit of the absolute value to which an activation's argument is clipped;
+                  infinite: it is not clipped */
   bool flag;   /* a flag of the operator: linear_before_reset or input_forget */
 } laci_cell;
 
 typedef struct laci_recurrent {
   int n_gates, n_activations;
-  const char *activations[LACI_MAX_ACTIVATIONS]; /* the default ones */
-  const char *flag;                              /* attribute that sets laci_cell.flag, or NULL */
-  bool has_cell;                                 /* initial_c, peepholes, y_c */
+  const char *activations[LACI_MAX_ACTIVATIONS]; /* names of the activations of a node that names
+                                                    none */
+  const char *flag;                              /* name of the node's attribute that sets
+                                                    laci_cell.flag; NULL: none does */
+  bool has_cell;                                 /* the operator has a cell state (LSTM), and so the
+                                                    inputs initial_c and peepholes and the output
+                                                    y_c */
   void (*step)(const laci_cell *cell);
 } laci_recurrent;
 

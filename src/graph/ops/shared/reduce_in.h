@@ -10,7 +10,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"
 
-/** The state of a reduction along a run; most operators need only a. */
+/** The state of a reduction after some of its elements; most operators need only a. */
 typedef struct laci_reduce_state {
   double a, b;
 } laci_reduce_state;

@@ -7,10 +7,11 @@
 
 enum { LACI_WALK_OPERANDS = 4 };
 
-/** An odometer over a space (usually the output's shape) that keeps the flat index of up to four
- * operands. The last axis is the caller's inner loop: one step of the walk is a run of `run`
- * elements, operand k from at[k] on with stride inner[k]. Neighbouring axes that have one common
- * stride in every operand are merged, so that runs are long.
+/** A walk over all elements of a shape, the space (usually the output's shape), which keeps the
+ * flat index of the present element in each of up to four operands. The last axis is the caller's
+ * inner loop: one step of the walk is a run of `run` elements, operand k from at[k] on with stride
+ * inner[k]. Neighbouring axes that have one common stride in every operand are merged, so that runs
+ * are long.
  *
  *    laci_walk w;
  *    laci_walk_begin(&w, &out->shape);

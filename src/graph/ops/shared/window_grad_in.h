@@ -10,7 +10,8 @@
 /** The attributes of a window, all explicit. */
 typedef struct laci_window_attrs {
   int n;
-  laci_attr attr[8]; /* kernel_shape strides pads dilations ceil_mode; capacity for three more */
+  laci_attr attr[8]; /* [n] kernel_shape, strides, pads, dilations, ceil_mode; and room for three
+                        more */
   int64_t kernel[LACI_MAX_SPATIAL], strides[LACI_MAX_SPATIAL], dilations[LACI_MAX_SPATIAL];
   int64_t pads[2 * LACI_MAX_SPATIAL];
   laci_shape shape; /* set by laci_window_attrs_add_input_shape */

@@ -17,7 +17,7 @@ typedef enum laci_auto_pad {
 } laci_auto_pad;
 
 typedef struct laci_window_axis {
-  int64_t kernel; /* -1: unknown */
+  int64_t kernel; /* size of the kernel along the axis; -1: not known */
   int64_t stride, dilation, pad_begin, pad_end;
 } laci_window_axis;
 
