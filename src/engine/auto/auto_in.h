@@ -13,12 +13,13 @@ typedef struct laci_stepper laci_stepper;
 typedef struct laci_auto_part {
   laci_engine *engine; /* runs the fast nodes; NULL: the part has exact nodes, one step each */
   int *nodes;          /* [n_steps] exact nodes, in their order */
-  size_t first_step, n_steps;
-  int n_inputs, n_outputs; /* numbers of the engine's ports */
-  int *inputs, *outputs;   /* values */
+  size_t first_step, n_steps; /* number of the part's first step among those of the network, and how
+                                 many it has */
+  int n_inputs, n_outputs;    /* number of input and output ports of `engine` */
+  int *inputs, *outputs;      /* [n_inputs], [n_outputs] value of each port of `engine` */
   const laci_engine_port *input_ports, *output_ports;
-  const void **in;
-  void **out;
+  const void **in; /* [n_inputs] addresses that a run of `engine` reads */
+  void **out;      /* [n_outputs] addresses that a run of `engine` writes */
 } laci_auto_part;
 
 typedef struct laci_auto {
@@ -29,20 +30,21 @@ typedef struct laci_auto {
   laci_engine_graph own; /* the graph, with bytes of the stored tensors that exact nodes read */
   laci_arena memory;     /* holds the arrays of the parts */
   int n_parts;
-  laci_auto_part *parts; /* [n_parts] */
-  size_t n_steps;
-  laci_engine_port *inputs, *outputs; /* of the network */
+  laci_auto_part *parts;              /* [n_parts] */
+  size_t n_steps;                     /* number of steps of all parts */
+  laci_engine_port *inputs, *outputs; /* ports of the network */
   /* [n_values] address of each value's content during a run, in memory of this engine or of the
    * caller */
   void **at;
-  bool *ours; /* [n_values] the memory at `at` is this engine's, and is freed with it */
+  bool *ours; /* [n_values] the memory of the value in `at` belongs to this engine, and is freed
+                 with it */
   bool *
       in_stepper; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
                    output that no node computes */
   laci_pool *pool;
   laci_stepper *stepper; /* stepper of the last run; it has the results of exact nodes */
-  laci_budget budget;    /* memory that is held without the stepper, and the limit */
-  laci_budget held;      /* `budget` with the memory of the stepper added */
+  laci_budget budget;    /* memory limit, and the memory held without the stepper */
+  laci_budget held;      /* `budget` with the memory of `stepper` added */
   laci_engine_memory planned;
   char *text;
 } laci_auto;

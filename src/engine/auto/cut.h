@@ -18,15 +18,18 @@ enum { LACI_AUTO_LEAST_WORK = 10000 };
 
 typedef struct laci_auto_cut {
   const laci_graph *graph;
-  laci_type *types; /* [n_values] shapes are known as far as they follow from those of the inputs */
-  bool *fast;       /* [n_nodes] the fast engine runs it */
+  laci_type *types; /* [n_values] type of each value, its shape known as far as it follows from the
+                       shapes of the inputs */
+  bool *fast;       /* [n_nodes] the fast engine runs the node */
   /* [n_nodes] the fast engine knows that the node's results are the same in every run */
   bool *constant;
-  int *phase; /* [n_nodes] even: fast nodes, odd: exact ones */
+  int *phase; /* [n_nodes] number of the node's phase; even: a phase of fast nodes, odd: of exact
+                 ones */
   int n_phases;
-  int n_exact;          /* number of exact nodes, those that begin a body excepted */
+  int n_exact;          /* number of exact nodes, not counting those that begin a body of If, Loop
+                           or Scan */
   lac_error reason;     /* why the first exact node is not fast */
-  const char **reasons; /* [n_nodes] why each exact node is not fast; NULL: it is */
+  const char **reasons; /* [n_nodes] why the fast engine does not run the node; NULL: it does */
   laci_arena memory;    /* holds the reasons */
 } laci_auto_cut;
 

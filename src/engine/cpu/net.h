@@ -25,23 +25,26 @@ typedef enum laci_native_which {
 
 /** Which layers native kernels compute, and by which algorithm. */
 typedef struct laci_native_use {
-  laci_native_which which;
-  int algorithm; /* laci_algorithm_id (native/layer.h) for layers that it supports; 0, which is the
-                    dense algorithm: chosen by the kind of the layer */
+  laci_native_which which; /* which layers native kernels compute */
+  int algorithm;           /* laci_algorithm_id (native/layer.h) that computes the layers which it
+                              supports; 0, the dense algorithm: each layer has the algorithm chosen
+                              by its kind */
 } laci_native_use;
 
 /** How a net is connected with the nets that run before and after it (microbatch/microbatch.h). All
  * zeros: there are no such nets. */
 typedef struct laci_net_place {
-  laci_pool *pool;    /* borrowed; NULL: the net creates one of options->threads */
-  bool reads_blocks;  /* inputs with four axes and a multiple of 16 channels are in blocks of 16
-                         channels (nChw16c), f32; other inputs are row-major */
-  bool writes_blocks; /* outputs have the same layout as reads_blocks gives inputs */
+  laci_pool *pool;    /* threads that compute, borrowed; NULL: the net creates a pool of
+                         options->threads */
+  bool reads_blocks;  /* inputs with four axes and a multiple of 16 channels are given in blocks of
+                         16 channels (nChw16c), f32; other inputs are row-major */
+  bool writes_blocks; /* outputs with four axes and a multiple of 16 channels are wanted in these
+                         blocks, f32; other outputs are row-major */
 } laci_net_place;
 
-/** As laci_engine_create. Stored bytes are only read here. Above the budget it fails before it
- * creates any primitive. options->tuning is ignored, and timings are only read (tune.h). place:
- * NULL is fine. */
+/** Plans a graph, as laci_engine_create does. Stored bytes are read only during this call. Where
+ * memory would exceed the budget, it fails before it creates any primitive. options->tuning is
+ * ignored, and timings are only read (tune.h). place: NULL is fine. */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
                                           const laci_engine_options *options, laci_native_use use,
                                           const laci_net_place *place, laci_net **net,

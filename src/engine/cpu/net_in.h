@@ -21,16 +21,16 @@ typedef struct laci_native_use laci_native_use;
 typedef struct laci_net_observed {
   int value;
   laci_engine_port port;
-  bool lowered;
+  bool lowered; /* a step computes the value */
 } laci_net_observed;
 
 struct laci_net {
   laci_cpu_plan plan; /* which nodes are computed, and where values are stored */
   laci_pool *pool;
-  laci_pool *own_pool;              /* NULL: `pool` is borrowed */
-  bool reads_blocks, writes_blocks; /* laci_net_place */
+  laci_pool *own_pool;              /* the pool, if this net created it; NULL: `pool` is borrowed */
+  bool reads_blocks, writes_blocks; /* see laci_net_place */
   int n_threads;
-  bool early_outputs;
+  bool early_outputs;                /* see laci_engine_options.early_outputs */
   const laci_native_use *use;        /* while planning: which layers are native */
   const laci_costs *costs;           /* estimates for layers that were not timed:
                                         native/costs/costs.h */
@@ -38,10 +38,10 @@ struct laci_net {
   const laci_engine_weight *weights; /* [n_weights], while planning: facts about weights, from the
                                         options */
   int n_weights;
-  bool blocks;   /* convolutions read and write blocks of 16 channels; set by
+  bool blocks;      /* values of convolutions are in blocks of 16 channels (nChw16c); set by
                        laci_conv_choose_blocked_layout */
-  bool declined; /* the plan's status was set by laci_net_decline_node: the next implementation is
-                       tried */
+  bool declined;    /* laci_net_decline_node set the plan's status: the next implementation of the
+                       node is tried */
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;
   const laci_engine_watch *watch; /* of the run in progress, for steps that take long; or NULL */
@@ -49,11 +49,12 @@ struct laci_net {
       /* name of the value at which the last run stopped because that value may not be finite */
       *suspect;
   laci_onednn *onednn;
-  laci_native_net *native; /* native/layer.h; NULL: sparse kernels support no layer */
+  laci_native_net *native; /* data of native layers (native/layer.h); NULL: native kernels support
+                              no layer */
   bool outline;            /* the net cannot run: it has no arena, and no primitive is created */
   laci_engine_node *nodes; /* [n_nodes] how the fused node that begins with each node is run */
-  int *workspaces; /* [n_nodes] the workspace that a forward node keeps for its gradient, a tensor;
-                      -1: none */
+  int *workspaces; /* [n_nodes] index of the tensor that the forward step of the node fills for its
+                      gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;
   laci_buffer *buffers;

@@ -11,17 +11,20 @@
 /** How the elements of a tensor are stored: axes from the outermost to the innermost. Axis 1 is cut
  * into blocks of `block` channels, which come last, if that is more than 1. */
 typedef struct laci_order {
-  int n, axis[LACI_MAX_RANK];
-  int64_t block;
+  int n, axis[LACI_MAX_RANK]; /* number of axes, and their numbers from the outermost to the
+                                 innermost */
+  int64_t block;              /* channels of a block; 1: axis 1 is not cut */
 } laci_order;
 
 /** Returns a tensor of floats with the content of `tensor`, and its order: itself, or a row-major
  * copy. channels: a pass along axis 1 will follow, so that this axis must not be in blocks. */
 int laci_axis_pass_read_tensor(laci_net *net, int tensor, bool channels, laci_order *o);
-/** Adds the step of a pass along an axis; returns the result's tensor, in the same order. */
+/** Adds the step of a pass along `axis` over tensor `from`, whose order is *o; returns the tensor
+ * of the result, which has the same order. */
 int laci_axis_pass_add(laci_net *net, const laci_node *node, int from, const laci_order *o,
                        int axis, const laci_resample_taps *taps);
-/** Adds a pass that repeats an axis until it has `size` elements. */
+/** Adds a pass over tensor `from` that repeats its elements along `axis` until the axis has `size`
+ * elements; returns the tensor of the result. */
 int laci_axis_pass_add_repeat(laci_net *net, const laci_node *node, int from, const laci_order *o,
                               int axis, int64_t size);
 

@@ -24,7 +24,7 @@ typedef struct laci_posts laci_posts;
 typedef struct laci_primitive laci_primitive;
 
 enum {
-  LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
+  LACI_NET_BLOCK = 16,         /* channels of a block of oneDNN's layout nChw16c */
   LACI_NET_RESERVE = 16 << 20, /* bytes that must be free before oneDNN is called */
 };
 
@@ -37,8 +37,9 @@ typedef bool laci_lower_supports(laci_net *net, const laci_fused *fused, const c
 
 typedef struct laci_implementation {
   const char *name;              /* NULL: the end of a list */
-  int fusible;                   /* laci_fusible */
-  laci_lower_supports *supports; /* NULL: always */
+  int fusible;                   /* laci_fusible flags: what the implementation can fuse with its
+                                    node */
+  laci_lower_supports *supports; /* can it lower the fused node? NULL: it always can */
   laci_lower_function *lower;
 } laci_implementation;
 
@@ -87,18 +88,19 @@ void laci_net_decline_node(laci_net *net, const char *why);
 /* ---- Tensors and steps ---- */
 
 typedef struct laci_net_tensor {
-  laci_shape shape; /* shape as oneDNN sees it: rank >= 1 */
-  laci_element dt;
+  laci_shape shape;                 /* shape as oneDNN sees it: rank >= 1 */
+  laci_element dt;                  /* type of the elements */
   laci_layout *md;                  /* NULL: a native layout, or row-major int64 or double */
   const laci_native_layout *native; /* native/values.h; NULL: `md` is the layout */
-  int buffer;
+  int buffer;                       /* index of the buffer that holds the bytes */
   int content;  /* tensors with equal numbers hold the same content in different layouts; -1: not
-                   shared. It is the number of the first such tensor, which begins a chain of
-                   them */
-  int next;     /* the next tensor of the chain; -1: none */
-  int last;     /* the last tensor of the chain that begins here */
-  bool partial; /* covers a part of its buffer, and is not dense */
-  bool shared;  /* an existing copy that other values may also use: it must not be overwritten */
+                   shared. The number is the index of the first such tensor, with which a chain of
+                   them begins */
+  int next;     /* index of the next tensor in the chain of those with the same content; -1: none */
+  int last;     /* index of the last tensor of the chain that begins with this one */
+  bool partial; /* the tensor covers a part of its buffer, and is not dense */
+  bool shared;  /* the tensor is a copy that other values may also use: it must not be
+                   overwritten */
   laci_memory *memory;
 } laci_net_tensor;
 
@@ -108,21 +110,22 @@ typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_
 typedef struct laci_net_step {
   const laci_node *node; /* NULL: the step belongs to no node of the graph */
   const char *what;      /* what the step computes, for the plan's text: "Conv + relu", "reorder" */
-  const char *kernel;    /* oneDNN's name of its kernel, or the name of the exact engine */
+  const char *kernel;    /* oneDNN's name of the kernel, or the name of the exact engine */
   bool sparse;           /* the kernel skips zeros of the weight */
-  bool plain;            /* computed by the operator's own eval */
-  bool recomputed;       /* part of a recomputation */
-  int shown;             /* tensor whose shape the plan's text shows, that is the result; -1:
-                                none */
-  /* operations of a step with `code`; those of primitives follow from their operands */
+  bool plain;            /* the operator's own eval computes the step */
+  bool recomputed;       /* the step is part of a recomputation */
+  int shown;             /* index of the result's tensor, whose shape the plan's text shows; -1:
+                            none */
+  /* multiplications and additions of a step with `code`; those of a primitive follow from its
+   * operands */
   int64_t flops;
-  double predicted_seconds;  /* by a table of costs */
+  double predicted_seconds;  /* seconds that a table of costs predicts */
   laci_primitive *primitive; /* only described until the arena is allocated, then also created */
   laci_net_code *code;       /* the function to run; NULL: the primitive is run */
   void *context;             /* context of `code`, allocated from the plan's memory */
   int n_args;
-  int *codes, *tensors; /* [n_args] codes: laci_arg; of a step with `code` LACI_ARG_NONE or
-                           LACI_ARG_SCRATCHPAD */
+  int *codes, *tensors; /* [n_args] role (laci_arg) and index of each tensor; the roles of a step
+                           with `code` are LACI_ARG_NONE or LACI_ARG_SCRATCHPAD */
 } laci_net_step;
 
 /* ---- tensors.c, values.c: the functions with which implementations lower ----
@@ -133,8 +136,8 @@ static inline laci_shape laci_net_shape_with_axis(const laci_shape *shape) {
   return shape->rank > 0 ? *shape : laci_shape_of(1, (int64_t[]){1});
 }
 
-/** Descriptors of tensors: laci_net_dense_layout is row-major, laci_net_any_layout leaves the
- * layout to the primitive. NULL after a failure. */
+/** laci_net_dense_layout: returns a descriptor of a row-major tensor. laci_net_any_layout: returns
+ * one that leaves the layout to the primitive. NULL after a failure. */
 laci_layout *laci_net_dense_layout(laci_net *net, const laci_shape *shape, laci_element dt);
 laci_layout *laci_net_any_layout(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Descriptor of a tensor with the channels (axis 1) innermost. */
@@ -153,9 +156,9 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
 int laci_net_view_new(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
                       bool partial);
 
-/** Notes that the tensor holds the same content as others with the number `content`. */
+/** Notes that the tensor holds the same content as the tensors whose `content` is this number. */
 void laci_net_set_content(laci_net *net, int tensor, int content);
-/** Returns a tensor with that content in layout md, or -1. */
+/** Returns the tensor that holds content number `content` in layout md; -1: there is none. */
 int laci_net_find_tensor(const laci_net *net, int content, const laci_layout *md);
 /** Returns a tensor over the bytes of `found`, which has the content of `like`, for a reader of
  * `like`. Neither that reader nor a later one may overwrite these bytes, unless both have the same
@@ -187,7 +190,8 @@ void laci_net_bind_value(laci_net *net, int value, int tensor);
 void laci_net_bind_reshaped(laci_net *net, int value, int tensor);
 /** Notes that all steps of one reader of the value have been added. */
 void laci_net_note_read_done(laci_net *net, int value);
-/** Is this the last read of the tensor's buffer, so that a step may overwrite it? */
+/** Is the read that is being lowered the last one of the tensor's buffer, so that the step may
+ * overwrite the buffer? */
 bool laci_net_is_last_read(const laci_net *net, int tensor);
 
 /** Returns a tensor for a result with the shape and layout of `like`. It shares the bytes of `like`
@@ -210,23 +214,23 @@ int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
 
 /* ---- weights.c: makes tensors of constants while planning ---- */
 
-/** A constant as the weight of a product: element i in file order is multiplied by factor * scale[i
- * / run % n_scale]. */
+/** A constant as the weight of a product: element i, in file order, is multiplied by factor *
+ * scale[i / run % n_scale]. */
 typedef struct laci_net_weight {
   int value;
   laci_shape shape;               /* shape in which the product reads it */
   int64_t strides[LACI_MAX_RANK]; /* strides of `shape` over the constant's elements; each element
                                      is read exactly once */
   const float *scale;             /* [n_scale]; NULL: ones */
-  int64_t n_scale, run;
+  int64_t n_scale, run;           /* number of scales, and of consecutive elements that share one */
   float factor;
 } laci_net_weight;
 /** Returns a weight tensor in that layout. The constant is reordered now, in slices, so that only
  * the memory of one slice is needed in addition to the weight. */
 int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
                               const laci_layout *wanted);
-/** Visits elements [first, first + n) of a weight in file order, scaled: a slice along its slowest
- * axis. Returns false to stop. */
+/** Called with elements [first, first + n) of a weight, in file order and scaled: a slice along
+ * its slowest axis. Returns false to stop. */
 typedef bool laci_net_slice(void *context, int64_t first, int64_t n, const float *x);
 /** Calls `visit` for one slice of a weight after the other. */
 void laci_net_visit_weight_slices(laci_net *net, const laci_net_weight *weight,
@@ -246,8 +250,8 @@ int laci_net_weight_from_floats(laci_net *net, const float *floats, int64_t n);
 int laci_net_constant_tensor(laci_net *net, int value);
 /** Returns what the options say about a constant; NULL: nothing. */
 const laci_engine_weight *laci_net_find_weight_facts(const laci_net *net, int value);
-/** Returns the share of nonzero elements of a constant, from its packing or a sample; 1 where it
- * cannot be read. */
+/** Returns the share of nonzero elements of a constant, found from its packing or a sample of its
+ * elements; 1 where the constant cannot be read. */
 double laci_net_nonzero_share(const laci_net *net, int value);
 /** Frees weights that no step reads: those of implementations that declined, and superseded
  * layouts. */

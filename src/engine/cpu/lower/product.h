@@ -10,15 +10,14 @@
 /** y[rows][columns] = alpha * x[rows][depth] * matrix[depth][columns] + beta * C. */
 typedef struct laci_right_operand {
   int64_t rows, depth, columns;
-  bool left_transposed, transposed; /* left_transposed: x is stored transposed; transposed: the
-                                       matrix is */
+  bool left_transposed, transposed; /* x is stored transposed; the matrix is stored transposed */
   float alpha, beta;
 } laci_right_operand;
 
 /** Are the operands floats of a rank that oneDNN supports? */
 bool laci_product_has_float_operands(const laci_net *net, const laci_node *node);
-/** Is it a Gemm or MatMul of the form laci_right_operand, with C absent, a constant row, or one
- * constant number? */
+/** Is the node a Gemm or MatMul of the form laci_right_operand, where C is absent, a constant row,
+ * or one constant number? */
 laci_lower_supports laci_is_right_operand_product;
 laci_right_operand laci_right_operand_read(const laci_net *net, const laci_fused *fused);
 /** Returns the matrix as a weight, multiplied by alpha and the fused node's scale. */

@@ -14,31 +14,36 @@
 
 /** A matrix [directions * n_gates * hidden, depth] in strips. */
 typedef struct laci_recurrent_matrix {
-  int strips; /* tensor of the strips: a weight, or scratch that every run fills */
-  int rows;   /* tensor of a matrix that is computed, row-major; -1: it is constant */
-  int64_t depth;
+  int strips;    /* tensor of the strips: a weight, or scratch that every run fills */
+  int rows;      /* tensor of a matrix that is computed, row-major; -1: it is constant */
+  int64_t depth; /* columns of the matrix */
 } laci_recurrent_matrix;
 
 /** Where parts of the step's scratch memory begin, in floats. */
 typedef struct laci_recurrent_areas {
-  int64_t start;    /* [directions, n_gates, width] bias of w and r */
-  int64_t inner;    /* [directions, width] of a GRU with linear_before_reset: the bias of r */
-  int64_t peephole; /* [directions, 3, width] */
-  int64_t h[2];     /* [directions, batch, width] the state before and after a step */
-  int64_t c;        /* [directions, batch, width] the cell */
+  int64_t start;    /* [directions, n_gates, width] sum of the biases of w and r */
+  int64_t inner;    /* [directions, width] bias of r, which a GRU with linear_before_reset adds
+                       apart */
+  int64_t peephole; /* [directions, 3, width] weights of the peepholes */
+  int64_t h[2];     /* [directions, batch, width] each: the hidden state before and after a time
+                       step */
+  int64_t c;        /* [directions, batch, width] the cell state */
   int64_t extra;    /* [directions, batch, width] scratch of one time step */
-  int64_t gates;    /* [directions, batch, chunk, n_gates, width] w x of some steps, then gates */
-  int64_t n;        /* floats of all */
+  int64_t gates;    /* [directions, batch, chunk, n_gates, width] products of w and x for `chunk`
+                       time steps, which become the gates */
+  int64_t n;        /* size of the whole scratch memory */
 } laci_recurrent_areas;
 
 typedef struct laci_recurrent_step {
   laci_recurrent_node node;
-  int64_t blocks, width, chunk; /* chunk: steps whose inputs are multiplied at once */
-  laci_recurrent_matrix w, r;
-  int x, bias, lengths, initial_h, initial_c, peephole; /* tensors; -1: absent */
-  int results[3];                                       /* y, y_h, y_c; -1: absent */
-  int scratch;
-  laci_recurrent_areas at;
+  int64_t blocks, width, chunk; /* blocks of 16 hidden units; hidden units with padding; time steps
+                                   whose inputs are multiplied at once */
+  laci_recurrent_matrix w, r;   /* weights of the inputs, and of the hidden state */
+  int x, bias, lengths, initial_h, initial_c, peephole; /* index of the tensor of each input; -1:
+                                                           absent */
+  int results[3];          /* index of the tensors of y, y_h and y_c; -1: absent */
+  int scratch;             /* index of the tensor of scratch memory */
+  laci_recurrent_areas at; /* where the parts of the scratch memory begin */
   laci_multiply_strips *multiply;
   laci_pointwise_apply *apply;
 } laci_recurrent_step;

@@ -6,16 +6,16 @@
 #include "engine/cpu/net_in.h"
 
 typedef struct laci_reduction {
-  laci_shape x, y; /* y: keeps the reduced axes, with size 1 */
-  bool axes[LACI_MAX_RANK];
+  laci_shape x, y; /* shapes of operand and result; y keeps the reduced axes, with size 1 */
+  bool axes[LACI_MAX_RANK]; /* whether each axis is reduced */
 } laci_reduction;
 
 /** Reads the axes and shapes of a reduction. False: the axes are not constant, or the element type
  * is not supported. */
 bool laci_reduce_read_node(laci_net *net, const laci_node *node, laci_reduction *r);
 
-/** Sees x as [outer, n, inner], of which n is reduced. False: the reduced axes are not side by
- * side, and the sizes mean nothing. */
+/** Describes x as an array [outer, n, inner], whose axis of size n is reduced. False: the reduced
+ * axes are not side by side, and the sizes that were set mean nothing. */
 bool laci_reduce_merge_axes(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner);
 
 /** Sums and means over axes side by side, for which oneDNN has no quick kernel. */

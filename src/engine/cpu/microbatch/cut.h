@@ -7,17 +7,19 @@
 #include "engine/cpu/plan/plan.h"
 
 typedef struct laci_stage_cut {
-  int value;           /* the result of the part that runs for a micro-batch at a time */
-  int64_t micro_batch; /* images; it divides the batch */
+  int value;           /* the value at which the network is cut: the result of the first layers,
+                          which run one micro-batch at a time */
+  int64_t micro_batch; /* number of images of a micro-batch; it divides the batch */
 } laci_stage_cut;
 
 /** The processor that the rule assumes. */
 typedef struct laci_stage_rule {
-  double flops, memory, cache; /* per second: operations, bytes to or from memory, bytes to or from
-                                  the caches */
+  double flops, memory, cache; /* per second: operations; bytes read from or written to memory;
+                                  bytes read from or written to the caches */
   double step_seconds;         /* fixed time of each step */
-  double cache_bytes; /* a layer that reads and writes at most so many bytes stays in the caches */
-  double least_gain;  /* a cut must save this share of a run */
+  double cache_bytes; /* a layer that reads and writes at most this number of bytes stays in the
+                         caches */
+  double least_gain;  /* share of the time of a run that a cut must save at least */
 } laci_stage_rule;
 extern const laci_stage_rule laci_stage_usual;
 

@@ -24,8 +24,8 @@ LAC_MUST_CHECK lac_status laci_microbatches_create(const laci_graph *graph,
                                                    laci_microbatches **stages, lac_error *err);
 void laci_microbatches_destroy(laci_microbatches *stages);
 
-/** As the functions of laci_net. Steps are numbered through all stages. The reported work of a step
- * is for all micro-batches together. */
+/** Like the functions of laci_net with these names. Steps are numbered through all stages. The
+ * work that is reported for a step is that of all micro-batches together. */
 int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports);
 int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports);
 laci_engine_memory laci_microbatches_planned_memory(const laci_microbatches *stages);

@@ -11,7 +11,7 @@ enum { LACI_MOST_STAGES = 4 };
 typedef struct laci_stage {
   laci_net *net;
   int64_t micro_batches; /* how many runs of `net` process the batch */
-  size_t first_step;     /* number of its first step among the steps of all stages */
+  size_t first_step;     /* number of the stage's first step among the steps of all stages */
   size_t n_steps;
   /* Set in all stages but the last one: */
   size_t bytes_read;    /* bytes of the input of one micro-batch */
@@ -22,21 +22,25 @@ typedef struct laci_stage {
 struct laci_microbatches {
   laci_arena memory; /* holds the parts of the graph */
   laci_pool *pool;
-  int n; /* number of stages; the last one runs once for the whole batch, and computes the
+  int n; /* number of stages; the last stage runs once for the whole batch, and computes the
             outputs */
   laci_stage stages[LACI_MOST_STAGES];
   /* Set where there are several stages: */
-  laci_engine_port input; /* of the whole batch */
-  double *seconds;        /* times of one micro-batch; [n_steps] of the stage with most steps */
+  laci_engine_port input; /* the network's input, for the whole batch */
+  double *seconds;        /* times of the steps of one micro-batch; as long as the stage with most
+                             steps needs */
   char *text;
-  /* For careful runs, where a run cannot be sure that all numbers are finite; careful.c: */
+  /* For repeating a run that may have met NaN or infinity in a careful plan (plan/finite.h), which
+   * keeps these; careful.c: */
   const laci_graph *graph; /* the whole network */
   laci_budget *budget;     /* the budget after the memory of the stages was added; NULL: no limit */
-  laci_engine_fetch *fetch;
-  void *fetch_context;
-  bool observed;
-  laci_net *careful;       /* NULL: not needed so far */
-  double *careful_seconds; /* [steps of `careful`] times of a watched careful run */
+  laci_engine_fetch *fetch; /* fetches stored bytes for the careful plan; NULL: they are in
+                               memory */
+  void *fetch_context;      /* first argument of `fetch` */
+  bool observed;            /* an observer sees values of the network */
+  laci_net *careful;        /* the careful plan of the whole network; NULL: not needed so far */
+  double *careful_seconds;  /* [steps of `careful`] times of the steps of a watched run of
+                               `careful` */
 };
 
 static inline const laci_stage *laci_microbatches_last_stage(const laci_microbatches *stages) {
@@ -52,9 +56,9 @@ LAC_MUST_CHECK lac_status laci_microbatches_make_careful_stage(laci_microbatches
                                                                const laci_engine_options *options,
                                                                const laci_budget *before,
                                                                lac_error *err);
-/** Repeats the run carefully, because `stage` suspects a value. The time of each node is added, in
- * watch->seconds, to the step with the same name. Fails LAC_BAD_VALUE where a careful run is not
- * possible, and as laci_net_create and laci_net_run. */
+/** Repeats the run on the careful plan, because `stage` met a value that may not be finite. Adds
+ * the time of each node, in watch->seconds, to the step with the same name. Fails LAC_BAD_VALUE
+ * where a careful run is not possible, and as laci_net_create and laci_net_run. */
 LAC_MUST_CHECK lac_status laci_microbatches_run_careful(
     laci_microbatches *stages, const laci_stage *stage, const void *const *inputs,
     void *const *outputs, const laci_engine_watch *watch, lac_error *err);

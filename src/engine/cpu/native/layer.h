@@ -34,11 +34,12 @@ typedef enum laci_native_reading {
 /** Data that only an int8 layer has. Its values are int8x4: four bytes hold four channels
  * (kernel/sparse/int8x4.h). */
 typedef struct laci_native_bytes {
-  const laci_fake_quantized *x, *residual, *y; /* scale and zero point of each tensor; y NULL: the
-                                                  results are floats, and so is the residual */
-  const float *weight_scale;                   /* [n_scales]: one, or one for each output channel */
-  int64_t n_scales;
-  laci_sparse_quantized quantized; /* set when the layer is lowered */
+  const laci_fake_quantized *x, *residual, *y; /* quantization of the input, the residual and the
+                                                  result: scale and bounds; y NULL: result and
+                                                  residual are floats */
+  const float *weight_scale;                   /* [n_scales] scales of the weight */
+  int64_t n_scales;                /* number of scales: 1, or the number of output channels */
+  laci_sparse_quantized quantized; /* parameters of the kernel; set when the layer is lowered */
 } laci_native_bytes;
 
 /** The algorithms by which a layer can be computed. Each has a record (algorithms/algorithms.h). */
@@ -62,42 +63,48 @@ typedef enum laci_native_kind {
 
 typedef struct laci_native_layer {
   const laci_fused *fused;
-  bool rows; /* a product with a constant matrix, as a 1x1 convolution over one image of one line,
-                whose pixels are the rows of the left matrix */
+  bool rows; /* the layer is a product with a constant matrix, computed as a 1x1 convolution over
+                one image of one line, whose pixels are the rows of the left matrix */
   laci_native_kind kind;
   laci_native_bytes *bytes; /* the data of an int8 layer; NULL: the layer is f32 or bf16 */
   laci_sparse_window window;
   int64_t n_images;
-  int input, output, residual; /* values; residual -1: none */
-  bool has_low, has_high;      /* bounds of the results, after the residual was added */
-  float low, high;
-  struct laci_pointwise *functions; /* [n_functions]: element-wise functions after the sum */
+  int input, output, residual; /* the values that the layer reads, writes and adds; residual -1:
+                                  none */
+  bool has_low, has_high;      /* whether results are clipped from below, and from above; the
+                                  residual was added before */
+  float low, high;             /* lower and upper bound of the results */
+  struct laci_pointwise *functions; /* [n_functions] element-wise functions of the results, one
+                                       after the other */
   int n_functions;
   bool residual_last; /* the residual is added after the functions */
-  double kept;        /* share of weights that are not zero, estimated from the packing or a
+  double kept;        /* share of the weights that are not zero, estimated from the packing or a
                          sample */
-  bool is_dense;      /* so many weights are kept that generated code and CSR are not faster than
-                         dense kernels */
+  bool is_dense;      /* true: so many weights are kept that generated code and CSR are not faster
+                         than dense kernels */
   laci_native_reading reading;
   /* the mask of a weight that training changes; only valid while planning; NULL: the weight is a
    * constant */
   const uint8_t *mask;
-  bool transposed; /* the gradient of a convolution's input: the output channels are the
-                          convolution's input channels */
-  int64_t scatter; /* a kernel writes every scatter-th row and pixel; 0, 1: every one */
+  bool transposed; /* the layer is the gradient of a convolution's input: its output channels are
+                      the convolution's input channels */
+  int64_t scatter; /* each kernel writes only every scatter-th row and pixel of the result; 0, 1:
+                      every one */
   /* in a layer with a mask: how many kernels, one for each phase, write its results together. If
    * n_phases is 1 and scatter > 1, the results that no kernel writes are zero */
   int n_phases;
   int64_t whole_h, whole_w; /* height and width of the result of a transposed layer */
   /* the kernel of a layer with a mask, set when the layer is lowered */
   struct laci_native_kernel *kernel;
-  bool chosen;
-  double cost; /* of a chosen layer, in the unit of costs/figures.def; 0: not estimated */
+  bool chosen; /* native kernels compute the layer */
+  double cost; /* cost of a chosen layer by its algorithm, in the unit of costs/figures.def; 0: not
+                  estimated */
   /* the algorithm of a chosen layer; before the choice, the default of the layer's kind */
   laci_algorithm_id algorithm;
 } laci_native_layer;
 
-/** The tensors that a layer's step reads and writes; residual -1: none. */
+/** The indices of the tensors that a layer's step reads (x, bias, residual) and writes (y);
+ * residual -1: none. */
 typedef struct laci_native_tensors {
   int x, bias, residual, y;
 } laci_native_tensors;
@@ -105,12 +112,13 @@ typedef struct laci_native_tensors {
 /** The layout of a value. A residual has the layout of the result to which it is added: such values
  * are joined, and one of them stores the layout of all. */
 typedef struct laci_native_place {
-  int same_as; /* the next value on the path to the one that stores the layout, which points to
-                  itself */
-  bool used, is_chw, rows;
-  bool bytes; /* an int8 layer reads this value; not shared by joined values */
-  laci_sparse_border border;
-  laci_sparse_layout layout, of_int8x4;
+  int same_as; /* index of the value with which this one is joined, and which leads to the one that
+                  stores the layout; that one points to itself */
+  bool used, is_chw, rows;   /* whether a chosen layer uses the value; whether its format must be
+                                CHW; whether it is a matrix, stored as one image of one line */
+  bool bytes;                /* an int8 layer reads this value; joined values may differ in it */
+  laci_sparse_border border; /* zeros that windows need around the image */
+  laci_sparse_layout layout, of_int8x4; /* layout of the value as floats or bf16; as int8x4 */
 } laci_native_place;
 
 /** Memory for the weights of a layer while its kernel is made. All layers use it, one after the
@@ -123,15 +131,16 @@ typedef struct laci_native_scratch {
 struct laci_native_net {
   /* instruction set of generated code: for f32 or bf16 layers, and for int8 layers */
   laci_jit_isa isa, isa_of_bytes;
-  laci_native_layer *layers; /* in the order of execution */
+  laci_native_layer *layers; /* [n_layers] in the order of execution */
   int n_layers;
   bool trained; /* training under masks: every layer has a mask */
   bool tight;   /* there is too little memory for the transformed weights of Winograd's algorithm */
   laci_native_place *places;             /* [n_values] */
-  size_t code_limit;                     /* bytes of addresses that generated code takes at most */
-  laci_code_cache *cache;                /* all generated code; NULL: there is none */
-  laci_native_scratch dense, transposed; /* only while layers are lowered */
-  struct laci_native_kernel **kernels;
+  size_t code_limit;                     /* most bytes of address space that generated code takes */
+  laci_code_cache *cache;                /* holds all generated code; NULL: there is none */
+  laci_native_scratch dense, transposed; /* memory for the dense weights of a layer, and for their
+                                            transposed copy; only while layers are lowered */
+  struct laci_native_kernel **kernels;   /* [n_kernels] kernels of all layers, owned */
   size_t n_kernels, kernels_capacity;
 };
 

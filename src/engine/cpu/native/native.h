@@ -26,7 +26,8 @@ LAC_MUST_CHECK lac_status laci_native_load_costs(laci_net *net, lac_error *err);
 void laci_native_choose_layers(laci_net *net);
 /** A layer that the algorithm named by LAC_ALGORITHM cannot compute, and why. */
 typedef struct laci_native_refusal {
-  const char *algorithm, *node, *why;
+  const char *algorithm, *node, *why; /* name of the algorithm; name of the node; text that says
+                                         what prevents it */
 } laci_native_refusal;
 /** Finds the next layer that the algorithm named by LAC_ALGORITHM cannot compute, from layer *at
  * on, and sets *at to the layer after it; false: there are no more. */
@@ -34,8 +35,9 @@ bool laci_native_find_next_refusal(const laci_net *net, int *at, laci_native_ref
 /** Finds the next layer, chosen or not, for whose weight a kernel skips zeros, from layer *at on,
  * and sets *at to the layer after it. Returns its node; -1: there are no more. */
 int laci_native_find_next_sparse(const laci_net *net, int *at);
-/** Predicts what a step costs (choose/predict.c), in units of costs/figures.def. info: its work.
- * laci_native_seconds_of_cost: returns the time of a cost with the threads of the net. */
+/** laci_native_predict_cost: predicts what a step costs, in units of costs/figures.def; info: the
+ * work of the step (choose/predict.c). laci_native_seconds_of_cost: returns the time that
+ * corresponds to a cost, with the threads of the net. */
 double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
                                 const laci_engine_step *info);
 double laci_native_seconds_of_cost(const laci_net *net, double cost);
@@ -59,9 +61,9 @@ laci_lower_function laci_lower_native_norm;
 /** For products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
  * native/algorithms/vector.c */
 laci_lower_supports laci_can_lower_product_sparse;
-/** laci_vector_kernel_may_be_faster: may kernel/sparse/vector be faster than a dense product, for a
- * matrix of n_weights weights? laci_vector_kernel_is_faster: is it faster if that share of them is
- * kept? native/algorithms/costs.c */
+/** laci_vector_kernel_may_be_faster: may kernel/sparse/vector be faster than a dense product, for
+ * a matrix of n_weights weights? laci_vector_kernel_is_faster: is it faster if the share `kept`
+ * of the weights is not zero? native/algorithms/costs.c */
 bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights);
 bool laci_vector_kernel_is_faster(const laci_net *net, double kept);
 /** Returns how many bytes products by kernel/sparse/vector save by storing their matrices without

@@ -12,18 +12,19 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 /** Returns a tensor in a native layout as a tensor in a layout that oneDNN knows: an existing copy,
  * or a new one, made by a step. */
 int laci_native_read_for_onednn(laci_net *net, int tensor);
-/** Return the layout in which laci_native_read_for_onednn copies a tensor, and that in which it
- * would copy an NCHW tensor of the given shape. NULL after a failure. */
+/** laci_native_onednn_layout: returns the layout in which laci_native_read_for_onednn copies a
+ * tensor. laci_native_onednn_layout_of_shape: returns the one in which it would copy an NCHW
+ * tensor of this shape. NULL after a failure. */
 laci_layout *laci_native_onednn_layout(laci_net *net, int tensor);
 laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape *shape);
 /** Returns an int8 tensor in a native layout as floats: an existing copy, or a new one, made by a
  * step. Other tensors are returned unchanged. */
 int laci_native_read_as_floats(laci_net *net, int tensor);
-/** Returns the value as a tensor in the native layout of tensor `like`: the value's own, an
- * existing copy, or a new one, made by a step. */
+/** Returns a tensor of the value in the native layout of tensor `like`: the tensor of the value,
+ * an existing copy, or a new one, made by a step. */
 int laci_native_read_in_layout_of(laci_net *net, int value, int like);
-/** Returns the value quantized to int8, in the layout of value `output`, which is the result of the
- * quantization. */
+/** Returns a tensor of the value quantized to int8. It has the layout of value `output`, the
+ * result of the quantization. */
 int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes);
 

@@ -14,19 +14,20 @@
  * window. */
 bool laci_conv_read_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
                            const int64_t *kernel, laci_window *window);
-/** Returns the weight's shape with an axis for groups, [g, out / g, in / g, kernel], if there are
- * several groups; else as it is. */
+/** Returns the shape [g, out / g, in / g, kernel] of the weight if there are several groups; with
+ * one group, the shape `weight`. */
 laci_shape laci_conv_grouped_shape(const laci_shape *weight, int64_t groups);
-/** Is Winograd's algorithm possible: window 3x3, stride 1, and a multiple of a block of channels?
- * It needs 2.25 (tiles of 2x2) to 4 (4x4) times fewer products. */
+/** Can Winograd's algorithm compute the convolution? It needs a window of 3x3, stride 1 and a
+ * multiple of a block of channels. It takes 2.25 (tiles of 2x2) to 4 times (4x4) fewer products. */
 bool laci_conv_can_use_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
                                 int64_t groups, const laci_window *window);
-/** Can the values be in blocks: is each group one channel (depthwise), or a multiple of a block? */
+/** Can x and y be in blocks of channels? Each group must have one channel (depthwise), or a
+ * multiple of a block. */
 bool laci_conv_can_use_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 
-/** Is everything one pixel wide: x, y, and the window, without pads? oneDNN's kernels compute many
- * pixels of a row at a time. So such a layer is computed with height and width exchanged, which
- * moves no byte. */
+/** Are x, y and the window one pixel wide, without pads along the width? oneDNN's kernels compute
+ * many pixels of a row at a time. So such a layer is computed with height and width exchanged,
+ * which moves no byte. */
 bool laci_conv_is_one_pixel_wide(const laci_shape *x, const laci_shape *y,
                                  const laci_window *window);
 /** Exchange height and width, the last two axes of a shape or of the window. */
@@ -45,24 +46,27 @@ laci_lower_function laci_lower_conv_dense;
 /** A convolution of a tensor by constant weights. */
 typedef struct laci_conv {
   laci_shape x, y;
-  laci_shape weight; /* has an axis for groups if there are several */
+  laci_shape weight; /* shape of the weights, with an axis for groups if there are several */
   int64_t groups;
   laci_window window;
-  laci_element result;
+  laci_element result; /* element type of the result */
   /* How it is computed; laci_conv_add_steps sets these: */
   bool has_bias;
-  bool
-      upright; /* laci_conv_is_one_pixel_wide: height and width are exchanged in all of the above */
-  bool widened;   /* x is the shape of a copy with zeros in the place of pads in a row ... */
-  int64_t margin; /* ... which has so many before each row */
+  bool upright;   /* height and width are exchanged in all fields above, see
+                     laci_conv_is_one_pixel_wide */
+  bool widened;   /* x is the shape of a copy of the input that has zeros in each row instead of
+                     pads */
+  int64_t margin; /* if `widened`: zeros before each row of this copy */
 } laci_conv;
 
-/** Its operands, tensors. */
+/** The operands of a laci_conv. */
 typedef struct laci_conv_operands {
-  int x;                           /* of the shape conv.x, in any layout */
-  const laci_net_weight *constant; /* NULL: the weights are the next field */
-  int weights;                     /* of the shape conv.weight, row-major, of floats */
-  int bias;                        /* -1: none */
+  int x;                           /* index of the tensor of the input, which has the shape conv.x,
+                                      in any layout */
+  const laci_net_weight *constant; /* the weights, if they are constant; NULL: `weights` has them */
+  int weights;                     /* index of the tensor of weights that change: floats of the
+                                      shape conv.weight, row-major */
+  int bias;                        /* index of the tensor of the bias; -1: none */
 } laci_conv_operands;
 /** Adds the steps of a convolution with the posts of the fused node; returns the result's tensor,
  * in a layout that oneDNN chooses. */

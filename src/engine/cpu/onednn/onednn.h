@@ -38,7 +38,8 @@ typedef enum laci_arg {
   LACI_ARG_DIFF_SCALE,
   LACI_ARG_DIFF_SHIFT,
   LACI_N_ARGS,
-  LACI_ARG_MULTIPLE_SRC = 1024, /* + number of the source */
+  LACI_ARG_MULTIPLE_SRC = 1024, /* source number k of several has the role LACI_ARG_MULTIPLE_SRC
+                                   + k */
 } laci_arg;
 
 enum {
@@ -73,7 +74,7 @@ typedef enum laci_norm_flags {
 typedef struct laci_window {
   int n_spatial;
   int64_t kernel[LACI_MOST_AXES], strides[LACI_MOST_AXES];
-  int64_t dilates[LACI_MOST_AXES]; /* 0 is dense */
+  int64_t dilates[LACI_MOST_AXES]; /* dilation minus 1: 0 is a dense window */
   int64_t pads_begin[LACI_MOST_AXES], pads_end[LACI_MOST_AXES];
 } laci_window;
 
@@ -93,7 +94,7 @@ bool laci_onednn_wait_for_all(const laci_onednn *dnn);
 
 bool laci_layout_create_strided(laci_layout **made, int n, const int64_t *dims,
                                 laci_element element, const int64_t *strides);
-/** Makes a layout that the primitive is to choose. */
+/** Makes a descriptor that leaves the layout to the primitive. */
 bool laci_layout_create_any(laci_layout **made, int n, const int64_t *dims, laci_element element);
 /** Makes a layout of four axes with blocks of `channels` (8 or 16) elements of axis 1 innermost. */
 bool laci_layout_create_blocks(laci_layout **made, const int64_t *dims, int channels,
@@ -133,8 +134,8 @@ LAC_MUST_CHECK lac_status laci_layout_convert_data(const laci_onednn *dnn, const
 
 /* ---- Primitives ---- */
 
-/** Creates posts: for post.value >= 0 the sum with the content of the destination (one such post at
- * most), else an element-wise function. */
+/** Creates posts. A post whose value is >= 0 adds the content of the destination (at most one
+ * does); any other post is an element-wise function. */
 LAC_MUST_CHECK lac_status laci_posts_create(const laci_onednn *dnn, const laci_post *posts, int n,
                                             laci_posts **made);
 void laci_posts_destroy(laci_posts *posts); /* NULL is fine */
@@ -214,9 +215,10 @@ lac_status laci_primitive_describe_function_gradient(laci_primitive **made, cons
 const laci_layout *laci_primitive_layout(const laci_primitive *p, laci_arg arg);
 /** Returns the library's name of the kernel, as a view. */
 const char *laci_primitive_kernel_name(const laci_primitive *p);
-/** Is it the library's slow reference implementation? */
+/** Is the implementation the library's slow reference? */
 bool laci_primitive_is_reference(const laci_primitive *p);
-/** Is it a convolution that copies all windows into a matrix, and multiplies that? */
+/** Is the primitive a convolution that copies all windows into a matrix, and multiplies this
+ * matrix? */
 bool laci_primitive_copies_windows(const laci_primitive *p);
 /** Does the primitive add to the content of its destination? */
 bool laci_primitive_adds_to_result(const laci_primitive *p);

@@ -21,7 +21,8 @@
 
 #include "engine/cpu/plan/plan.h"
 
-/** A run that finds a larger magnitude than this, or a NaN, cannot be sure that all is finite. */
+/** The largest magnitude that a checked value may have. A run that finds a larger one, or a NaN,
+ * cannot be sure that all numbers are finite. */
 #define LACI_FINITE_MOST 1e9
 /** The largest bound that is accepted: sums of a few hundred such numbers, and the transforms of
  * Winograd's algorithm, still fit in floats. */
@@ -34,17 +35,20 @@ void laci_plan_find_values_to_check(laci_cpu_plan *plan);
 /** Bounds of the core of a fused node, which is the node without its scales and posts, from bounds
  * of its operands. */
 typedef struct laci_finite_core {
-  double bound; /* INFINITY: not known */
-  bool loses;   /* kernels of the core may lose NaN and infinity: operands must be within bounds */
-  bool shows;   /* an operand that is not finite shows in the result, which is checked instead of
-                   it: softmax makes it NaN, max pooling of values without NaN keeps +infinity */
-  bool picks;   /* each result is one of the operands' elements, so that infinities are kept as long
-                   as no operand is NaN */
+  double bound; /* largest |element| that the result can have; INFINITY: not known */
+  bool loses;   /* kernels of the core may lose a NaN or an infinity, so that the operands must be
+                   known to be finite */
+  bool shows;   /* if an operand is not finite, the result is not, so that checking the result is
+                   enough. Examples: softmax gives NaN, max pooling of values without NaN keeps
+                   +infinity */
+  bool picks;   /* each element of the result is one of the operands' elements, so that infinities
+                   are kept as long as no operand is NaN */
 } laci_finite_core;
 
 /* ---- finite_core.c ---- */
 
-/** Returns the bound of an operand: that of a constant, or bounds[value] ([n_values]). */
+/** Returns the largest |element| that an operand can have: that of the constant, or bounds[value].
+ * bounds: [n_values]. */
 double laci_finite_operand_bound(laci_cpu_plan *plan, const double *bounds, int value);
 /** Returns the bounds of a fused node's core. */
 laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *bounds,
@@ -54,15 +58,16 @@ double laci_finite_function_bound(const laci_function *f, double x);
 /** Can the function's result be infinite or NaN for finite operands? Then nothing may be fused
  * after it. */
 bool laci_function_may_be_nonfinite(const laci_function *f);
-/** How laci_finite_largest_row_sum divides a constant into rows. Element i belongs to row i /
- * (inner * length) * inner + i % inner. scale (NULL: ones) has a factor for each of the first
- * n_scale rows. The function returns the largest sum of magnitudes of a row (with length 1 the
- * largest magnitude); NaN or INFINITY: the constant is not finite. */
+/** How laci_finite_largest_row_sum divides a constant into rows: element i belongs to row i /
+ * (inner * length) * inner + i % inner. scale: a factor for each of the first n_scale rows; NULL:
+ * ones. */
 typedef struct laci_finite_rows {
   int64_t inner, length;
   const float *scale;
   int64_t n_scale;
 } laci_finite_rows;
+/** Returns the largest sum of magnitudes of a row of the constant (with rows->length 1, its largest
+ * magnitude); NaN or INFINITY: the constant is not finite. */
 double laci_finite_largest_row_sum(laci_cpu_plan *plan, int value, const laci_finite_rows *rows);
 
 #endif

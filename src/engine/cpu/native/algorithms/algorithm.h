@@ -15,27 +15,31 @@ typedef struct laci_native_step laci_native_step;
 /** An algorithm computes layers of one kind. It is one file with one record of this type, and a
  * line of algorithm.def. The code that chooses, tunes and measures uses these records alone. */
 typedef struct laci_algorithm {
-  const char *name;      /* its name in LAC_ALGORITHM */
-  const char *timed_as;  /* word that stands for the algorithm in the names of stored timings */
+  const char *name;      /* the algorithm's name in LAC_ALGORITHM */
+  const char *timed_as;  /* word for the algorithm in the names under which timings are stored */
   laci_native_kind kind; /* the kind of layers that it computes */
   /* the algorithm transforms all weights and values, zeros included, and splits strided windows by
    * itself */
   bool transforms;
-  bool generates; /* the algorithm generates code at run time, which takes a while */
-  bool skips_zeros;
-  /** Can it compute the layer? If not, *why is a text that says what prevents it. */
+  bool generates;   /* the algorithm generates code at run time, which takes a while */
+  bool skips_zeros; /* the algorithm does not multiply weights that are zero */
+  /** Can the algorithm compute the layer? If not, *why is a text that says what prevents it. */
   bool (*can)(const laci_net *net, const laci_native_layer *layer, const char **why);
-  /** May it be faster than dense kernels even where nearly all weights are kept? NULL: no. */
+  /** May the algorithm be faster than dense kernels even where nearly all weights are kept? NULL:
+   * no. */
   bool (*gains_without_zeros)(const laci_net *net, const laci_native_layer *layer);
-  /** Can its kernel for the layer read a layout without zeros between rows of pixels? NULL: no. */
+  /** Can the algorithm's kernel for the layer read a layout without zeros between rows of pixels?
+   * NULL: no. */
   bool (*is_unpadded)(const laci_net *net, const laci_native_layer *layer);
-  /** Estimates the time of a layer that it can compute, in multiply-adds at the peak rate of one
-   * core. Infinite: unknown. */
+  /** Estimates the time that the algorithm takes for a layer, in multiply-adds at the peak rate of
+   * one core. Infinite: unknown. */
   double (*cost)(const laci_net *net, const laci_native_layer *layer);
-  /** Returns the bytes of the layer's weights as the algorithm stores them. NULL: they are few. */
+  /** Returns the bytes of the layer's weights as the algorithm stores them. NULL: the bytes are
+   * few and not counted. */
   double (*bytes)(const laci_net *net, const laci_native_layer *layer);
-  /** Prepares the step: its state, weights, scratch, kernel and flops (algorithms.h). A failure, or
-   * that the algorithm declines, is noted in the plan. NULL: dense kernels compute the layer. */
+  /** Prepares the step: its state, weights, scratch, kernel and flops (algorithms.h). If this
+   * fails, or the algorithm declines the layer, the plan notes it. NULL: dense kernels compute
+   * the layer. */
   void (*make)(laci_net *net, laci_native_step *step);
   /** Computes the layer, with all threads of the net. */
   void (*run)(laci_net *net, const laci_native_step *step);
@@ -62,9 +66,9 @@ bool laci_native_can_gain_without_zeros(const laci_net *net, const laci_native_l
 bool laci_native_is_short_of_memory(const laci_net *net);
 /** Returns an upper limit for the address space of the code of all chosen layers, in bytes. */
 size_t laci_native_max_code_bytes(const laci_net *net);
-/** Returns the wanted algorithm if it can compute the layer (dense: none is wanted). Otherwise it
- * returns the first of the list that can; if the wanted one generates no code, one that generates
- * none is preferred. */
+/** Returns the algorithm `wanted` if it can compute the layer (dense: none is wanted). Otherwise
+ * returns the first algorithm of the list that can. If `wanted` generates no code, an algorithm
+ * that generates none is preferred. */
 laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_native_layer *layer,
                                              laci_algorithm_id wanted);
 
@@ -92,20 +96,20 @@ const char *laci_native_product_name(laci_net *net, const laci_native_layer *lay
 
 /* ---- costs.c ---- */
 
-/** Returns this processor's figures for the type of the layer's values (costs/costs.h); layer NULL:
- * for reorders. */
+/** Returns this processor's figures (costs/costs.h) for the type of the layer's values; layer
+ * NULL: the figures for reorders. */
 const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer);
-/** laci_cost_n_results: the number of a layer's results. laci_cost_n_terms: the number of products
- * that are summed for one result. laci_cost_n_tiles: the number of tiles that hold all results, if
- * there are `between` zeros between rows of pixels. */
+/** laci_cost_n_results: returns the number of results of a layer. laci_cost_n_terms: returns the
+ * number of products that are summed for one result. laci_cost_n_tiles: returns the number of
+ * tiles that hold all results, with `between` zeros between rows of pixels. */
 double laci_cost_n_results(const laci_native_layer *layer);
 double laci_cost_n_terms(const laci_sparse_window *g);
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
 /** Returns the number of all weights of a layer, zeros included. */
 double laci_cost_n_weights(const laci_native_layer *layer);
-/** laci_cost_is_memory_bound: is the layer a sum or a pool? Any kernel takes the time of reading
- * and writing memory for these. laci_cost_of_memory_bound, laci_cost_of_memory_bound_dense: return
- * its cost by native and by dense kernels. */
+/** laci_cost_is_memory_bound: is the layer a sum or a pool, whose time is that of reading and
+ * writing memory with any kernel? laci_cost_of_memory_bound, laci_cost_of_memory_bound_dense:
+ * return the cost of such a layer by native kernels, and by dense ones. */
 bool laci_cost_is_memory_bound(const laci_native_layer *layer);
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer);
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer);

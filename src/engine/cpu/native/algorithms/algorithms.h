@@ -18,20 +18,20 @@ typedef struct laci_algorithm laci_algorithm;
 typedef struct laci_native_step {
   const laci_native_layer *layer;
   const laci_algorithm *algorithm;
-  laci_sparse_layout out; /* layout and size of the result, and the value stored where it has no
-                             pixels */
-  laci_sparse_size size;
-  uint32_t around;
+  laci_sparse_layout out; /* layout of the result */
+  laci_sparse_size size;  /* size of the result */
+  uint32_t around; /* 32-bit word that is stored in the result's layout where there is no pixel */
   laci_native_tensors tensors; /* operands and result; set after `make` */
-  int weights, scratch;        /* indices of tensors; -1: none */
+  int weights, scratch;        /* index of the tensor of weights, and of scratch memory; -1: none */
   size_t scratch_bytes;
-  void *state; /* belongs to the algorithm; in the plan's memory */
-  const char *kernel;
-  int64_t flops; /* operations of the dense product; 0: the layer is not a product */
+  void *state;        /* the algorithm's own data for the step, in the plan's memory */
+  const char *kernel; /* name of the kernel, for the plan's text */
+  int64_t flops;      /* multiplications and additions of the dense product; 0: the layer is not a
+                         product */
 } laci_native_step;
 
-/** Returns the operands of a step: the addresses of its tensors, once memory is placed, and what
- * follows the layer's sums. The weight is not set. */
+/** Returns the operands of a step: the addresses of its tensors, and what is computed after the
+ * layer's sums. The weight is not set. Only after the tensors' memory has been placed. */
 laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step);
 
 /* ---- weights.c ---- */
@@ -40,9 +40,9 @@ laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_n
  * the constant. Returns false after a failure (recorded in the plan); clear `kept` in any case. */
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
                                    laci_sparse_kept *kept);
-/** Reads the kept weights from packed rows, if the layer's weight has any that fit; no dense
- * weights are then made. weight: the factors to apply. Returns false if there are none, and nothing
- * was done; or after a failure (recorded in the plan). Defined in packed.c. */
+/** Reads the kept weights from packed rows, if the layer's weight has packed rows that fit; no
+ * dense weights are then made. weight: the factors to apply. Returns false if there are no such
+ * rows, or after a failure (recorded in the plan). Defined in packed.c. */
 bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
                                      const laci_net_weight *weight, laci_sparse_kept *kept);
 /** Frees the net's scratch for weights. */
@@ -66,20 +66,22 @@ bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *l
 
 /** The kernel of a layer that skips zeros, or of one phase of the layer. */
 typedef struct laci_native_kernel {
-  laci_sparse_form form;      /* if there is code, only its tiles are kept */
+  laci_sparse_form form;      /* the product with its layouts and tiles; only the tiles are kept
+                                 once there is code */
   laci_sparse_code *code;     /* made by code.c; NULL: none */
   laci_csr *csr;              /* made by csr.c; NULL: none */
   laci_grouped_rows *grouped; /* made by grouped_rows.c; NULL: none */
-  /** Frees what the algorithm made from the form; NULL: nothing. */
+  /** Frees code, csr or grouped rows that the algorithm made; NULL: there is nothing to free. */
   void (*drop)(struct laci_native_kernel *kernel);
-  laci_sparse_places places; /* for a weight that changes: the indices of its kept elements, in the
-                                kernel's order; empty for a constant */
-  bool of_bf16_pairs;        /* the code has two places for each of its weights, the halves of a
-                                bf16 pair */
-  int phase;
-  struct laci_native_kernel *next;              /* the layer's next phase; NULL: none */
-  struct laci_native_weight_gradient *gradient; /* set in a forward kernel if the gradient of its
-                                                   weight is computed */
+  laci_sparse_places places;       /* for a weight that training changes: index of the element that
+                                      belongs in each place of the kernel's weights; empty for a
+                                      constant */
+  bool of_bf16_pairs;              /* `places` has two elements for each weight of the code: the two
+                                      halves of a bf16 pair */
+  int phase;                       /* number of the phase of the layer that the kernel computes */
+  struct laci_native_kernel *next; /* kernel of the next phase of the layer; NULL: none */
+  struct laci_native_weight_gradient *gradient; /* in a forward kernel: the prepared gradient of its
+                                                   weight; NULL: no node computes that gradient */
 } laci_native_kernel;
 
 /** Makes, from a kernel's form, the data that the algorithm runs: code, CSR or grouped rows. */

@@ -11,14 +11,14 @@
 /** Is the layout that the window needs, with its pads, dilations and strides, not much larger than
  * the image? */
 bool laci_native_padding_is_small(const laci_native_layer *layer);
-/** Can the layer be computed in bf16? Values then have channels last, in bf16 pairs; outputs of the
- * network are not rounded to bf16 first, so that no native layer writes them. */
+/** Can native kernels compute the layer in bf16? Its values then have channels last, in bf16
+ * pairs. Outputs of the network must not be rounded to bf16, so no native layer writes them. */
 bool laci_native_can_compute_bf16(const laci_net *net, const laci_native_layer *layer);
 
 /* ---- posts.c ---- */
 
-/** Sets the functions, bounds and residual that follow the layer's sums; false if native kernels
- * cannot compute them. */
+/** Sets the layer's functions, bounds and residual, which are applied after its sums; false if
+ * native kernels cannot compute them. */
 bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer);
 
 /* ---- find.c ---- */
@@ -27,8 +27,9 @@ bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer);
  * chosen. net->native stays NULL if there are none. */
 void laci_native_find_layers(laci_net *net);
 
-/** Describes a convolution or a product with a constant matrix as a layer whose weights are all
- * kept, for its cost by dense kernels; false: it is none that can be described. */
+/** Describes a convolution, or a product with a constant matrix, as a layer whose weights are all
+ * kept, to find its cost by dense kernels. False: the fused node is neither, or cannot be
+ * described. */
 bool laci_native_describe_product(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 
 /* ---- find_between.c ---- */
@@ -44,8 +45,8 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
 
 /* ---- Functions that find layers, in other folders ---- */
 
-/** Returns the value itself; or, if several DequantizeLinear read the same int8 value, the one
- * value that stands for their results. */
+/** Returns the value itself; or, if several DequantizeLinear nodes read one int8 value, the value
+ * that stands for the results of all of them. */
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value);
 /** Returns the fused node of the QuantizeLinear and DequantizeLinear that are the value's only
  * readers; NULL: there are other readers. */
@@ -54,7 +55,8 @@ const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int 
  * zeros? */
 bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
-/** Chooses among layers under training with masks. */
+/** Chooses the layers that native kernels compute, among those whose weights are trained under
+ * masks. */
 void laci_native_choose_trained_layers(laci_net *net);
 /** Makes a layer of floats an int8 layer, if its input, its weight and what follows it allow
  * that. */
@@ -63,22 +65,23 @@ void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer);
 /* ---- name.c ---- */
 
 enum { LACI_NATIVE_NAME = 256 };
-/** Writes the name that a layer's time is kept by: all that the time depends on but the machine.
- * layer NULL: reorders. */
+/** Writes the name under which a layer's time is stored: it has all that the time depends on
+ * except the machine. layer NULL: the name for reorders. */
 void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                             laci_algorithm_id id, char name[LACI_NATIVE_NAME]);
 
 /* ---- cost.c, estimate.c ---- */
 
 typedef struct laci_native_costs {
-  double *of[LACI_N_ALGORITHMS]; /* costs by each algorithm, [n_layers], in the plan's memory;
-                                    infinite where it cannot compute a layer */
-  double *chosen;                /* [n_layers]: the cost by the layer's own algorithm, if it is
-                                    chosen */
-  double reorder;                /* cost of reordering a float */
-  double norm_of_images;         /* additional cost of a float that a normalization writes in HWC16N
-                                    instead of another layout */
-  double step;                   /* constant cost of a reorder */
+  double *of[LACI_N_ALGORITHMS]; /* of[id]: array [n_layers] in the plan's memory, with the cost of
+                                    each layer by algorithm `id`; infinite where the algorithm
+                                    cannot compute the layer */
+  double *chosen;                /* [n_layers] cost of each layer by laci_native_layer.algorithm,
+                                    that is, if the layer is chosen */
+  double reorder;                /* cost of reordering one float */
+  double norm_of_images;         /* additional cost for each float that a normalization writes in
+                                    the layout HWC16N instead of another one */
+  double step;                   /* cost of a reorder of any size, added to that of its floats */
   /* native kernels must gain at least this in the whole network, or dense kernels compute all
    * layers */
   double least_gain;
@@ -86,21 +89,21 @@ typedef struct laci_native_costs {
 
 /** Allocates arrays for all layers; false: no memory (recorded in the plan). */
 bool laci_native_alloc_costs(laci_net *net, laci_native_costs *costs);
-/** Finds the measured times of all layers; false if one was not timed. */
+/** Reads the measured times of all layers from `timings` into `costs`; false if a layer was not
+ * timed. */
 bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_native_costs *costs);
 /** Estimates all costs. Defined in estimate.c. */
 void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs);
-/** Finds times, or else estimates, and gives each layer the algorithm that costs the least. False:
- * no memory (recorded in the plan). */
+/** Sets `costs` to measured times, or to estimates where times are missing, and gives each layer
+ * the algorithm that costs the least. False: no memory (recorded in the plan). */
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
 
 /* ---- budget.c ---- */
 
-/** Gives layers with zeros another algorithm than one that transforms weights, until weights are no
- * more than 1.7 times the bytes that they have, or than those of a dense plan, or no such layer is
- * left.
- */
+/** Gives layers with zeros another algorithm, instead of one that transforms their weights, until
+ * the weights take at most 1.7 times the bytes of the untransformed weights or of the weights of
+ * a dense plan, or until no such layer is left. */
 void laci_native_reduce_weight_memory(laci_net *net, laci_native_costs *costs);
 
 #endif

@@ -37,31 +37,31 @@ typedef struct laci_cost_figures {
 
 enum { LACI_COST_TEXT = 128 };
 
-/** The margin on a processor other than the table's: an algorithm must then be clearly faster than
- * the dense one. By the figures of Zen 4, a ResNet-20 was expected to gain on another vendor's
- * processor, and took 1.22 times as long. */
+/** The usual margin on processors other than the one that a table was measured on: there, an
+ * algorithm must be clearly faster than the dense one. By the figures of Zen 4, a ResNet-20 was
+ * expected to gain on another vendor's processor, and took 1.22 times as long. */
 #define LACI_COST_MARGIN 1.2
 
 /** The processor on which the figures were measured. */
 typedef struct laci_cost_processor {
-  char vendor[LACI_COST_TEXT]; /* vendor and family as in cpu/model.h */
-  int family;
+  char vendor[LACI_COST_TEXT]; /* vendor of the processor, as laci_cpu_read_vendor writes it */
+  int family;                  /* number of the processor family in the vendor's numbering */
   char instructions[LACI_COST_TEXT]; /* the instruction set of generated code, then further
                                         extensions: "avx512 vnni bf16" */
-  char machine[LACI_COST_TEXT];      /* its name, only shown */
-  char date[LACI_COST_TEXT];         /* when it was measured */
+  char machine[LACI_COST_TEXT];      /* name of the processor, only shown */
+  char date[LACI_COST_TEXT];         /* date of the measurement */
 } laci_cost_processor;
 
 typedef struct laci_cost_table {
   const char *name; /* name of the table in the list, or path of its file */
-  double margin;    /* factor for the costs of native algorithms on a processor other than `of` */
-  laci_cost_processor of;
+  double margin;    /* factor for the costs of native algorithms on processors other than `of` */
+  laci_cost_processor of; /* the processor on which the table was measured */
   laci_cost_figures figures[LACI_N_COST_SECTIONS];
 } laci_cost_table;
 
-/** Returns table `at` of the list (tables.c); NULL: there are no more. */
+/** Returns table number `at`, from 0 on, of the list in tables.c; NULL: there are not so many. */
 const laci_cost_table *laci_cost_table_at(int at);
-/** Has the table that section? A section is complete or missing; f32 is never missing. */
+/** Does the table have this section? A section is complete or missing; f32 is never missing. */
 bool laci_cost_table_has_section(const laci_cost_table *table, laci_cost_section section);
 
 /* ---- Figures by name (tables.c) ---- */
@@ -78,10 +78,11 @@ typedef struct laci_figure {
   laci_cost_section section;
   const char *section_name, *name, *text;
   laci_figure_kind kind;
-  size_t at; /* offset of the figure in laci_cost_figures */
+  size_t at; /* offset of the figure in laci_cost_figures, in bytes */
 } laci_figure;
 
-/** Returns figure `at` of the list; NULL: there are no more. */
+/** Returns figure number `at`, from 0 on, of the list in figures.def; NULL: there are not so many.
+ */
 const laci_figure *laci_figure_at(int at);
 double laci_figure_get_value(const laci_cost_table *table, const laci_figure *figure);
 void laci_figure_set_value(laci_cost_table *table, const laci_figure *figure, double value);
@@ -90,21 +91,23 @@ void laci_figure_set_value(laci_cost_table *table, const laci_figure *figure, do
 
 /** The costs that planning reads. */
 typedef struct laci_costs {
-  const laci_cost_table *tables[LACI_N_COST_SECTIONS];
-  bool own;             /* the table of f32 was measured on this kind of processor */
-  double margin;        /* 1 where `own` is true */
-  laci_cost_table read; /* the table of a file, if one was read */
+  const laci_cost_table *tables[LACI_N_COST_SECTIONS]; /* the table that each section is taken
+                                                          from */
+  bool own;             /* the table of f32 was measured on this kind of processor; false: on
+                           another kind */
+  double margin;        /* factor for the costs of native algorithms; 1 where `own` is true */
+  laci_cost_table read; /* the table that was read from a file, if one was */
 } laci_costs;
 
 /** Returns a description of this processor, with the instruction sets that LAC_CPU and
  * laci_cpu_limit_level allow. */
 laci_cost_processor laci_costs_this_processor(void);
-/** Chooses from the list: the table of that processor, or the nearest one by instruction set, then
- * by vendor, then by extensions. A section that it lacks comes from the nearest table that has
- * it. */
+/** Chooses tables of the list for a processor: the table of the processor `of` itself, or the
+ * nearest one by instruction set, then by vendor, then by extensions. A section that this table
+ * lacks comes from the nearest table that has it. */
 void laci_costs_choose_tables(const laci_cost_processor *of, laci_costs *costs);
-/** Takes all sections that `table` has, which counts as the table of the processor that it names;
- * the others are chosen as by laci_costs_choose_tables. */
+/** Takes all sections that `table` has, which counts as measured on the processor that it names.
+ * Chooses the other sections for the processor `of`, as laci_costs_choose_tables does. */
 void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
                           laci_costs *costs);
 /** Sets the costs of this process: from the table or file that LAC_COSTS names, or otherwise

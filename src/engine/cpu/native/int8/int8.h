@@ -12,15 +12,16 @@
 const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value);
 /** Do both quantizations have the same scale and bounds, so that equal bytes mean equal numbers? */
 bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
-/** Returns the scale of a row's sum: that of the input times that of the row's weights. */
+/** Returns the scale of the sums of output channel `row`: the scale of the layer's input times
+ * that of the row's weights. */
 double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);
 
 /* ---- posts.c ---- */
 
-/** Sets the bounds and the zero point of an int8 result. */
+/** Sets the bounds and the zero point of the layer's int8 result. */
 void laci_native_set_int8_bounds(laci_native_layer *layer);
-/** Sets the bounds and zero point, and the residual and functions of the layer in the form that its
- * kernel reads. False: no memory (recorded in the plan). */
+/** Sets the bounds, the zero point, the residual and the functions of the layer in the form that
+ * its int8 kernel reads. False: no memory (recorded in the plan). */
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer);
 
 #endif

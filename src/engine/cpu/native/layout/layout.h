@@ -9,15 +9,16 @@ typedef struct laci_window laci_window;
 
 /* ---- window.c ---- */
 
-/** Returns the window of a convolution or pool over values of three or four axes. */
+/** Returns the window w of a convolution or pool from values of shape x to values of shape y,
+ * which have three or four axes. */
 laci_sparse_window laci_native_make_window(const laci_shape *x, const laci_shape *y,
                                            const laci_window *w);
 /** Returns the window of a 1x1 convolution without stride. */
 laci_sparse_window laci_native_make_1x1_window(int64_t channels_in, int64_t channels_out, int64_t h,
                                                int64_t w);
-/** Is it a 1x1 window that reads no padding? */
+/** Is this a 1x1 window that reads no padding? */
 bool laci_native_is_1x1(const laci_sparse_window *g);
-/** Is it a depthwise convolution that kernel/sparse/depthwise.h can compute? */
+/** Is this the window of a depthwise convolution that kernel/sparse/depthwise.h can compute? */
 bool laci_native_is_depthwise(const laci_sparse_window *g);
 
 /* ---- tensors.c ---- */
@@ -29,7 +30,8 @@ static inline laci_sparse_values laci_native_value_type(const laci_net *net) {
 }
 /** Are SIMD lanes images, 16 at a time (HWC16N)? Otherwise lanes are pixels. */
 bool laci_native_has_image_lanes(int64_t n_images);
-/** Returns the number of image blocks of n images: n, or in HWC16N groups of 16. */
+/** Returns the number of image blocks of n images in the layout: groups of 16 images in HWC16N,
+ * else n. */
 int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_images);
 
 /* ---- assign.c ---- */
@@ -45,18 +47,18 @@ laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_nati
 bool laci_native_has_assigned_layout(const laci_net *net, int value);
 /** Does a chosen int8 layer read the value? */
 bool laci_native_is_read_as_int8(const laci_net *net, int value);
-/** Returns the layout of a value that has one: of floats or bf16, or of int8 with the scale of
- * `bytes`. */
+/** Returns the layout that was assigned to a value: of floats or bf16 (bytes NULL), or of int8
+ * with the scale of `bytes`. */
 laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
                                                const laci_fake_quantized *bytes);
 
 /* ---- read.c ---- */
 
-/** Returns the value as a tensor that native reorders can read, and sets its layout. The
- * implementation declines (laci_net_decline_node) if there is no such tensor. */
+/** Returns a tensor of the value that native reorders can read, and sets *layout to its layout.
+ * The implementation declines (laci_net_decline_node) if there is no such tensor. */
 int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
-/** Returns the value as a tensor in that layout: the value's own, an existing copy, or a new copy
- * made by a reorder. */
+/** Returns a tensor of the value in the layout `native`: the tensor of the value, an existing
+ * copy, or a new copy made by a reorder. */
 int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layout *native);
 /** Returns a copy of the rows and pixels that the layer's strided 1x1 window reads. */
 int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
@@ -65,15 +67,15 @@ int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
 /** Returns the tensors of a chosen layer: the operands in the layouts that it reads, and a new
  * tensor for its result. */
 laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_native_layer *layer);
-/** Returns the operands of the kernel: the addresses of the tensors, once memory is placed, and
- * what follows the layer's sums. The weight is not set. */
+/** Returns the operands of the layer's kernel: the addresses of the tensors, and what is computed
+ * after the sums. The weight is not set. Only after the tensors' memory has been placed. */
 laci_sparse_operands laci_native_kernel_operands(const laci_net *net,
                                                  const laci_native_layer *layer,
                                                  const laci_native_tensors *tensors);
 
-/** May this value be stored in HWC16N? In training under masks, values between native layers are.
- * The value needs four axes, a multiple of 16 images, an even number of channels in bf16, and a
- * plan with such layers. */
+/** May this value be stored in HWC16N? Values between native layers are, when the network is
+ * trained under masks. The value needs four axes, a multiple of 16 images, an even number of
+ * channels in bf16, and a plan with trained native layers. */
 bool laci_native_may_be_hwc16n(const laci_net *net, int value);
 /** Returns the kernels of normalizations and sums in HWC16N, for f32 or bf16. */
 const struct laci_image_norm *laci_native_hwc16n_kernels(const laci_net *net);
@@ -82,14 +84,14 @@ bool laci_native_is_hwc16n(const laci_net *net, int value);
 /** Returns the HWC16N layout that the value has to have: the assigned one, or one without
  * padding. */
 laci_native_layout laci_native_hwc16n_layout(const laci_net *net, int value);
-/** Returns the value as a tensor in HWC16N, with any padding: the value's own, an existing copy, or
- * a new copy made by a reorder. */
+/** Returns a tensor of the value in HWC16N, with any padding: the tensor of the value, an existing
+ * copy, or a new copy made by a reorder. */
 int laci_native_read_as_hwc16n(laci_net *net, int value);
 
 /* ---- norm.c ---- */
 
-/** Can a reorder into a native layout compute this batch normalization? It must have constant
- * parameters, f32 values of three or four axes, and nothing after it but a Relu. */
+/** Can a reorder into a native layout compute this batch normalization? Its parameters must be
+ * constants, its values f32 of three or four axes, and nothing but a Relu may be fused after it. */
 bool laci_native_reorder_can_normalize(laci_net *net, const laci_fused *fused);
 
 #endif

@@ -14,25 +14,30 @@ typedef struct laci_sparse_size laci_sparse_size;
 
 struct laci_native_layout {
   laci_sparse_layout layout;
-  bool rows; /* a matrix, with features along the last axis: stored as one image of one line */
-  const laci_fake_quantized *bytes; /* the values are int8x4 (kernel/sparse/int8x4.h), and these are
-                                   their scale and bounds; NULL: f32, or bf16 pairs */
-  laci_sparse_layout as_floats;     /* for int8x4: the layout that the same values have as floats */
+  bool rows; /* the tensor is a matrix with features along its last axis, stored as one image of one
+                line */
+  const laci_fake_quantized *bytes; /* scale and bounds of the values, which are int8x4
+                                       (kernel/sparse/int8x4.h); NULL: the values are f32, or bf16
+                                       pairs */
+  laci_sparse_layout as_floats;     /* for int8x4: the layout that the same values would have as
+                                       floats */
 };
 
-/** Returns the size of a value in a native layout: of a matrix (rows), or of a convolution's value
- * with three or four axes. A bf16 pair counts as one channel. */
+/** Returns the size that a value of this shape has in native layouts. rows: the value is a matrix;
+ * else it is a convolution's value with three or four axes. A bf16 pair counts as one channel. */
 laci_sparse_size laci_native_value_size(const laci_net *net, const laci_shape *shape, bool rows);
-/** Returns the size of a value in `native`; if that layout is of int8x4, groups of 4 channels count
- * as channels. */
+/** Returns the size that a value of this shape has in the layout `native`; in a layout of int8x4,
+ * four channels count as one. */
 laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shape *shape,
                                             const laci_native_layout *native);
 
-/** Adds a tensor in that layout: in the arena, or in the memory of tensor `over`, which has the
- * same layout, if nothing reads `over` any more (-1: none). */
+/** Adds a tensor of this shape in the layout `native`. over: a tensor of the same layout, whose
+ * memory the new tensor takes if nothing reads it any more; -1: none. Otherwise the new tensor is
+ * in the arena. */
 int laci_native_tensor_new(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
                            int over);
-/** Returns a tensor with that content in that layout, or -1. */
+/** Returns the tensor that holds content number `content` in the layout `native`; -1: there is
+ * none. */
 int laci_native_find_tensor(const laci_net *net, int content, const laci_native_layout *native);
 /** Sets *layout to the layout that native reorders need to read the tensor. The tensor may be in a
  * native layout, row-major, or in blocks of 16 channels; in a bf16 plan also with channels last,
@@ -48,14 +53,15 @@ laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bo
  * after a failure. */
 laci_net_step *laci_native_add_reorder_step(laci_net *net, int from, int to,
                                             const laci_sparse_reorder *r);
-/** Is it a step of laci_native_add_reorder_step that belongs to no node? */
+/** Was the step made by laci_native_add_reorder_step, and does it belong to no node? */
 bool laci_native_is_reorder(const laci_net_step *step);
 /** Returns a tensor in a native layout as a tensor for oneDNN: an existing copy, or a new one, made
  * by a step. */
 int laci_native_copy_for_onednn(laci_net *net, int tensor);
-/** Returns the value of memory that is not a pixel: zero, or four bytes of the zero point. */
+/** Returns the 32-bit word that memory between pixels must hold: zero, or four bytes of the zero
+ * point. */
 uint32_t laci_native_border_value(const laci_native_layout *native);
-/** Writes `with` to all memory that is not a pixel, with all threads. */
+/** Writes the word `with` to all of the tensor's memory that is not a pixel, with all threads. */
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values);
 

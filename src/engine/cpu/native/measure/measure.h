@@ -11,8 +11,9 @@
 /* ---- networks.c ---- */
 
 int laci_measured_n_networks(void);
-/** Builds network `at` for inference, with a batch of that size and fixed shapes. Its weights are
- * random; pruned ones keep two of every four channels. Fails LAC_NO_MEMORY. */
+/** Builds network number `at` of those that are timed, for inference with the given batch size and
+ * fixed shapes. Its weights are random; pruned weights keep two of every four channels. Fails
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_measured_build_network(int at, int64_t batch, laci_graph **graph,
                                                       lac_error *err);
 
@@ -23,24 +24,26 @@ bool laci_measured_has_reorders(int at);
 
 /** The time of a layer by an algorithm. */
 typedef struct laci_observation {
-  const laci_net *net;            /* net whose layers are found, but none of them chosen */
-  const laci_native_layer *layer; /* NULL: a reorder, whose seconds are those of one element */
+  const laci_net *net;            /* net that has the layer; none of its layers is chosen */
+  const laci_native_layer *layer; /* the layer that was timed; NULL: a reorder */
   laci_algorithm_id algorithm;
-  double seconds;
+  double seconds; /* time of the layer; of a reorder, the time of one element */
 } laci_observation;
 
 /** All that was timed; every net reads its costs from `costs`. */
 typedef struct laci_measured {
   laci_observation *observations; /* [n] */
-  size_t n, capacity;
-  laci_costs *costs;
+  size_t n, capacity;             /* number of observations, and how many fit in the array */
+  laci_costs *costs;              /* the costs from which all nets estimate */
 } laci_measured;
 
-/** Adds an observation for each layer of the net and each algorithm that can compute it, and one
- * for reorders if `reorders`. The net reads measured->costs from now on. Fails LAC_NO_MEMORY. */
+/** Adds an observation for each layer of the net and each algorithm that can compute that layer.
+ * reorders: adds one for reorders, too. The net reads measured->costs from now on. Fails
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_measured_add_net(laci_measured *measured, laci_net *net,
                                                 bool reorders, lac_error *err);
-/** Updates the times of observations [first, last) with those of `timings` that are less. */
+/** Replaces the time of each of the observations [first, last) by that of `timings` where the
+ * latter is less. */
 void laci_measured_update_times(laci_measured *measured, size_t first, size_t last,
                                 const laci_timings *timings);
 /** Drops observations that were not timed or took no time. */
@@ -51,8 +54,8 @@ void laci_measured_drop_untimed(laci_measured *measured);
 /** Fits the table's f32 figures, beginning with their present values. Figures on which no time
  * depends stay. Results are rounded to three digits. */
 void laci_costs_fit_figures(const laci_measured *measured, laci_cost_table *table);
-/** Returns the median error of the table's estimates for an algorithm, as a factor minus 1; 0: it
- * has no times. *n: how many times it has. */
+/** Returns the median error of the table's estimates for an algorithm, as a factor minus 1; 0: the
+ * algorithm was not timed. *n: how many times were measured for the algorithm. */
 double laci_costs_median_error(const laci_measured *measured, const laci_cost_table *table,
                                laci_algorithm_id algorithm, int *n);
 
