@@ -95,7 +95,7 @@ typedef struct option_row {
   option_kind kind;
   const char *name; /* name of the option, with _ for - (option_name_with_dashes); in a row of
                        OPTION_HEAD the title of the group */
-  char letter;      /* 0: none */
+  char letter;      /* the option's short form, one letter; 0: it has none */
   const char *argument, *initial;
   unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */
   const char *help;

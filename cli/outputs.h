@@ -32,7 +32,7 @@ typedef enum output_role {
 } output_role;
 
 typedef struct output_file {
-  const char *path; /* as given on the command line; NULL: this output is not wanted */
+  const char *path; /* path as given on the command line; NULL: this output is not wanted */
   char real
       [PATH_MAX]; /* path with all links in its folder resolved, to compare it with other paths */
 } output_file;

@@ -16,7 +16,7 @@ enum { TABLE_COLUMNS = 12 };
 
 typedef enum column_kind {
   COLUMN_TEXT,
-  COLUMN_NUMBER, /* right-aligned */
+  COLUMN_NUMBER, /* numbers, which are right-aligned */
   COLUMN_NAME,   /* may be shortened */
   COLUMN_REMARK, /* a sentence; the last column only */
 } column_kind;

@@ -27,7 +27,7 @@ typedef struct tree_node {
 typedef struct tree {
   laci_arena arena;
   const char *path; /* path of the file, owned by the caller */
-  tree_node *root;  /* a map */
+  tree_node *root;  /* the outermost value of the file, a map */
   int n_nodes;
 } tree;
 

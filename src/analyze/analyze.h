@@ -44,10 +44,10 @@ typedef struct laci_layer {
   bool storable;
   bool alone; /* the value `computed` can be replaced by a stored tensor, and no other node reads
                  the tensors from which it is computed */
-  /* with stored == -1: the file stores the weight in packed blocks, in another shape than the
-   * weight's */
+  /* the file stores the weight in packed blocks, in another shape than the weight's (stored is
+   * -1) */
   bool packed;
-  /* with stored == -1: the weight is a constant, quantized or not, whose content can be computed */
+  /* the weight is a constant, quantized or not, whose content can be computed (stored is -1) */
   bool constant;
   int k_axis, c_axis;
   int64_t groups;                    /* number of convolution groups; 1 for other layers */
@@ -58,8 +58,8 @@ typedef struct laci_layer {
   bool eligible;
   bool odd_size; /* not eligible only because of a size that Tensor Cores do not accept */
   bool declined; /* a target does not accept the layer */
-  /* index of the stored tensor g if the weight is g * v / |v| and v gets the mask; -1: it is no
-   * such weight */
+  /* index of the stored tensor g of a weight g * v / |v|, whose v gets the mask; -1: the weight is
+   * not computed so */
   int gain;
   int gain_axis; /* the axis of v along which g runs (see `gain`) */
   int product;   /* index of the value g * v / |v| (see `gain`) */
@@ -121,7 +121,8 @@ typedef struct laci_analysis {
   int n_groups, n_searchable;
   laci_layer *layers;
   int *layer_of_node; /* [n_nodes] index into layers, -1: none */
-  int *other_layer;   /* [n_layers] the first other layer of the same stored tensor, -1: none */
+  int *other_layer;   /* [n_layers] index of the first other layer whose weight is the same stored
+                         tensor; -1: there is none */
   laci_group *groups;
   int *stored_first; /* [n_tracks + 1] index in stored_axes at which the axes of each track begin */
   laci_stored_axis *stored_axes;

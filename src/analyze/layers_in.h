@@ -61,8 +61,8 @@ typedef struct laci_weight_source {
        * constant factors of Mul (factor_value); -1: there is no such value */
       factor_value;
   int scale_axis; /* axis of the stored tensor that scales run along; -1: one scale for all */
-  /* 0: one scale for each index along scale_axis; else scales differ by blocks of so many indices
-   * along it, and by the index of all other axes */
+  /* number of neighbouring indices along scale_axis that share a scale, separately for each index
+   * of all other axes; 0: one scale for each index along scale_axis */
   int64_t scale_block;
   int factor_axis; /* axis of the stored tensor that factors run along; -1: one factor */
   /* the QuantizeLinear node of a Quantize-Dequantize sequence after the float tensor; -1: none */

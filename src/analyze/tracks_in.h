@@ -89,7 +89,8 @@ typedef struct laci_layout {
 typedef struct laci_tracks {
   const laci_graph *graph;
   laci_arena arena;
-  uint8_t *matters;     /* [n_values] from laci_find_values_affecting_outputs (graph/content.h) */
+  uint8_t *matters;     /* [n_values] 1: the content of the value can affect the outputs
+                           (laci_find_values_affecting_outputs) */
   laci_layout *layouts; /* [n_values] the tracks of each value's axes */
   laci_track *tracks;
   size_t n_tracks, track_capacity;
@@ -101,7 +102,7 @@ typedef struct laci_tracks {
    * zero between uses */
   int32_t *count;
   size_t count_capacity;
-  bool no_memory; /* out of memory: results are invalid */
+  bool no_memory; /* memory ran out, so that the results are invalid */
   /* the memory that others and the tracks use; if the limit is exceeded, results are invalid too */
   laci_budget budget;
 } laci_tracks;

@@ -67,8 +67,8 @@ LAC_MUST_CHECK lac_status laci_file_set_end(laci_file_set *set, lac_status st, l
 /** Adds a file to the open set, or renames it at once where none is open. On success takes
  * ownership of what *file holds, and empties it. Fails LAC_NO_MEMORY, and as laci_file_set_end. */
 LAC_MUST_CHECK lac_status laci_file_set_add(laci_placement *file, lac_error *err);
-/** Adds a complete file `from`, on the same file system, to be renamed to `to`; needs an open set.
- * It is removed if the set fails. */
+/** Adds a complete file `from` to the open set, to be renamed to `to` on the same file system. The
+ * file is removed if the set fails. Needs an open set. */
 LAC_MUST_CHECK lac_status laci_file_set_add_move(const char *from, const char *to, bool force,
                                                  lac_error *err);
 /** Removes the old file `path` before the files added later are renamed: for a model whose data are

@@ -17,7 +17,7 @@
 
 /** A JSON text in the making. Initialize it with {.whole = true}. */
 typedef struct laci_json_writer {
-  laci_arena arena; /* repaired texts */
+  laci_arena arena; /* memory of texts whose UTF-8 was repaired */
   bool whole;       /* nothing failed so far */
 } laci_json_writer;
 

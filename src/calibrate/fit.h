@@ -35,13 +35,13 @@ typedef struct laci_fit {
   laci_pattern pattern;
   laci_mask_form form; /* form of the mask (sparse/mask.h), whose rows are the fit's rows */
   int v;               /* V of the pattern V:N:M; 0 for other patterns */
-  uint64_t seed;       /* for scores that draw random numbers */
+  uint64_t seed;       /* random seed, for scores that draw random numbers */
   const double *h;     /* [columns, columns] H, both triangles; NULL: the score needs no inputs */
   const double *k;     /* [columns, columns] K, rows: dense inputs; NULL: K is H (symmetric form) */
   double positions;    /* number of x that were summed */
   double damping;      /* the damping d divided by mean(diag H); 0: d follows from the rule at the
                           top of this file */
-  const double *weight; /* [rows, columns] W_d */
+  const double *weight; /* [rows, columns] W_d, the dense weights */
 } laci_fit;
 
 /** A method that chooses a mask: a line of score.def. */
@@ -51,9 +51,12 @@ typedef struct laci_score laci_score;
 const laci_score *laci_score_find(const char *name);
 /** Returns score number `at` of score.def, counted from 0, or NULL beyond the last one. */
 const laci_score *laci_score_at(int at);
-const char *laci_score_name(const laci_score *score);  /* "alps" */
-const char *laci_score_title(const laci_score *score); /* "ALPS" */
-const char *laci_score_paper(const laci_score *score); /* authors, title, where, year */
+const char *laci_score_name(const laci_score *score);  /* returns the score's name as options give
+                                                          it: "alps" */
+const char *laci_score_title(const laci_score *score); /* returns the score's name as texts write
+                                                          it: "ALPS" */
+const char *laci_score_paper(const laci_score *score); /* returns the paper that defines the score:
+                                                          authors, title, where, year */
 /** Does the score read H? If not, it needs no calibration inputs. */
 bool laci_score_needs_gram(const laci_score *score);
 

@@ -11,7 +11,7 @@ typedef struct laci_pool laci_pool;
  * that read the same unfolding share them. In wide layers, batches of few positions are collected
  * and summed together, since every summation reads and writes the whole matrices. */
 typedef struct laci_grams {
-  laci_unfold unfold;  /* of a batch */
+  laci_unfold unfold;  /* how a batch of the value is unfolded into the inputs x */
   int layer;           /* a layer that reads this unfolding; set by the caller */
   int64_t n_positions; /* summed so far */
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
@@ -26,7 +26,10 @@ typedef struct laci_grams {
                                   where k is NULL */
 } laci_grams;
 
-uint64_t laci_grams_memory_bytes(const laci_unfold *unfold, bool asymmetric); /* upper bound */
+uint64_t laci_grams_memory_bytes(const laci_unfold *unfold, bool asymmetric); /* returns an upper
+                                                                                 bound of the bytes
+                                                                                 that a laci_grams
+                                                                                 takes */
 /** most: the limit of positions of a batch that are summed. The positions are spread evenly, since
  * neighbouring ones are alike, and are drawn at random for every batch. All positions are summed if
  * that costs no more. */

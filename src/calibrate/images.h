@@ -19,13 +19,13 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 
 typedef struct laci_fit_images_options {
-  laci_shape shape;          /* of one image, rank 4 with 1 first: [1, C, H, W] or [1, H, W, C] */
+  laci_shape shape;          /* shape of one image, [1, C, H, W] or [1, H, W, C] */
   bool channels_last;        /* the layout is [1, H, W, C] */
   float low[3], high[3];     /* range of each channel's pixels */
   int64_t n, batch;          /* number of images, a multiple of `batch`; and number of images in a
                             batch, over which statistics are computed */
   int steps;                 /* number of optimization steps for each batch */
-  laci_pool *pool;           /* several batches are fitted at the same time */
+  laci_pool *pool;           /* threads, by which several batches are fitted at the same time */
   const laci_budget *budget; /* NULL: no limit */
 } laci_fit_images_options;
 

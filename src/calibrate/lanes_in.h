@@ -16,7 +16,7 @@ typedef struct laci_part_engines {
   laci_budget *budget; /* set by the caller; the engines' bytes are added to it; NULL: no limit */
   const char *engine;  /* set by the caller: name of the engine that runs the samples */
   laci_graph *graph;
-  laci_engine **engines; /* [n] */
+  laci_engine **engines; /* [n] the engine of each lane */
 } laci_part_engines;
 
 /** Creates the engines of the part with these weights, [n_stored]. Fails as laci_engine_create;

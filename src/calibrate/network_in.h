@@ -49,7 +49,7 @@ uint64_t laci_network_largest_value_bytes(const laci_network *network);
 /** Nodes that compute `outputs` from `inputs`. The arrays are in the network's arena. */
 typedef struct laci_part {
   int n_inputs, n_outputs, n_nodes;
-  const int *inputs, *outputs; /* values */
+  const int *inputs, *outputs; /* indices of the values that the part reads and outputs */
   const int *nodes;            /* indices of the nodes, in the order of the graph */
   int without_third; /* index of a node of which the part computes only the product: its inputs
                         after the second one (a bias) are left out; -1: no such node */

@@ -15,7 +15,7 @@ typedef struct laci_norm {
   int64_t channels;
   size_t first;            /* sum of the channels of all normalizations before this one in
                               laci_norms.list */
-  double *mean, *variance; /* [channels] */
+  double *mean, *variance; /* [channels] the stored mean and variance of each channel */
 } laci_norm;
 
 typedef struct laci_norms {

@@ -32,7 +32,7 @@ typedef struct laci_observe_options {
   const laci_budget *budget; /* NULL: no limit */
   laci_observe_see *see;
   void *context;
-  const char *what; /* for messages: "ranges of values" */
+  const char *what; /* name of the work for messages: "ranges of values" */
 } laci_observe_options;
 
 typedef struct laci_observation laci_observation;

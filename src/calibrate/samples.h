@@ -27,16 +27,16 @@ typedef struct laci_calibration_samples {
   const int *axes;          /* [graph->n_inputs] the axis of each input along which samples are; -1:
                                its content does not depend on the number of samples. NULL: axis 0 of
                                every input */
-  const void *const *constants; /* [graph->n_inputs] the content of an input that is the same for
-                                   all samples, as fetch copies it; an entry NULL: samples differ.
-                                   NULL: no input is constant */
+  const void *const *constants; /* [graph->n_inputs] for an input that has the same content in all
+                                   samples, that content, as fetch copies it; an entry NULL: samples
+                                   differ in that input. NULL: they differ in all inputs */
   bool single;                  /* each batch has one sample */
-  int n_forms; /* A form is a set of shapes, one for every input; samples of equal sizes have the
-                  same form. With more than one, `single` is set. 0: one form, whose shapes are
-                  `shapes` */
+  int n_forms; /* number of forms. A form is a set of shapes, one for every input; samples of equal
+                  shapes have the same form. If there are several, `single` is set. 0: one form,
+                  whose shapes are `shapes` */
   const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] the input shapes of each
                                            form */
-  const int *form_of;                   /* [count + judging] */
+  const int *form_of;                   /* [count + judging] the number of each sample's form */
   const int64_t *labels;                /* [count + judging] classes; NULL: there are none */
   laci_calibration_fetch *fetch;
   void *context;

@@ -28,9 +28,10 @@ typedef struct laci_score laci_score;
 
 typedef struct laci_calibrate_options {
   laci_pattern pattern;
-  laci_mask_form form;     /* of masks; forms other than 1-D need laci_score_is_saliency */
-  int v;                   /* of V:N:M; else 0 */
-  uint64_t seed;           /* for scores that draw random numbers */
+  laci_mask_form form;     /* form of the masks; forms other than 1-D need a score for which
+                              laci_score_is_saliency is true */
+  int v;                   /* V of the pattern V:N:M; 0 for other patterns */
+  uint64_t seed;           /* random seed, for scores that draw random numbers */
   const laci_score *score; /* how masks are chosen: laci_score_find */
   bool solve;              /* the kept weights are fitted to the samples; else they are those that
                               the score's method gives */
@@ -44,7 +45,7 @@ typedef struct laci_calibrate_options {
                          layer's matrix. 0: 128, fewer for wide layers (walk.c); INT64_MAX: all */
   int batch;          /* largest number of samples in a batch; 0: chosen by the size of the network.
                          Ignored if the network fixes its batch size */
-  const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */
+  const char *folder; /* folder of the temporary files; NULL: that of TMPDIR, or /tmp */
   uint64_t memory_for_values; /* limit of the bytes of values between layers that are kept in
                                  memory, others go to files; 0: what the budget leaves, at most a
                                  quarter of it and 1.5 GB */
@@ -72,7 +73,8 @@ typedef struct laci_calibrated_layer {
 
 typedef struct laci_calibrated {
   int n_layers, n_stored;
-  laci_calibrated_layer *layers; /* [n_layers] in the order of the analysis */
+  laci_calibrated_layer *layers; /* [n_layers] the result for each layer, in the order of the
+                                    analysis */
   uint8_t **masks;   /* [n_stored] bytes in the weight's own order, 1 = kept; NULL: not pruned */
   uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor; NULL: unchanged.
                         Entries of masks and weights are of laci_alloc; who takes one over sets it

@@ -109,7 +109,7 @@ LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_mat
 /** How far a layer's outputs y with new weights are from the dense network's outputs y_d, summed
  * over the held-back batches. */
 typedef struct laci_judgement {
-  double energy;    /* sum |y_d|^2 */
+  double energy;    /* sum |y_d|^2 of the dense network's outputs */
   double errors[2]; /* sum |y_d - y|^2 for each of the two weights */
 } laci_judgement;
 /** Measures errors of the layer's outputs without bias. y_d: the dense weight on the dense

@@ -65,9 +65,12 @@ void laci_comm_close(laci_comm *comm, lac_status ended);
  * process. */
 int laci_comm_rank_from_environment(void);
 
-int laci_comm_rank(const laci_comm *comm);              /* alone: 0 */
-int laci_comm_size(const laci_comm *comm);              /* alone: 1 */
-const char *laci_comm_transport(const laci_comm *comm); /* name of the transport; alone: "none" */
+int laci_comm_rank(const laci_comm *comm);              /* returns this process's rank; 0 for a
+                                                           single process */
+int laci_comm_size(const laci_comm *comm);              /* returns the number of processes; 1 for a
+                                                           single process */
+const char *laci_comm_transport(const laci_comm *comm); /* returns the name of the transport; "none"
+                                                           for a single process */
 /** Sets the timeout of all later waiting. */
 void laci_comm_set_timeout(laci_comm *comm, double seconds);
 

@@ -33,7 +33,7 @@ struct laci_comm {
                                   has entered so far */
   int64_t *heard;              /* [size], used by process 0: the number of meetings that each
                                   process has entered so far */
-  laci_peer *peers;            /* [size]: all processes */
+  laci_peer *peers;            /* [size] the identity of each process */
   size_t *begin;               /* [size + 1]: where the parts of a gathered buffer begin */
   uint32_t *votes;             /* [size] the bits that each process has voted */
   struct laci_ending *endings; /* [size]: the status of each process */

@@ -19,10 +19,10 @@ typedef struct laci_reader laci_reader;
 
 /** The fields of an Example to be written. */
 typedef struct laci_example {
-  const uint8_t *encoded; /* a JPEG */
+  const uint8_t *encoded; /* bytes of the image's file, a JPEG */
   size_t encoded_bytes;
-  int height, width; /* pixels */
-  int label;         /* 1..1000 */
+  int height, width; /* size of the image in pixels */
+  int label;         /* image/class/label, 1..1000 */
   const char *synset, *text, *filename;
 } laci_example;
 

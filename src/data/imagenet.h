@@ -15,13 +15,14 @@
 
 typedef struct laci_imagenet_options {
   int threads;            /* <= 0: as many as cores */
-  int shards, val_shards; /* 1..99999 */
+  int shards, val_shards; /* number of shards of the training and of the validation images,
+                             1..99999 */
   uint64_t seed;
   bool force; /* true: removes the files of another conversion from the folder */
 } laci_imagenet_options;
 
 typedef struct laci_imagenet_part {
-  int64_t images, broken; /* numbers of images that were written, and of broken ones, which were
+  int64_t images, broken; /* number of images that were written, and of broken images, which were
                              left out */
   int shards, kept;       /* number of shards, and how many of these an earlier run had written */
 } laci_imagenet_part;

@@ -20,11 +20,11 @@ typedef struct laci_arena laci_arena;
 
 typedef enum laci_pickle_kind {
   LACI_PICKLE_NONE,
-  LACI_PICKLE_BOOL,    /* number */
-  LACI_PICKLE_NUMBER,  /* number */
-  LACI_PICKLE_TEXT,    /* bytes, n_bytes */
-  LACI_PICKLE_LIST,    /* items[n]; a tuple, too */
-  LACI_PICKLE_DICT,    /* items[n]: key, value, key, value ... */
+  LACI_PICKLE_BOOL,    /* a truth value, in the field number */
+  LACI_PICKLE_NUMBER,  /* an integer, in the field number */
+  LACI_PICKLE_TEXT,    /* a text, in the fields bytes and n_bytes */
+  LACI_PICKLE_LIST,    /* a list or a tuple, in items[n] */
+  LACI_PICKLE_DICT,    /* a dictionary, in items[n]: key, value, key, value ... */
   LACI_PICKLE_ARRAY,   /* an array of u1 in C order: its shape in items[n] (numbers), its elements
                           in bytes, n_bytes */
   LACI_PICKLE_TYPE,    /* the type of an array's elements; number is 1 for u1 (unsigned bytes), 0

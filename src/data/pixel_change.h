@@ -14,12 +14,15 @@ typedef struct laci_image laci_image;
 /** The changes, in the order of torchvision's table. Each comment says what the magnitude of that
  * change means. */
 typedef enum laci_pixel_change {
-  LACI_PIXELS_IDENTITY,      /* unused */
-  LACI_PIXELS_SHEAR_X,       /* columns a row, any sign */
-  LACI_PIXELS_SHEAR_Y,       /* rows a column */
-  LACI_PIXELS_TRANSLATE_X,   /* pixels to the right, cut to an integer */
-  LACI_PIXELS_TRANSLATE_Y,   /* pixels down */
-  LACI_PIXELS_ROTATE,        /* degrees, counter-clockwise */
+  LACI_PIXELS_IDENTITY,      /* no change; the magnitude is not used */
+  LACI_PIXELS_SHEAR_X,       /* columns by which each row is moved against the row above it, any
+                                sign */
+  LACI_PIXELS_SHEAR_Y,       /* rows by which each column is moved against the column to its left,
+                                any sign */
+  LACI_PIXELS_TRANSLATE_X,   /* pixels by which the image is moved to the right, cut to an
+                                integer */
+  LACI_PIXELS_TRANSLATE_Y,   /* pixels by which the image is moved down, cut to an integer */
+  LACI_PIXELS_ROTATE,        /* degrees by which the image is rotated, counter-clockwise */
   LACI_PIXELS_BRIGHTNESS,    /* what is added to a factor of 1, by which all grey levels are
                                 multiplied */
   LACI_PIXELS_COLOR,         /* what is added to 1, the image's weight in a blend with its grey
@@ -28,10 +31,10 @@ typedef enum laci_pixel_change {
                                 level */
   LACI_PIXELS_SHARPNESS,     /* what is added to 1, the image's weight in a blend with its smoothed
                                 version */
-  LACI_PIXELS_POSTERIZE,     /* bits that are kept, 0..8 */
+  LACI_PIXELS_POSTERIZE,     /* number of bits of each grey level that are kept, 0..8 */
   LACI_PIXELS_SOLARIZE,      /* grey level from which on levels are inverted */
-  LACI_PIXELS_AUTO_CONTRAST, /* unused */
-  LACI_PIXELS_EQUALIZE,      /* unused */
+  LACI_PIXELS_AUTO_CONTRAST, /* the magnitude is not used */
+  LACI_PIXELS_EQUALIZE,      /* the magnitude is not used */
   LACI_PIXELS_CHANGES
 } laci_pixel_change;
 

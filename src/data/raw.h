@@ -23,7 +23,7 @@ enum { LACI_IMAGENET_CLASSES = 1000 };
 
 typedef struct laci_raw_image {
   const char *name; /* path below the part's folder; in an archive, the member's name */
-  int32_t label;    /* 0..999 */
+  int32_t label;    /* number of the image's class, 0..999 */
   size_t offset, n; /* position and length of the image in the archive; both 0 for an image in a
                        folder */
 } laci_raw_image;

@@ -27,7 +27,7 @@ typedef struct laci_sample_input {
 
 /** The value of an input whose elements are one number in all samples. */
 typedef struct laci_sample_constant {
-  const char *name; /* of the input */
+  const char *name; /* name of the input */
   double value;
 } laci_sample_constant;
 
@@ -49,7 +49,8 @@ typedef struct laci_synthetic_input {
                                laci_samples_data_index */
   int64_t n_fitted;
   float mean[3],
-      std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
+      std[3]; /* mean and deviation of each channel, in grey levels 0..255: the input is (grey -
+                 mean) / std */
 } laci_synthetic_input;
 
 typedef enum laci_drawn_kind {
@@ -67,7 +68,7 @@ typedef struct laci_drawn_input {
 
 typedef struct laci_samples_options {
   int64_t n;             /* number of samples without copies; fewer if the data have fewer */
-  uint64_t seed;         /* for the choice of samples, and the changes of copies */
+  uint64_t seed;         /* random seed for the choice of samples and the changes of copies */
   int copies;            /* copies of each image that is not held back, changed at random; 0:
                             none */
   int held_back_part;    /* one in held_back_part samples is held back, at least one if there are
@@ -84,8 +85,8 @@ typedef struct laci_samples_options {
   const laci_sample_input *inputs; /* [n_inputs] the network's inputs */
   int n_inputs;
   const laci_rows_memory
-      *arrays; /* [n_arrays] arrays of the caller's, instead of those of a path: one for each input,
- and perhaps `labels`; NULL: the path has them */
+      *arrays; /* [n_arrays] the caller's arrays, which are used instead of those of a path: one for
+                  each input, and perhaps `labels`; NULL: those of the path are used */
   int n_arrays;
   const laci_sample_constant *constants; /* [n_constants] inputs that need no array */
   int n_constants;
@@ -93,7 +94,8 @@ typedef struct laci_samples_options {
                                             instead of data; NULL: none */
   const laci_drawn_input *drawn; /* [n_inputs] integers for every input, drawn by `seed`, instead of
                                     data; NULL: none */
-  laci_pool *pool;               /* reads images at the same time; NULL: one after the other */
+  laci_pool *pool;               /* threads that read several images at the same time; NULL: images
+                                    are read one after the other */
   laci_budget *budget;           /* memory that the samples hold is added to it; NULL: no limit */
 } laci_samples_options;
 

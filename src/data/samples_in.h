@@ -25,10 +25,10 @@ struct laci_samples {
   laci_samples_options options;
   laci_arena arena;
   const char *path, *text;
-  laci_type *types;        /* [n_inputs] of one sample */
+  laci_type *types;        /* [n_inputs] the type of each input for one sample */
   int *axes;               /* [n_inputs] the axis along which samples form a batch; -1: none */
   void **constants;        /* [n_inputs] content that all samples share; NULL: they differ */
-  bool is_single;          /* each sample must be a batch of its own */
+  bool is_single;          /* every batch must consist of a single sample */
   int n_forms;             /* 1: all samples have the shapes of `types` */
   laci_shape *form_shapes; /* [n_forms, n_inputs]; NULL: n_forms is 1 */
   int *form_of;            /* [available]; NULL: n_forms is 1 */

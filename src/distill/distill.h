@@ -11,8 +11,9 @@ typedef struct laci_prune_options laci_prune_options;
 typedef struct laci_pruning laci_pruning;
 
 typedef struct laci_distill_options {
-  const laci_calibration_samples *samples; /* the last samples->held_back of these, at least one,
-                                              judge the result */
+  const laci_calibration_samples *samples; /* samples of the network's inputs; the last
+                                              samples->held_back of them, at least one, judge the
+                                              result */
   int64_t first_changed; /* number of the first sample that is augmented as in training; all samples
                             from it to those held back are. The statistics are estimated on these
                             samples, or on all if there are none */

@@ -20,7 +20,8 @@ typedef struct laci_recalibrate_options {
   int64_t batch;             /* samples in a batch, at most n. Small batches give poor variances */
   int64_t first, n;          /* range of samples that are read; samples that do not fill a batch are
                                 left out */
-  laci_pool *pool;           /* runs several batches at the same time; NULL: one by one */
+  laci_pool *pool;           /* threads that run several batches at the same time; NULL: batches are
+                                run one by one */
   const laci_budget *budget; /* NULL: no limit */
 } laci_recalibrate_options;
 

@@ -21,9 +21,10 @@ typedef struct laci_reconstruct_options {
   const uint8_t *const *masks; /* [n_stored] bytes in the weight's own order, 1 = kept; NULL, or a
                                   NULL entry: dense. They must outlive the reconstruction */
   int64_t batch;               /* samples in a step */
-  laci_shape image;            /* [channels, height, width], used if the network leaves these sizes
-                                  open */
-  const char *engine;          /* what runs both networks; NULL: the fast engine */
+  laci_shape image;            /* shape of an image, [channels, height, width], used if the network
+                                  leaves these sizes open */
+  const char *engine;          /* name of the engine that runs both networks; NULL: the fast
+                                  engine */
   int threads;                 /* <= 0: the cores this process may use */
   bool bf16;                   /* activations and their gradients are bf16, in both networks */
   bool dense_only;             /* dense kernels are used for masked weights, too */

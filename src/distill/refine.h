@@ -20,10 +20,11 @@ typedef struct laci_refine_options {
   int64_t n_fitted;            /* number of samples that training steps read: [0, n_fitted) */
   int64_t first_held, n_held;  /* samples [first_held, first_held + n_held) are held back to judge
                                   the result */
-  const uint8_t *const *masks; /* [n_stored] as in laci_reconstruct_options */
+  const uint8_t *const *masks; /* [n_stored] masks of the student's weights, as in
+                                  laci_reconstruct_options */
   int64_t batch;               /* samples in a step, at most n_fitted; 0: 128 */
   double rate;                 /* `rate` in the formula above, the largest learning rate; 0: 1e-3 */
-  uint64_t seed;               /* for the order of the samples */
+  uint64_t seed;               /* random seed for the order of the samples */
   bool bf16, dense_only;
   laci_pool *pool;           /* the steps use as many threads as it has; NULL: one thread */
   const laci_budget *budget; /* NULL: no limit */

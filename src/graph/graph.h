@@ -31,10 +31,11 @@ typedef struct laci_stored {
   size_t size_bytes;     /* count * element size */
   uint8_t *owned;        /* not NULL: a modified copy, freed with the graph */
   bool spilled;          /* `owned` is in one of the graph's spills, and is not written to */
-  bool overridable;      /* from IR 4 on: also listed as graph input, so a caller may replace it */
+  bool overridable;      /* the tensor is also listed as an input of the graph (from IR 4 on), so
+                            that a caller may replace it */
   bool in_function;      /* the tensor is defined in the body of a local function, and all calls of
                             the function share it */
-  bool in_constant_node; /* from the attribute of a Constant node */
+  bool in_constant_node; /* the tensor is the attribute of a Constant node */
   int value;             /* the value that holds this tensor */
   void *source;          /* private data of the importer */
 } laci_stored;
@@ -134,11 +135,12 @@ typedef struct laci_end_ports {
 typedef struct laci_body {
   int outer;      /* the enclosing body, as in laci_node.body */
   int begin, end; /* indices of nodes; an If has no begin: -1 */
-  int branch;     /* for an If: 1 then, 0 else; -1: an iteration of a loop */
+  int branch;     /* 1: the body is the then-branch of an If; 0: it is the else-branch; -1: it is an
+                     iteration of a loop */
 } laci_body;
 
 typedef struct laci_graph {
-  laci_arena *arena; /* for texts and arrays; part of `own` */
+  laci_arena *arena; /* memory of texts and arrays; a part of `own` */
   int ir_version;
   /* names of the classes that the outputs stand for, one a line; NULL: not known */
   const char *class_names;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct laci_name_slot {
-  const char *name; /* NULL: empty */
+  const char *name; /* the name; NULL: the slot is empty */
   uint64_t hash;
   int id;
 } laci_name_slot;

@@ -54,7 +54,7 @@ typedef void laci_range_body(int64_t begin, int64_t end, void *context);
 typedef struct laci_eval {
   const laci_node *node;
   int n_in, n_out;
-  const laci_buf *const *in; /* NULL: absent */
+  const laci_buf *const *in; /* [n_in] the contents of the inputs; NULL: the input is absent */
   laci_buf *const *out;
   void (*parallel)(void *pool, int64_t n, laci_range_body *body, void *context);
   void *pool;
@@ -84,7 +84,8 @@ typedef struct laci_weight_axes {
   int port;
   int k_axis, c_axis; /* output channels, input channels (the reduction axis) */
   int64_t groups;     /* convolution groups; 1 elsewhere */
-  /* for integer weights: the inputs that hold scales and zero points; 0: none */
+  /* ports of the inputs that hold an integer weight's scales and zero points; 0: there is no such
+   * input */
   int scale_port, zero_port;
 } laci_weight_axes;
 

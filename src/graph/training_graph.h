@@ -59,7 +59,8 @@ typedef struct laci_training_graph {
   int images, labels;
   int loss, logits; /* outputs of shapes [] and [batch, n_classes]; -1: there is no loss */
   int64_t batch;
-  /* with LACI_LOSS_MATCH: elements of the logits for each sample of the batch */
+  /* number of classes; with LACI_LOSS_MATCH, the number of elements of the logits for each
+   * sample */
   int64_t n_classes;
   int n_targets; /* 1 + n_blocks with LACI_LOSS_MATCH, else 0 */
   /* [n_targets] values that are graph inputs and hold the targets: first that of the logits, then
@@ -68,7 +69,8 @@ typedef struct laci_training_graph {
   /* the first n_forward nodes are the forward part, all others compute gradients */
   int n_forward;
   int n_params, n_stats;
-  laci_training_param *params; /* in the order of the model's stored tensors */
+  laci_training_param *params; /* [n_params] the parameters, in the order of the model's stored
+                                  tensors */
   laci_training_stat *stats;
 } laci_training_graph;
 
@@ -81,7 +83,8 @@ typedef struct laci_training_options {
   laci_training_loss loss;
   const int *blocks; /* [n_blocks] values of the model, for LACI_LOSS_MATCH and _TARGETS */
   int n_blocks;
-  /* [channels, height, width], used where the model leaves these sizes open; rank 0: not given */
+  /* shape of an image, [channels, height, width], used where the model leaves these sizes open;
+   * rank 0: not given */
   laci_shape image;
 } laci_training_options;
 

@@ -66,7 +66,7 @@ struct laci_onnx_edit {
   laci_edit_node *nodes;
   laci_edit_change *changes;
   laci_edit_removal *removals;
-  laci_edit_attribute *attributes; /* to be removed */
+  laci_edit_attribute *attributes; /* [n_attributes] the attributes to be removed */
   size_t n_attributes, attribute_capacity;
   int64_t opset; /* the new opset version of ai.onnx; 0: unchanged */
   laci_edit_call_tensor *inner;

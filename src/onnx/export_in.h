@@ -25,7 +25,7 @@ typedef struct laci_export {
   /* files that must not be replaced: the model that was read and its data files */
   laci_file_id *inputs;
   size_t n_inputs;
-  char **names; /* [n_data_files] new locations */
+  char **names; /* [n_data_files] the new location of each data file, as the model refers to it */
   /* [n_data_files] the location entry that all tensors in that file share */
   Onnx__StringStringEntryProto **locations;
   laci_writer **writers; /* [n_data_files] a writer for each data file; NULL: none is written */

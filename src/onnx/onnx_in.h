@@ -22,11 +22,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 /** Where the bytes of a stored tensor are in the file. */
 typedef enum laci_source_kind {
-  LACI_SOURCE_NONE,     /* nothing that can be changed: text, arguments of a function call */
-  LACI_SOURCE_ARRAY,    /* an array of the message, in the same layout as in the graph: `*array` */
-  LACI_SOURCE_SCALAR,   /* a number in a field of the message: its address is `scalar` */
-  LACI_SOURCE_WIDENED,  /* an array with wider elements (float16 in int32_data): `*array` */
-  LACI_SOURCE_EXTERNAL, /* in a data file: `external` */
+  LACI_SOURCE_NONE,     /* the bytes cannot be changed: texts, arguments of a function call */
+  LACI_SOURCE_ARRAY,    /* the bytes are an array of the message, `*array`, with the layout that the
+                           graph has */
+  LACI_SOURCE_SCALAR,   /* the bytes are a number in a field of the message, whose address is
+                           `scalar` */
+  LACI_SOURCE_WIDENED,  /* the bytes are in an array of the message, `*array`, with wider elements
+                           (float16 in int32_data) */
+  LACI_SOURCE_EXTERNAL, /* the bytes are in a data file, at the place that `external` describes */
 } laci_source_kind;
 
 /** What laci_stored.source points to. */
@@ -69,7 +72,7 @@ typedef struct laci_external {
 
 /** A data file. */
 typedef struct laci_data_file {
-  const char *location; /* as written in the model */
+  const char *location; /* the file's location as written in the model */
   laci_reader *reader;
   /* some of its tensors were removed: bytes that belong to no tensor are not written */
   bool is_compact;
@@ -86,7 +89,8 @@ struct laci_onnx {
   char *data_dir;
   laci_onnx_open_data *open_data; /* opens data files; NULL: they are in data_dir */
   void *data_context;             /* context of open_data; valid only while loading */
-  laci_data_file *data_files;     /* in order of first use */
+  laci_data_file *data_files;     /* [n_data_files] the data files, in the order of their first
+                                     use */
   size_t n_data_files, data_file_capacity;
   laci_external *externals; /* sorted by address of the tensor */
   size_t n_externals, external_capacity;
@@ -122,7 +126,7 @@ typedef struct laci_onnx_message {
   const ProtobufCMessage *base;
   laci_byte_source bytes_from; /* source of the bytes that the message points to; all zero: they are
                                   in memory */
-  const char *path;            /* for messages */
+  const char *path;            /* path of the file, for messages */
 } laci_onnx_message;
 
 /** Passes a model's message to `put`, chunk by chunk; bytes that are not in memory are read one

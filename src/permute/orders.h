@@ -13,8 +13,9 @@
 typedef struct laci_axis_order {
   int n_axes;
   int axes[LACI_MAX_RANK]; /* slowest first */
-  int64_t count; /* product of the sizes of those axes (grouped: n_groups * size of axes[0]) */
-  const int32_t *order; /* [count] */
+  int64_t count; /* length of `order`: the product of the sizes of `axes`, or n_groups * size of
+                    axes[0] for a grouped convolution */
+  const int32_t *order; /* [count] the old combined index that comes to each new one */
   int64_t n_groups; /* > 0: the weight of a grouped convolution: axes[0] is reordered by group: with
                        s = size of axes[0], rows of group g (along row_axis, counted in the NEW
                        rows) take new[.., j, ..] = old[.., order[g * s + j] - g * s, ..] */

@@ -22,7 +22,7 @@ typedef struct laci_plan {
                  start */
   int32_t **track_order; /* [n_tracks] for each track, the old position that comes to each place;
                             NULL: every position stays */
-  laci_orders orders;    /* of all values */
+  laci_orders orders;    /* the orders of all values of the graph */
 } laci_plan;
 
 /** Creates a plan in which all orders are the identity. */

@@ -29,7 +29,7 @@ typedef struct laci_anneal {
   int32_t *price; /* [n_channels] price of the channel in the last assignment that contained it
                           */
   bool *priced;   /* [n_channels] true: price[] has a value for the channel */
-  uint32_t *noise_key; /* [n_groups] */
+  uint32_t *noise_key; /* [n_groups] the key of the noise for each row of the costs */
   int64_t *column_sum; /* [n_groups] */
   laci_lap lap;        /* costs: the row's constant minus the value minus noise */
   int32_t *order;      /* [n_channels] the present order */

@@ -18,8 +18,8 @@
 typedef struct laci_cut_part {
   const laci_weight_view *weight;
   int64_t outer_begin, n_rows;
-  int64_t first_tile, first_row; /* number of tiles and rows of the parts before this one, see
-                                    search_rows.h */
+  int64_t first_tile, first_row; /* number of tiles (search_rows.h) and of rows of all parts before
+                                    this one */
   int n_read;                    /* number of columns read from the weight */
   const int64_t *source;         /* [n_read] the columns of the weight that are read, ascending */
   const int32_t *column;         /* [n_read] the column of the cut that source[k] fills */

@@ -13,7 +13,7 @@
 typedef struct laci_matrix {
   laci_number number;
   int n_columns;
-  size_t rows;         /* padded */
+  size_t rows;         /* number of rows, padding included */
   size_t column_bytes; /* bytes from the beginning of a column to that of the next */
   double scale;        /* element = score * scale, rounded */
   uint8_t *bytes;      /* free with laci_free */

@@ -72,12 +72,13 @@ typedef struct laci_prune_options {
   bool spill; /* new weights and masks go to files without names (base/spill.h); not with
                  calibration */
   const laci_budget *budget;       /* the memory limit, and the memory that the model holds */
-  laci_comm *comm;                 /* for laci_prune: processes that work together; NULL: this one
-                                alone */
+  laci_comm *comm;                 /* the processes that run laci_prune together; NULL: this process
+                                      alone */
   const laci_prune_timing *timing; /* predicted times: for a wanted speed, and to weigh a layer's
                                       harm against the time it saves; NULL: times are not considered
                                       */
-  const laci_prune_calibration *calibration; /* for laci_prune in one process; NULL: masks by
+  const laci_prune_calibration *calibration; /* how masks and weights are chosen by samples, for
+                                                laci_prune in one process; NULL: masks are chosen by
                                                 magnitude */
 } laci_prune_options;
 
@@ -103,8 +104,10 @@ typedef struct laci_pruned_layer {
   bool searchable;    /* its input channels belong to a group whose order may be searched */
   const char *reason; /* why the layer is not pruned, or its channels are not reordered; NULL:
                               no reason to give */
-  bool calibrated, solved;          /* see laci_calibrated_layer */
-  double error_before, error_after; /* see laci_calibrated_layer */
+  bool calibrated, solved;          /* the mask was chosen, and the kept weights were fitted, by
+                                       samples, as in laci_calibrated_layer */
+  double error_before, error_after; /* errors of the layer's outputs before and after its weights
+                                       were fitted, as in laci_calibrated_layer */
   double effect; /* relative change of the outputs if this layer alone is pruned; 0: not measured */
 } laci_pruned_layer;
 
@@ -179,7 +182,8 @@ typedef struct laci_pruned_order {
 typedef struct laci_pruning_calibration {
   bool done;
   const char *score;
-  int64_t n_fitted, n_held_back; /* samples */
+  int64_t n_fitted, n_held_back; /* number of samples that the fits read, and number held back to
+                                    judge them */
   laci_output_difference outputs;
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   double error_magnitude;     /* outputs.relative of masks by magnitude; 0: not measured */
@@ -198,10 +202,10 @@ typedef struct laci_pruning_calibration {
 typedef struct laci_pruning {
   const laci_analysis *analysis;
   laci_pattern pattern;
-  laci_mask_rule rule;        /* of masks; by default 1-D with `pattern` */
+  laci_mask_rule rule;        /* rule of the masks; by default 1-D with `pattern` */
   const float *const *scores; /* laci_prune_options.scores */
-  laci_plan *plan;            /* the orders */
-  laci_pruned_layer *layers;  /* [analysis->n_layers] */
+  laci_plan *plan;            /* the chosen order of each group of channels */
+  laci_pruned_layer *layers;  /* [analysis->n_layers] the result for each layer */
   const char **held_cause;    /* [analysis->n_groups] why a group that could be reordered is not;
                                  else NULL */
   int n_masks;

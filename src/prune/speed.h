@@ -40,7 +40,7 @@ typedef struct laci_speed_layer {
   double error; /* harm done by pruning it, >= 0 */
   double saved; /* seconds by which pruning it shortens a run, as laci_speed_find_savings
                    predicts */
-  bool pruned;  /* out */
+  bool pruned;  /* result: the layer is chosen to be pruned */
 } laci_speed_layer;
 
 /** Chooses layers of least error that together save `needed` seconds. Returns false if all of them
@@ -54,7 +54,8 @@ typedef struct laci_speed_choice {
   const bool *always; /* [n_layers] layers that are pruned in any case; NULL: none */
   laci_speed_layer *layers;
   int n;
-  double reached; /* out, of laci_speed_choose_for_target: how many times as fast as dense */
+  double reached; /* result of laci_speed_choose_for_target: the predicted time of the dense network
+                     / that of the pruned one */
 } laci_speed_choice;
 
 /** Predicts what each layer saves: the difference of its step in a plan with none and one with all

@@ -49,7 +49,8 @@ typedef struct laci_quantization {
   laci_quantized_layer *layers;
   laci_quantized_value *values;   /* [n_values] quantized values that do not share another value's
                                      scale */
-  int64_t n_fitted, n_held_back;  /* samples */
+  int64_t n_fitted, n_held_back;  /* number of samples from which scales were found, and number held
+                                     back to judge the outputs */
   laci_output_difference outputs; /* difference between the network with floats and the quantized
                                      one */
   const char *outputs_reason;     /* why outputs were not compared; NULL: they were */

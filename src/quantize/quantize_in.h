@@ -25,7 +25,7 @@ typedef struct laci_quantizing {
   laci_onnx_edit *edit;
   const laci_quantize_options *how;
   laci_quantization *out;
-  laci_quantize_layer *layers; /* [n_layers] */
+  laci_quantize_layer *layers; /* [n_layers] the layers that may be quantized */
   int n_layers;
   bool *wanted;  /* [n_values] the value is to be quantized */
   bool *for_all; /* [n_values] every reader of the value reads it dequantized, since it is the
@@ -33,7 +33,7 @@ typedef struct laci_quantizing {
   int *like;     /* [n_values] the value whose scale is used for this one, too; -1: the value has
                     its own scale */
   bool *reads;   /* [n_nodes] the node reads the dequantized values of its quantized inputs */
-  laci_affine *quantizers; /* [n_values] */
+  laci_affine *quantizers; /* [n_values] the scale and zero point of each value that is quantized */
 } laci_quantizing;
 
 /* place.c */
@@ -58,10 +58,10 @@ int laci_quantize_scale_owner(const laci_quantizing *q, int value);
 /** The integers of a layer's weight and bias, with their scales. */
 typedef struct laci_quantized_weight {
   int64_t n_channels, n_bias;
-  int8_t *weight;     /* in the layout of the weight */
-  float *scales;      /* [n_channels] */
+  int8_t *weight;     /* the integers of the weight, in its layout */
+  float *scales;      /* [n_channels] the scale of each output channel of the weight */
   int32_t *bias;      /* [n_bias]; NULL: no bias */
-  float *bias_scales; /* [n_bias] */
+  float *bias_scales; /* [n_bias] the scale of each element of the bias */
 } laci_quantized_weight;
 
 /** Quantizes a layer's weight and bias. Fails LAC_BAD_VALUE for values that are not finite. The

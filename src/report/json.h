@@ -40,7 +40,7 @@ LAC_MUST_CHECK lac_status laci_pack_json(const lac_pack_report *report, char **t
 /** The measured tensors of a file without a network. */
 typedef struct laci_tensor_list {
   const char *path;
-  int n, m; /* the pattern */
+  int n, m; /* the pattern N:M */
   const lac_file_tensor *tensors;
   int count;
 } laci_tensor_list;
@@ -59,7 +59,9 @@ typedef struct laci_run_mark {
   uint64_t seed;
   int64_t steps;
   const char *options; /* members of a JSON object, as checkpoints hold them */
-  const char *processor, *instructions, *system, *compiler; /* where it runs */
+  const char *processor, *instructions, *system, *compiler; /* processor, instruction set, operating
+                                                               system and compiler with which the
+                                                               training runs */
   int threads, processes;
   const char *format; /* format of the data */
   int64_t images, test_images;

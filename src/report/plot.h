@@ -31,7 +31,7 @@ typedef struct laci_plot_node {
 /** Whether the drawing is folded: repeated blocks are drawn once, and nodes that only change one
  * value are lines. */
 typedef enum laci_plot_fold {
-  LACI_PLOT_FOLD_LARGE, /* in networks of more than 60 nodes */
+  LACI_PLOT_FOLD_LARGE, /* the drawing is folded if the network has more than 60 nodes */
   LACI_PLOT_FOLD_ALWAYS,
   LACI_PLOT_FOLD_NEVER
 } laci_plot_fold;

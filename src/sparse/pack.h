@@ -34,7 +34,7 @@ typedef struct laci_packing {
   uint64_t negative; /* bits of -0.0 if fill is a float's 0, else fill; elements with these bits
                         need not be stored, either */
   size_t element_bytes;
-  int index_bits; /* ceil(log2 m) */
+  int index_bits; /* bits of an element's column in its block: ceil(log2 m) */
   int64_t n_rows, row_values, index_words, sign_words;
   size_t dense_bytes, values_bytes, index_bytes, signs_bytes;
 } laci_packing;

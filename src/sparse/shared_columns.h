@@ -16,7 +16,7 @@
 
 enum {
   LACI_SHARED_COLUMNS = 4,
-  LACI_SHARED_MOST_ROWS = 4096, /* V */
+  LACI_SHARED_MOST_ROWS = 4096, /* largest number of rows, V, that may share columns */
   LACI_SHARED_EXACT_COLUMNS = 16,
 };
 

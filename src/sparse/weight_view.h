@@ -23,7 +23,7 @@ typedef enum laci_mask_form {
   LACI_MASK_1D,
   LACI_MASK_2D_GREEDY,
   LACI_MASK_2D_BEST,
-  LACI_MASK_SHARED, /* V:N:M */
+  LACI_MASK_SHARED, /* blocks of V rows that share their columns: V:N:M */
 } laci_mask_form;
 
 typedef struct laci_mask_rule {

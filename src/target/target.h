@@ -30,7 +30,7 @@ typedef enum laci_target_stance {
 typedef struct laci_target_rule {
   const char *by;            /* name of the backend that the rule is for; NULL: the target has only
                                 one */
-  const char *ops;           /* operators */
+  const char *ops;           /* operators of the layers that the rule accepts */
   const char *types;         /* element types that the rule accepts for the weight */
   laci_pattern pattern;      /* pattern that the weight must hold, at most n non-zeros in m; 0:0:
                                 the zeros may be anywhere */
@@ -86,7 +86,7 @@ const char *const *laci_target_names(int *n);
 /** A target as the user names it: NAME, or NAME:TYPE, where TYPE is the element type that weights
  * will have on the target. */
 typedef struct laci_target_choice {
-  const char *name; /* "tensorrt" */
+  const char *name; /* name of the target, such as "tensorrt" */
   const laci_target *target;
   lac_dtype as; /* element type of weights on the target; LAC_DTYPE_NONE: the stored type */
 } laci_target_choice;
@@ -98,7 +98,7 @@ LAC_MUST_CHECK lac_status laci_target_find(const char *text, laci_target_choice 
 /** The facts of a layer that rules are compared with. */
 typedef struct laci_target_layer {
   const char *op;
-  lac_dtype dtype; /* of the stored weight */
+  lac_dtype dtype; /* element type of the stored weight */
   int rank, k_axis, c_axis;
   const int64_t *dims;               /* [rank] sizes of the stored weight's axes */
   int64_t groups;                    /* number of convolution groups */

@@ -19,9 +19,10 @@ typedef struct laci_train_log laci_train_log;
 typedef struct laci_log_line {
   bool is_eval;
   int64_t step;  /* steps taken so far */
-  int64_t epoch; /* of a training step; not set for an evaluation */
+  int64_t epoch; /* number of epochs completed before a training step; not set for an evaluation */
   double loss;   /* loss of the step or of the evaluation; null in the file if it is not finite */
-  double rate, images_per_second; /* of a training step; not set for an evaluation */
+  double rate, images_per_second; /* learning rate and speed of a training step; not set for an
+                                     evaluation */
   double top1;                    /* percent: of the evaluation, or of the step's images */
   double top5;                    /* evaluation only, percent */
 } laci_log_line;

@@ -20,7 +20,7 @@ typedef struct laci_data_parallel_options laci_data_parallel_options;
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_loop_score {
-  double top1, top5; /* percent */
+  double top1, top5; /* top-1 and top-5 accuracy in percent */
   double loss;
 } laci_loop_score;
 
@@ -42,7 +42,7 @@ typedef struct laci_loop_event {
   double top1;           /* at LACI_LOOP_STEP: percent of this process's images that the network
                             classified correctly before the update; of blended images the larger
                             part counts */
-  laci_loop_score score; /* SCORE */
+  laci_loop_score score; /* at LACI_LOOP_SCORE: the result of the evaluation */
   bool is_best;
 } laci_loop_event;
 
@@ -60,7 +60,7 @@ typedef struct laci_loop_options {
   laci_feed_options feed;
   int accumulate; /* batches in a step, >= 1 */
   laci_schedule schedule;
-  int64_t steps, steps_per_epoch; /* >= 1 */
+  int64_t steps, steps_per_epoch; /* number of steps of the whole run, and of an epoch, >= 1 */
   int64_t eval_every;             /* number of steps from one evaluation to the next; 0: only at the
                                      end */
   int64_t checkpoint_every;       /* number of steps from one checkpoint to the next, >= 1 */

@@ -39,7 +39,7 @@ typedef struct laci_optimizer_options {
   bool rate_inside; /* the momentum sums gradients that are already multiplied by the rate, as in
                        Keras; an option of SGD, always so for LARS */
   float trust;      /* trust coefficient of LARS, > 0 */
-  float beta2;      /* AdamW */
+  float beta2;      /* decay of AdamW's mean of squares */
   float epsilon;    /* added to the denominator: of the update for AdamW, > 0; of the trust ratio
                        for LARS, >= 0 */
 } laci_optimizer_options;

@@ -75,7 +75,8 @@ typedef struct laci_training_recipe {
   laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];
   const char *stages_of; /* name of the recipe from which `stages` were taken; NULL: this one */
   int n_large;
-  laci_large_batch large[LACI_RECIPE_LARGE]; /* `above` ascending */
+  laci_large_batch large[LACI_RECIPE_LARGE]; /* [n_large] settings that replace the recipe's for
+                                                large batches, with `above` ascending */
   const char *from[LACI_RECIPE_SETTINGS];    /* the source of each setting; NULL: not set */
 } laci_training_recipe;
 
@@ -92,7 +93,7 @@ void laci_recipe_format_setting(const laci_training_recipe *recipe, laci_recipe_
 /** The sizes of a run, which a recipe does not have. */
 typedef struct laci_run_size {
   int64_t global_batch;    /* images a step: batch * accumulated batches * processes */
-  int64_t steps_per_epoch; /* >= 1 */
+  int64_t steps_per_epoch; /* number of steps of an epoch, >= 1 */
   int64_t steps;           /* steps of the whole run; 0: those of the recipe's epochs */
   int n_processes;
   double rate; /* an explicit rate, used as given; < 0: the recipe's */

@@ -24,7 +24,7 @@ typedef struct laci_snapshot {
   uint64_t structure;  /* hash of the parameters in the buffers: laci_parameters_hash */
   const char *options; /* JSON: recipe and options of the run, for information and for continuing
                           it */
-  float *weights;      /* [n_weights] */
+  float *weights;      /* [n_weights] all parameters, as in the optimizer's buffers */
   int64_t n_weights;   /* number of weights: the size of the optimizer's buffers */
   float *statistics;   /* [n_statistics]: running means and variances */
   int64_t n_statistics;

@@ -49,7 +49,7 @@ const laci_training_graph *laci_trainer_graph(const laci_trainer *trainer);
 /** Returns the places of the parameters in the flat buffers, in the graph's order. */
 const laci_parameter *laci_trainer_parameters(const laci_trainer *trainer);
 laci_optimizer *laci_trainer_optimizer(laci_trainer *trainer);
-float *laci_trainer_weights(laci_trainer *trainer); /* [laci_optimizer_size] */
+float *laci_trainer_weights(laci_trainer *trainer); /* returns the weights, [laci_optimizer_size] */
 /** Returns the gradients since the last update, at the same places as the weights. A caller that
  * has sums over more batches than the trainer may store them there, and must then call
  * laci_trainer_set_n_batches. */
@@ -83,7 +83,8 @@ LAC_MUST_CHECK lac_status laci_trainer_run_match_batch(laci_trainer *trainer, co
 /** A range of the gradients' buffer that becomes final at one step of the plan, while the batch
  * continues. */
 typedef struct laci_bucket {
-  int64_t offset, count; /* floats */
+  int64_t offset, count; /* range of the bucket in floats: where it begins in the gradients' buffer,
+                            and its length */
   size_t step;           /* the step of the plan after which the gradients of the bucket are
                             final */
 } laci_bucket;

@@ -29,8 +29,9 @@ static inline bool brute_may_move(const laci_graph *graph, int value) {
 
 typedef struct brute {
   const laci_graph *graph;
-  laci_buf *const *old; /* [n_values] */
-  laci_buf **now;       /* [n_values] */
+  laci_buf *const *old; /* [n_values] the values of the unchanged network */
+  laci_buf **now;       /* [n_values] the values of the changed network that are computed or chosen
+                           so far; NULL: not yet */
   long budget;          /* node evaluations left */
 } brute;
 

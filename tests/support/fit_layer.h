@@ -21,7 +21,8 @@ enum { MOST_COLUMNS = 48, MOST_ROWS = 24, MOST_WEIGHTS = MOST_COLUMNS * MOST_ROW
 typedef struct layer {
   laci_fit fit;
   int n_inputs;
-  double *dense, *pruned;                /* [n_inputs, columns] */
+  double *dense, *pruned;                /* [n_inputs, columns] inputs of the layer in the dense and
+                                            in the pruned network */
   double h[MOST_COLUMNS * MOST_COLUMNS]; /* H, from `pruned` */
   double k[MOST_COLUMNS * MOST_COLUMNS]; /* K, rows: dense */
   double weight[MOST_WEIGHTS];

@@ -77,7 +77,7 @@ void laci_rebatch_undo(laci_rebatch *batch);
 /** The measured values of all runs: of one quantity (width 1), or of a row of `width` quantities,
  * such as the times of all steps. */
 typedef struct laci_bench_samples {
-  double *values; /* [n, width] */
+  double *values; /* [n, width] the measured values, a row for each run */
   size_t n, capacity, width;
 } laci_bench_samples;
 

@@ -34,7 +34,7 @@ struct lac_model {
   laci_inferred *inferred;
   laci_engine_weight *weights; /* [n_weights] the packed weights, for engines (engine/engine.h) */
   laci_packing *packings;      /* [n_weights] the packing of each weight */
-  laci_pack_rows *rows;        /* [n_weights] from where rows of the weights are read */
+  laci_pack_rows *rows;        /* [n_weights] where the rows of each weight are read from */
   int n_weights;
   char **folded; /* [n_folded] stored tensors that lac_model_fold made */
   int n_folded;

@@ -21,7 +21,7 @@ typedef struct laci_packer {
   laci_pack_report *report;
   laci_job job;
   const uint8_t *bytes;   /* bytes of the model's file */
-  const laci_file_id *id; /* of the model's file */
+  const laci_file_id *id; /* identity of the model's file */
   laci_packfile_part *files;
   size_t n_files;
   size_t *file_of_data; /* [n_files - 1] for each data file, in the model's numbering, its index in

@@ -47,16 +47,19 @@ typedef struct laci_calibration_source {
   laci_given_samples *given; /* the caller's, if they are in memory */
   laci_samples *samples;
   bool is_synthetic;              /* all of them are drawn */
-  laci_shape *shapes;             /* [n inputs of the network] */
-  int *axes;                      /* of samples, [n inputs]; -1: none */
+  laci_shape *shapes;             /* [n inputs of the network] the shape of each input */
+  int *axes;                      /* [n inputs of the network] the axis of each input along which
+                                     samples are; -1: none */
   const void **constants;         /* [n inputs] that all samples share; NULL: they differ */
   const laci_shape **form_shapes; /* [n forms] input shapes of each form; samples of equal shapes
                                      are of one form */
   int *form_of;                   /* [count + judging] the form of each sample */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
-  double error_data, error_mixed; /* of the outputs, fitted to the data alone, and to drawn samples
-                                     next to them; 0: none were next to them */
+  double error_data, error_mixed; /* errors of the outputs after a fit to the samples of the data
+                                     alone (error_data), and after one to drawn samples as well
+                                     (error_mixed); 0: no samples were drawn in addition to the
+                                     data */
   laci_distill_source *distill;   /* NULL: no steps for the network as a whole are wanted */
 } laci_calibration_source;
 
@@ -100,9 +103,10 @@ bool laci_calibration_is_drawn(const lac_calibration *calibration);
  * laci_samples_mix, and as laci_calibration_samples_open where nothing can be drawn. */
 LAC_MUST_CHECK lac_status laci_calibration_mix(const laci_calibration_data *from,
                                                laci_samples **samples, lac_error *err);
-/** Leaves the drawn samples of *source, which are next to those of the data, out where the data do
- * as well alone: fits with and without them, in the file's order of channels, are compared on the
- * samples of the data that are held back. Fails as laci_calibrate. (calibration_mixed.c) */
+/** Decides whether *source keeps its drawn samples in addition to those of the data. Fits with and
+ * without the drawn samples, in the file's order of channels, are compared on the samples of the
+ * data that are held back. The drawn samples are removed if the data alone do as well. Fails as
+ * laci_calibrate. (calibration_mixed.c) */
 LAC_MUST_CHECK lac_status laci_calibration_judge_drawn(const lac_options *options,
                                                        const laci_job *job,
                                                        laci_calibration_source *source,

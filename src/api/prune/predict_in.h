@@ -26,8 +26,8 @@ typedef struct laci_predict_source {
 typedef struct laci_predicted_layer {
   bool sparse;        /* the layer is run by a kernel that skips the weight's zeros */
   const char *reason; /* why the zeros are not skipped; NULL: they are */
-  double seconds;     /* of the layer's step, with all nodes fused into it; 0: the layer has no step
-                         */
+  double seconds;     /* predicted seconds of the layer's step, with all nodes fused into it; 0: the
+                         layer has no step */
   int64_t flops;      /* multiplications and additions of the layer's step, including those by zeros
                          */
 } laci_predicted_layer;
@@ -36,10 +36,12 @@ typedef struct laci_prediction {
   const char *refusal;          /* why no plan is possible; NULL: a plan was made */
   bool assumed;                 /* the network leaves input sizes open, and usual ones were assumed
                                    */
-  double seconds;               /* of a run */
-  int64_t flops;                /* of all steps */
-  int n_layers;                 /* of the analysis; those in bodies, which reports list, are not */
-  laci_predicted_layer *layers; /* [n_layers] */
+  double seconds;               /* predicted seconds of a run */
+  int64_t flops;                /* multiplications and additions of all steps, including those by
+                                   zeros */
+  int n_layers;                 /* number of the analysis' layers; the layers in bodies, which
+                                   reports list, are not among them */
+  laci_predicted_layer *layers; /* [n_layers] what is predicted of each layer */
 } laci_prediction;
 
 /** Predicts a run. All that the prediction points to is in the arena. Fails LAC_NO_MEMORY, and as

@@ -27,7 +27,7 @@ typedef struct laci_report_order {
   const char *tensor;
   int axis;
   int64_t count;
-  int32_t *order; /* in the report's arena */
+  int32_t *order; /* [count] the old index that comes to each new one; in the report's arena */
 } laci_report_order;
 
 typedef struct laci_report {
@@ -36,10 +36,12 @@ typedef struct laci_report {
   lac_layer *layers;
   lac_group *groups;
   size_t n_masks, n_orders;
-  laci_report_mask *masks;          /* [n stored] */
+  laci_report_mask *masks;          /* [n_masks] the masks; there is room for one for each stored
+                                       tensor */
   laci_spill *masks_spill;          /* temporary file with the masks' bits; NULL: they are in memory
                                        */
-  laci_report_order *orders;        /* [n stored * LACI_MAX_RANK] */
+  laci_report_order *orders;        /* [n_orders] the orders; there is room for one for each axis of
+                                       each stored tensor */
   lac_target_report *targets;       /* [n_targets], in the arena */
   lac_target_layer **target_layers; /* [n_targets][n_layers], in the arena */
   lac_plan_answer *answer;          /* the engine's answer to lac_options.plan; NULL: no plan was

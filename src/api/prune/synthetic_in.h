@@ -14,11 +14,13 @@ typedef struct laci_pool laci_pool;
 typedef struct laci_synthetic_options {
   int crop;                /* side of sizes that the network leaves open; 0: 224 */
   int height, width;       /* pixels, of any network; 0: the network's, or crop */
-  const float *mean, *std; /* [3] of the grey levels; NULL: find them out */
+  const float *mean, *std; /* [3] mean and deviation of each channel's grey levels, by which images
+                              are scaled; NULL: they are found out */
   uint64_t seed;
   laci_pool *pool;
-  const laci_budget *budget; /* for laci_synthetic_choose_images */
-  const char *engine;        /* for laci_synthetic_choose_images: what runs the network */
+  const laci_budget *budget; /* memory limit; only for laci_synthetic_choose_images */
+  const char *engine;        /* name of the engine that runs the network; only for
+                                laci_synthetic_choose_images */
 } laci_synthetic_options;
 
 /** Do mean and std [3] differ from the defaults? The defaults count as not set. */

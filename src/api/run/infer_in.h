@@ -23,18 +23,18 @@ typedef struct laci_infer_result {
 
 /** The state of one inference. */
 typedef struct laci_inference {
-  lac_model *view; /* of the network: laci_model_view_create */
+  lac_model *view; /* the network: a view of the caller's model (laci_model_view_create) */
   const laci_graph *graph;
   const lac_infer_options *options;
   lac_dtype dtype;       /* type of the computation */
   laci_budget budget;    /* the memory limit, and the memory of the inputs */
-  laci_buf **inputs;     /* [graph->n_inputs] */
+  laci_buf **inputs;     /* [graph->n_inputs] the contents of the inputs */
   lac_array *outputs;    /* [graph->n_outputs], if the engine makes a plan */
   laci_stepper *walk;    /* runs the network node by node and holds the outputs; NULL: the engine
                             makes a plan */
   const char *walker;    /* name of the engine that runs node by node; NULL: the engine makes a plan
                             */
-  laci_writer **writers; /* [graph->n_outputs] */
+  laci_writer **writers; /* [graph->n_outputs] the writer of each output's file */
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
   laci_infer_result *result;

@@ -23,7 +23,7 @@ struct laci_session_engine {
   laci_session_engine *next; /* next in its list: the plan's idle engines, or engines to be freed */
   laci_session_plan *plan;
   lac_engine *engine;
-  uint64_t bytes; /* planned memory */
+  uint64_t bytes; /* bytes of the engine's planned memory */
   int n_inputs, n_outputs;
   const lac_engine_port *inputs, *outputs;
   const void **in;  /* [n_inputs] buffers of a run */
@@ -32,13 +32,13 @@ struct laci_session_engine {
   void **converted; /* [n_inputs] the caller's elements in the port's type; NULL until needed */
   void **results;   /* [n_outputs] elements that the caller does not take in this format; NULL until
                        needed */
-  double *times;    /* [2 n_steps] of a watched run: start times, then durations; NULL until needed
-                       */
+  double *times;    /* [2 n_steps] times of a watched run: when each step began, then how long each
+                       took; NULL until needed */
 };
 
 /** The function that is called for each step of a run. */
 typedef struct laci_session_watcher {
-  lac_on_step *on_step; /* NULL: nobody */
+  lac_on_step *on_step; /* function that is called for each step; NULL: none */
   void *context;
 } laci_session_watcher;
 
@@ -46,7 +46,7 @@ typedef struct laci_session_watcher {
 typedef struct laci_session_plans {
   /* Fixed at creation. */
   int most_plans, most_copies;
-  uint64_t limit;         /* of `held`, in bytes */
+  uint64_t limit;         /* largest number of bytes that `held` may reach */
   pthread_mutex_t tuning; /* held while layers are timed */
   pthread_mutex_t lock;
   pthread_cond_t gate; /* signalled when no call is seeking memory any more */
@@ -64,21 +64,24 @@ typedef struct laci_session_plans {
 } laci_session_plans;
 
 struct lac_session {
-  lac_model *view;            /* of the caller's model, as it was when the session was created */
-  lac_context *context;       /* of all its runs; NULL: the process's */
-  lac_engine_options options; /* of every engine, but for shapes */
+  lac_model *view;            /* a view of the caller's model as it was when the session was
+                                 created */
+  lac_context *context;       /* context of all runs of the session; NULL: the process's */
+  lac_engine_options options; /* options of every engine of the session, except for shapes */
   const laci_budget *base;    /* memory that the caller holds in addition, which counts with each
                               plan's; NULL: none */
   bool as_computed;           /* an output whose declared type is of the wrong class has the type in
                                   which it is computed; else it is refused */
   laci_parallel parallel;     /* the caller's threads; run NULL: none */
   char *engine, *timings;     /* the texts of `options` */
-  lac_array *inputs, *outputs; /* as declared */
+  lac_array *inputs, *outputs; /* names, types and shapes of the ports, as the model declares
+                                  them */
   int n_inputs, n_outputs;
   laci_session_plans plans;
-  bool is_watched;              /* atomic */
+  bool is_watched;              /* a watcher is set; read and written atomically */
   laci_session_watcher watcher; /* guarded by plans.lock */
-  lac_session *next;            /* of all sessions of the process: session_fork.c */
+  lac_session *next;            /* next session in the list of all sessions of the process
+                                   (session_fork.c) */
 };
 
 /** Initializes the plans; n_plans and n_copies are those of the options, not 0. */

@@ -19,8 +19,8 @@ typedef struct laci_train_plan {
   int processes, process;      /* number of processes, and the rank of this one */
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
-  int64_t test_images; /* images in the part for evaluation, if it is opened together with the
-                          training part */
+  int64_t test_images; /* number of images in the part for evaluation, if that part is opened
+                          together with the training part */
   const char *input;   /* name of the network's only input; NULL: not known */
   const char *known;   /* names of the network's classes, one in each line; NULL: not known */
   laci_dataset *set;   /* the training part; if nothing is trained, the part for evaluation */

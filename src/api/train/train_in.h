@@ -29,7 +29,7 @@ typedef struct laci_training_options laci_training_options;
 typedef struct laci_training {
   lac_model *model;
   const lac_train_options *options;
-  laci_train_plan *plan; /* plan_in.h */
+  laci_train_plan *plan; /* the plan of the training (plan_in.h) */
   laci_trainer *trainer;
   laci_train_record *record; /* NULL: no record is wanted */
   uint8_t *masks;            /* [size of the optimizer's buffers], or NULL */

@@ -63,7 +63,8 @@ typedef struct laci_channels {
 
 /** Where queries and keys are stored: channel i of a head is the same channel at each of the
  * n_places. keys[place]: the place holds keys, else queries. copies: how many heads of queries
- * share one head of keys. n_heads: of queries; size: channels of a head. */
+ * share one head of keys. n_heads: number of heads of queries; size: number of channels of a
+ * head. */
 typedef struct laci_query_keys {
   const laci_channels *places;
   const bool *keys;

@@ -100,13 +100,14 @@ int64_t laci_multiply_sizes(laci_infer *infer, const laci_shape *shape, int from
 lac_status laci_infer_same_type(laci_infer *infer); /* output 0 has the type of input 0 */
 /* output 0 has the shape of input 0, and type bool */
 lac_status laci_infer_bool_like_input(laci_infer *infer);
-lac_status laci_infer_broadcast(laci_infer *infer); /* for two inputs that are broadcast; output 0
-                                                       has the type of input 0 */
+lac_status laci_infer_broadcast(laci_infer *infer); /* infer of an operator on two inputs that are
+                                                       broadcast; output 0 has the type of input
+                                                       0 */
 lac_status laci_infer_broadcast_bool(
-    laci_infer *infer); /* for two inputs that are broadcast; output 0
-                                                       is of type bool */
-lac_status laci_infer_broadcast_all(laci_infer *infer); /* for any number of inputs that are
-                                                       broadcast */
+    laci_infer *infer); /* infer of an operator on two inputs that are broadcast; output 0 is of
+                           type bool */
+lac_status laci_infer_broadcast_all(laci_infer *infer); /* infer of an operator on any number of
+                                                           inputs that are broadcast */
 
 /* ---- Element by element ---- */
 
@@ -153,12 +154,13 @@ typedef struct laci_unary {
   int64_t (*test)(double x, const void *context); /* float -> bool */
 } laci_unary;
 
-/** out 0 = f(in 0, in 1), broadcast. Fails LAC_UNSUPPORTED for a class that the operation does not
- * take. */
+/** Computes output 0 = f(input 0, input 1), broadcast. Fails LAC_UNSUPPORTED for a class that the
+ * operation does not take. */
 LAC_MUST_CHECK lac_status laci_eval_binary(laci_eval *eval, const laci_binary *binary);
-/** out 0 = f(... f(f(in 0, in 1), in 2) ..., in n-1), broadcast; with one input: in 0. */
+/** Computes output 0 = f(... f(f(input 0, input 1), input 2) ..., input n - 1), broadcast. With one
+ * input, output 0 is a copy of it. */
 LAC_MUST_CHECK lac_status laci_eval_binary_over_inputs(laci_eval *eval, const laci_binary *binary);
-/** out 0 = f(in 0). */
+/** Computes output 0 = f(input 0), element by element. */
 LAC_MUST_CHECK lac_status laci_eval_unary(laci_eval *eval, const laci_unary *unary,
                                           const void *context);
 

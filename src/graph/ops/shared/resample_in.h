@@ -40,10 +40,12 @@ typedef struct laci_resampling {
 typedef struct laci_resample_axis {
   /* output size / input size, as given; it need not be the exact quotient */
   double scale;
-  double crop_begin, crop_end; /* for LACI_CROP_AND_RESIZE, as fractions of the input */
+  double crop_begin, crop_end; /* where the crop of LACI_CROP_AND_RESIZE begins and ends, as
+                                  fractions of the input's size */
 } laci_resample_axis;
 
-/** out = in resampled along every axis whose size differs or whose scale is not 1. */
+/** Computes output 0: input 0 resampled along every axis whose size differs or whose scale is not
+ * 1. */
 LAC_MUST_CHECK lac_status laci_resample_all_axes(const laci_eval *eval,
                                                  const laci_resampling *resize,
                                                  const laci_resample_axis *axes);

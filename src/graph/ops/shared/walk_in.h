@@ -45,9 +45,9 @@ void laci_walk_next(laci_walk *walk);
 /** Fills in the row-major strides of a shape. */
 void laci_shape_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]);
 
-/** out[row-major over space] = in[offset + sum index * strides]: Transpose, Slice, Expand,
- * DepthToSpace and similar. space has as many elements as out, but may have other axes.
- */
+/** Copies elements of `in` to `out`, as Transpose, Slice, Expand and DepthToSpace do: the element
+ * for an index of `space`, in row-major order, is in[offset + sum of index * stride over the axes].
+ * space has as many elements as out, but may have other axes. */
 void laci_copy_strided_to_rows(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
                                const int64_t *strides, int64_t offset, laci_buf *out);
 
