@@ -63,8 +63,8 @@ const uint8_t *laci_reader_bytes(const laci_reader *reader);
 /** Is the address one of the reader's file? */
 bool laci_reader_contains(const laci_reader *reader, const void *address);
 
-/** Closes the descriptor, since a process has few. Each read then opens the file again, and fails
- * unless it is the same one. */
+/** Closes the file's descriptor, since a process may have only a limited number. Each later read
+ * opens the file again, and fails unless it is the same file. */
 void laci_reader_close_descriptor(laci_reader *reader);
 
 /** Makes each later read of a part fail LAC_IO if its bytes differ from those of the first read:

@@ -33,13 +33,14 @@ typedef struct laci_fit {
   int channels;      /* channels of a tap; N:M blocks run along them, and the last block may be
                         partial */
   laci_pattern pattern;
-  laci_mask_form form; /* form of the mask (sparse/mask.h), whose rows are the fit's rows */
-  int v;               /* V of the pattern V:N:M; 0 for other patterns */
-  uint64_t seed;       /* random seed, for scores that draw random numbers */
-  const double *h;     /* [columns, columns] H, both triangles; NULL: the score needs no inputs */
-  const double *k;     /* [columns, columns] K, rows: dense inputs; NULL: K is H (symmetric form) */
-  double positions;    /* number of x that were summed */
-  double damping;      /* the damping d divided by mean(diag H); 0: d follows from the rule at the
+  laci_mask_form form;  /* form of the mask (sparse/mask.h), whose rows are the fit's rows */
+  int v;                /* V of the pattern V:N:M; 0 for other patterns */
+  uint64_t seed;        /* random seed, for scores that draw random numbers */
+  const double *h;      /* [columns, columns] H, both triangles; NULL: the score needs no inputs */
+  const double *k;      /* [columns, columns] K, whose rows belong to the dense network's inputs;
+                          NULL: K equals H (symmetric form) */
+  double positions;     /* number of inputs x over which H and K are summed */
+  double damping;       /* the damping d divided by mean(diag H); 0: d follows from the rule at the
                           top of this file */
   const double *weight; /* [rows, columns] W_d, the dense weights */
 } laci_fit;

@@ -13,15 +13,18 @@ typedef struct laci_pool laci_pool;
 typedef struct laci_grams {
   laci_unfold unfold;  /* how a batch of the value is unfolded into the inputs x */
   int layer;           /* a layer that reads this unfolding; set by the caller */
-  int64_t n_positions; /* summed so far */
+  int64_t n_positions; /* number of positions (inputs x) that are summed so far */
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
-  double *k;           /* sum x_d x_p', rows: dense inputs; NULL: K is H */
-  int64_t most;        /* limit of the positions that are summed, per batch */
-  int64_t *positions;  /* indices of the positions that are summed; NULL: all are */
-  uint64_t n_sums;     /* summations so far */
+  double *k;           /* [groups, columns, columns] sum x_d x_p', whose rows belong to the dense
+                          network's inputs; NULL: K equals H */
+  int64_t most;        /* largest number of positions of a batch that are summed */
+  int64_t *positions;  /* indices of the positions of a batch that are summed; NULL: all are
+                          summed */
+  uint64_t n_sums;     /* number of summations so far */
   void *scratch;
-  int most_waiting, n_waiting; /* batches that are collected before a summation; most_waiting 1:
-                                  each is summed at once */
+  int most_waiting, n_waiting; /* number of batches that are collected before they are summed
+                                  together, and number collected now; most_waiting is 1 where each
+                                  batch is summed at once */
   float *dense, *pruned;       /* [most_waiting] values of the collected batches; dense is NULL
                                   where k is NULL */
 } laci_grams;

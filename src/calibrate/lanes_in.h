@@ -13,7 +13,8 @@ typedef struct laci_engine laci_engine;
 /** The engines of one part, all with the same weights: one engine for each lane. */
 typedef struct laci_part_engines {
   int n;               /* number of lanes; set by the caller before laci_part_engines_create */
-  laci_budget *budget; /* set by the caller; the engines' bytes are added to it; NULL: no limit */
+  laci_budget *budget; /* memory budget, set by the caller, to which the engines' bytes are added;
+                          NULL: no limit */
   const char *engine;  /* set by the caller: name of the engine that runs the samples */
   laci_graph *graph;
   laci_engine **engines; /* [n] the engine of each lane */

@@ -81,8 +81,9 @@ LAC_MUST_CHECK lac_status laci_calibration_cut_samples(int64_t count, int64_t mo
 /** A graph, and contents that replace those of some of its stored tensors. */
 typedef struct laci_weighted_graph {
   const laci_graph *graph;
-  const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's; NULL, or a NULL
-                                    entry: the graph's own */
+  const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
+                                    the graph's; NULL, or a NULL entry: the graph's bytes are
+                                    used */
 } laci_weighted_graph;
 
 /** Sums over n units that are independent of each other: samples, or batches where an output has no

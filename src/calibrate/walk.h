@@ -38,9 +38,9 @@ typedef struct laci_calibrate_options {
   bool symmetric;          /* the targets, too, are computed from the pruned network's inputs, so
                               that K = H */
   const bool *wanted;      /* [analysis->n_layers] layers to be pruned; NULL: all eligible ones */
-  const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's (of a network whose
-                                    reordering is not committed yet); NULL, or a NULL entry: the
-                                    graph's own */
+  const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
+                                    the graph's (for a network whose reordering is not committed
+                                    yet); NULL, or a NULL entry: the graph's bytes are used */
   int64_t positions;  /* limit of the number of inputs x that are summed, for every column of a
                          layer's matrix. 0: 128, fewer for wide layers (walk.c); INT64_MAX: all */
   int batch;          /* largest number of samples in a batch; 0: chosen by the size of the network.

@@ -45,8 +45,8 @@ typedef struct laci_comm_options {
 LAC_MUST_CHECK lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm,
                                          lac_error *err);
 /** Opens a comm over a given transport, which laci_comm_close ends. Fails as laci_comm_broadcast,
- * LAC_NO_MEMORY. After a failure *comm is to be closed once the failure was reported, since that
- * ends this process. If it is NULL, there was no memory, and all processes are ended. */
+ * LAC_NO_MEMORY. After a failure the caller reports it, and then closes *comm, which ends this
+ * process. If *comm is NULL, memory ran out, and all processes are ended. */
 LAC_MUST_CHECK lac_status laci_comm_open_transport(const lac_transport *transport,
                                                    const laci_comm_options *options,
                                                    laci_comm **comm, lac_error *err);

@@ -96,7 +96,7 @@ lac_status laci_comm_fail_transport(const laci_comm *comm, lac_error *err);
 /** Advances all sums in progress as far as possible without waiting. Returns true if any of them
  * advanced. */
 bool laci_comm_advance_sum_phases(laci_comm *comm);
-/** Appends the sum to those in progress. */
+/** Appends the sum to the comm's list of sums in progress. */
 void laci_comm_append_sum_in_progress(laci_comm *comm, laci_comm_sum *sum);
 /** Returns the bytes in which a float is sent. */
 size_t laci_wire_element_bytes(laci_wire wire);

@@ -21,7 +21,8 @@ typedef struct laci_rectangle {
 } laci_rectangle;
 
 /** Computes the size of an erased rectangle: `area` of the image's pixels, 0.02 to 0.33, with the
- * height `aspect` times the width. False: it is not smaller than the image in both. */
+ * height `aspect` times the width. False: the rectangle would be as high or as wide as the image,
+ * or more. */
 bool laci_erase_rectangle_size(double area, double aspect, laci_plane_sizes sizes, int *height,
                                int *width);
 
@@ -29,8 +30,9 @@ bool laci_erase_rectangle_size(double area, double aspect, laci_plane_sizes size
 void laci_erase_random_rectangle(uint64_t seed, uint64_t sample, double probability,
                                  laci_plane_sizes sizes, float *image);
 
-/** Returns the rectangle around (x, y) that covers the fraction 1 - share of the image's pixels. It
- * is then cut at the image's borders, and its own `share` is set to what is outside of it. */
+/** Returns the rectangle around (x, y) that covers the fraction 1 - share of the image's pixels.
+ * The rectangle is then cut at the image's borders, and its field `share` is set to the share of
+ * pixels outside of it. */
 laci_rectangle laci_cut_rectangle_around(double share, int y, int x, int height, int width);
 
 /** Does this step do CutMix? Never if cutmix is 0. If mixup is above 0, too, half of the steps do.

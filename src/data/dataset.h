@@ -113,16 +113,16 @@ const char *laci_dataset_class_folder(const laci_dataset *set, int class_number)
 /** Returns the format: "cifar10", "cifar100", "digits", "folder", "tfrecords" or "arrays". */
 const char *laci_dataset_format(const laci_dataset *set);
 laci_numbering laci_dataset_numbering(const laci_dataset *set);
-/** Checks that labels can be outputs of a network with `outputs` of them, whose output is called
- * `name`. There must be as many classes as outputs, even if a list names the classes. Fails
- * LAC_BAD_SHAPE with both numbers and advice. */
+/** Checks that the classes of the data fit a network with `outputs` classes, whose output is called
+ * `name`: their numbers must be equal, even if a list names the classes. Fails LAC_BAD_SHAPE with
+ * both numbers and advice. */
 LAC_MUST_CHECK lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                                                      int64_t outputs, lac_error *err);
 /** Returns the class of image `at`, 0 <= at < count. */
 int laci_dataset_label(const laci_dataset *set, int64_t at);
-/** Returns the usual preprocessing for the format: CIFAR unchanged at 32 x 32; else
- * laci_preprocessing_default. Mean and std are ImageNet's in both. Digits: grey, 8 x 8, pixels /
- * 16. */
+/** Returns the usual preprocessing for the format: digits are grey, 8 x 8, with pixels divided by
+ * 16; CIFAR stays at 32 x 32, with the mean and std of ImageNet; all others are prepared by
+ * laci_preprocessing_default. */
 laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set);
 /** Returns the usual augmentation for the format. CIFAR: padded by 4, cropped, flipped; digits:
  * padded by 1 and cropped; bytes in arrays: as CIFAR; floats in arrays: none; others: a random

@@ -26,8 +26,8 @@ typedef struct laci_dataset_kind {
   lac_status (*ready)(const laci_dataset *set, int64_t at, float *out, lac_error *err);
   /* Writes the name of image `at` for error texts. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
-  void (*close)(laci_dataset *set); /* frees `own`, which may be NULL, and all memory that it points
-                                       to */
+  void (*close)(laci_dataset *set); /* frees the set's private data `own`, which may be NULL, and
+                                       all that they point to */
 } laci_dataset_kind;
 
 struct laci_dataset {
@@ -100,8 +100,8 @@ void laci_imagenet_write_synset(int class_number, char synset[16]);
 /** Sets the classes to those of ImageNet. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error *err);
 
-/** Numbers the folders (sorted names) and sets the classes, as dataset.h describes.
- */
+/** Fills numbers [n] with the class number of each folder, and sets the classes of the set, as
+ * dataset.h describes. folders: the sorted names of the class folders. */
 LAC_MUST_CHECK lac_status laci_number_class_folders(laci_dataset *set, const char *const *folders,
                                                     int n, const laci_dataset_options *options,
                                                     int32_t *numbers, lac_error *err);

@@ -28,9 +28,9 @@ typedef struct laci_loader_options {
   const struct laci_training_order *training; /* NULL: one pass over the set; else
                                                  laci_training_order, and limit, first_batch and
                                                  order are ignored */
-  const int64_t *order; /* [limit]: the image at each place, for shuffling or repeating images;
-                           NULL: 0, 1, 2 ... up to the set's count. Borrowed; must live as long as
-                           the loader */
+  const int64_t *order; /* [limit] numbers of the images in the order in which they are loaded, to
+                           shuffle or repeat images; NULL: 0, 1, 2 ... up to the set's count.
+                           Borrowed; must live as long as the loader */
 } laci_loader_options;
 
 /** An endless sequence of batches for training: epoch after epoch, each in a different order, every

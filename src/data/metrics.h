@@ -31,9 +31,9 @@ typedef struct laci_metrics {
   bool counts_bad;          /* rows that are not finite are counted instead of failing; no accuracy
                                may be reported then (laci_metrics_check_all_finite) */
   int64_t n_bad;            /* number of rows that are not finite */
-  lac_error bad;            /* what is wrong with the first such row */
-  laci_image_score *scores; /* [first + number of images] the score of each image is written to its
-                               number's place; NULL: not written */
+  lac_error bad;            /* what is wrong with the first row that is not finite */
+  laci_image_score *scores; /* [first + number of images] receives the score of each image, at the
+                               index that is the image's number; NULL: scores are not written */
 } laci_metrics;
 
 /** Adds n images: logits [n, classes] row by row, labels [n]. Fails, with nothing added,

@@ -55,7 +55,7 @@ LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
                                             const uint8_t *bytes, size_t size_bytes,
                                             const laci_pickle_value **value, lac_error *err);
 
-/** A pickle of PyTorch's. */
+/** What a pickle of PyTorch holds. */
 typedef struct laci_pickle_torch {
   const laci_pickle_value *root;
   laci_pickle_value **storages; /* [n_storages] all references to storages; arena */
@@ -67,8 +67,9 @@ typedef struct laci_pickle_bytes {
   const uint8_t *at;
   size_t n;
 } laci_pickle_bytes;
-/** Parses a pickle of PyTorch like laci_pickle_parse. Others may follow it: moves `from` to its
- * end. It may hold only tensors and plain values. */
+/** Parses a pickle of PyTorch like laci_pickle_parse. Other pickles may follow it in the bytes
+ * `from`: moves from->at to the end of the parsed one. It may hold only tensors and plain
+ * values. */
 LAC_MUST_CHECK lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name,
                                                   laci_pickle_bytes *from, laci_pickle_torch *found,
                                                   lac_error *err);

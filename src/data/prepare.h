@@ -32,11 +32,10 @@ typedef struct laci_preprocessing {
   int height, width; /* size of the crop in pixels, 1..LACI_PREPROCESSING_MAX */
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
-  bool is_grey;      /* the data are samples that need no preparation, instead of images; all fields
+  bool is_grey;      /* samples have one channel, grey, instead of three colours */
+  bool is_ready;     /* the data are samples that need no preparation, instead of images; all fields
                         above are ignored */
-  bool is_ready;     /* the data are no images, but samples that are ready as they are; all fields
-                        above are ignored */
-  laci_shape ready;  /* if is_ready, the shape of such a sample */
+  laci_shape ready;  /* shape of a sample, if is_ready is set */
 } laci_preprocessing;
 
 enum { LACI_PREPROCESSING_MAX = 16384 };

@@ -14,8 +14,8 @@
  * reuses the memory. */
 typedef struct laci_taps {
   int n;                /* pixels of the result */
-  laci_tap_span *spans; /* [n] the range of input pixels, and the place of the weights, of each
-                           pixel of the result */
+  laci_tap_span *spans; /* [n] for each pixel of the result, its range of input pixels and the
+                           address of their weights */
   int32_t *weights;
   laci_tap_pair *pairs;
   double *scratch; /* weights of one pixel before rounding */

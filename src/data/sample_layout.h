@@ -31,9 +31,10 @@ typedef struct laci_sample_array {
   const laci_type *type; /* NULL: the input has no array */
 } laci_sample_array;
 
-/** Returns the axis of input `at` along which its samples form a batch. It is the axis whose
- * symbolic size is that of the first open axis 0 of any input. Else it is axis 0 if that is open,
- * else the only open axis, else 0. -1: the input is a single number. */
+/** Returns the axis of input `at` along which its samples form a batch. An axis is open if its size
+ * is not fixed. The result is the axis with the same symbolic size as the first open axis 0 of any
+ * input; if there is none, axis 0 if it is open; else the only open axis; else 0. -1: the input is
+ * a single number. */
 int laci_sample_find_batch_axis(const laci_sample_input *inputs, int n, int at);
 
 /** Finds the layouts of n inputs and the number of samples, the largest that an array has. If some

@@ -43,10 +43,11 @@ typedef struct laci_synthetic_input {
                             as the first samples, by their numbers; read only while the samples are
                             opened. NULL: images 0, 1 .. */
   int64_t n_chosen, candidates;
-  const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels in the place of drawn
-                               images; read while the samples are opened. NULL: none */
-  const int64_t *fitted_at; /* the sample at whose place each fitted image is used, by
-                               laci_samples_data_index */
+  const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels of images that are
+                               used instead of drawn ones; read only while the samples are opened.
+                               NULL: none */
+  const int64_t *fitted_at; /* [n_fitted] for each fitted image, the number of the drawn image that
+                               it replaces (laci_samples_data_index) */
   int64_t n_fitted;
   float mean[3],
       std[3]; /* mean and deviation of each channel, in grey levels 0..255: the input is (grey -

@@ -18,8 +18,9 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_reconstruct_options {
-  const uint8_t *const *masks; /* [n_stored] bytes in the weight's own order, 1 = kept; NULL, or a
-                                  NULL entry: dense. They must outlive the reconstruction */
+  const uint8_t *const *masks; /* [n_stored] the mask of each stored tensor, a byte for each element
+                                  in the tensor's order, 1 = kept; NULL, or a NULL entry: nothing is
+                                  masked. Must outlive the reconstruction */
   int64_t batch;               /* samples in a step */
   laci_shape image;            /* shape of an image, [channels, height, width], used if the network
                                   leaves these sizes open */

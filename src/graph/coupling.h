@@ -75,8 +75,8 @@ typedef struct laci_axis_hold {
 
 typedef struct laci_port_labels {
   bool described; /* false: all axes are FIXED */
-  /* for an output: its contents come from a later node (the end of a loop); each axis begins a
-   * track of its own, and that later node joins it to others */
+  /* set for an output whose contents come from a later node (the end of a loop): each of its axes
+   * begins a separate track, which that later node joins to others */
   bool fresh;
   int label[LACI_MAX_RANK];
 } laci_port_labels;

@@ -142,8 +142,8 @@ typedef struct laci_op {
    * op_in.h do. If neither symbol_safe nor moves_data is set and an input holds symbols, every
    * integer of the outputs becomes a fresh symbol */
   bool symbol_safe;
-  bool shape_only;      /* eval reads the shapes of its inputs, which may hold symbols; their f and
-                           i may both be NULL */
+  bool shape_only;      /* eval reads only the shapes of its inputs, which may hold symbols; the
+                           inputs may have no elements (f and i of laci_buf are NULL) */
   bool sizes_from_data; /* a shape of its outputs may depend on the floats in its inputs */
   /* bit k: only type and shape of input k are read, never its content; shape_only implies all bits
    * */

@@ -92,8 +92,8 @@ typedef struct laci_edit_applier {
   /* names that are read after the edit, or that the file names elsewhere */
   laci_name_table read;
   bool *is_removed;       /* [n_node] the node of the main graph is removed */
-  size_t *order, next;    /* order: the new nodes, sorted by their slots; next: how many of these
-                             are in the list so far */
+  size_t *order, next;    /* indices of the new nodes, sorted by the slots at which they are added
+                             (order), and number of them that are in `list` so far (next) */
   Onnx__NodeProto **list; /* the new list of nodes, n_list so far */
   size_t n_list;
 } laci_edit_applier;

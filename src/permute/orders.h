@@ -60,8 +60,8 @@ typedef struct laci_order_walk {
     int64_t *offset;              /* [count] old offset for each combined index */
     int64_t step[LACI_MAX_RANK];  /* combined index += step * index of the axis */
     int row_axis;                 /* grouped: the axis that chooses the group; else -1 */
-    int64_t rows_per_group, size; /* for a grouped order: (row / rows_per_group) * size is added to
-                                     the combined index */
+    int64_t rows_per_group, size; /* for a grouped convolution: (index of row_axis / rows_per_group)
+                                     * size is added to the combined index */
   } items[LACI_MAX_RANK];
 } laci_order_walk;
 

@@ -43,8 +43,8 @@ LAC_MUST_CHECK lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern 
 LAC_MUST_CHECK lac_status laci_plan_fix_group_order(laci_plan *plan, int group, lac_error *err);
 
 /** Makes the track orders and the orders of all values from found[g].order of all groups, and
- * checks them by the certificate. A group that fails it is reset to the identity, with an error in
- * the log. */
+ * checks them (laci_analysis_check_orders). A group that fails the check is reset to the identity,
+ * with an error in the log. */
 LAC_MUST_CHECK lac_status laci_plan_make_value_orders(laci_plan *plan, lac_error *err);
 
 /** Does the order of this group move any channel? False: the order is the identity. */

@@ -19,11 +19,13 @@ typedef struct laci_pool laci_pool;
 
 typedef struct laci_slice {
   laci_weight_view weight;
-  int64_t outer_begin, outer_end; /* rows of this slice: o in [outer_begin, outer_end), all i */
-  const int32_t *column; /* [n_channels]: place j of the class is this column of the weight */
-  const int32_t *held;   /* [columns] or NULL (identity): the original column that is at each column
-                            after the orders found so far. Read for columns that share a block with
-                            the class without belonging to it, which the search leaves in place */
+  int64_t outer_begin, outer_end; /* rows of the slice: those of the outer indices [outer_begin,
+                                     outer_end) of the weight, for all inner indices */
+  const int32_t *column; /* [n_channels] the column of the weight at each place of the class */
+  const int32_t *held;   /* [columns] the original column that is at each column after the orders
+                            found so far; NULL: every column is where it was. It is read for columns
+                            that share a block with the class without belonging to it, which the
+                            search leaves in place */
 } laci_slice;
 
 typedef struct laci_problem {

@@ -21,7 +21,7 @@ typedef struct laci_anneal {
   const int32_t *places;
   int32_t *slot;  /* [n_groups] for each block, the place whose channel it offers in this step */
   int32_t *moved; /* [n_groups] places whose channel changed in the last step */
-  int32_t *dealt; /* [n_groups] channels at the slots before the assignment */
+  int32_t *dealt; /* [n_groups] the channel at each block's slot before the assignment */
   int32_t *table; /* [n_groups][n_groups] value of slot k for the channel of slot h; not used
                           if `caches` */
   bool caches;    /* the present step reads values from laci_values.table, that of all channels,

@@ -34,9 +34,11 @@ typedef struct laci_entry {
 } laci_entry;
 
 typedef struct laci_cut {
-  bool stacked; /* there is one copy, and every place is in exactly one block */
+  bool stacked; /* the class has one copy in the cut, and each of its places is in exactly one
+                   block */
   int n_columns, n_fixed, n_copies;
-  const int32_t *map; /* [n_copies][n_channels] column of a channel; stacked: the channel itself */
+  const int32_t *map; /* [n_copies][n_channels] the column of each channel in each copy; in a
+                         stacked cut the channel's number */
   int n_blocks;
   const int32_t *block_begin; /* [n_blocks + 1] index in `entries` at which each block begins */
   const laci_entry *entries;

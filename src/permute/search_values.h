@@ -23,8 +23,9 @@ typedef struct laci_values {
   const laci_cut *cut;
   const laci_matrix *x; /* the columns as integers: the argument of laci_values_set_matrix */
   int32_t *block_of;    /* [n_channels] index of the block to which each place belongs */
-  uint8_t *open;   /* [n_channels] columns in the format of the matrix x: those of open columns */
-  int32_t *table;  /* [n_channels][n_channels] values of every place, or NULL */
+  uint8_t *open;   /* [n_channels] the open column of each place, in the format of the matrix x */
+  int32_t *table;  /* [n_channels][n_channels] for each place, the value of each channel at that
+                      place; NULL: no table is kept */
   uint8_t *valid;  /* [n_channels] 1: the place's row of `table` is up to date */
   int32_t *fresh;  /* working memory of laci_values_update_table_rows, for the rows of one batch */
   int32_t *wanted; /* working memory of laci_values_update_table_rows, [n_channels] */

@@ -55,7 +55,7 @@ typedef struct laci_match_unit {
                                           and (item) of the slot's axes among the tensor's
                                           laci_value_axes */
   int n_others, others[LACI_MAX_RANK]; /* tracks of the tensor's other axes */
-  int64_t n_elements;                  /* elements of all slices */
+  int64_t n_elements;                  /* number of elements of all slices together */
   uint64_t done;                       /* the round of the search in which the unit was last
                                           compared; 0: never */
 } laci_match_unit;
@@ -66,13 +66,13 @@ typedef struct laci_match_group {
   uint64_t *may;      /* [n * n_words] bit `old` of row `new`: new may be old; of old channels that
                          are alike, only the first has bits */
   int32_t *only;      /* [n] the only candidate; -1: there are several */
-  int32_t *alike;     /* [n] the first old channel whose slices are equal to those of this one in
-                         all tensors */
-  int32_t *n_alike;   /* [n] how many old channels are equal to this one; set only at the first of
-                         equal channels */
+  int32_t *alike;     /* [n] for each old channel, the first old channel with equal slices in all
+                         tensors (perhaps itself) */
+  int32_t *n_alike;   /* [n] number of old channels with equal slices, itself included; set only for
+                         the first of equal channels */
   int32_t *component; /* [2 * n] component in the graph of candidates, of new channels, then of old
                          ones */
-  int n_open;         /* channels with several candidates */
+  int n_open;         /* number of channels with several candidates */
   bool touched;       /* a guess was taken back, which made ruled-out candidates possible again */
 } laci_match_group;
 

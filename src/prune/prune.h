@@ -57,8 +57,8 @@ typedef struct laci_prune_options {
   laci_mask_form form;        /* form of the masks; orders are searched for N:M whatever the form */
   int v;                      /* V of the pattern V:N:M, the number of rows that share columns; 0
                                  for other patterns */
-  const float *const *scores; /* [n_stored] scores of a tensor's elements, in its layout; NULL, or a
-                                 NULL entry: |w|. Not with calibration */
+  const float *const *scores; /* [n_stored] the scores of each tensor's elements, in its layout;
+                                 NULL, or a NULL entry: scores are |w|. Not with calibration */
   bool permute;               /* searches for orders; otherwise every channel stays at its place */
   bool mask;                  /* chooses masks for the eligible layers */
   bool keep_pruned; /* layers that are pruned already keep their masks and the order of their input
@@ -251,7 +251,7 @@ LAC_MUST_CHECK lac_status laci_prune_begin(const laci_analysis *analysis,
 LAC_MUST_CHECK lac_status laci_prune_end(laci_pruning *pruning, const laci_prune_options *options,
                                          laci_pool *pool, lac_error *err);
 
-/** A pruned network whose loss of quality is to be judged: it is accepted if that is within
+/** A pruned network whose loss of quality is to be judged. It is accepted if the loss is at most
  * calibration->max_drop. */
 typedef struct laci_drop_candidate {
   const laci_calibration_cut *cut;   /* batches of the fit */

@@ -13,15 +13,18 @@ typedef struct laci_quantize_layer {
   int node;
   int port, other;    /* port: the node's input that is the weight; other: its input that is the
                          data */
-  int k_axis;         /* output-channel axis of the weight */
-  int bias;           /* value of a stored bias; -1: no bias that is quantized */
-  int norm;           /* node of batch normalization that is folded into it; -1: none */
+  int k_axis;         /* axis of the weight along which its output channels are */
+  int bias;           /* index of the value that is the layer's stored bias; -1: there is no bias to
+                         quantize */
+  int norm;           /* index of the batch normalization node that is folded into the layer; -1:
+                         none */
   const char *reason; /* why the layer stays in floats; NULL: it is quantized */
 } laci_quantize_layer;
 
 typedef struct laci_quantizing {
   const laci_graph *graph;
-  const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's; NULL: none do */
+  const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
+                                    the graph's; NULL: the graph's bytes are used */
   laci_onnx_edit *edit;
   const laci_quantize_options *how;
   laci_quantization *out;
@@ -30,8 +33,8 @@ typedef struct laci_quantizing {
   bool *wanted;  /* [n_values] the value is to be quantized */
   bool *for_all; /* [n_values] every reader of the value reads it dequantized, since it is the
                     result of a fused node */
-  int *like;     /* [n_values] the value whose scale is used for this one, too; -1: the value has
-                    its own scale */
+  int *like;     /* [n_values] for each value, the value whose scale it uses; -1: it has a scale of
+                    its own */
   bool *reads;   /* [n_nodes] the node reads the dequantized values of its quantized inputs */
   laci_affine *quantizers; /* [n_values] the scale and zero point of each value that is quantized */
 } laci_quantizing;

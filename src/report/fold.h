@@ -19,15 +19,16 @@ typedef struct laci_plot_node laci_plot_node;
 
 /** A block that repeats, in the order of the nodes that are drawn. */
 typedef struct laci_fold_block {
-  int first;  /* place of its first node in laci_fold.order */
-  int length; /* nodes in a block */
-  int copies; /* at least 2 */
+  int first;  /* index in laci_fold.order of the first node of the block */
+  int length; /* number of nodes in one copy of the block */
+  int copies; /* number of copies, at least 2 */
 } laci_fold_block;
 
 /** Which nodes are drawn; laci_fold_clear frees it. */
 typedef struct laci_fold {
-  int *box;   /* [n_nodes]: the node in whose box this one is; itself: it has a box */
-  bool *copy; /* [n_nodes]: the node is in a copy of a block that is drawn once */
+  int *box;   /* [n_nodes] the node in whose box each node is drawn; the node itself where it has a
+                 box of its own */
+  bool *copy; /* [n_nodes] true: the node is not drawn, since it is in a later copy of a block */
   bool *line; /* [n_nodes] the node, or the node that it is a copy of, is a line in another node's
                  box */
   int *order; /* [n_order]: nodes that could have boxes, in the graph's order */

@@ -28,7 +28,8 @@ LAC_MUST_CHECK lac_status laci_mask_choose(const laci_weight_view *weight, laci_
                                            laci_pool *pool, uint8_t *mask, lac_error *err);
 
 typedef struct laci_mask_stats {
-  int64_t n_elements, n_zeros; /* stored elements that are zero (equal to their zero point) */
+  int64_t n_elements, n_zeros; /* number of stored elements, and of those that are zero (equal to
+                                  their zero point) */
   bool holds_pattern;          /* at most n non-zeros in every block */
   double kept;  /* sum of the n largest scores of every block, which a new mask would keep; added in
                   double, in a fixed order */

@@ -49,9 +49,10 @@ typedef struct laci_weight_view {
   int64_t outer, columns, inner, run;
   int64_t n_scales, scale_stride;  /* number of scales (0: there are none), and number of
                                       neighbouring elements that share one */
-  int64_t scale_block, scale_size; /* scale_block elements along an axis of size scale_size share a
-                                      scale, and every place along the other axes has its own; 0: no
-                                      such blocks */
+  int64_t scale_block, scale_size; /* block-wise scales: along an axis of size scale_size,
+                                      scale_block neighbouring elements share a scale; every index
+                                      of the other axes has separate scales. scale_block is 0 where
+                                      scales are not block-wise */
   const double *scale;             /* [n_scales] the scales; NULL: all are 1 */
   const double *zero;              /* [n_scales] the zero points; NULL: all are 0 */
   bool squared;                    /* the score of an element is the square of the value above */

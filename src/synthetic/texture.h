@@ -22,8 +22,8 @@ typedef struct laci_texture {
   float weight[LACI_TEXTURE_OCTAVES]; /* weight of each octave; the sum of their squares is
                                          amplitude^2 */
   int n_octaves;
-  int corner[3][LACI_TEXTURE_OCTAVES][2]; /* for each channel, the place (y, x) in the field at
-                                             which each octave begins */
+  int corner[3][LACI_TEXTURE_OCTAVES][2]; /* for each channel and octave, the position (y, x) in the
+                                             field at which the octave's numbers begin */
   int n_noises;                           /* number of different noises: 1, which all channels
                                              share, or 3, one for each channel */
   float grating, wave[2], phase;          /* amplitude, radians per pixel (y, x), and offset of the

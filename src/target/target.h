@@ -43,9 +43,9 @@ typedef struct laci_target_rule {
   int most_positions;            /* most kernel positions; 0: any */
   laci_target_stance groups;     /* more than one convolution group is accepted */
   bool unshared;                 /* no other layer may share the weight */
-  int pays_in, pays_out; /* the source says that sparse is faster from these numbers on: of input
-                            channels times kernel positions, and of output channels; 0: not stated
-                            */
+  int pays_in, pays_out; /* least sizes from which the source says that sparse is faster: input
+                            channels times kernel positions (pays_in), and output channels
+                            (pays_out); 0: not stated */
   const char *source;
 } laci_target_rule;
 

@@ -66,7 +66,7 @@ lac_status laci_data_parallel_end_failed_step(laci_data_parallel *share, lac_sta
 /** Times of the communication in the last step. */
 typedef struct laci_data_parallel_times {
   double busy;   /* seconds during which sums of gradients were in progress */
-  double waited; /* of these seconds, those in which the step had to wait at its end */
+  double waited; /* seconds of `busy` in which the step had to wait for the sums at its end */
 } laci_data_parallel_times;
 laci_data_parallel_times laci_data_parallel_times_of_last_step(const laci_data_parallel *share);
 

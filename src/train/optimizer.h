@@ -55,8 +55,8 @@ void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optim
 /** A parameter tensor's place in the buffers. */
 typedef struct laci_parameter {
   const char *name;
-  int64_t offset, count; /* place and size in floats; tensors may not overlap, and gaps between them
-                            are not changed */
+  int64_t offset, count; /* offset of the tensor in the buffers, and its size, in floats; tensors
+                            may not overlap, and gaps between them are not changed */
   bool is_vector;        /* the parameter is a scale or shift of a normalization, or a bias: no
                             weight decay and no trust ratio apply */
 } laci_parameter;

@@ -59,7 +59,7 @@ typedef struct laci_training_recipe {
   double end_rate, power; /* final rate of the schedules cosine and polynomial, and exponent of
                              polynomial */
   double warmup_epochs, epochs;
-  double warmup_of_epochs; /* a run of fewer epochs than this has a proportional part of the
+  double warmup_of_epochs; /* number of epochs below which a run has only a proportional part of the
                               warm-up; 0: every run has all of it */
   double smoothing, mixup; /* smoothing of the labels, 0..1; and alpha of MixUp, 0: no MixUp */
   double cutmix, erasing;  /* alpha of CutMix, 0: no CutMix; and share of the images in which a

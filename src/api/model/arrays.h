@@ -10,8 +10,8 @@
  * LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_array_read_shape(const lac_array *array, const char *name,
                                                 laci_shape *shape, lac_error *err);
-/** Checks that size_bytes are those of the elements; the shape is laci_array_read_shape's. Fails
- * LAC_BAD_ARGUMENT. */
+/** Checks that array->size_bytes is what the elements of the shape take; shape: the one that
+ * laci_array_read_shape returned. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_array_check_bytes(const lac_array *array, const char *name,
                                                  const laci_shape *shape, lac_error *err);
 

@@ -10,8 +10,8 @@ typedef struct laci_caller_files laci_caller_files;
 typedef struct laci_reader laci_reader;
 
 /** Opens the model's file, and checks that it is as long as the caller says. *files lives as long
- * as a reader of it, and is the context of the function below. Fails as options->read, LAC_IO,
- * LAC_UNSUPPORTED, LAC_NO_MEMORY. */
+ * as a reader of it, and is the context of laci_caller_files_open_data. Fails as options->read,
+ * LAC_IO, LAC_UNSUPPORTED, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_caller_files_open(const lac_load_options *options,
                                                  laci_caller_files **files, laci_reader **model,
                                                  lac_error *err);

@@ -48,9 +48,9 @@ LAC_MUST_CHECK lac_status laci_struct_copy_from_caller(const laci_struct_type *t
                                                        lac_error *err);
 void laci_struct_copy_to_caller(const laci_struct_type *type, const void *own, void *given);
 
-/** Fills the first size bytes of a caller's struct of options with the defaults [own_size bytes],
- * and zeros where these end, and stores size in its first field. NULL, and a size without room for
- * that field, are ignored. */
+/** Initializes a caller's struct of options, of `size` bytes: copies the defaults, which have
+ * own_size bytes, fills what is left with zeros, and stores `size` in the first field. Does nothing
+ * if options is NULL, or if `size` has no room for that field. */
 void laci_struct_set_defaults(const void *defaults, size_t own_size, void *options, size_t size);
 
 /* ---- Checks of fields that several structs have ---- */
@@ -77,9 +77,10 @@ LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
 
 /* ---- The field `context` ---- */
 
-/** Makes the calling thread work in the context of a public function's call: that of its options,
- * arguments, engine or session. NULL: that of the call that this one is a part of, or the
- * process's. Returns what laci_call_leave_context gets at the call's end. */
+/** Begins the call of a public function: makes the calling thread work in the context `wanted`,
+ * which its options, arguments, engine or session give. NULL: the thread stays in the context of
+ * the enclosing call, or in the process's. Returns the context before, which the call passes to
+ * laci_call_leave_context at its end. */
 lac_context *laci_call_enter_context(lac_context *wanted);
 void laci_call_leave_context(lac_context *before);
 

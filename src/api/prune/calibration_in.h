@@ -44,9 +44,10 @@ double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_hel
 
 /** Open samples, and how they are used. */
 typedef struct laci_calibration_source {
-  laci_given_samples *given; /* the caller's, if they are in memory */
+  laci_given_samples *given; /* the caller's samples in memory; NULL: the samples are opened from a
+                                path, or drawn */
   laci_samples *samples;
-  bool is_synthetic;              /* all of them are drawn */
+  bool is_synthetic;              /* all samples are drawn (synthetic), none come from data */
   laci_shape *shapes;             /* [n inputs of the network] the shape of each input */
   int *axes;                      /* [n inputs of the network] the axis of each input along which
                                      samples are; -1: none */

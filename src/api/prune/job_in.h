@@ -16,7 +16,8 @@ typedef struct laci_job {
   laci_budget budget; /* the memory limit, and the memory that the model takes */
   bool streamed; /* the model's large tensors are in its files: read them with laci_stored_acquire
                          (graph/graph.h) */
-  const char *engine; /* what runs networks on samples; NULL: the default */
+  const char *engine; /* name of the engine that runs networks on samples; NULL: the default
+                         engine */
   laci_pool *pool;
   laci_target_choice *targets; /* [options->n_targets]; NULL: none */
   laci_analysis *analysis;

@@ -16,8 +16,9 @@ typedef struct laci_arena laci_arena;
 /** A network that is planned. */
 typedef struct laci_predict_source {
   const laci_analysis *analysis;
-  const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's; NULL, or a NULL
-                                    entry: the graph's own */
+  const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
+                                    the graph's; NULL, or a NULL entry: the graph's bytes are
+                                    used */
   int threads;
   bool bf16;
 } laci_predict_source;

@@ -37,8 +37,9 @@ LAC_MUST_CHECK lac_status laci_synthetic_find_input(const laci_graph *graph,
                                                     const laci_synthetic_options *options,
                                                     laci_synthetic_input *input, lac_error *err);
 
-/** Parts of laci_synthetic_find_input. find_layout sets all but the range. choose_range sets the
- * range, and *reason to why it is this one, a literal. */
+/** The two parts of laci_synthetic_find_input. laci_synthetic_find_layout sets all fields of input
+ * except the range of values. laci_synthetic_choose_range sets the range, and *reason, a literal
+ * that says why this range was chosen. */
 LAC_MUST_CHECK lac_status laci_synthetic_find_layout(const laci_graph *graph, int crop,
                                                      laci_synthetic_input *input, lac_error *err);
 LAC_MUST_CHECK lac_status laci_synthetic_choose_range(const laci_graph *graph,
@@ -75,9 +76,9 @@ double laci_synthetic_multiplications(const laci_graph *graph);
 bool laci_synthetic_is_network_failure(lac_status status);
 
 /** Chooses n images whose statistics are near those that the network's batch normalizations store,
- * among LACI_SYNTHETIC_CANDIDATES as many. Sets input->chosen and *chosen, which the caller frees
- * with laci_free. They stay NULL if the network has no such normalizations, if it cannot be run as
- * a whole, or if thousands of images are wanted. Fails LAC_NO_MEMORY, LAC_INTERRUPTED,
+ * among LACI_SYNTHETIC_CANDIDATES * n images. Sets input->chosen and *chosen, which the caller
+ * frees with laci_free. They stay NULL if the network has no such normalizations, if it cannot be
+ * run as a whole, or if thousands of images are wanted. Fails LAC_NO_MEMORY, LAC_INTERRUPTED,
  * LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_synthetic_choose_images(const laci_graph *graph,
                                                        const laci_synthetic_options *options,

@@ -96,8 +96,8 @@ lac_status laci_fail_crop_size(const laci_value *input, const laci_dataset *set,
 /** The caller's choice of how images are prepared; see lac_eval_options. */
 typedef struct laci_image_choice {
   int resize, crop;        /* 0: the usual size for the data */
-  const float *mean, *std; /* [3] mean and deviation of each channel's grey levels; NULL: the usual
-                              ones for the data */
+  const float *mean, *std; /* [3] mean and deviation of each channel's grey levels; the defaults
+                              count as not given */
 } laci_image_choice;
 
 /** Applies the caller's choice to the usual preprocessing of the data, and checks it. Fails

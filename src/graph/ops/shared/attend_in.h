@@ -11,8 +11,8 @@
  * stride. */
 typedef struct laci_rows {
   const double *x;
-  int64_t batch, head, token; /* distance, in numbers, between two batch entries, heads and
-                                 tokens */
+  int64_t batch, head, token; /* strides in numbers: from an image of the batch, a head and a token
+                                 to the next one */
 } laci_rows;
 
 /** The place of a score: a query and a key of one head of one image. */
