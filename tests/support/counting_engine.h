@@ -27,7 +27,7 @@ static counts counting;
 
 typedef struct counting_plan {
   laci_engine_graph own;
-  laci_type *types; /* [n_values] */
+  laci_type *types; /* [n_values] the inferred type of each value */
   laci_engine_port *ports[2];
   bool dense_only;
 } counting_plan;

@@ -10,9 +10,9 @@ static inline bool tests_are(const char *what) {
   return how && strcmp(how, what) == 0;
 }
 
-/** One trial in how many is run: all of them, but where .ci/run has the sanitizers watch
- * (LAC_TESTS=brief), for they make a trial cost ten times as much. tools/check_long has them watch
- * all. */
+/** Returns the stride over a test's trials, of which one in so many is run: `brief` where .ci/run
+ * tests with sanitizers (LAC_TESTS=brief), since a trial then takes ten times as long; else 1, all
+ * trials. tools/check_long runs all trials with sanitizers, too. */
 static inline int tests_stride(int brief) { return tests_are("brief") ? brief : 1; }
 
 /** Are tests to run briefly (LAC_TESTS=light or brief, as .ci/run sets it)? A test that repeats a

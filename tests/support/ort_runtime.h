@@ -16,7 +16,8 @@
 #include "../../plugins/ort/ort.h"
 #include "../../plugins/ort/table.h"
 
-/* For what is the host's own: the test has the provider's allocations fail. */
+/* The real malloc, for memory of this imitated runtime: the test makes the provider's calls of
+ * malloc fail. */
 void *__real_malloc(size_t n);
 
 enum { CHANNELS = 32, SIDE = 4, MOST_SLOTS = 400, MOST_TAKEN = 16, OF_FLOAT = 1, OF_I64 = 7 };
@@ -89,14 +90,15 @@ struct ort_event {
 };
 struct ort_events {
   size_t n;
-  int64_t last_us; /* the latest end */
+  int64_t last_us; /* end of the latest event, in microseconds */
 };
 struct ort_logger {
   int n_lines;
 };
 
 static struct {
-  long n_calls, fail_at; /* the call that fails; 0: none */
+  long n_calls, fail_at; /* number of calls so far, and number of the call that fails; 0: no call
+                            fails */
   long n_held;           /* statuses, shapes, values and devices that were not given back */
   ort_slot table[MOST_SLOTS], for_providers[80];
 } runtime;
@@ -115,7 +117,7 @@ static ort_status *make_status(int code, const char *text) {
   return make_status(LAC_ORT_FAILS,         \
                      "a fault of the "      \
                      "test")
-/* What is asked of nothing: ONNX Runtime says so. */
+/* Fails, as ONNX Runtime does, a call that is given no object. */
 #define WANT(thing) \
   if (!(thing)) return make_status(LAC_ORT_BAD_ARGUMENT, "nothing was given")
 
@@ -175,7 +177,7 @@ static const ort_node add_small = {
     .op = "Add", .inputs = {&i_r, &i_small}, .n_inputs = 2, .outputs = {&i_t}, .n_outputs = 1};
 static const ort_node negate = {
     .op = "Neg", .inputs = {&i_r}, .n_inputs = 1, .outputs = {&i_e}, .n_outputs = 1};
-static const ort_node branch; /* its bodies point to it */
+static const ort_node branch; /* declared here, since its bodies point to it */
 static const ort_node *const then_nodes[] = {&add_small}, *const else_nodes[] = {&negate};
 static const ort_graph then_body = {.nodes = then_nodes,
                                     .n_nodes = 1,
@@ -220,7 +222,7 @@ static const ort_graph network = {.nodes = all_nodes,
                                   .n_outputs = 1,
                                   .initializers = {&i_w0, &i_w1},
                                   .n_initializers = 2};
-/* The node that a part becomes. */
+/* The node that stands for the nodes that the provider has taken. */
 static const ort_node fused = {
     .op = "Part", .inputs = {&i_u, &i_c}, .n_inputs = 2, .outputs = {&i_y}, .n_outputs = 1};
 
@@ -228,7 +230,7 @@ static void fill_weights(void) {
   unsigned seed = 1;
   for (size_t k = 0; k < sizeof weights / sizeof(float); k++) {
     seed = seed * 1664525u + 1013904223u;
-    bool kept = k / 9 % 4 < 2; /* of each four input channels */
+    bool kept = k / 9 % 4 < 2; /* the first two of every four input channels are kept */
     (&weights[0][0])[k] = kept ? (float)(seed >> 8) / (1 << 27) - 0.06f : 0;
   }
 }
@@ -499,7 +501,7 @@ static ort_status *host_attribute_name(const ort_attribute *attribute, const cha
   *name = attribute->name;
   return NULL;
 }
-/* No weight is in a file. */
+/* Functions about weights in files; this network has none. */
 static void host_release_external(ort_external *where) { (void)where; }
 static const char *host_external_path(const ort_external *where) {
   (void)where;

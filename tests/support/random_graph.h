@@ -13,7 +13,7 @@ enum { RANDOM_TEXT = 1 << 14, RANDOM_MAX_ELEMENTS = 1024, RANDOM_MAX_SIZE = 64 }
 
 typedef struct builder {
   char text[RANDOM_TEXT];
-  size_t n; /* length of text */
+  size_t n; /* number of bytes of text so far */
   uint64_t seed, drawn;
   int n_names;
   laci_graph *graph; /* the graph of the text that is kept so far */

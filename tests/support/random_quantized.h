@@ -24,7 +24,7 @@ static inline quantized quantize_value(builder *m, const char *value) {
   return made;
 }
 
-/** Adds a DequantizeLinear after the integers `y`, which are in the units of `like`. */
+/** Adds a DequantizeLinear after the integers `y`, with the scale and zero point of `like`. */
 static inline void dequantize_value(builder *m, name y, const quantized *like) {
   add(m, "%s = DequantizeLinear(%s, %s, %s)\n", fresh(m, 'v').text, y.text, like->scale.text,
       like->zero.text);
@@ -101,7 +101,7 @@ static inline bool of_quantized_gemm(builder *m, const char *op) {
   return true;
 }
 
-/* MatMulIntegerToFloat and DynamicQuantizeMatMul: floats come out. */
+/* Makes a MatMulIntegerToFloat or DynamicQuantizeMatMul, whose result is of floats. */
 static inline bool of_quantized_product(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 4);
   if (v < 0) return false;

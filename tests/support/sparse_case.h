@@ -30,7 +30,7 @@ typedef struct sparse_case {
   int keep;         /* kept channels of every 4: 0 to 4; 5: any number */
 } sparse_case;
 
-/** The operands of a case. The border of a CHW result is that which a following 3x3 convolution
+/** The operands of a case. A CHW result has the border of zeros that a following 3x3 convolution
  * would read. */
 typedef struct sparse_operands {
   laci_sparse_form form;
@@ -130,7 +130,8 @@ static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_value
   return made;
 }
 
-/** Where a channel's value is: its four bytes, and its index among the values in them. */
+/** Where a channel's value is: the index of the float that holds it (at), and its index among the
+ * values that share these four bytes (part). */
 typedef struct sparse_place {
   int64_t at;
   laci_sparse_values values;
@@ -235,7 +236,7 @@ static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_opera
                                          .high = UINT8_MAX};
 }
 
-/** Makes the operands of a case. layouts: of the input and of the result. */
+/** Makes the operands of a case. layouts: those of the input and of the result. */
 static inline void sparse_operands_at(const sparse_case *c, int shift,
                                       const laci_sparse_layouts *layouts, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
@@ -309,7 +310,7 @@ static inline void sparse_operands_clear(sparse_operands *o) {
 }
 
 /** Returns the operands of a run, whose result is clipped to [low, high] where these are finite.
- * int8 results are clipped elsewhere. */
+ * For int8, the limits are in o->quantized instead. */
 static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residual, float low,
                                                  float high) {
   o->quantized.low = isfinite(low) ? 30 : 0;

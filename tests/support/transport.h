@@ -20,8 +20,8 @@ typedef struct local_op {
   local_kind kind;
   int n_here, n_done;
   bool copied[MOST_MEMBERS];      /* [k] member k has copied what it receives */
-  void *bytes[MOST_MEMBERS];      /* destination, for all kinds */
-  const void *from[MOST_MEMBERS]; /* source, for exchanges */
+  void *bytes[MOST_MEMBERS];      /* [k] member k's destination, for operations of all kinds */
+  const void *from[MOST_MEMBERS]; /* [k] member k's source, for exchanges only */
   size_t begin[MOST_MEMBERS][MOST_MEMBERS + 1];
   size_t n;
 } local_op;
@@ -53,8 +53,7 @@ struct local_world {
 static local_op *local_join(local_member *m, int channel, local_kind kind, void **request) {
   local_op *op = &m->world->ops[channel][m->n_begun[channel]++ % MOST_OPS];
   if (op->kind != LOCAL_NONE && op->kind != kind)
-    abort(); /* members began operations in different
-                                                              orders */
+    abort(); /* members have begun operations in different orders */
   op->kind = kind;
   *request = op;
   op->n_here++;

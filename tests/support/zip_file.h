@@ -20,7 +20,7 @@ typedef struct zip_file {
   } members[8];
   uint8_t entries[4096];
   size_t n_entries;
-  bool wide; /* following entries have 64-bit sizes */
+  bool wide; /* entries that are added from now on have 64-bit sizes */
 } zip_file;
 
 static inline void zip_number(uint8_t *at, uint64_t value, int n_bytes) {
