@@ -2,7 +2,6 @@
 """Texts of the library, and files of them."""
 import contextlib
 import os
-import tempfile
 
 from . import arrays
 from .errors import failure
@@ -37,6 +36,8 @@ def json_text(function, *arguments):
 @contextlib.contextmanager
 def arrays_on_disk(given):
     """{name: path of a .npy file} of {name: array or path}; files of arrays are there within the block."""
+    import tempfile  # pylint: disable=import-outside-toplevel # with them `import lacuna` would be slow
+
     import numpy  # pylint: disable=import-outside-toplevel
     with tempfile.TemporaryDirectory(prefix="lacuna-") as folder:
         paths = {}

@@ -4,9 +4,7 @@
 transformers builds the module that config.json names, lacuna.torch permutes and prunes it through its exported graph, and
 transformers writes it. All other files of the folder are copied as they are.
 """
-import json
 import os
-import shutil
 
 from .errors import failure
 
@@ -30,6 +28,7 @@ def _transformers(path):
 
 def load(path):
     """The module of a folder, in eval, with the types of its weights."""
+    import json  # pylint: disable=import-outside-toplevel # at the first folder, so that `import lacuna` is quick
     transformers = _transformers(path)
     with open(os.path.join(path, "config.json"), encoding="utf-8") as file:
         names = json.load(file).get("architectures") or []
@@ -68,6 +67,7 @@ def prune(path, output, *, force=False, example_inputs=None, progress=None, **ke
 
     Returns lacuna.Report. What the module's forward pass does not read stays as it is, such as a pooler that nothing uses.
     """
+    import shutil  # pylint: disable=import-outside-toplevel
     path, output = os.fspath(path), os.fspath(output)
     if os.path.lexists(output) and not force:
         raise failure(f"{output}: it exists already", "EXISTS", "FORCE", "force=True replaces it")

@@ -79,3 +79,10 @@ def test_any_order_of_import_and_a_fork(order, digits):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"no {name}")
     run(FORK, digits, *order)
+
+
+def test_the_import_is_quick():
+    """What takes milliseconds to import waits until it is needed."""
+    code = "import sys, lacuna; print(*sorted({'json', 'logging', 'numpy', 'onnx', 'shutil', 'subprocess', 'tempfile', 'torch', 'typing'} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-S", "-c", "import sys; sys.path = sys.argv[1:]; " + code, *sys.path], capture_output=True, text=True, check=True)
+    assert not run.stdout.strip()
