@@ -16,10 +16,10 @@ typedef struct laci_ort_shared {
   const laci_ort *ort;
   const ort_logger *logger;
   laci_ort_options options;
-  lac_context *context; /* whose log goes to the logger */
-  laci_ort_profiles profiles;
+  lac_context *context;       /* context of Lacuna's calls; its log goes to `logger` */
+  laci_ort_profiles profiles; /* profilers to which steps are added */
   pthread_mutex_t lock;
-  int threads; /* of the session; 0: not counted yet */
+  int threads; /* number of the session's threads; 0: not counted yet */
 } laci_ort_shared;
 
 /** Makes the computation of a part, whose inputs and outputs are in the order of the fused node's.

@@ -13,19 +13,19 @@ typedef struct lac_context lac_context; /* lacuna/context.h */
 typedef struct laci_ort_value {
   const char *name;
   const ort_value_info *info;
-  int producer;  /* number of the node; -1: none in this graph */
-  bool constant; /* an initializer that no caller may replace */
-  bool output;   /* it is an output of the graph */
+  int producer;  /* number of the node that computes the value; -1: no node of this graph */
+  bool constant; /* the value is an initializer that no caller may replace */
+  bool output;   /* the value is an output of the graph */
 } laci_ort_value;
 
 typedef struct laci_ort_node {
   const ort_node *node;
   const char *name, *op, *domain;
-  const char *provider; /* that has the node already; empty: none */
+  const char *provider; /* name of the provider that has taken the node already; empty: none */
   int n_inputs, n_implicit, n_outputs, n_bodies;
-  const int *inputs;  /* [n_inputs + n_implicit] values, -1: left out. Implicit ones are read by
-                          its bodies */
-  const int *outputs; /* [n_outputs] values, -1: left out */
+  const int *inputs;  /* [n_inputs + n_implicit] number of the value of each input, -1: left out;
+                         after them, of each value that a body of the node reads from outside */
+  const int *outputs; /* [n_outputs] number of the value of each output, -1: left out */
 } laci_ort_node;
 
 typedef struct laci_ort_graph {
@@ -35,22 +35,22 @@ typedef struct laci_ort_graph {
   laci_ort_node *nodes;
   laci_ort_value *values;
   int n_nodes, n_values, most_values;
-  int *index; /* [n_index] hash table of names: number of the value + 1; 0: free */
+  int *index; /* [n_index] hash table of names: 1 + the number of the value; 0: a free place */
   size_t n_index;
   const char **domains;
   int64_t *versions;
   size_t n_opsets;
   int64_t ir_version;
-  const char *path;     /* of the model's file; empty: it has none */
-  lac_context *context; /* of Lacuna's calls about it */
+  const char *path;     /* path of the model's file; empty: the model has none */
+  lac_context *context; /* context of Lacuna's calls about the graph */
 } laci_ort_graph;
 
 /** The type of a tensor. */
 typedef struct laci_ort_type {
-  int dtype;            /* 0: no tensor, or not known */
-  int rank;             /* -1: not known */
-  const int64_t *sizes; /* [rank] -1: open */
-  const char **symbols; /* [rank] names of open sizes, may be empty */
+  int dtype;            /* element type; 0: the value is no tensor, or its type is not known */
+  int rank;             /* number of axes; -1: not known */
+  const int64_t *sizes; /* [rank] size of each axis; -1: open */
+  const char **symbols; /* [rank] name of the size of each axis if it is open; may be empty */
 } laci_ort_type;
 
 /** Fills *read. Clear it in any case. */

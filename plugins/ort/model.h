@@ -10,9 +10,10 @@
 
 /** Nodes of a graph, and the values that they read from outside and that others read. */
 typedef struct laci_ort_part {
-  const int *nodes; /* [n_nodes] in ascending order */
+  const int *nodes; /* [n_nodes] numbers of the nodes, ascending */
   int n_nodes;
-  const int *inputs, *outputs; /* values: no constants among the inputs */
+  const int *inputs, *outputs; /* [n_inputs], [n_outputs] numbers of the values that the nodes read
+                                  from outside, constants left out, and of those that others read */
   int n_inputs, n_outputs;
 } laci_ort_part;
 

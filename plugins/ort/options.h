@@ -9,14 +9,15 @@
 #define LAC_ORT_PROVIDER "LacunaExecutionProvider"
 
 typedef struct laci_ort_options {
-  bool all;          /* take all parts that run, not only those that become faster */
+  bool all;          /* take all parts that Lacuna can run; false: only those that become faster */
   bool verbose;      /* log for each node whether it is taken, and why not */
-  bool session_pool; /* compute on the session's threads; false: on those of Lacuna */
+  bool session_pool; /* true: compute on the session's threads; false: on threads of Lacuna */
   bool spins;        /* threads wait in a busy manner before they sleep */
-  int threads;       /* 0: as many as the session has */
-  int plans;         /* most plans, one for each set of input shapes; 0: Lacuna's default */
+  int threads;       /* number of threads; 0: that of the session */
+  int plans;         /* most plans that are kept, one for each set of input shapes; 0: Lacuna's
+                        default */
   lac_dtype dtype;
-  uint64_t memory; /* bytes; 0: Lacuna's default */
+  uint64_t memory; /* limit of the planned memory in bytes; 0: Lacuna's default */
 } laci_ort_options;
 
 /** Fills *options. Fails LAC_BAD_ARGUMENT for a value that the entry does not allow; the text names

@@ -15,10 +15,10 @@
 
 enum {
   LAC_ORT_API = 23,      /* the oldest API with providers from libraries, and the one asked for */
-  LAC_ORT_PROFILES = 25, /* since this one a provider may add to a session's profile */
-  LAC_ORT_TENSOR = 1,    /* kind of a type that is a tensor */
-  LAC_ORT_CPU = 0,       /* kind of a device */
-  LAC_ORT_KERNEL = 2,    /* kind of an event in a profile */
+  LAC_ORT_PROFILES = 25, /* the first API with which a provider may add to a session's profile */
+  LAC_ORT_TENSOR = 1,    /* number of the kind of types that are tensors */
+  LAC_ORT_CPU = 0,       /* number of the kind of devices that are processors */
+  LAC_ORT_KERNEL = 2,    /* number of the kind of events in a profile that are runs of a kernel */
   LAC_ORT_VERBOSE = 0,   /* levels of the log */
   LAC_ORT_INFO = 1,
   LAC_ORT_WARNING = 2,
@@ -49,7 +49,7 @@ enum {
 typedef struct ort_attribute ort_attribute;
 typedef struct ort_device ort_device;
 typedef struct ort_ep_device ort_ep_device;
-typedef struct ort_event ort_event; /* of a profile */
+typedef struct ort_event ort_event; /* an event of a profile */
 typedef struct ort_events ort_events;
 typedef struct ort_external ort_external;
 typedef struct ort_graph ort_graph;
@@ -58,7 +58,7 @@ typedef struct ort_logger ort_logger;
 typedef struct ort_node ort_node;
 typedef struct ort_pairs ort_pairs;
 typedef struct ort_session_options ort_session_options;
-typedef struct ort_shape ort_shape; /* of a tensor, with its element type */
+typedef struct ort_shape ort_shape; /* the shape of a tensor, with its element type */
 typedef struct ort_status ort_status;
 typedef struct ort_support ort_support; /* the nodes that a provider takes */
 typedef struct ort_type ort_type;
@@ -97,7 +97,7 @@ struct ort_factory {
   void (*release_ep)(ort_factory *self, ort_ep *ep);
   uint32_t (*get_vendor_id)(const ort_factory *self);
   const char *(*get_version)(const ort_factory *self);
-  void *validate_compiled; /* NULL: any */
+  void *validate_compiled; /* NULL: any compiled model is valid */
   ort_status *(*create_allocator)(ort_factory *self, const void *memory, const ort_pairs *options,
                                   void **allocator);
   void (*release_allocator)(ort_factory *self, void *allocator);
@@ -124,7 +124,7 @@ struct ort_ep {
 struct ort_profiler {
   uint32_t version;
   void (*release)(ort_profiler *self);
-  /** passed_ns: since the profile began. */
+  /** Called when a profile begins. passed_ns: nanoseconds since then. */
   ort_status *(*start)(ort_profiler *self, int64_t passed_ns);
   void *start_event, *stop_event; /* notices of ONNX Runtime's own events; NULL: none */
   ort_status *(*end)(ort_profiler *self, ort_events *events);

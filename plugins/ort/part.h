@@ -9,13 +9,15 @@
 /** A graph: nodes in an order in which those that a node reads come first. */
 typedef struct laci_ort_edges {
   int n_nodes;
-  const int *begin; /* [n_nodes + 1]: node k reads from[begin[k] .. begin[k + 1]] */
-  const int *from;  /* nodes */
+  const int *begin; /* [n_nodes + 1] node k reads the nodes from[begin[k]] .. from[begin[k + 1] -
+                       1] */
+  const int *from;  /* numbers of the nodes that are read */
 } laci_ort_edges;
 
-/** Sets part[k] to the number of node k's part, 0 .. *n_parts - 1 in the order of their first
- * nodes, and -1 for nodes that may not be taken. Parts are as large as possible: to merge two
- * connected parts would make a cycle. Returns false where there is not enough memory. */
+/** Sets part[k] to the number of the part that node k belongs to, and -1 where may[k] is false.
+ * Parts are numbered 0 .. *n_parts - 1 in the order of their first nodes, and are as large as
+ * possible: merging two connected parts would make a cycle. Returns false where there is not
+ * enough memory. */
 bool laci_ort_cut_graph(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts);
 
 #endif

@@ -14,13 +14,14 @@ typedef struct laci_ort_profiler laci_ort_profiler;
 typedef struct laci_ort_profiles {
   const laci_ort *ort;
   pthread_mutex_t lock;
-  laci_ort_profiler *first; /* guarded by the lock, as all of them */
-  int n_started;            /* atomic */
+  laci_ort_profiler *first; /* list of profilers; guarded by `lock` */
+  int n_started;            /* number of profilers that are started; atomic */
 } laci_ort_profiles;
 
 /** Returns false where there is no memory for the lock. */
 bool laci_ort_profiles_init(laci_ort_profiles *profiles, const laci_ort *ort);
-/** Profilers that ONNX Runtime has not released yet stay valid, and add no more events. */
+/** Frees the list. Profilers that ONNX Runtime has not released yet stay valid, and add no more
+ * events. */
 void laci_ort_profiles_clear(laci_ort_profiles *profiles);
 
 /** Makes a profiler, which ONNX Runtime releases. */

@@ -27,7 +27,7 @@ typedef struct laci_ort {
   ort_status *(*add_events)(ort_events *to, const ort_event *const *events, size_t n);
   /* NULL where ONNX Runtime is older than 1.24: */
   bool (*has_shape)(const ort_shape *shape);
-  int release; /* 28 for 1.28; 0: not known */
+  int release; /* minor version of ONNX Runtime: 28 for 1.28; 0: not known */
 } laci_ort;
 
 /** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks a function, which the text names. Those

@@ -12,21 +12,22 @@ enum { LAC_ORT_NAME_BYTES = 16 };
 typedef struct laci_ort_weight {
   int dtype, rank;
   int64_t *sizes;    /* [rank] */
-  uint64_t size;     /* bytes */
-  const void *bytes; /* NULL: in the file */
-  void *copy;        /* owned; `bytes` points to it; NULL: there is no copy */
-  char *file;        /* path */
-  uint64_t offset;   /* in the file */
+  uint64_t size;     /* bytes of all elements */
+  const void *bytes; /* the elements in memory; NULL: they are in the file */
+  void *copy;        /* copy of the elements, owned, to which `bytes` points; NULL: there is no
+                        copy */
+  char *file;        /* path of the file that has the elements; NULL: they are in memory */
+  uint64_t offset;   /* offset of the first element in the file, in bytes */
 } laci_ort_weight;
 
 typedef struct laci_ort_weights {
   laci_ort_weight *all;
-  int n, most;
-  uint64_t copied; /* bytes of all copies */
+  int n, most;     /* number of weights, and how many fit in the array */
+  uint64_t copied; /* bytes of the copies of all weights */
 } laci_ort_weights;
 
-/** Adds the elements of a constant; keep: a copy of what is in memory. *weight is valid until the
- * next call. Fails LAC_UNSUPPORTED for elements that are no numbers. */
+/** Adds the elements of a constant. keep: copies elements that are in memory. *weight is valid
+ * until the next call. Fails LAC_UNSUPPORTED for elements that are no numbers. */
 LAC_MUST_CHECK lac_status laci_ort_weights_add_value(laci_ort_weights *weights,
                                                      const laci_ort_graph *graph,
                                                      const laci_ort_value *value, bool keep,

@@ -21,8 +21,8 @@ typedef void laci_crew_body(int part, int n, void *context);
 /** Runs `lead` on one of the pool's threads, and returns when it has returned. Allocates nothing.
  * pool NULL: the caller leads alone. */
 void laci_crew_run_leader(laci_pool *pool, laci_crew_lead *lead, void *context);
-/** Calls body(0 .. n - 1, n), each once, and returns when all have returned; for the leader. n is
- * the number of the pool's threads, at most 64. */
+/** Calls body(part, n) for part 0 to n - 1, each once, and returns when all calls have returned.
+ * Called by the leader alone. n is the number of the pool's threads, at most 64. */
 void laci_crew_for(laci_crew *crew, laci_crew_body *body, void *context);
 
 #endif

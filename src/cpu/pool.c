@@ -49,7 +49,7 @@ struct laci_pool {
   int n_inside;          /* workers inside the current loop */
   bool closing;
   bool borrows;           /* the workers are threads of the OpenMP run time */
-  laci_parallel parallel; /* they are the caller's; run NULL: they are not */
+  laci_parallel parallel; /* the caller's threads, which are the workers; run NULL: they are not */
   pid_t owner;            /* the process that has the workers */
   int n_workers;
   pthread_t workers[];

@@ -70,24 +70,25 @@ typedef lac_status laci_engine_see(void *context, int value, const laci_engine_p
 typedef struct laci_engine_observer {
   const int *values; /* [n_values], each value once; read only during creation */
   int n_values;
-  laci_engine_see *see;
+  laci_engine_see *see; /* receives each value */
   void *context;
 } laci_engine_observer;
 
 /** Facts about a weight other than its bytes. An engine may use or ignore them; they must be true
  * in every run. All pointers are the caller's and are read only while the engine is created. */
 typedef struct laci_engine_weight {
-  int value; /* the value in the graph: a stored tensor, or an input (a weight in training) */
+  int value; /* index in the graph of the value: a stored tensor, or an input (a weight in
+                training) */
   /* the weight's sparsity pattern, and which elements form a block; NULL: not known */
   const laci_packing *packing;
   const uint8_t *mask; /* [elements] in the weight's own order: the weight is zero where the
                                   mask is 0; NULL: not known */
-  const int *gradient; /* the graph output that is the gradient of this weight, where a mask
-                                  is known: elements that the mask removes are either 0 there or the
-                                  true gradient; NULL: none */
-  laci_engine_fetch_rows *rows; /* copies its packed rows, in the format of `packing`; NULL: not
-                                   available */
-  void *rows_context;
+  const int *gradient; /* index of the graph output that is the gradient of this weight. Where the
+                          mask is 0, that output may be 0 or the true gradient. NULL: there is no
+                          such output */
+  laci_engine_fetch_rows *rows; /* copies rows of the packed weight, in the format of `packing`;
+                                   NULL: not available */
+  void *rows_context;           /* first argument of `rows` */
 } laci_engine_weight;
 
 /** Called after a step of a run, on the thread that runs. A failure ends the run. */
@@ -132,32 +133,35 @@ typedef enum laci_engine_extent {
 } laci_engine_extent;
 
 typedef struct laci_engine_options {
-  const char *engine;            /* NULL: LACI_ENGINE_FAST */
-  int threads;                   /* <= 0: one for each core that this process may use */
+  const char *engine;            /* name of the engine; NULL: LACI_ENGINE_FAST */
+  int threads;                   /* number of threads; <= 0: one for each core that this process may
+                                    use */
   const laci_parallel *parallel; /* the caller's threads, for all kernels but oneDNN's; must live as
                                     long as the engine. NULL: the engine's own threads */
   bool bf16;                     /* activations and weights in bf16 between steps */
   bool dense_only; /* weights with zeros are computed by dense kernels. The environment variable
                          LAC_SPARSE=0 sets this for all engines of the process */
   laci_engine_finite finite;
-  bool early_outputs; /* the caller promises that no output buffer is also an input buffer, so that
-                         each output may be written as soon as it is computed, and then needs no
+  bool early_outputs; /* true: the caller promises that no output buffer is also an input buffer.
+                         Each output may then be written as soon as it is computed, and needs no
                          memory of the engine */
-  int recompute;      /* > 0: the graph's first `recompute` nodes are a forward part. Where that
+  int recompute;      /* number of nodes of the forward part, with which the graph begins. Where it
                          saves memory, values of this part that only later nodes still read may be
                          dropped and computed again: the same bits, in more time. 0: no value is
                          computed twice. Engines that plan no memory ignore it */
   laci_engine_tuning tuning;
-  laci_timings *timings;          /* times measured by tuning: earlier ones are read, new ones
-                                     added; NULL: none are kept */
-  const laci_input_shape *shapes; /* shapes of inputs; must fix all sizes that the file leaves
-                                     open */
+  laci_timings *timings;          /* times measured by tuning: stored ones are read, new ones are
+                                     added; NULL: none are stored */
+  const laci_input_shape *shapes; /* [n_shapes] shapes of inputs; they must fix all sizes that the
+                                     file leaves open */
   int n_shapes;
-  laci_engine_fetch *fetch; /* NULL: stored bytes are in memory and read there */
-  void *fetch_context; /* must live as long as the engine, as `fetch`: a careful run may be planned
-                          late */
-  laci_budget *budget; /* memory that others hold, and the limit; the engine adds its ports, weights
-                          and values. NULL: no limit */
+  laci_engine_fetch *fetch; /* copies bytes of stored tensors that are not in memory; NULL: all are
+                               in memory */
+  void *fetch_context; /* first argument of `fetch`. Both must stay valid as long as the engine,
+                          which may plan in careful mode (LACI_FINITE_SURE) only when a run needs
+                          it */
+  laci_budget *budget; /* the memory limit, and the memory that others hold; the engine adds its
+                          ports, weights and values. NULL: no limit */
   laci_engine_extent extent;
   const laci_engine_weight *weights;    /* [n_weights], at most one for each value */
   int n_weights;                        /* 0: nothing is known about any weight */
@@ -167,27 +171,33 @@ typedef struct laci_engine_options {
 typedef struct laci_engine_memory {
   size_t arena_bytes;  /* bytes of the arena, which holds everything that is kept between steps */
   size_t weight_bytes; /* bytes of the weights, in the layouts of the engine */
-  int n_recomputed;    /* nodes that are computed twice, so that the arena is smaller */
+  int n_recomputed;    /* number of nodes that are computed twice, so that the arena is smaller */
 } laci_engine_memory;
 
 /** Description of a step, for reports. Its texts are views that live as long as the engine. */
 typedef struct laci_engine_step {
   /* name of the step's node; NULL: the step only changes a layout for the next step */
   const char *name;
-  const char *op;     /* the node's operator, "reorder" or "output" */
-  const char *what;   /* operator with all that was fused into it */
-  const char *kernel; /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
-  bool plain;         /* computed by the operator's own evaluation, since there is no fast kernel */
-  bool exact;         /* plain, and computed by the exact engine in a network that mostly runs
-                         fast */
-  bool sparse;        /* the kernel skips zeros of the weight */
-  bool recomputed;    /* it computes a value for the second time: laci_engine_options.recompute */
-  int64_t micro_batches; /* into how many micro-batches of equal size a run splits this step; 0 is
-                            1. Its time and the counts below are for all of them */
+  const char *op;        /* the node's operator, "reorder" or "output" */
+  const char *what;      /* operator with all that was fused into it */
+  const char *kernel;    /* the library's name of the kernel, LACI_ENGINE_EXACT, or "own" for a copy
+                            made by our code */
+  bool plain;            /* the operator's own evaluation computes the step, since there is no fast
+                            kernel */
+  bool exact;            /* the exact engine computes the step, in a network that mostly runs fast;
+                            `plain` is then true, too */
+  bool sparse;           /* the kernel skips zeros of the weight */
+  bool recomputed;       /* the step computes a value for the second time:
+                            laci_engine_options.recompute */
+  int64_t micro_batches; /* number of micro-batches of equal size into which a run splits this step;
+                            0 means 1. Its time, flops and bytes are those of all micro-batches
+                            together */
   int64_t flops; /* multiplications and additions of a matrix product or convolution, those by
                         zeros included; 0 for other steps */
-  int64_t bytes_read, bytes_written; /* each operand and result counted once */
-  double predicted_seconds; /* predicted by a table of costs, without a run; 0: not predicted */
+  int64_t bytes_read, bytes_written; /* bytes of all operands, and of all results, each counted
+                                        once */
+  double predicted_seconds; /* seconds of the step, predicted by a table of costs without a run; 0:
+                               not predicted */
 } laci_engine_step;
 
 /** What runs a node of the network. */
@@ -204,26 +214,28 @@ typedef enum laci_engine_runner {
 /** How an engine runs a node of its graph. */
 typedef struct laci_engine_node {
   laci_engine_runner runner;
-  bool sparse;          /* the kernel skips zeros of the weight */
-  bool sparse_possible; /* a kernel could skip the zeros that the weight has, faster or not */
-  const char *reason;   /* why no fast kernel runs it; NULL: one does, or none is needed. Lives as
-                           long as the engine */
-  double predicted_seconds; /* of its step, with all that was fused into it, as in
-                               laci_engine_step. Only laci_engine_ask says this */
-  int64_t flops;            /* of its step. Only laci_engine_ask says this */
+  bool sparse;              /* the kernel skips zeros of the weight */
+  bool sparse_possible;     /* a kernel could skip the zeros that the weight has, faster or not */
+  const char *reason;       /* why no fast kernel runs the node; NULL: one does, or none is needed.
+                               Lives as long as the engine */
+  double predicted_seconds; /* predicted seconds of the node's step, with all that was fused into
+                               it, as in laci_engine_step. Only laci_engine_ask sets it */
+  int64_t flops;            /* multiplications and additions of the node's step. Only
+                               laci_engine_ask sets it */
 } laci_engine_node;
 
-/** Which part of a network runs on the exact engine, because the fast one cannot run it. */
+/** The part of a network that runs on the exact engine, because the fast one cannot run it. */
 typedef struct laci_engine_exact {
-  int n_nodes;        /* number of these nodes; 0: there are none */
-  const char *reason; /* why the first of these nodes does; NULL: there is none. Lives as long as
-                         the engine */
+  int n_nodes;        /* number of nodes that run on the exact engine; 0: there are none */
+  const char *reason; /* why the first of them does not run on the fast engine; NULL: there are
+                         none. Lives as long as the engine */
 } laci_engine_exact;
 
 /** Can an engine compute in a type? */
 typedef enum laci_engine_dtype {
-  LACI_DTYPE_NOT,      /* the engine cannot, on any machine */
-  LACI_DTYPE_NOT_HERE, /* it cannot on this machine, which lacks instructions */
+  LACI_DTYPE_NOT,      /* the engine cannot compute in the type, on any machine */
+  LACI_DTYPE_NOT_HERE, /* the engine cannot compute in the type on this machine, which lacks
+                          instructions */
   LACI_DTYPE_HERE,
 } laci_engine_dtype;
 
@@ -249,10 +261,12 @@ bool laci_engine_can_run_node(const char *engine, const laci_graph *graph, const
 
 /** What laci_engine_ask found. */
 typedef struct laci_engine_answer {
-  lac_error refusal; /* what laci_engine_create fails with; status LAC_OK: it does not */
-  bool open;         /* sizes of inputs are open: the nodes are those of a plan for sizes that were
+  lac_error refusal; /* the failure of laci_engine_create for this graph; status LAC_OK: it does not
+                        fail */
+  bool open;         /* sizes of inputs are open: the answer about nodes is that for sizes that were
                         assumed */
-  double predicted_seconds; /* of a run, all steps together; 0: refused, or not predicted */
+  double predicted_seconds; /* predicted seconds of a run, all steps together; 0: refused, or not
+                               predicted */
 } laci_engine_answer;
 
 /** Can the graph be planned with these options, and how is each node run? Sizes of inputs may be
@@ -308,14 +322,14 @@ laci_engine_step laci_engine_step_info(const laci_engine *engine, size_t step);
 /** Returns which nodes the engine AUTO runs on the exact engine; other engines run none there. */
 laci_engine_exact laci_engine_describe_exact_nodes(const laci_engine *engine);
 /** Returns the content of output `port` after a run, in the type and precision in which it was
- * computed; a view, valid until the next run. NULL: only the caller's buffer has it; never so for
- * an open output. */
+ * computed; a view, valid until the next run. NULL: only the caller's buffer has the content,
+ * which is never so for an open output. */
 const laci_buf *laci_engine_result(const laci_engine *engine, int port);
 /** How many steps skip zeros. */
 int laci_engine_sparse_step_count(const laci_engine *engine);
-/** Returns the step after which the run no longer writes to the buffer of output `port`;
- * laci_engine_step_count: its content is final only at the end of the run. With early_outputs it
- * may be an early step. */
+/** Returns the number of the step after which a run writes no more to the buffer of output `port`.
+ * It may be an early step with early_outputs. laci_engine_step_count: the content is final only
+ * at the end of the run. */
 size_t laci_engine_output_step(const laci_engine *engine, int port);
 
 /** Runs once; buffers are in the order of the ports. An engine runs once at a time; different
@@ -332,7 +346,7 @@ LAC_MUST_CHECK lac_status laci_engine_run_watched(laci_engine *engine, const voi
                                                   const laci_engine_watch *watch, lac_error *err);
 
 /** Takes one step of an optimizer on the engine. Fails LAC_UNSUPPORTED, with nothing changed, if
- * the engine does not do that: the caller then does. */
+ * the engine has no optimizer: the caller then takes the step itself. */
 LAC_MUST_CHECK lac_status laci_engine_update_weights(laci_engine *engine,
                                                      const lac_engine_update *update,
                                                      lac_error *err);

@@ -35,14 +35,16 @@ typedef enum laci_engine_reach {
 
 /** What an engine can run of a graph, which it need not be able to run as a whole. */
 typedef struct laci_engine_reached {
-  laci_engine_reach *nodes; /* [n_nodes] */
-  laci_type *types; /* [n_values] in: types of values that the engine does not compute, of unknown
-                       shape where not known; out: also the types of those that it computes */
-  int first;        /* the first node that the engine does not run; -1: it runs all */
-  lac_error *why;   /* what it lacks to run that node */
-  const char **reasons; /* [n_nodes] out: what it lacks to run each node, in `memory`; NULL: not
-                           wanted */
-  laci_arena *memory;
+  laci_engine_reach *nodes; /* [n_nodes] out: what the engine can do with each node */
+  laci_type *types; /* [n_values] in: types of the values that the engine does not compute, of
+                       unknown shape where it is not known; out: also the types of the values that
+                       it computes */
+  int first;        /* out: index of the first node that the engine does not run; -1: it runs all
+                       nodes */
+  lac_error *why;   /* out: what the engine lacks to run the node `first` */
+  const char **reasons; /* [n_nodes] out: what the engine lacks to run each node, a text in
+                           `memory`; NULL: not wanted */
+  laci_arena *memory;   /* holds the texts of `reasons` */
 } laci_engine_reached;
 
 /** A row of the list of engines: its name and functions. */
@@ -61,11 +63,12 @@ struct laci_engine_row {
   lac_status (*run)(void *self, const void *const *inputs, void *const *outputs,
                     const laci_engine_watch *watch, lac_error *err);
   /* The following may be NULL; their comments say what an engine without them answers. */
-  int (*threads)(const void *self);                             /* NULL: 1 */
-  laci_engine_memory (*planned)(const void *self);              /* NULL: 0 bytes */
-  const char *(*text)(const void *self);                        /* NULL: "" */
-  size_t (*step_count)(const void *self);                       /* NULL: 0 */
-  laci_engine_step (*step_info)(const void *self, size_t step); /* NULL only where step_count is */
+  int (*threads)(const void *self);                /* number of threads; NULL: 1 */
+  laci_engine_memory (*planned)(const void *self); /* planned memory; NULL: 0 bytes */
+  const char *(*text)(const void *self);           /* the plan as text; NULL: "" */
+  size_t (*step_count)(const void *self);          /* number of steps of a run; NULL: 0 */
+  laci_engine_step (*step_info)(const void *self, size_t step); /* NULL only if step_count is
+                                                                   NULL */
   size_t (*output_step)(const void *self, int port);            /* NULL: the end of the run */
   lac_status (*measure_costs)(char **text, lac_error *err);     /* NULL: not supported */
   bool (*knows_costs)(void);                                    /* NULL: true */
@@ -80,9 +83,9 @@ struct laci_engine_row {
                       laci_engine_reached *reached, lac_error *err);
   lac_status (*update)(void *self, const lac_engine_update *update,
                        lac_error *err); /* NULL: not supported */
-  /** Can it compute in that type? NULL: in f32 alone. */
+  /** Can the engine compute in this type? NULL: in f32 alone. */
   laci_engine_dtype (*computes_in)(const laci_engine_row *row, lac_dtype dtype);
-  const laci_stepper_functions *stepping; /* NULL: it cannot step */
+  const laci_stepper_functions *stepping; /* NULL: the engine cannot step node by node */
 };
 
 /** Adds an engine to the list permanently; the row is borrowed and must live as long as the
@@ -126,12 +129,12 @@ double laci_engine_begin_step(const laci_engine_watch *watch, size_t step);
 LAC_MUST_CHECK lac_status laci_engine_end_step(const laci_engine_watch *watch, size_t step,
                                                double begin, lac_error *err);
 
-/** Converts a port's elements (`bytes`) to a new tensor of the port's shape and of type dtype,
- * which must be of the port's class (floats or integers). */
+/** Converts `bytes`, elements in the port's type, to a new tensor of the port's shape and of type
+ * dtype, which must be of the same class (floats or integers). */
 LAC_MUST_CHECK lac_status laci_engine_port_load(const laci_engine_port *port, lac_dtype dtype,
                                                 const void *bytes, laci_buf **buf, lac_error *err);
-/** Converts a tensor to a port's elements (`bytes`). Fails LAC_INTERNAL where buf (NULL: not
- * computed) does not have the port's class and shape. */
+/** Converts a tensor to elements in the port's type, written to `bytes`. Fails LAC_INTERNAL where
+ * buf (NULL: not computed) is not of the port's class and shape. */
 LAC_MUST_CHECK lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *buf,
                                                  void *bytes, lac_error *err);
 
@@ -152,12 +155,13 @@ LAC_MUST_CHECK lac_status laci_engine_graph_init(laci_engine_graph *own, const l
                                                  lac_error *err);
 void laci_engine_graph_clear(laci_engine_graph *own);
 
-/** Writes how the engine runs its nodes into nodes, those of `graph`: its own, or one of which its
- * own is a part, with the same values. Nodes without a step in a run are left as they are. */
+/** Fills `nodes`, [n_nodes of graph], with how the engine runs them. `graph` is the graph of the
+ * engine, or one of which the graph of the engine is a part, with the same values. Entries of
+ * nodes without a step in a run are left as they are. */
 void laci_engine_list_nodes(const laci_engine *engine, const laci_graph *graph,
                             laci_engine_node *nodes);
-/** Returns the node of `graph` that is this node of a part of the graph, with the same values; -1:
- * it has no output. */
+/** Returns the index in `graph` of `node`, a node of a part of the graph with the same values; -1:
+ * the node has no output. */
 int laci_engine_find_node(const laci_graph *graph, const laci_node *node);
 
 /** Fails LAC_UNSUPPORTED where the node's operator is not declared, or has no evaluation. */
@@ -168,8 +172,8 @@ LAC_MUST_CHECK lac_status laci_engine_check_has_evaluation(const laci_node *node
 int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const laci_shape *w,
                                const laci_shape *y);
 
-/** Writes to `to` as snprintf does, for a text that is measured before it is written; to NULL: only
- * measures. Returns the length. */
+/** Writes a text to `to` as snprintf does, and returns its length. to NULL: only returns the
+ * length, for a text that is measured before it is written. */
 size_t laci_engine_format_text(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
 
 #endif

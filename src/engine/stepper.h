@@ -27,25 +27,26 @@ typedef struct laci_stepper laci_stepper;
 typedef lac_status laci_stepper_load(void *context, int stored, laci_buf **buf, lac_error *err);
 
 typedef struct laci_stepper_options {
-  const char *engine;      /* an engine that can step; NULL: LACI_ENGINE_EXACT */
-  laci_stepper_load *load; /* NULL: stored bytes are in memory and unchanged */
-  void *load_context;
-  laci_pool *pool; /* borrowed; NULL: one thread */
-  int iterations;  /* 0: bodies of If, Loop and Scan run normally. Else all bodies are run as far as
-                      they can be, and a loop runs at most so many iterations; in outputs with one
-                      slice for each iteration, the last slice is repeated for the iterations not
-                      run */
-  bool single;     /* results are rounded to f32, except those of type f64, as in engines that
-                      compute in f32. Results that depend on no input's content are always rounded
-                      so */
-  bool unrounded;  /* results of f16, bf16 and narrower types are not rounded to their type: for
-                      verification, which compares sums in another order */
-  laci_budget *budget; /* counts the memory that is held, and may be shared by several walks;
-                          allocations beyond it fail with LAC_MEMORY_LIMIT. NULL: no limit. Must
-                          live as long as the stepper */
+  const char *engine;      /* name of an engine that can step; NULL: LACI_ENGINE_EXACT */
+  laci_stepper_load *load; /* loads stored tensors; NULL: stored bytes are in memory and
+                              unchanged */
+  void *load_context;      /* first argument of `load` */
+  laci_pool *pool;         /* threads that compute, borrowed; NULL: one thread */
+  int iterations; /* 0: bodies of If, Loop and Scan run normally. Else all bodies are run as far as
+                     they can be, and this is the most iterations of a loop. In outputs with a slice
+                     for each iteration, the last slice is then repeated for the iterations that did
+                     not run */
+  bool single;    /* results are rounded to f32, except those of type f64, as in engines that
+                     compute in f32. Results that depend on no content of an input are rounded in
+                     any case */
+  bool unrounded; /* results of f16, bf16 and narrower types are not rounded to their type: for
+                     verification, which compares sums in another order */
+  laci_budget *budget; /* counts the memory that is held; several walks may share it. Allocations
+                          beyond its limit fail LAC_MEMORY_LIMIT. NULL: no limit. Must live as long
+                          as the stepper */
 } laci_stepper_options;
 
-/** Does that engine step? */
+/** Can the engine of this name run a network node by node? */
 bool laci_engine_has_stepper(const char *engine);
 
 /** Begins a walk over `graph`, which is borrowed and finished, and need not be inferred. Fails

@@ -17,7 +17,7 @@ typedef struct laci_code_cache laci_code_cache;
  * reserved for all of these, but memory is used only for what is written. */
 LAC_MUST_CHECK lac_status laci_code_cache_create(size_t limit_bytes, laci_code_cache **cache,
                                                  lac_error *err);
-/** cache may be NULL. No thread may be running its code. */
+/** Frees the cache and its code, which no thread may be running. cache NULL is fine. */
 void laci_code_cache_destroy(laci_code_cache *cache);
 
 /** Returns the buffer to write code into; NULL once the cache is sealed. */
@@ -32,8 +32,8 @@ LAC_MUST_CHECK lac_status laci_code_cache_alloc_data(laci_code_cache *cache, siz
  * forbids it, or LAC_NO_MEMORY; the cache can then only be destroyed. */
 LAC_MUST_CHECK lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error *err);
 
-/** Returns the function at an entry of a sealed cache (the value of the buffer's n where the
- * function begins). Callable from any thread. */
+/** Returns the address of the function that begins at byte `entry` of a sealed cache: the value
+ * that the field n of the buffer had when its code began. Callable from any thread. */
 void *laci_code_cache_find_function(const laci_code_cache *cache, size_t entry);
 /** Return the bytes of code and of data, for reports. */
 size_t laci_code_cache_code_bytes(const laci_code_cache *cache);

@@ -20,7 +20,7 @@ typedef struct laci_pool laci_pool;
  * threads at once. */
 typedef struct laci_code {
   uint8_t *bytes;
-  size_t n, capacity; /* capacity: usable bytes; 0 after a failure */
+  size_t n, capacity; /* bytes that are written; bytes that can be written, 0 after a failure */
   size_t limit_bytes;
   void *pages;       /* the reserved memory; `bytes` begins at its first large page */
   lac_status failed; /* LAC_OK, or why nothing more is written */
@@ -30,7 +30,8 @@ typedef struct laci_code {
 void laci_code_clear(laci_code *code);
 
 bool laci_code_grow(laci_code *code, size_t more);
-/** Makes room for `more` bytes after the first n. Returns false after a failure. */
+/** Makes room for `more` bytes after the n bytes that are written. Returns false after a failure.
+ */
 static inline bool laci_code_reserve(laci_code *code, size_t more) {
   return more <= code->capacity - code->n || laci_code_grow(code, more);
 }
@@ -41,7 +42,7 @@ static inline bool laci_code_reserve(laci_code *code, size_t more) {
 void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool);
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n);
-/** Appends one-byte no-operations until n is a multiple of `bytes`. */
+/** Appends one-byte no-operations until the number of written bytes is a multiple of `bytes`. */
 void laci_code_align(laci_code *code, size_t bytes);
 
 /** Returns LAC_OK, LAC_NO_MEMORY, or LAC_UNSUPPORTED if the limit was exceeded. The error's text

@@ -19,14 +19,15 @@ enum {
   LACI_SPARSE_ORDERS_A = 4,
   LACI_SPARSE_ORDERS_B = 2,
   LACI_INT8X8_MASKS = 6,
-  LACI_SPARSE_ALL_A = 0, /* numbers of registers: first A and B as they are, then the blends */
+  /* numbers of registers: 0 is A, 1 is B, the others are blends of both */
+  LACI_SPARSE_ALL_A = 0,
   LACI_SPARSE_ALL_B = 1,
   LACI_SPARSE_BLENDS = 2,
   LACI_INT8X8_REGISTERS =
       LACI_SPARSE_BLENDS + LACI_SPARSE_ORDERS_A * LACI_SPARSE_ORDERS_B * LACI_INT8X8_MASKS,
 };
 
-/** For each order: which channel of its int8x4 each byte is. */
+/** For each order of bytes: which channel of A, or of B, each of the four bytes is. */
 extern const uint8_t laci_sparse_order_a[LACI_SPARSE_ORDERS_A][4];
 extern const uint8_t laci_sparse_order_b[LACI_SPARSE_ORDERS_B][4];
 /** For each mask: bit i is set where byte i comes from B. */
@@ -34,22 +35,24 @@ extern const uint8_t laci_int8x8_masks[LACI_INT8X8_MASKS];
 
 /** How register `number` (from LACI_SPARSE_BLENDS on) is made. */
 typedef struct laci_sparse_blend {
-  int a, b, mask; /* indices into the tables above */
+  int a, b, mask; /* indices into laci_sparse_order_a, laci_sparse_order_b and laci_int8x8_masks */
 } laci_sparse_blend;
 laci_sparse_blend laci_sparse_blend_of_register(int number);
 
-/** number[set]: the register that holds all kept columns of the set (bits 0 to 3 are A's columns),
- * or LACI_INT8X8_REGISTERS if the row needs two terms. */
+/** For each set of columns that a row may keep: number[set] is the number of the register that
+ * holds all of them, or LACI_INT8X8_REGISTERS if the row needs two terms. Bit c of a set stands
+ * for column c; columns 0 to 3 are those of A. */
 typedef struct laci_int8x8 {
   uint8_t number[1 << LACI_INT8X8_COLUMNS];
 } laci_int8x8;
 void laci_int8x8_init(laci_int8x8 *int8x8);
 
-/** kept[column]: bit r is set where row r keeps the column. Sets rows[register]: bit r is set where
- * row r has a term with that register. */
+/** Finds the terms of up to 32 rows. kept[column]: bit r is set where row r keeps the column. Sets
+ * rows[register]: bit r is set where row r has a term with that register. */
 void laci_int8x8_find_rows(const laci_int8x8 *int8x8, const uint32_t *kept,
                            uint32_t rows[LACI_INT8X8_REGISTERS]);
-/** Sets columns[byte]: which column of the int8x8 each byte of the register is. */
+/** Sets columns[byte] to the column of the int8x8, 0 to 7, that each byte of register `number`
+ * holds. */
 void laci_int8x8_columns_of_register(int number, uint8_t columns[4]);
 
 #endif

@@ -27,7 +27,7 @@ LAC_MUST_CHECK lac_status laci_jit_check_allowed(lac_error *err);
  * bf16 (AVX512BF16 or NONE), and for those of int8 (AVX512VNNI or NONE). */
 laci_jit_isa laci_jit_isa_for_bf16(laci_jit_isa isa);
 laci_jit_isa laci_jit_isa_for_int8(laci_jit_isa isa);
-/** "none", "avx2", "avx512", "avx512bf16", "avx512vnni", "neon" */
+/** Returns "none", "avx2", "avx512", "avx512bf16", "avx512vnni" or "neon". */
 const char *laci_jit_isa_name(laci_jit_isa isa);
 
 #endif

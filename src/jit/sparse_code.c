@@ -353,8 +353,9 @@ static void set_quantized_arguments(const laci_sparse_quantized *q, int64_t row,
   call->residual_scale = q->residual_scale;
 }
 
-/* Runs the code over the chunk's first n tiles, and prefetches code block `next`. */
-static void run_generated_code(const job *j, const position *t, int64_t next, int64_t n) {
+/* Runs the code over the chunk's first n tiles, and prefetches the code block next_code_block. */
+static void run_generated_code(const job *j, const position *t, int64_t next_code_block,
+                               int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
@@ -369,8 +370,8 @@ static void run_generated_code(const job *j, const position *t, int64_t next, in
       .sums = t->sums,
       .tiles = j->tiles + first,
       .tiles_end = j->tiles + first + n,
-      .ahead_code = laci_code_cache_find_function(code->cache, code->entry[next]),
-      .ahead_weight = code->weight + code->plan.code_blocks[next].weight_first,
+      .ahead_code = laci_code_cache_find_function(code->cache, code->entry[next_code_block]),
+      .ahead_weight = code->weight + code->plan.code_blocks[next_code_block].weight_first,
       .low = o->low,
       .high = o->high,
       .bits = bits,
@@ -390,13 +391,13 @@ static void run_generated_code(const job *j, const position *t, int64_t next, in
 
 /* Computes the one-lane tile that follows the chunk's first n tiles. It prefetches as much as a
  * tile does in generated code. */
-static void run_one_lane_tile(const job *j, const position *t, int64_t next, int64_t n) {
+static void run_one_lane_tile(const job *j, const position *t, int64_t next_code_block, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_group *group = t->group;
   const laci_sparse_columns *code_block = &code->plan.code_blocks[t->code_block];
   const int64_t tile = t->chunk * code->cut.chunk_tiles + n;
-  const char *code_after = laci_code_cache_find_function(code->cache, code->entry[next]);
-  const float *weight_after = code->weight + code->plan.code_blocks[next].weight_first;
+  const char *code_after = laci_code_cache_find_function(code->cache, code->entry[next_code_block]);
+  const float *weight_after = code->weight + code->plan.code_blocks[next_code_block].weight_first;
   const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
   if (t->one_lane->chunk != t->chunk) {
     laci_sparse_gather_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
@@ -431,11 +432,11 @@ static bool has_one_lane_tile_at_end(const job *j, const position *t) {
          laci_sparse_is_one_lane(&j->tiles[last]);
 }
 
-static void run_code_block(const job *j, const position *t, int64_t next) {
+static void run_code_block(const job *j, const position *t, int64_t next_code_block) {
   const bool one_lane = has_one_lane_tile_at_end(j, t);
   const int64_t n = count_tiles(j, t->chunk) - (one_lane ? 1 : 0);
-  if (one_lane) run_one_lane_tile(j, t, next, n);
-  if (n) run_generated_code(j, t, next, n);
+  if (one_lane) run_one_lane_tile(j, t, next_code_block, n);
+  if (n) run_generated_code(j, t, next_code_block, n);
 }
 
 static void prefetch_bytes(const void *from, size_t bytes) {

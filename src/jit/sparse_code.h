@@ -27,23 +27,24 @@
 typedef struct laci_sparse_epilogue {
   bool residual; /* a residual is added before the clip */
   bool low,
-      high; /* results are clipped from below, from above; with int8: to less than the range of
-               u8 */
-  bool functions; /* functions may follow, or int8 results that are floats, and then a residual.
-                     Which of them, and all of the above, is then read from the operands of each
-                     run */
+      high; /* whether results are clipped from below, and from above; with int8: to a narrower
+               range than that of u8 */
+  bool functions; /* functions may follow, or int8 results may be floats, which a residual may
+                     follow. Which functions and residual, and whether results are clipped, is then
+                     read from the operands of each run */
 } laci_sparse_epilogue;
 
 /** How the work is divided into groups, code blocks and chunks. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;  /* most rows of a group: 1 to 30 (AVX-512), to 6 (AVX2, NEON), 2 to 24 (AVX512-BF16), 4
-               to 24 (AVX512-VNNI) */
-  int terms; /* multiply-adds of a code block, about */
-  int chunk_tiles; /* tiles of a chunk: they go through all code blocks of all rows before the next
-                      chunk begins */
-  int64_t x_ahead; /* floats from what a tile reads to what it prefetches; 0: no prefetch */
-  bool columns_first; /* order within a chunk: the first columns of all rows, then the next columns;
-                         false: row group after row group */
+  int rows;           /* most rows of a group: 1 to 30 (AVX-512), to 6 (AVX2, NEON), 2 to 24
+                         (AVX512-BF16), 4 to 24 (AVX512-VNNI) */
+  int terms;          /* approximate number of multiply-adds of a code block */
+  int chunk_tiles;    /* number of tiles of a chunk, which go through all code blocks of all rows
+                         before the next chunk begins */
+  int64_t x_ahead;    /* floats of x from what a tile reads to what it prefetches; 0: no prefetch */
+  bool columns_first; /* order of the code blocks in a chunk. true: the first columns of all row
+                         groups, then their next columns; false: all columns of a row group, then
+                         the next row group */
   bool one_lane;      /* a chunk's last tile, if it has one lane, is computed by compiled code
                          (kernel/sparse/one_lane.h); AVX-512 only */
 } laci_sparse_cut;
@@ -51,8 +52,8 @@ typedef struct laci_sparse_cut {
 typedef struct laci_sparse_options {
   laci_jit_isa isa; /* not NONE; AVX512BF16 for products of bf16 and no others, AVX512VNNI for
                        products of int8 and no others */
-  laci_sparse_epilogue after;
-  laci_sparse_cut cut;
+  laci_sparse_epilogue after; /* what is computed after the sums */
+  laci_sparse_cut cut;        /* how the work is divided */
   laci_pool *pool; /* threads that make the code and take weights; borrowed as long as the code
                       exists. The code does not depend on it. NULL: the calling thread alone */
 } laci_sparse_options;
@@ -63,7 +64,7 @@ typedef struct laci_sparse_code laci_sparse_code;
 /** The tiles and threads with which a product will usually run. */
 typedef struct laci_sparse_extent {
   const laci_sparse_tile *tiles;
-  int64_t n_tiles, n_x; /* n_x: floats of x that all tiles read; both >= 1 */
+  int64_t n_tiles, n_x; /* number of tiles; floats of x that all tiles read; both >= 1 */
   int n_threads;
 } laci_sparse_extent;
 

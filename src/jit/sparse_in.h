@@ -19,67 +19,74 @@ enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of a cache lin
  * (int8x8, register, row) (int8x8.h), and no int8x8 is cut. */
 typedef struct laci_code_block {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
-  const int64_t *column_at; /* [n_columns], from the product */
-  const uint8_t *neighbour; /* [n_columns], from the product; NULL: every lane has the pixel (others
-                               with AVX-512 only) */
+  const int64_t *column_at; /* [n_columns] offset of each column in x, as in laci_sparse_product */
+  const uint8_t *neighbour; /* [n_columns] laci_sparse_neighbour of each column; NULL: every lane
+                               has the pixel of every column. Not NULL with AVX-512 only */
   int64_t n_columns;
   int n_rows;
-  bool first, last; /* first: sums begin at the bias; last: it ends with results instead of sums
-                       (never on ARM) */
+  bool first, last; /* `first`: sums begin at the bias, else at those of the block before; `last`:
+                       the block ends with results, else with sums (never true on ARM) */
 } laci_code_block;
 
 /** How many cache lines of the next code block each tile prefetches. Processors prefetch data by
  * themselves, but code not at all or one line at a time. */
 typedef struct laci_sparse_prefetch {
-  int code, weight;
+  int code, weight; /* cache lines of code, and of weights */
 } laci_sparse_prefetch;
 
 /** What all code blocks of a product share. */
 typedef struct laci_sparse_frame {
-  int64_t row_stride, rows_each; /* rows_each: how many rows share four bytes of a result: 1, 2 or
+  int64_t row_stride, rows_each; /* floats from the results of rows that share four bytes to the
+                                    next; number of rows that share four bytes of a result: 1, 2 or
                                     4 */
-  laci_sparse_prefetch ahead;
-  int64_t x_ahead; /* floats from a column to what is prefetched with it; 0: nothing */
+  laci_sparse_prefetch ahead;    /* what each tile prefetches of the next code block */
+  int64_t x_ahead; /* floats of x from a column to what is prefetched with it; 0: nothing */
   laci_sparse_epilogue after;
-  const laci_int8x8 *int8x8; /* for int8 */
+  const laci_int8x8 *int8x8; /* table of registers, for int8; else NULL */
 } laci_sparse_frame;
 
 /** Constants that code of int8 reads, the same for all layers. */
 typedef struct laci_int8x4_constants {
   uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* operands of vpshufb that bring A into its orders */
-  uint8_t together[64];                     /* interleaves the bytes of four rows, lane by lane */
-  uint64_t masks[LACI_INT8X8_MASKS];        /* for each mask, a bit for each byte that comes from
-                                               B */
-  uint32_t byte;                            /* a mask of the lowest byte of a lane */
+  uint8_t together[64];                     /* operand of vpshufb that interleaves the bytes of four
+                                               rows, lane by lane */
+  uint64_t masks[LACI_INT8X8_MASKS];        /* for each mask of int8x8.h: a bit for each of the 64
+                                               bytes, set where the byte comes from B */
+  uint32_t byte;                            /* a mask of the lowest byte of a 32-bit lane */
 } laci_int8x4_constants;
 
 /** The only argument of a code block. Pointers refer to the group's first row. */
 typedef struct laci_sparse_code_arguments {
   const float *x, *weight, *bias, *residual;
   float *y;
-  float *sums;                               /* [tiles][n_rows][16], for the tiles below */
-  const laci_sparse_tile *tiles, *tiles_end; /* at least one tile */
-  const char *ahead_code;    /* code of the next code block, of which each tile prefetches some
-                                lines */
-  const float *ahead_weight; /* weights of the next code block, likewise */
+  float *sums;                               /* [tiles][n_rows][16] sums of the tiles from `tiles`
+                                                on, read from the code block before and written for
+                                                the next */
+  const laci_sparse_tile *tiles, *tiles_end; /* first tile, and the address after the last one; at
+                                                least one tile */
+  const char *ahead_code;    /* code of the next code block; each tile prefetches some lines of
+                                it */
+  const float *ahead_weight; /* weights of the next code block; each tile prefetches some lines of
+                                them */
   float low, high;
-  const uint32_t *bits;    /* [16]: 1 << lane (for AVX2) */
-  uint64_t all_lanes;      /* tiles whose lanes have at least this value can be stored whole (for
-                              AVX2) */
+  const uint32_t *bits;    /* [16] for AVX2: bits[lane] is 1 << lane */
+  uint64_t all_lanes;      /* for AVX2: a tile whose `lanes` is at least this value can be stored
+                              whole */
   const uint16_t *pairing; /* [32], for bf16: the order that interleaves the words of a row with
                               those of the next row */
-  uint64_t odd_words;      /* for bf16: a bit for each word that is an upper half */
+  uint64_t odd_words;      /* for bf16: a mask with a bit for each word that is an upper half */
   /* For int8, whose bias is integers: */
   const laci_int8x4_constants *int8x4;
   const float *scale;
-  uint32_t zero_words, low_bytes; /* the same value in all words, or all bytes */
+  uint32_t zero_words, low_bytes; /* the zero point in all 16-bit words; the lower bound in all
+                                     bytes */
   float most;                     /* upper bound of v: the highest byte minus the zero point */
   int32_t residual_zero;
   float residual_scale;
 } laci_sparse_code_arguments;
 typedef void laci_code_block_run(const laci_sparse_code_arguments *call);
 
-/** Writes a code block. */
+/** Writes the machine code of a code block. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
                                const laci_code_block *code_block);
 laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
@@ -141,7 +148,7 @@ typedef struct laci_sparse_group {
   int n_rows;
   /* the group's columns: from the first to the last one that any of its rows keeps */
   int64_t column_first, n_columns;
-  int64_t rows_at; /* index in plan->rows of its first column */
+  int64_t rows_at; /* index in laci_sparse_plan.rows of the first column of the group */
   int64_t block_first, block_last;
 } laci_sparse_group;
 
@@ -149,7 +156,7 @@ typedef struct laci_sparse_group {
  * column. */
 typedef struct laci_sparse_columns {
   int64_t column_first, column_last;
-  int64_t weight_first; /* index of its first weight in the order of code */
+  int64_t weight_first; /* index of the first weight of the code block, in the order of code */
 } laci_sparse_columns;
 
 typedef struct laci_sparse_plan {
@@ -157,10 +164,10 @@ typedef struct laci_sparse_plan {
   laci_sparse_columns *code_blocks;
   int64_t n_groups, n_code_blocks;
   int64_t n_terms;
-  uint32_t *rows;     /* for the columns of all groups: bits as in laci_code_block.rows */
+  uint32_t *rows;     /* bits as in laci_code_block.rows, for the columns of all groups */
   int64_t *row_begin; /* [rows of the product + 1], copied from the product */
   laci_sparse_values values;
-  laci_int8x8 int8x8; /* for int8 */
+  laci_int8x8 int8x8; /* table of registers, for int8 */
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
@@ -177,23 +184,24 @@ LAC_MUST_CHECK lac_status laci_sparse_plan_order_places(const laci_sparse_plan *
                                                         laci_pool *pool, laci_sparse_places *to,
                                                         lac_error *err);
 
-/** Where the columns of a product are, for one-lane tiles; owns its arrays. Defined in
+/** Offsets of the columns of a product, for tiles that have one lane; owns its arrays. Defined in
  * sparse_one_lane.c. */
 typedef struct laci_sparse_one_lane {
   int64_t n;          /* number of columns; 0: no tile has one lane */
-  int64_t *at;        /* [n], the product's column_at */
-  uint8_t *neighbour; /* [n], the product's neighbour, or zeros */
+  int64_t *at;        /* [n] offset of each column in x: column_at of the product */
+  uint8_t *neighbour; /* [n] laci_sparse_neighbour of each column: `neighbour` of the product, or
+                         zeros */
 } laci_sparse_one_lane;
 
-/** A code block over a one-lane tile. */
+/** What is needed to compute a code block for a tile of one lane. */
 typedef struct laci_sparse_one_lane_run {
   const laci_sparse_operands *o;
   laci_one_lane_columns columns;
-  laci_sparse_part part; /* the tile, and the group's rows, at least two */
+  laci_sparse_part part; /* the tile, and the rows of the group, at least two */
   int64_t row_stride;
   float *sums; /* [rows of the group][16]: sums of the previous code block, which this one reads, or
                   its own, which it writes */
-  bool first, last; /* first: sums begin at the bias; last: the block computes results */
+  bool first, last; /* `first`: sums begin at the bias; `last`: the block computes results */
 } laci_sparse_one_lane_run;
 
 bool laci_sparse_is_one_lane(const laci_sparse_tile *tile);

@@ -31,7 +31,7 @@ typedef enum laci_x86_reg {
   LACI_X86_R13,
   LACI_X86_R14,
   LACI_X86_R15,
-  LACI_X86_NONE, /* in place of an index: there is none */
+  LACI_X86_NONE, /* value of laci_x86_memory.index: there is no index */
 } laci_x86_reg;
 
 /** [base + index * scale + displacement]; scale 1, 2, 4 or 8; the index is never RSP. */

@@ -9,13 +9,14 @@
 
 #include "tensor/shape.h"
 
-/** Exactly one of f and i is set (f for float types). Row-major. All sizes are known. */
+/** A tensor, row-major, all of whose sizes are known. Exactly one of f and i is set: f for float
+ * types. */
 typedef struct laci_buf {
   lac_dtype dtype;
   laci_shape shape;
-  int64_t count;
-  double *f;
-  int64_t *i;
+  int64_t count; /* number of elements */
+  double *f;     /* [count] the elements of a float type */
+  int64_t *i;    /* [count] the elements of an integer type or of booleans */
 } laci_buf;
 
 bool laci_dtype_is_float(lac_dtype dtype);   /* f64, f32 and the types of narrow.h */
@@ -62,7 +63,7 @@ int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
  * element in laci_buf.i may be. */
 laci_wide laci_int_to_wide(lac_dtype dtype, int64_t element);
 
-/** Returns the element of the type that is nearest to an integer (clamps it). */
+/** Returns the element of the integer type that is nearest to x: x, or the bound of the type. */
 int64_t laci_int_from_wide(lac_dtype dtype, laci_wide x);
 
 double laci_int_to_double(lac_dtype dtype, int64_t element);
@@ -70,8 +71,9 @@ double laci_int_to_double(lac_dtype dtype, int64_t element);
 /** Compares elements: returns -1 (a < b), 0 or 1 (a > b). */
 int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b);
 
-/** Returns the result of QuantizeLinear for a quotient: rounded half to even, + zero, clipped to
- * the range of the type. NaN gives the smallest number, as in ONNX Runtime on x86. */
+/** Returns the result of QuantizeLinear for a quotient: the quotient rounded half to even, plus
+ * `zero`, clipped to the range of the type. NaN gives the smallest number, as in ONNX Runtime on
+ * x86. */
 int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero);
 
 /** Returns the element that is nearest to the integer part of x, which is clamped to the type's

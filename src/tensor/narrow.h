@@ -14,10 +14,11 @@
 
 #include "lacuna/dtype.h"
 
-/** Flags for rounding. OVERFLOW: numbers that are too large become infinite, or NaN where the type
- * has no infinity; without it, they become the largest number (in f16 and bf16 always infinite).
- * DOWN, NEAREST: f8e8m0 rounds to the next power of two downwards, or to the nearest; without both,
- * upwards. NONE: laci_float_round returns x. */
+/** Flags for rounding to a narrow type. LACI_ROUND_OVERFLOW: numbers that are too large become
+ * infinite, or NaN where the type has no infinity; without it, they become the largest number (in
+ * f16 and bf16 always infinite). LACI_ROUND_DOWN, LACI_ROUND_NEAREST: f8e8m0 rounds to the next
+ * power of two downwards, or to the nearest one; without both, upwards. LACI_ROUND_NONE:
+ * laci_float_round returns x. */
 enum { LACI_ROUND_OVERFLOW = 1, LACI_ROUND_DOWN = 2, LACI_ROUND_NEAREST = 4, LACI_ROUND_NONE = 8 };
 
 /** The value of Cast's `round_mode` that means no rounding; only in graphs that this library
@@ -30,8 +31,8 @@ bool laci_dtype_is_narrow(lac_dtype dtype); /* a float type of 16 bits or fewer 
  * -0, as in ml_dtypes. f8e8m0 has neither sign nor zero. */
 uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding);
 
-/** Returns the number that the bits of a narrow type represent; bits above its width are
- * ignored. */
+/** Returns the number that `bits` represent in the narrow type; bits above the width of the type
+ * are ignored. */
 double laci_narrow_value(lac_dtype dtype, uint16_t bits);
 
 /** Returns x rounded to any float type; exact in f64. */

@@ -11,8 +11,8 @@
 
 enum { LACI_MAX_RANK = 8 };
 
-/** rank -1: nothing is known. A size >= 0 is known; a size -k (k >= 1) is symbol k, an unknown
- * size. Equal symbols are equal sizes. */
+/** The sizes of a tensor's axes. rank -1: nothing is known. A size >= 0 is known; a size -k (k >=
+ * 1) is symbol k, which stands for an unknown size. Equal symbols are equal sizes. */
 typedef struct laci_shape {
   int rank;
   int64_t dims[LACI_MAX_RANK];
@@ -23,8 +23,8 @@ typedef struct laci_type {
   laci_shape shape;
 } laci_type;
 
-/** Returns the bits of an element, as packed in files (4 or 2 for types that share bytes); 0: no
- * fixed size. */
+/** Returns the number of bits of an element, as packed in files (4 or 2 for types of which several
+ * elements share a byte); 0: the type has no fixed size. */
 int laci_dtype_bits(lac_dtype dtype);
 
 /** Marks a size that is unknown, in code that otherwise stores a size or a symbol; it is neither of

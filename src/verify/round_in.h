@@ -16,9 +16,10 @@ enum { LACI_N_ROUNDS = 2 };
 typedef struct laci_round_source {
   laci_parameters *parameters;
   const laci_graph *graph;
-  const laci_orders *orders;     /* NULL: not reordered */
-  const laci_products *products; /* NULL: the fast engine is not used */
-  bool anew;
+  const laci_orders *orders;     /* orders of the channels of this run; NULL: not reordered */
+  const laci_products *products; /* the products that the fast engine computes in this run; NULL:
+                                    the fast engine is not used */
+  bool anew; /* true: stored tensors are drawn at random; false: they have their own content */
 } laci_round_source;
 
 /* How much the comparison of an output shows, in ascending order. */
@@ -40,23 +41,27 @@ typedef struct laci_round {
   uint64_t seed;
   laci_verify_engine engine;
   double wanted_tolerance;    /* the tolerance for runs in double */
-  double tolerance, rounding; /* tolerance and share of rounding errors in this round */
-  int number;                 /* 0: the network's parameters; 1: random ones */
+  double tolerance, rounding; /* largest difference that this round accepts, relative to the largest
+                                 |element| of the value; and, for rounding errors, relative to that
+                                 of the node's operands */
+  int number;                 /* 0: the round with the network's parameters; 1: the round with
+                                 random ones */
   laci_draw_kind draw;        /* how inputs, and substitutes for values that no node can compute,
                                  are drawn */
   bool tolerant;              /* a node that fails in both runs is skipped */
   bool fast;                  /* the fast engine computes products */
-  laci_round_source from_a, from_b;
-  laci_stepper *a, *b;
-  laci_budget budget; /* the memory limit, the memory in use, and the memory of both runs */
-  double *scale;      /* [n_values] largest |element| of each compared value */
-  bool *substituted;  /* [n_values] the value is a random substitute, or computed from one */
-  uint8_t *matters;   /* [n_values] the value's content can affect the outputs (graph/content.h);
-                         other values are not compared */
-  uint8_t *seen;      /* [n_values] laci_seen of each output, in this run */
-  int n_finite;       /* values that were compared and have a finite element */
-  int at;             /* the node that runs, or that failed */
-  int first_blank;    /* the first compared value without a finite element; -1: none */
+  laci_round_source from_a, from_b; /* where the stored tensors of the original run, and of the
+                                       reordered run, come from */
+  laci_stepper *a, *b; /* the run of the original network, and that of the reordered one */
+  laci_budget budget;  /* the memory limit, the memory in use, and the memory of both runs */
+  double *scale;       /* [n_values] largest |element| of each compared value */
+  bool *substituted;   /* [n_values] the value is a random substitute, or computed from one */
+  uint8_t *matters;    /* [n_values] the value's content can affect the outputs (graph/content.h);
+                          other values are not compared */
+  uint8_t *seen;       /* [n_values] laci_seen of each output, in this run */
+  int n_finite;        /* number of values that were compared and have a finite element */
+  int at;              /* index of the node that runs, or that failed */
+  int first_blank;     /* index of the first compared value without a finite element; -1: none */
 } laci_round;
 
 /** Runs both networks in step and compares their values. Fails LAC_PROOF_FAILED, and as nodes fail

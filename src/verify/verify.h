@@ -28,21 +28,23 @@ typedef struct laci_pool laci_pool;
 typedef struct laci_shape laci_shape;
 
 typedef enum laci_verify_engine {
-  LACI_VERIFY_AUTO,  /* plain if that is fast enough, else the fast engine */
+  LACI_VERIFY_AUTO,  /* the plain engine if it is fast enough, else the fast engine */
   LACI_VERIFY_PLAIN, /* the plain engine computes everything, in double */
-  LACI_VERIFY_CPU,   /* all products on the fast engine, without a second run on the plain one: for
-                        tests */
+  LACI_VERIFY_CPU,   /* the fast engine computes all products, and a difference is not checked again
+                        on the plain engine: for tests */
 } laci_verify_engine;
 
-/** The verification by an engine of this name (NULL: the default): LACI_VERIFY_PLAIN for the exact
- * one, LACI_VERIFY_AUTO for the others. An engine from a plug-in takes no part, since what is
- * verified must not rest on code from outside: laci_verify_can_use_engine is false. */
+/** laci_verify_engine_by_name: returns how to verify if the caller names this engine (NULL: the
+ * default): LACI_VERIFY_PLAIN for the exact one, LACI_VERIFY_AUTO for the others.
+ * laci_verify_can_use_engine: false for an engine from a plug-in, since what is verified must not
+ * rest on code from outside. */
 laci_verify_engine laci_verify_engine_by_name(const char *name);
 bool laci_verify_can_use_engine(const char *name);
 
 typedef struct laci_verify_options {
   uint64_t seed;
-  double tolerance; /* relative to each value's scale, its largest |element|; default 1e-9 */
+  double tolerance; /* largest difference that is accepted, relative to the largest |element| of the
+                       value; default 1e-9 */
   laci_verify_engine engine;
   const laci_budget *budget; /* the memory limit, and the memory that is in use already; NULL: no
                                 limit */
@@ -59,21 +61,26 @@ typedef enum laci_verify_state {
 
 typedef struct laci_verification {
   laci_verify_state state;
-  double max_abs_error;      /* largest |difference| of the network's outputs, with the real
+  double max_abs_error;      /* largest |difference| between elements of the network's outputs, with
+                                the real parameters */
+  double max_abs_output;     /* largest |element| of the network's outputs, with the real
                                 parameters */
-  double max_abs_output;     /* largest |output| with the real parameters */
-  double worst_ratio;        /* largest |difference| / scale over all values and both rounds; with
-                                the fast engine, over the exact round only */
-  const char *worst_value;   /* the graph's name of that value */
-  int n_compared;            /* values compared, in both rounds */
-  int n_skipped;             /* values that could not be computed, or have no finite element */
+  double worst_ratio;        /* largest |difference| of a value, divided by that value's largest
+                                |element|: the worst of all values in both rounds. If the fast
+                                engine computed products, the round in float32 is left out, and the
+                                one with integers, which is exact, counts alone */
+  const char *worst_value;   /* name in the graph of the value that has worst_ratio */
+  int n_compared;            /* number of values that were compared, both rounds counted */
+  int n_skipped;             /* number of values that could not be computed, or have no finite
+                                element */
   const char *first_skipped; /* name of the first node that could not be run, or had no finite
                                 output; NULL: none. Values before it were compared */
   char reason[512];          /* why the node first_skipped was skipped, one sentence; empty: no node
                                 was skipped */
-  int n_outputs;             /* outputs of the network, without those that no node computes */
-  int n_outputs_compared;    /* of these, in the first round: outputs that were compared, have a
-                                finite element, and do not depend on random substitutes */
+  int n_outputs;             /* number of outputs of the network, without those that no node
+                                computes */
+  int n_outputs_compared;    /* number of these outputs that the first round compared, that have a
+                                finite element, and that do not depend on random substitutes */
   const char *engine;        /* laci_verify_engine_name of the engine that computed products */
 } laci_verification;
 

@@ -44,7 +44,8 @@ bool laci_shape_replace_symbols(const laci_graph *graph, const laci_shape *shape
 /** Kinds of draws, tried one by one until the outputs are meaningful: a detector may find nothing
  * in usual numbers, a logarithm has no value below 0. */
 typedef enum laci_draw_kind {
-  LACI_DRAW_USUAL,    /* around 0, deviation about 1; integers in the range of what they index */
+  LACI_DRAW_USUAL,    /* around 0, deviation about 1; integers in the range of the axis that they
+                         index */
   LACI_DRAW_POSITIVE, /* above 0, up to 1.75 */
   LACI_DRAW_UNIT,     /* above 0 and below 1: for an arc cosine, say, or a relative position */
   LACI_DRAW_LARGE,    /* 30 times as large as LACI_DRAW_USUAL */
@@ -73,8 +74,8 @@ typedef struct laci_domain {
     LACI_DOMAIN_AXES,  /* 0, 1, ..: axis numbers */
     LACI_DOMAIN_SHAPE  /* a shape for the Reshape `reader` */
   } kind;
-  double low, high;
-  const laci_node *reader;
+  double low, high;        /* bounds of the content */
+  const laci_node *reader; /* LACI_DOMAIN_SHAPE: the Reshape that reads the shape */
 } laci_domain;
 
 laci_domain laci_domain_of_value(const laci_graph *graph, int value, const int64_t *size_of_symbol);
@@ -82,9 +83,9 @@ laci_domain laci_domain_of_value(const laci_graph *graph, int value, const int64
 void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
                              const laci_draw *draw, laci_buf *buf);
 
-/** Fills buf with uniform random numbers from low to high; integers from low to high - 1, and at
- * least low. walk, unless NULL, maps each element to its place in the reordered tensor, which buf
- * then holds. */
+/** Fills buf with uniform random numbers from low to high; if it holds integers, from low to high
+ * - 1, and at least low. walk (may be NULL) gives the place of each element in the reordered
+ * tensor, which buf then holds. */
 void laci_draw_uniform(laci_buf *buf, const laci_draw *draw, double low, double high,
                        const laci_order_walk *walk);
 
@@ -101,8 +102,8 @@ LAC_MUST_CHECK lac_status laci_parameters_create(const laci_graph *graph, uint64
                                                  laci_pool *pool, laci_parameters **parameters,
                                                  lac_error *err);
 void laci_parameters_destroy(laci_parameters *parameters);
-/** Loads a stored tensor, as it is or (anew) drawn with the same mean and deviation; reordered if
- * orders is not NULL. The caller frees *buf. */
+/** Loads stored tensor number `stored`. anew: draws its elements with the same mean and deviation
+ * instead. orders: reorders it (NULL: does not). The caller frees *buf. */
 LAC_MUST_CHECK lac_status laci_parameters_load_tensor(laci_parameters *parameters, int stored,
                                                       bool anew, const laci_value_orders *orders,
                                                       laci_buf **buf, lac_error *err);
@@ -132,21 +133,21 @@ static inline float laci_random_integer_at(uint32_t key, int64_t place) {
 typedef struct laci_products_options {
   laci_pool *pool;
   const laci_graph *graph;
-  const laci_orders *orders; /* orders of this run's stored tensors; NULL: not reordered */
+  const laci_orders *orders; /* orders of the channels of this run; NULL: not reordered */
   const int64_t *size_of_symbol;
   uint64_t seed;
   bool integers;       /* operands are replaced by integers, so that sums are exact */
-  bool all;            /* the fast engine also computes small products */
-  laci_budget *budget; /* memory that the runs of the verification use is added to it; NULL: no
-                          limit */
+  bool all;            /* the fast engine computes small products, too */
+  laci_budget *budget; /* the memory of the verification's runs is added to it; NULL: no limit */
 } laci_products_options;
 
 enum { LACI_SLAB = 1 << 22 }; /* elements of a weight that products read at once */
 
-/** A part of a stored tensor, in elements, row-major. */
+/** A part of a stored tensor: consecutive elements in row-major order. */
 typedef struct laci_slab {
-  const uint8_t *bytes; /* the whole tensor, in memory; not read where integers replace it */
-  int64_t first, n;
+  const uint8_t *bytes; /* bytes of the whole tensor, in memory; not read where integers replace the
+                           elements */
+  int64_t first, n;     /* index of the first element of the part, and number of elements */
 } laci_slab;
 
 /** Reads the slab's elements, reordered, as float32, or the integers that replace them
@@ -154,8 +155,8 @@ typedef struct laci_slab {
 LAC_MUST_CHECK lac_status laci_parameters_read_floats(const laci_products_options *options,
                                                       int stored, const laci_slab *slab, float *out,
                                                       lac_error *err);
-/** Returns the slab's address in the file if it can be read in place; NULL: it is not float32, not
- * aligned, or reordered. */
+/** Returns the address in the file of the slab's elements, if they can be read there; NULL: they
+ * are not float32, not aligned, or reordered. */
 const float *laci_parameters_view_floats(const laci_products_options *options, int stored,
                                          const laci_slab *slab);
 
@@ -178,17 +179,18 @@ LAC_MUST_CHECK lac_status laci_products_create(const laci_graph *graph,
 bool laci_products_has_node(const laci_products *products, int node);
 void laci_products_destroy(laci_products *products);
 const laci_graph *laci_products_graph(const laci_products *products);
-/** Do the products read that stored tensor themselves, so that the run need not load it? */
+/** Do the products read stored tensor number `stored` themselves, so that the run need not load
+ * it? */
 bool laci_products_is_streamed(const laci_products *products, int stored);
 
 /** The difference between `got` and the reordered `wanted`. */
 typedef struct laci_difference {
-  double largest; /* largest |difference| over elements that are finite on both sides */
-  double scale;   /* largest finite |element| of `wanted` */
-  int64_t at; /* index in `got` of the largest difference, or of the first element of another kind
-                 (kind_differs); -1: equal */
-  bool kind_differs; /* some element is NaN or infinite where the other side's differs */
-  bool any_finite;
+  double largest;    /* largest |difference| over elements that are finite on both sides */
+  double scale;      /* largest finite |element| of `wanted` */
+  int64_t at;        /* index in `got` of the element with the largest difference, or of the first
+                        element for which kind_differs; -1: equal */
+  bool kind_differs; /* an element is NaN or infinite on one side, and not the same on the other */
+  bool any_finite;   /* some element of `wanted` is finite */
 } laci_difference;
 
 /** Compares two values of the same shape and class, without copies. Fails LAC_NO_MEMORY,

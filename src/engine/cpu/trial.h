@@ -8,7 +8,8 @@
 typedef struct laci_trial {
   laci_net *net;
   void **inputs, **outputs;
-  double *seconds, *least; /* [n_steps] seconds: of the last run; least of all runs but the first */
+  double *seconds, *least; /* [n_steps] times of the steps in the last run; [n_steps] least times of
+                              all runs but the first */
 } laci_trial;
 
 /** Plans the graph with that use of sparse kernels. The trial is checked against options->budget

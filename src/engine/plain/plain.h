@@ -24,8 +24,8 @@ void laci_plain_destroy(laci_plain *run);
 /** Sets the most elements a value may have (default 2^31), so that a false shape in a file cannot
  * use up memory. */
 void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements);
-/** Stored tensors of up to so many elements are kept between nodes (default 65536); larger ones are
- * loaded again for each node. */
+/** Sets the size, in elements, up to which a stored tensor is kept between nodes (default 65536);
+ * a larger one is loaded again for each node. */
 void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements);
 
 /** Sets laci_stepper_options.iterations. */
@@ -40,7 +40,7 @@ void laci_plain_set_unrounded(laci_plain *run, bool unrounded);
 /** Sets laci_stepper_options.budget; NULL (default): no limit. */
 void laci_plain_set_budget(laci_plain *run, laci_budget *budget);
 
-/** As laci_stepper_set_value. */
+/** Sets a value, as laci_stepper_set_value does. */
 void laci_plain_set_value(laci_plain *run, int value, laci_buf *take);
 
 /** Computes a node, as laci_stepper_step; also fails LAC_BAD_SHAPE for a value of more elements
@@ -50,12 +50,13 @@ LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *
 /** Steps all nodes in order. */
 LAC_MUST_CHECK lac_status laci_plain_run_all(laci_plain *run, lac_error *err);
 
-/** As laci_stepper_plan_memory, for this engine, which holds values as double and int64. */
+/** Adds the memory of a walk to the budget, as laci_stepper_plan_memory does, for this engine,
+ * which holds values as double and int64. */
 LAC_MUST_CHECK lac_status laci_plain_plan_memory(const laci_graph *graph, const laci_type *types,
                                                  const bool *skipped, laci_budget *budget,
                                                  lac_error *err);
 
-/** As laci_stepper_value. */
+/** Returns the content of a value, as laci_stepper_value does. */
 const laci_buf *laci_plain_value(const laci_plain *run, int value);
 
 #endif

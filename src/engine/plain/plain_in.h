@@ -12,22 +12,25 @@ struct laci_plain {
   laci_stepper_load *load;
   void *context;
   laci_pool *pool;
-  int64_t max_elements, keep_elements;
-  laci_buf **values; /* [n_values] */
-  int *readers_left; /* [n_values] */
+  int64_t max_elements, keep_elements; /* most elements of a value; most elements of a stored tensor
+                                          that is kept between nodes */
+  laci_buf **values; /* [n_values] content of each value; NULL: not computed, or freed */
+  int *readers_left; /* [n_values] number of nodes that still have to read the value */
   bool *from_data;   /* [n_values] the value depends on the content of an input */
-  bool *replaced;    /* [n_values] set by the caller: never loaded from the file again */
+  bool *replaced;    /* [n_values] the caller set the value: it is not loaded from the file again */
   bool *iterates;    /* [n_bodies] the loop has at least one iteration */
-  bool *held;        /* [n_bodies] values that the loop reads from outside count more readers, so
-                        that they live until its end */
-  lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for loop.c */
+  bool *held;        /* [n_bodies] values that the loop reads from outside have more readers
+                        counted, so that they live until the end of the loop */
+  lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, which loop.c
+                                                                    calls */
   int max_iterations; /* laci_stepper_options.iterations */
   bool single;        /* laci_stepper_options.single */
   bool unrounded;     /* laci_stepper_options.unrounded */
   /* iterations that all loops have run so far, not counting the first one of each loop */
   int64_t n_iterations;
-  laci_budget *budget; /* NULL: no limit */
-  int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */
+  laci_budget *budget; /* memory limit and memory held; NULL: no limit */
+  int last;            /* index of the node that was stepped last, whose inputs and outputs still
+                          exist; -1: none */
 };
 
 /* values.c */
@@ -49,7 +52,8 @@ LAC_MUST_CHECK lac_status laci_plain_check_budget(laci_plain *run, int value, co
  * not computed. */
 LAC_MUST_CHECK lac_status laci_plain_require_value(laci_plain *run, const laci_node *node,
                                                    int value, lac_error *err);
-/** The at-th value that a node reads (inputs, then captures); -1: none, or read before. */
+/** Returns the value of read number `at` of a node (inputs, then captures); -1: there is none, or
+ * an earlier read has the same value. */
 int laci_plain_nth_read(const laci_node *node, int at);
 /** Frees a value whose readers have all run. A large stored tensor is freed after each reader, and
  * loaded again. */

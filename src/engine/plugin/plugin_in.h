@@ -15,14 +15,14 @@ enum { LACI_PLUGIN_MOST_NAME = 63 };
 typedef struct laci_plugin_row {
   laci_engine_row row; /* first: engine.c passes its address */
   lac_engine_plugin engine;
-  lac_engine_device device; /* engine.device is NULL or points here */
+  lac_engine_device device; /* copy of the device; engine.device is NULL or points to it */
   char name[LACI_PLUGIN_MOST_NAME + 1];
 } laci_plugin_row;
 
 /** A graph as a plug-in sees it. It borrows the graph's names, lists and bytes. */
 typedef struct laci_plugin_view {
   lac_graph_view graph;
-  lac_graph_value **values; /* graph.values */
+  lac_graph_value **values; /* the array that graph.values points to, writable */
   laci_arena arena;
 } laci_plugin_view;
 
@@ -30,59 +30,68 @@ typedef struct laci_plugin_view {
 typedef struct laci_plugin_buffer {
   laci_engine_port port;
   int value;
-  int at;       /* the network's port that has it; -1: an output only because it is observed */
-  void *host;   /* owned; NULL: the caller's buffer is used */
-  void *device; /* owned, in the engine's memory; NULL: the engine uses the host's */
+  int at;       /* index of the network's port that has the value; -1: it is an output of the engine
+                   only because it is observed */
+  void *host;   /* memory for the value on the host, owned; NULL: the caller's buffer is used */
+  void *device; /* memory for the value on the engine's device, owned; NULL: the engine uses host
+                   memory */
 } laci_plugin_buffer;
 
 /** A value that a run shows to the caller's observer. */
 typedef struct laci_plugin_seen {
   int value;
   laci_engine_port port;
-  bool is_done; /* it was shown in this run */
+  bool is_done; /* the value was shown in this run */
 } laci_plugin_seen;
 
 /** A network that is planned on a plug-in's engine. */
 typedef struct laci_plugin_plan {
   const laci_plugin_row *row;
-  laci_engine_graph own;
-  laci_type *types; /* [n_values] */
+  laci_engine_graph own; /* the graph, with bytes of all stored tensors */
+  laci_type *types;      /* [n_values] */
   laci_plugin_view view;
   lac_engine_request request;
   lac_engine_host host;
   lac_context *context; /* gets log lines of the plug-in's threads outside of any call;
                            NULL: those go to the process's context */
-  laci_budget *budget;  /* while the plan is made; else NULL */
+  laci_budget *budget;  /* the memory limit while the plan is made; NULL: no limit, or planning is
+                           done */
   laci_pool *pool;
-  void *self; /* the plug-in's object */
+  void *self; /* the object that the plug-in's `create` made */
 
-  laci_engine_port *input_ports, *output_ports; /* of the network */
+  laci_engine_port *input_ports, *output_ports; /* ports of the network */
   /* What the engine computes: each computed value among the network's outputs once, then observed
    * values, if the engine does not show these itself. */
   int n_results;
-  int *results_of;             /* [n_outputs] index in `results`; -1: an input or stored tensor */
-  laci_plugin_buffer *inputs;  /* [n_inputs] */
-  laci_plugin_buffer *results; /* [n_results] */
-  int *result_values;          /* [n_results] */
-  const void **in;             /* [n_inputs] what a run passes */
-  void **out;                  /* [n_results] */
+  int *results_of;             /* [n_outputs] index in `results` of each output of the network; -1:
+                                  the output is an input or a stored tensor */
+  laci_plugin_buffer *inputs;  /* [n_inputs] buffer of each input of the network */
+  laci_plugin_buffer *results; /* [n_results] buffer of each value that the engine outputs */
+  int *result_values;          /* [n_results] index of each value that the engine outputs */
+  const void **in;             /* [n_inputs] addresses that a run passes to the engine */
+  void **out;                  /* [n_results] addresses that a run passes to the engine */
 
-  laci_engine_see *see; /* NULL: nothing is observed */
-  void *see_context;
+  laci_engine_see *see; /* receives observed values; NULL: nothing is observed */
+  void *see_context;    /* first argument of `see` */
   int n_seen;
   laci_plugin_seen *seen; /* [n_seen] */
   int *seen_at;           /* [n_values] index in `seen`; -1: not observed */
-  int *shown;             /* values that the engine itself shows: request.observed */
-  void *scratch;          /* for content of these on the host; NULL: the engine has no device */
+  int *shown;             /* [request.n_observed] values that the engine itself shows:
+                             request.observed */
+  void *scratch;          /* host memory for the content of a value that the engine shows; NULL: the
+                             engine has no device */
 
-  int n_evaluated;    /* nodes that the library computes */
-  const char *reason; /* why the library computes the first of these */
-  /* [n_nodes] why the library computes it; NULL: the engine does. In the view's arena */
+  int n_evaluated;    /* number of nodes that the library computes */
+  const char *reason; /* why the library computes the first node that it does; NULL: it computes
+                         none */
+  /* [n_nodes] why the library computes the node, a text in the view's arena; NULL: the engine
+   * computes it */
   const char **reasons;
   size_t n_steps;
   laci_engine_step *steps; /* [n_steps] texts are in the view's arena */
   laci_engine_memory memory;
-  size_t device_bytes, counted_bytes; /* on the device; by lac_engine_host.count_memory */
+  size_t device_bytes, counted_bytes; /* bytes on the device; bytes that
+                                         lac_engine_host.count_memory was called with */
   char *text;
 
   /* the state of a run: */
@@ -101,8 +110,8 @@ LAC_MUST_CHECK lac_status laci_plugin_view_init_node(laci_plugin_view *view,
                                                      lac_error *err);
 void laci_plugin_view_clear(laci_plugin_view *view);
 
-/** Asks what the engine does with a node of the view; a wrong answer is a refusal. *why is written
- * unless it computes the node. */
+/** Asks what the engine does with a node of the view; an invalid answer counts as a refusal.
+ * Writes *why unless the engine computes the node. */
 lac_engine_answer laci_plugin_ask_about_node(const laci_plugin_row *row,
                                              const laci_plugin_view *view, int node,
                                              lac_error *why);
@@ -122,9 +131,9 @@ LAC_MUST_CHECK lac_status laci_plugin_run(void *self, const void *const *inputs,
 LAC_MUST_CHECK lac_status laci_plugin_update(void *self, const lac_engine_update *update,
                                              lac_error *err);
 
-/** Fills p->host. */
+/** Sets the functions of p->host. */
 void laci_plugin_host_init(laci_plugin_plan *p);
-/** Writes a stored tensor's elements as a port has them. */
+/** Writes a stored tensor's elements to `to`, as floats or int64_t, the types of ports. */
 LAC_MUST_CHECK lac_status laci_plugin_read_stored(const laci_plugin_plan *p, int value, void *to,
                                                   lac_error *err);
 

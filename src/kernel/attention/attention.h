@@ -19,13 +19,14 @@
 #include "kernel/variants.h"
 
 typedef struct laci_attention {
-  int64_t n_queries, n_keys, depth, width; /* all >= 1 */
-  int64_t q_row, k_row, v_row, y_row; /* elements from a row to the next row of q, k, v and y */
+  int64_t n_queries, n_keys, depth, width; /* queries, keys, elements of a query or key, elements of
+                                              a value; all >= 1 */
+  int64_t q_row, k_row, v_row, y_row;      /* row strides of q, k, v and y, in elements */
   int64_t mask_row,
-      mask_column; /* elements to the next row and column of the mask; 0: one row or column for
-                      all */
+      mask_column; /* row stride and column stride of the mask, in elements; 0: one row, or one
+                      column, for all */
   float scale;
-  bool bf16;     /* elements of q, k, v and y: bf16 instead of f32 */
+  bool bf16;     /* elements of q, k, v and y are bf16; false: f32 */
   bool zero_nan; /* a row of y whose keys are all masked by -inf becomes zeros instead of NaN */
 } laci_attention;
 

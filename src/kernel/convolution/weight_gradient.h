@@ -26,23 +26,25 @@
 #include "kernel/convolution/winograd.h"
 
 enum {
-  LACI_GRADIENT_BLOCK = 16, /* channels */
+  LACI_GRADIENT_BLOCK = 16, /* channels of a block */
   LACI_GRADIENT_TILE = LACI_GRADIENT_BLOCK * LACI_GRADIENT_BLOCK
 };
 
 /** Sizes are >= 1, pads >= 0. Where the window reaches beyond an edge of the image, it reads
  * zeros. */
 typedef struct laci_weight_gradient {
-  int64_t c_blocks, k_blocks; /* blocks of input and of output channels */
-  int64_t h, w, out_h, out_w; /* size in pixels of an input image and of an output image */
+  int64_t c_blocks, k_blocks; /* number of blocks of input channels, and of output channels */
+  int64_t h, w, out_h, out_w; /* height and width in pixels of an input image, and of an output
+                                 image */
   int64_t kernel_h, kernel_w; /* size of the window */
   int64_t stride_h, stride_w; /* >= 1 */
   int64_t pad_top, pad_left;
-  bool winograd; /* use F(3, 2); needs kernel_w 3 and stride_w 1. Sums are then of points */
+  bool winograd; /* use the filtering F(3, 2); needs kernel_w 3 and stride_w 1. Each sum is then one
+                    of a point */
 } laci_weight_gradient;
 
-/** Returns the number of sums for one input and one output channel: one per tap, or with `winograd`
- * one per row of the window and point. */
+/** Returns the number of sums for one input channel and one output channel: one for each tap; with
+ * `winograd`, one for each point of each row of the window. */
 static inline int64_t laci_weight_gradient_n_sums(const laci_weight_gradient *g) {
   return g->kernel_h * (g->winograd ? LACI_WINOGRAD_POINTS : g->kernel_w);
 }
@@ -54,7 +56,8 @@ static inline int64_t laci_weight_gradient_n_sums(const laci_weight_gradient *g)
 typedef struct laci_weight_gradient_part {
   const uint16_t *x, *dy; /* whole arrays of all images, [n][blocks][h][w][16], bf16 */
   int64_t n_first, n_last, k_first, k_last, c_first,
-      c_last; /* half-open ranges: images, blocks out, blocks in */
+      c_last; /* half-open ranges: of images, of blocks of output channels, of blocks of input
+                 channels */
   float *sums;
   void *scratch;
 } laci_weight_gradient_part;
@@ -75,15 +78,16 @@ laci_weight_sums *laci_weight_sums_variant(void);
 void laci_weight_gradient_from_sums(const laci_weight_gradient *g, const float *sums,
                                     float *weights);
 
-/** A band is the number of rows and images whose paired input fits in the first-level cache. An
- * entry is two neighbouring places along x, for 16 channels. */
+/** The rows and images whose paired input fits in the first-level cache (a band). An entry holds,
+ * for the 16 channels of a block, a pair of neighbouring positions along x; with `winograd`, the
+ * pair of the same point of two neighbouring tiles. */
 typedef struct laci_gradient_band {
-  int64_t rows,
-      images;        /* rows and images of dy; more than one image only where all their rows fit */
-  int64_t pairs;     /* entries of a row of dy, or with `winograd` of one point of the row */
-  int64_t in_rows;   /* rows of the input; each has `entries` entries */
-  int64_t entries;   /* entries of a row of the input; with `winograd`, of all its points */
-  int64_t pair_step; /* how many entries of the input correspond to one entry of dy */
+  int64_t rows, images; /* rows of dy; images, more than one only where all their rows fit */
+  int64_t pairs;        /* entries of a row of dy; with `winograd`, of one point of the row */
+  int64_t in_rows;      /* rows of the input that the band reads */
+  int64_t entries;   /* entries of a row of the input; with `winograd`, of all points of the row */
+  int64_t pair_step; /* how many entries further an entry of the input is when its entry of dy is
+                        the next one */
 } laci_gradient_band;
 laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *g);
 

@@ -66,7 +66,8 @@ INLINE void store_points(entry *to, __m512 first, __m512 second) {
   store_pair(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
-/** Computes points [4 points][n] of the input; tiles overlap by two pixels. */
+/** Transforms a row of the input, from pixel `first` on, into n entries for each of the four
+ * points: to[4][n]. The tiles overlap by two pixels. */
 static void compute_input_points(const line *l, int64_t first, int64_t n, entry *to) {
   int64_t at = first;
   __m512 d0 = load_pixel_floats(l, at), d1 = load_pixel_floats(l, at + 1);
@@ -82,17 +83,18 @@ static void compute_input_points(const line *l, int64_t first, int64_t n, entry 
   }
 }
 
-/** Computes n entries of each point of dy; `next`: entries from one point to the next. */
-static void compute_output_points(const line *l, int64_t n, int64_t next, entry *to) {
+/** Transforms a row of dy into n entries for each of the four points (weight_gradient.h). Entry e
+ * of point i is written to to[i * point_stride + e]. */
+static void compute_output_points(const line *l, int64_t n, int64_t point_stride, entry *to) {
   const __m512i sign = _mm512_set1_epi32(INT32_MIN);
   for (int64_t e = 0; e < n; e++, to++) {
     __m512 y0 = load_pixel_floats(l, 4 * e), y1 = load_pixel_floats(l, 4 * e + 1);
     __m512 y2 = load_pixel_floats(l, 4 * e + 2), y3 = load_pixel_floats(l, 4 * e + 3);
     __m512i last = (__m512i)_mm512_cvtne2ps_pbh(y3, y1);
     store_points(to, y0, y2);
-    store_points(to + next, _mm512_add_ps(y0, y1), _mm512_add_ps(y2, y3));
-    store_points(to + 2 * next, _mm512_sub_ps(y0, y1), _mm512_sub_ps(y2, y3));
-    store_pair(to + 3 * next,
+    store_points(to + point_stride, _mm512_add_ps(y0, y1), _mm512_add_ps(y2, y3));
+    store_points(to + 2 * point_stride, _mm512_sub_ps(y0, y1), _mm512_sub_ps(y2, y3));
+    store_pair(to + 3 * point_stride,
                _mm512_xor_si512(last, _mm512_or_si512(_mm512_srli_epi32(sign, 16), sign)));
   }
 }

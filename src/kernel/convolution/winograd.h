@@ -20,21 +20,22 @@
 #include <stdint.h>
 
 enum {
-  LACI_WINOGRAD_BLOCK = 16, /* channels */
-  LACI_WINOGRAD_WINDOW = 3, /* pixels */
+  LACI_WINOGRAD_BLOCK = 16, /* channels of a block */
+  LACI_WINOGRAD_WINDOW = 3, /* height and width of the window, in pixels */
   LACI_WINOGRAD_POINTS = 4, /* transformed values of a tile */
   LACI_WINOGRAD_OUT = 2,    /* result pixels of a tile */
 };
 
 /** Sizes are >= 1. The pads are rows of zeros above the image and columns of zeros left of it. */
 typedef struct laci_winograd {
-  int64_t c_blocks, k_blocks; /* blocks of input and of output channels */
+  int64_t c_blocks, k_blocks; /* number of blocks of input channels, and of output channels */
   int64_t h, w, out_h, out_w, pad_top, pad_left;
 } laci_winograd;
 
 /** The part of the result that is computed at once: some rows of some images. */
 typedef struct laci_winograd_band {
-  int64_t n_first, n_last, row_first, row_last; /* half-open ranges */
+  int64_t n_first, n_last, row_first, row_last; /* half-open ranges of images, and of rows of the
+                                                   result */
 } laci_winograd_band;
 
 /** Returns the number of bf16 values of the transformed weights, [k_blocks][c_blocks][3 rows][8

@@ -20,12 +20,12 @@ enum { LACI_DOTS_LANES = 16, LACI_DOTS_CHUNK = 1024 };
 
 /** out[i, j] += sum over runs r and e < length of a[i, r * stride + e] b[j, r * stride + e] */
 typedef struct laci_dots {
-  int m, n; /* rows of a and of b; a row of `out` is ldo elements after the one before */
+  int m, n; /* number of rows of a, and of b; out is [m, n] */
   const float *a, *b;
-  int64_t lda, ldb, ldo;
+  int64_t lda, ldb, ldo; /* row strides of a, b and out, in elements */
   int64_t n_runs, stride,
-      length; /* stride: floats from a run to the next; length: floats of a run, a multiple of
-                 LACI_DOTS_LANES */
+      length; /* number of runs; floats from the beginning of a run to the next; floats of a run, a
+                 multiple of LACI_DOTS_LANES */
   double *out;
 } laci_dots;
 

@@ -21,12 +21,14 @@ typedef struct laci_pool laci_pool;
 /** One addition: which inputs are summed, and to which matrices. */
 typedef struct laci_gram {
   const laci_unfold *unfold;
-  const float *pruned, *dense; /* the inputs x_p and x_d; dense NULL: k is not computed */
-  const int64_t *positions;    /* [n] the positions to be summed; NULL: all of them */
+  const float *pruned, *dense; /* the layer's input in the pruned network (x_p), and in the dense
+                                  one (x_d); dense NULL: k is not computed */
+  const int64_t *positions;    /* [n] positions that are added; NULL: all positions */
   int64_t n;
-  double *h; /* [groups, columns, columns]; until laci_gram_mirror_upper only the upper triangle is
-                valid */
-  double *k; /* K: rows are columns of x_d; NULL if dense is NULL */
+  double *h;     /* [groups, columns, columns] the matrix H; only its upper triangle is valid until
+                    laci_gram_mirror_upper */
+  double *k;     /* [groups, columns, columns] the matrix K, whose rows are columns of x_d; NULL if
+                    dense is NULL */
   void *scratch; /* laci_gram_scratch_bytes bytes, aligned to 64 */
 } laci_gram;
 
@@ -39,7 +41,7 @@ void laci_gram_add_positions(const laci_gram *gram, laci_pool *pool);
 /** Copies the upper triangle of one group's h to the lower triangle. */
 void laci_gram_mirror_upper(double *h, int64_t columns, laci_pool *pool);
 
-/** Can all positions together be summed by tap distances (correlate.c)? That costs about as much as
+/** Can correlate.c sum all positions together, by tap distances? That costs about as much as
  * summing a third of them one by one. */
 bool laci_gram_can_correlate(const laci_unfold *unfold);
 

@@ -24,7 +24,7 @@ typedef struct laci_unfold_axis {
 /** The shape of a layer's input value, [images, groups * channels, in ...], and how windows are
  * read from it. Leading axes that are not used have size 1. */
 typedef struct laci_unfold {
-  int64_t images, groups, channels; /* channels: those of one group */
+  int64_t images, groups, channels; /* number of images; of groups; of channels of one group */
   laci_unfold_axis axis[LACI_UNFOLD_AXES];
   bool transposed;
 } laci_unfold;
@@ -38,10 +38,13 @@ bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b);
 typedef struct laci_unfold_lines {
   const laci_unfold *unfold;
   const float *value;
-  int64_t group, first, n;  /* positions [first, first + n) of `positions` */
-  const int64_t *positions; /* the positions to choose from; NULL: all positions */
-  float *lines;             /* [columns, distance]; elements from n on are set to zero */
-  int64_t distance;         /* floats from a line to the next, >= n */
+  int64_t group, first, n;  /* number of the group; the lines have positions [first, first + n) of
+                               `positions` */
+  const int64_t *positions; /* list of positions, of which [first, first + n) are used; NULL:
+                               position k is k */
+  float *lines;             /* [columns, distance] out: one line for each column of x; elements from
+                               n on are set to zero */
+  int64_t distance;         /* floats from the beginning of a line to the next, >= n */
 } laci_unfold_lines;
 
 /** Fills the lines of columns [begin, end). */

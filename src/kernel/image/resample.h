@@ -15,9 +15,10 @@
 
 /** x is [outer, in, inner], y is [outer, out, inner]. */
 typedef struct laci_resample_pass {
-  int64_t in, out, inner, width;
-  const int32_t *index; /* [out, width], each from 0 to in - 1 */
-  const float *weight;  /* [out, width]; NULL: numbers are copied */
+  int64_t in, out, inner, width; /* sizes of the arrays; width: numbers that are added for one
+                                    result */
+  const int32_t *index;          /* [out, width], each from 0 to in - 1 */
+  const float *weight;           /* [out, width]; NULL: numbers are copied */
 } laci_resample_pass;
 
 /** Computes lines [begin, end) of y: line number o * out + p has y[o, p, ...]. Needs only the

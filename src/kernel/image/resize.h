@@ -25,16 +25,18 @@ enum {
                              matter */
 };
 
-/** Two neighbouring weights, each cut into halves: the low 16 bits are the first weight's half, the
- * high 16 bits the second's. */
+/** Two neighbouring weights, each cut into an upper and a lower half. Of `high` and of `low`, the
+ * 16 low bits are the half of the first weight, and the 16 high bits that of the second. */
 typedef struct laci_tap_pair {
   uint32_t high, low;
 } laci_tap_pair;
 
 /** The taps of one pixel of the result. */
 typedef struct laci_tap_span {
-  int first, count;           /* the first source pixel, and how many; count >= 1 */
-  const int32_t *weight;      /* [count]; each 0 .. 2^22, their sum about 2^22 */
+  int first, count;           /* index of the first source pixel, and number of source pixels, >=
+                                 1 */
+  const int32_t *weight;      /* [count] weight of each source pixel, 0 .. 2^22; the weights add up
+                                 to about 2^22 */
   const laci_tap_pair *pairs; /* the same weights in pairs, with zeros up to a multiple of
                                  LACI_TAP_GROUP taps */
 } laci_tap_span;
@@ -62,7 +64,7 @@ typedef struct laci_image_resize {
    * from span.first on; rows are `stride` bytes long. */
   void (*down)(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to);
   /** Converts a row of pixels [width][3] to a row of floats [width] for each channel.
-   * channel_stride: floats from one channel's row to the next channel's. */
+   * channel_stride: floats from the row of a channel to that of the next channel. */
   void (*scale)(const laci_image_scale *scale, const uint8_t *row, size_t width, float *to,
                 size_t channel_stride);
 } laci_image_resize;

@@ -17,8 +17,8 @@ typedef struct laci_pool laci_pool;
 const char *laci_linear_backend_name(void);
 
 /** The operands of c [m, n] = alpha * A B + beta * c, with A [m, k] and B [k, n]; a transposed
- * operand is stored as [k, m] or [n, k]. Where beta is 0, c is written but not read. Rows of a, b
- * and c are lda, ldb, ldc elements apart. */
+ * operand is stored as [k, m] or [n, k]. Where beta is 0, c is written but not read. lda, ldb,
+ * ldc: row strides of a, b and c, in elements. */
 typedef struct laci_linear_operands {
   int m, n, k, lda, ldb, ldc;
   bool a_transposed, b_transposed;

@@ -5,8 +5,8 @@
 
 #include "kernel/linear/linear.h"
 
-/** The operands of a triangular solve: lower triangular factors l [n, n], rows ldl apart; b [rows,
- * n], rows ldb apart. */
+/** The operands of a triangular solve: l [n, n], a lower triangular matrix with row stride ldl; b
+ * [rows, n], with row stride ldb. Strides are in elements. */
 typedef struct laci_linear_solve_operands {
   const double *l;
   double *b;

@@ -16,15 +16,16 @@
 
 #include "kernel/variants.h"
 
-enum { LACI_STRIP = 16 }; /* columns */
+enum { LACI_STRIP = 16 }; /* columns of a strip */
 
 typedef struct laci_strip_product {
   int64_t n_rows, depth, n_strips;
   const float *x;      /* [n_rows, depth] */
   const float *strips; /* [n_strips, depth, 16] */
-  const float *start;  /* [n_rows, n_strips * 16]; may be y */
+  const float *start;  /* [n_rows, n_strips * 16] the numbers at which sums begin; may be y */
   float *y;            /* [n_rows, n_strips * 16] */
-  /* elements from a row to the next row; start_row 0: all rows begin with the same numbers */
+  /* row strides of x, start and y, in elements; start_row 0: all rows of y begin with the same
+   * numbers */
   int64_t x_row, start_row, y_row;
 } laci_strip_product;
 
@@ -38,7 +39,7 @@ LACI_KERNEL_VARIANTS(LACI_STRIPS_DECLARE)
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_multiply_strips *laci_multiply_strips_variant(void);
 
-/** Returns how many strips so many columns take. */
+/** Returns how many strips hold `columns` columns. */
 static inline int64_t laci_strips_count(int64_t columns) {
   return (columns + LACI_STRIP - 1) / LACI_STRIP;
 }

@@ -18,9 +18,9 @@ typedef struct laci_extremes {
   float low, high; /* low <= 0 <= high */
 } laci_extremes;
 
-/** What integers stand for, as DynamicQuantizeLinear chooses it. */
+/** The scale and zero point that DynamicQuantizeLinear chooses. */
 typedef struct laci_dynamic_scale {
-  float scale, zero; /* scale 0: all numbers are 0 */
+  float scale, zero; /* size of one integer step, and the zero point; scale 0: all numbers are 0 */
 } laci_dynamic_scale;
 
 static inline laci_extremes laci_extremes_join(laci_extremes a, laci_extremes b) {

@@ -14,18 +14,18 @@
 
 enum { LACI_LAP_LANES = 16 };
 
-/** The two smallest reduced costs of a row. at: the index of the smallest, the lowest index if
- * several are equal. */
+/** The smallest and the second smallest reduced cost of a row. at: index of the smallest, the
+ * lowest one if several are equal. */
 typedef struct laci_two_smallest {
   int32_t least, second;
   int at;
 } laci_two_smallest;
 
-/** The state of a shortest-path search (Dijkstra) from an unassigned row: for each column its
- * distance so far, and the row before it on the path. */
+/** The state of a shortest-path search (Dijkstra) from an unassigned row: for each column, its
+ * distance so far, and the row that comes before it on the path (parent). */
 typedef struct laci_lap_frontier {
   const int32_t *price;
-  const int32_t *mark; /* INT32_MAX: the column is finished and ignored; otherwise INT32_MIN */
+  const int32_t *mark; /* [n] INT32_MAX: the column is finished and ignored; INT32_MIN: it is not */
   int32_t *distance, *parent;
   int n;
 } laci_lap_frontier;

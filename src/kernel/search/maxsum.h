@@ -27,7 +27,8 @@ enum {
  * rows is a multiple of LACI_MAXSUM_ROWS; columns need only the alignment of their elements.
  * `first` and `adds` are used between maxsum.c and the variants: callers leave them zero. */
 typedef struct laci_maxsum_job {
-  const void *const *t, *const *x; /* [nt] and [nx] pointers to columns */
+  const void *const *t, *const *x; /* [nt] pointers to the columns t, and [nx] pointers to the
+                                      columns x */
   int nt, nx;
   size_t rows;
   int32_t *out;

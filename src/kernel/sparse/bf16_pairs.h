@@ -29,8 +29,9 @@ typedef struct laci_sparse_dot_columns {
 static const laci_sparse_dot_columns laci_sparse_all_dots[LACI_SPARSE_N_DOTS] = {
     {0, 1}, {2, 3}, {0, 3}, {2, 1}, {0, 2}, {3, 1}};
 
-/** kept[column]: bit r is set where row r keeps the column. Sets twos[i]: bit r is set where row r
- * has a dot of laci_sparse_all_dots[i]. */
+/** Finds the dots of up to 32 rows in a block of four columns. kept[column]: bit r is set where
+ * row r keeps the column. Sets twos[i]: bit r is set where row r has the dot
+ * laci_sparse_all_dots[i]. */
 static inline void laci_sparse_find_row_dots(const uint32_t *kept, uint32_t *twos) {
   const uint32_t a = kept[0], b = kept[1], c = kept[2], d = kept[3];
   twos[2] = a & d & ~b & ~c;

@@ -23,10 +23,11 @@ static inline int32_t laci_bytes_zero_point(const laci_fake_quantized *q) {
   return (int32_t)-q->low;
 }
 
-/** A conversion. n_image_blocks counts images, or groups of 16 images in HWC16N. */
+/** A conversion between floats and int8x4: the two layouts and the quantization. */
 typedef struct laci_bytes_form {
   laci_sparse_layout floats, int8x4;
-  int64_t channels, n_image_blocks;
+  int64_t channels, n_image_blocks; /* number of channels of the floats; number of images, or of
+                                       groups of 16 images in HWC16N */
   const laci_fake_quantized *q;
 } laci_bytes_form;
 
@@ -50,7 +51,8 @@ typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *int8x4, fl
  * and b divided by the scale of y. */
 typedef struct laci_bytes_sum {
   float a_scale, b_scale;
-  float a_zero, b_zero, zero, low, high; /* integers, 0 to 255 */
+  float a_zero, b_zero, zero, low, high; /* zero points of a, b and y, and the bounds of y:
+                                            integers, 0 to 255 */
 } laci_bytes_sum;
 
 /** Adds n groups of four bytes. The arrays need only the alignment of floats; y may be a or b. */

@@ -19,12 +19,13 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_CSR_MOST_ROWS = 128, /* rows of a chunk */
-  LACI_CSR_MOST_TILES = 8,  /* tiles of a strip */
+  LACI_CSR_MOST_ROWS = 128, /* most rows of a chunk */
+  LACI_CSR_MOST_TILES = 8,  /* most tiles of a strip */
 };
 
 typedef struct laci_csr_entry {
-  int32_t at; /* where its column is: floats from the beginning of a tile */
+  int32_t at; /* offset of the column that the weight is multiplied with: floats from the beginning
+                 of a tile */
   float weight;
 } laci_csr_entry;
 
@@ -39,13 +40,13 @@ typedef struct laci_csr {
   laci_csr_chunk *chunks; /* [n_chunks] */
   int64_t n_chunks, row_stride;
   laci_csr_entry *entries;
-  int64_t *begin; /* the array that holds `begin` of all chunks */
-  size_t bytes;   /* size of all arrays */
+  int64_t *begin; /* memory of the arrays `begin` of all chunks */
+  size_t bytes;   /* bytes of all arrays together */
 } laci_csr;
 
 /** Returns how many tiles a strip has at most, at the SIMD level in force. */
 int64_t laci_csr_tiles_per_strip(void);
-/** Returns into how many strips n_tiles tiles are divided (laci_sparse_strip_begin). */
+/** Returns the number of strips into which n_tiles tiles are divided (laci_sparse_strip_begin). */
 int64_t laci_csr_n_strips(int64_t n_tiles);
 
 /** The tiles that the CSR form is built for, and the largest number of rows of a chunk. */

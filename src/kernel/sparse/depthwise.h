@@ -14,7 +14,7 @@
 
 enum {
   LACI_DEPTHWISE_MOST_TAPS = 121,
-  LACI_DEPTHWISE_TILES = 16,    /* tiles of a channel that are computed at once, at most */
+  LACI_DEPTHWISE_TILES = 16,    /* most tiles of a channel that are computed at once */
   LACI_DEPTHWISE_PHASES = 8192, /* floats of scratch on the stack: phases of the input, where
                                    windows stride along a row */
 };
@@ -23,16 +23,17 @@ enum {
 typedef struct laci_depthwise {
   laci_sparse_window window;
   laci_sparse_layout in, out; /* CHW in, CHW or PC16P out; or both HWC16N */
-  int64_t n_images;           /* images, or groups of 16 images in HWC16N */
-  laci_sparse_tile *tiles; /* owned: tiles of results; `in` is the offset of a tile's image block */
-  int64_t n_each;          /* tiles of an image block */
-  int64_t n_together;      /* tiles of a channel that are computed at once */
+  int64_t n_images;           /* number of images, or of groups of 16 images in HWC16N */
+  laci_sparse_tile *tiles;    /* tiles of the results, owned; the field `in` of a tile is the offset
+                                 of its image block in x */
+  int64_t n_each;             /* number of tiles of an image block */
+  int64_t n_together;         /* number of tiles of a channel that are computed at once */
 } laci_depthwise;
 
 /** Can this kernel compute the convolution? */
 bool laci_depthwise_can_compute(const laci_sparse_window *g);
-/** Of the pixels of a row that a window of stride 2 reads for all results, returns the number of
- * every second one. */
+/** Returns the number of pixels in a row of a phase: of every second pixel that a window of stride
+ * 2 reads in a row, for all results of the row. */
 static inline int64_t laci_depthwise_phase_width(const laci_sparse_window *g) {
   return (2 * (g->out_w - 1) + (g->kernel_w - 1) * g->dilation_w) / 2 + 1;
 }

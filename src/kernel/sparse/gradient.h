@@ -35,22 +35,25 @@
 
 enum {
   LACI_SPARSE_WINDOW = 8,  /* columns whose patterns are compared together */
-  LACI_SPARSE_TOGETHER = 4 /* columns of the window that a run keeps, at most */
+  LACI_SPARSE_TOGETHER = 4 /* most columns of the window that a run keeps */
 };
 
-/** Rows that keep the same columns of a window. In each row, these are n_columns consecutive k. */
+/** Rows that keep the same columns of a window. The weights that a row keeps there are n_columns
+ * consecutive ones (k). */
 typedef struct laci_sparse_run {
-  uint8_t column[LACI_SPARSE_TOGETHER]; /* relative to the first column of the window, ascending */
+  uint8_t column[LACI_SPARSE_TOGETHER]; /* [n_columns] the columns, counted from the first column of
+                                           the window, ascending */
   uint8_t n_columns, n_rows;
 } laci_sparse_run;
 
 typedef struct laci_sparse_run_row {
-  int32_t row,
-      k; /* row: relative to the item's first row; k: the first of the row's kept weights */
+  int32_t row, k; /* the row, counted from the first row of the item; the index of the first of its
+                     n_columns kept weights */
 } laci_sparse_run_row;
 
-/** A work item: a window of columns, for some rows. The runs of all items are in one array, and so
- * are their rows; an item's end where those of the next item begin. */
+/** A work item: some rows and a window of columns. The runs of all items are in one array, and the
+ * rows of all runs in another: run_first and run_row_first are the indices at which those of this
+ * item begin. They end where those of the next item begin. */
 typedef struct laci_sparse_gradient_item {
   int64_t row_first, n_rows, column_first, n_columns;
   int64_t run_first, run_row_first;
@@ -60,12 +63,13 @@ typedef struct laci_sparse_gradient_item {
  * more. */
 typedef struct laci_sparse_gradient {
   const laci_sparse_tile *tiles; /* [n_tiles], borrowed */
-  int64_t n_tiles, block;        /* block: tiles of a block (see the order of summation) */
+  int64_t n_tiles, block;        /* number of tiles; number of tiles of a block (see the order of
+                                    summation) */
   int64_t row_stride, n_kept;
   bool bf16;
   int64_t *column_at;
   laci_sparse_gradient_item *items; /* [n_items + 1] */
-  int64_t n_items, most_rows;       /* most_rows: the largest n_rows of an item */
+  int64_t n_items, most_rows;       /* number of items; most rows of an item */
   laci_sparse_run *runs;
   laci_sparse_run_row *rows;
 } laci_sparse_gradient;

@@ -24,20 +24,21 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_GROUPED_ROWS_WINDOW = 8,    /* columns */
+  LACI_GROUPED_ROWS_WINDOW = 8,    /* columns of a window */
   LACI_GROUPED_ROWS_KEPT = 4,      /* columns of a window that a grouped row keeps */
   LACI_GROUPED_ROWS_MOST = 8,      /* most rows of a group */
-  LACI_GROUPED_ROWS_UNITS = 3,     /* units of a strip */
+  LACI_GROUPED_ROWS_UNITS = 3,     /* units (vectors of lanes) of a strip */
   LACI_GROUPED_ROWS_FLOATS = 6144, /* most floats of a chunk's sums */
 };
 
-/** What a window of a chunk has. n[size - 1]: how many groups have `size` rows; after the groups
- * follow n_singles single weights. */
+/** The weights of one window in a chunk. n[size - 1]: number of row groups that have `size` rows.
+ * n_singles: number of single weights, which follow the groups. */
 typedef struct laci_grouped_rows_window {
   int32_t n[LACI_GROUPED_ROWS_MOST], n_singles;
 } laci_grouped_rows_window;
 
-/** Where the columns of a group are: floats from the beginning of a tile. */
+/** The columns of a row group: at[i] is the offset of column i in floats from the beginning of a
+ * tile. */
 typedef struct laci_grouped_rows_columns {
   int32_t at[LACI_GROUPED_ROWS_KEPT];
 } laci_grouped_rows_columns;
@@ -64,20 +65,20 @@ typedef struct laci_grouped_rows_chunk {
 typedef struct laci_grouped_rows {
   laci_grouped_rows_chunk *chunks; /* [n_chunks] */
   int64_t n_chunks, n_windows, row_stride;
-  int lanes; /* lanes of a unit, at the SIMD level in force at laci_grouped_rows_init */
+  int lanes; /* lanes of a unit; they depend on the SIMD level in force when the struct was made */
   laci_grouped_rows_window *windows;
   laci_grouped_rows_columns *columns;
   uint16_t *sums;
   float *weights;
   laci_grouped_rows_single *singles;
-  size_t bytes; /* size of all arrays */
+  size_t bytes; /* bytes of all arrays together */
 } laci_grouped_rows;
 
 /** Are grouped rows faster than CSR (csr.h) for this product, at the SIMD level in force? They are
  * if there are many rows, and most of them keep four columns of each window. */
 bool laci_grouped_rows_are_faster(const laci_sparse_product *p);
-/** Estimates laci_grouped_rows_are_faster before the mask is known. rows_together: as in
- * laci_sparse_product; kept: the share of weights that are kept. */
+/** Estimates laci_grouped_rows_are_faster before the mask is known. rows_together: that of
+ * laci_sparse_product. kept: share of the weights that are kept. */
 bool laci_grouped_rows_may_be_faster(int64_t rows_together, double kept);
 
 /** Builds the grouped rows of a product with these weights, [n_kept]. A chunk has at most
@@ -88,8 +89,9 @@ LAC_MUST_CHECK lac_status laci_grouped_rows_init(const laci_sparse_product *p, c
                                                  lac_error *err);
 void laci_grouped_rows_clear(laci_grouped_rows *b);
 
-/** Return the number of units of lanes that have results, in all tiles, at the SIMD level in force;
- * and the number of strips that n_units units are divided into (laci_sparse_strip_begin). */
+/** laci_grouped_rows_n_units: returns the number of units that have results, in all tiles, at the
+ * SIMD level in force. laci_grouped_rows_n_strips: returns the number of strips into which
+ * n_units units are divided (laci_sparse_strip_begin). */
 int64_t laci_grouped_rows_n_units(const laci_sparse_tile *tiles, int64_t n_tiles);
 int64_t laci_grouped_rows_n_strips(int64_t n_units);
 

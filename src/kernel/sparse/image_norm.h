@@ -34,7 +34,8 @@ enum { LACI_IMAGE_NORM_CHANNELS = 128 }; /* most channels of the sums of one cal
  * places of four bytes: each is a channel, or a bf16 pair of channels. */
 typedef struct laci_norm_tile {
   int64_t n_rows, n_pixels, n_places;
-  int64_t pixel_stride; /* floats from a pixel to the next, in all operands */
+  int64_t pixel_stride; /* floats from a pixel to the next one in the row, the same in all
+                           operands */
 } laci_norm_tile;
 
 /** A tile of an operand: its first float, and the floats from a row to the next. */
@@ -53,8 +54,8 @@ typedef struct laci_norm_scales {
   bool relu;
 } laci_norm_scales;
 
-/** What is subtracted from the gradient, [channels] each. level: mean(m); slope: the factor of (x -
- * mean). */
+/** What is subtracted from the gradient, [channels] each. level: mean(m). slope: the factor of (x
+ * - mean). */
 typedef struct laci_norm_slopes {
   const float *level, *slope;
 } laci_norm_slopes;

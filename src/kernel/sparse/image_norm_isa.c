@@ -44,10 +44,10 @@ typedef struct place {
   vector channel[MOST_EACH];
 } place;
 
-INLINE place load_place(const float *from, const int each) {
+INLINE place load_place(const float *from, const int per_place) {
   place p;
   p.channel[0] = load(from);
-  if (each > 1) {
+  if (per_place > 1) {
     const words pairs = (words)p.channel[0];
     p.channel[0] = (vector)(pairs << 16);
     p.channel[1] = (vector)(pairs & 0xFFFF0000U);
@@ -61,8 +61,8 @@ INLINE words round_to_bf16(vector v) {
   return ((bits + 0x7FFFU + (bits >> 16 & 1U)) & ~nan) | ((bits | 0x400000U) & nan);
 }
 
-INLINE void store_place(float *to, place p, const int each) {
-  if (each > 1) {
+INLINE void store_place(float *to, place p, const int per_place) {
+  if (per_place > 1) {
     const words low = round_to_bf16(p.channel[0]) >> 16;
     p.channel[0] = (vector)(low | (round_to_bf16(p.channel[1]) & 0xFFFF0000U));
   }
@@ -91,68 +91,70 @@ INLINE void store_sums(float *both, sums s) {
 
 /* ---- Forward ---- */
 
-/** Adds n pixels, one after the other: for each channel and lane, the sum of x - near, then the sum
- * of its squares. */
-INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *near, float *both,
-                       const int n, const int each) {
-  for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
+/** Adds n pixels, one after the other, to the sums `both`: for each channel and lane, the sum of x
+ * - center[channel], then the sum of the squares of that difference. per_place: channels of a
+ * place, 1 or 2. */
+INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *center, float *both,
+                       const int n, const int per_place) {
+  for (int64_t at = 0; at < t->n_places; at++, from += LANES, center += per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
       sums s[MOST_EACH];
-      for (int c = 0; c < each; c++) s[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
+      for (int c = 0; c < per_place; c++) s[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
       for (int pixel = 0; pixel < n; pixel++) {
-        const place x = load_place(from + pixel * t->pixel_stride + lane, each);
-        for (int c = 0; c < each; c++) {
-          const vector off = x.channel[c] - near[c];
+        const place x = load_place(from + pixel * t->pixel_stride + lane, per_place);
+        for (int c = 0; c < per_place; c++) {
+          const vector off = x.channel[c] - center[c];
           s[c].level += off;
           s[c].slope += off * off;
         }
       }
-      for (int c = 0; c < each; c++) store_sums(both + (ptrdiff_t)c * 2 * LANES + lane, s[c]);
+      for (int c = 0; c < per_place; c++) store_sums(both + (ptrdiff_t)c * 2 * LANES + lane, s[c]);
     }
-    both += (ptrdiff_t)each * 2 * LANES;
+    both += (ptrdiff_t)per_place * 2 * LANES;
   }
 }
 
-INLINE void add_rows_of_pixels(const laci_norm_tile *t, laci_norm_source x, const float *near,
-                               float *both, const int each) {
+INLINE void add_rows_of_pixels(const laci_norm_tile *t, laci_norm_source x, const float *center,
+                               float *both, const int per_place) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER, from += TOGETHER * t->pixel_stride) {
-      add_pixels(t, from, near, both, TOGETHER, each);
+      add_pixels(t, from, center, both, TOGETHER, per_place);
     }
-    for (; left > 0; left--, from += t->pixel_stride) add_pixels(t, from, near, both, 1, each);
+    for (; left > 0; left--, from += t->pixel_stride)
+      add_pixels(t, from, center, both, 1, per_place);
   }
 }
 
-/** Computes the mean of each channel of a pixel. */
-INLINE void find_pixel_means(const laci_norm_tile *t, const float *from, float *near,
-                             const int each) {
-  for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
+/** Computes center[c], for each channel c of one pixel: the mean over the 16 images (lanes). */
+INLINE void find_pixel_means(const laci_norm_tile *t, const float *from, float *center,
+                             const int per_place) {
+  for (int64_t at = 0; at < t->n_places; at++, from += LANES, center += per_place) {
     float lanes[MOST_EACH][LANES];
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      const place x = load_place(from + lane, each);
-      for (int c = 0; c < each; c++) store(lanes[c] + lane, x.channel[c]);
+      const place x = load_place(from + lane, per_place);
+      for (int c = 0; c < per_place; c++) store(lanes[c] + lane, x.channel[c]);
     }
-    for (int c = 0; c < each; c++) near[c] = sum_lanes(lanes[c]) / LANES;
+    for (int c = 0; c < per_place; c++) center[c] = sum_lanes(lanes[c]) / LANES;
   }
 }
 
 /** Computes mean and squares relative to the mean of the pixel in the middle, which is near the
  * tile's mean: that takes one pass and avoids cancellation. */
 INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mean, float *squares,
-                         const int each) {
+                         const int per_place) {
   const float n = (float)(t->n_rows * t->n_pixels * LANES);
-  float both[2 * MOST], near[LACI_IMAGE_NORM_CHANNELS];
-  find_pixel_means(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride, near,
-                   each);
-  memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
-  add_rows_of_pixels(t, x, near, both, each);
-  for (int64_t c = 0; c < t->n_places * each; c++) {
+  float both[2 * MOST], center[LACI_IMAGE_NORM_CHANNELS];
+  find_pixel_means(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride,
+                   center, per_place);
+  memset(both, 0, (size_t)(t->n_places * per_place * 2 * LANES) * sizeof *both);
+  add_rows_of_pixels(t, x, center, both, per_place);
+  for (int64_t c = 0; c < t->n_places * per_place; c++) {
     float *lanes = both + c * 2 * LANES;
     const float level = sum_lanes(lanes), slope = sum_lanes(lanes + LANES);
     const float squared = slope - level * (level / n);
-    mean[c] = near[c] + level / n;
+    mean[c] = center[c] + level / n;
     squares[c] = squared < 0 ? 0 : squared;
   }
 }
@@ -161,22 +163,22 @@ INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mea
  * a time. */
 typedef struct shape {
   bool relu;
-  int each, n;
+  int per_place, n;
 } shape;
 
 /** Normalizes a pixel. */
 INLINE void normalize_pixel(const laci_norm_scales *s, int64_t n_places, const float *from,
                             float *to, const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
-  for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.each) {
+  for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      place v = load_place(from + at + lane, is.each);
-      for (int c = 0; c < is.each; c++) {
+      place v = load_place(from + at + lane, is.per_place);
+      for (int c = 0; c < is.per_place; c++) {
         const int64_t channel = first + c;
         const vector y = (v.channel[c] - mean[channel]) * scale[channel] + shift[channel];
         v.channel[c] = is.relu ? relu_of(y) : y;
       }
-      store_place(to + at + lane, v, is.each);
+      store_place(to + at + lane, v, is.per_place);
     }
   }
 }
@@ -195,9 +197,9 @@ INLINE void normalize_rows(const laci_norm_tile *t, const laci_norm_scales *s, l
 }
 
 INLINE void normalize_tile(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
-                           laci_norm_target y, const int each) {
-  if (s->relu) normalize_rows(t, s, x, y, (shape){true, each, 1});
-  else normalize_rows(t, s, x, y, (shape){false, each, 1});
+                           laci_norm_target y, const int per_place) {
+  if (s->relu) normalize_rows(t, s, x, y, (shape){true, per_place, 1});
+  else normalize_rows(t, s, x, y, (shape){false, per_place, 1});
 }
 
 /* ---- Backward ---- */
@@ -221,41 +223,42 @@ INLINE void add_gradient_sums_of_pixels(const laci_norm_tile *t, const laci_norm
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, back += LANES) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
       sums sum[MOST_EACH];
-      for (int c = 0; c < is.each; c++) sum[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
+      for (int c = 0; c < is.per_place; c++)
+        sum[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
       for (int pixel = 0; pixel < is.n; pixel++) {
-        const place x = load_place(from + pixel * t->pixel_stride + lane, is.each);
-        const place dy = load_place(back + pixel * t->pixel_stride + lane, is.each);
-        for (int c = 0; c < is.each; c++) {
+        const place x = load_place(from + pixel * t->pixel_stride + lane, is.per_place);
+        const place dy = load_place(back + pixel * t->pixel_stride + lane, is.per_place);
+        for (int c = 0; c < is.per_place; c++) {
           const vector off = x.channel[c] - mean[c];
           const vector m = gradient_before_relu(off, scale[c], shift[c], dy.channel[c], is.relu);
           sum[c].level += m;
           sum[c].slope += m * off;
         }
       }
-      for (int c = 0; c < is.each; c++) {
+      for (int c = 0; c < is.per_place; c++) {
         store_sums(both + (ptrdiff_t)c * 2 * LANES + lane, sum[c]);
       }
     }
-    both += (ptrdiff_t)is.each * 2 * LANES;
-    mean += is.each;
-    scale += is.each;
-    shift += is.each;
+    both += (ptrdiff_t)is.per_place * 2 * LANES;
+    mean += is.per_place;
+    scale += is.per_place;
+    shift += is.per_place;
   }
 }
 
 INLINE void add_gradient_sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s,
                                       backward_operands ends, float *both, const bool relu,
-                                      const int each) {
+                                      const int per_place) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     backward_operands at = ends;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER) {
-      add_gradient_sums_of_pixels(t, s, &at, both, (shape){relu, each, TOGETHER});
+      add_gradient_sums_of_pixels(t, s, &at, both, (shape){relu, per_place, TOGETHER});
       at.x.at += TOGETHER * t->pixel_stride;
       at.dy.at += TOGETHER * t->pixel_stride;
     }
     for (; left > 0; left--) {
-      add_gradient_sums_of_pixels(t, s, &at, both, (shape){relu, each, 1});
+      add_gradient_sums_of_pixels(t, s, &at, both, (shape){relu, per_place, 1});
       at.x.at += t->pixel_stride;
       at.dy.at += t->pixel_stride;
     }
@@ -265,12 +268,12 @@ INLINE void add_gradient_sums_of_rows(const laci_norm_tile *t, const laci_norm_s
 }
 
 INLINE void find_gradient_sums(const laci_norm_tile *t, const laci_norm_scales *s,
-                               backward_operands ends, float *const to[2], const int each) {
+                               backward_operands ends, float *const to[2], const int per_place) {
   float both[2 * MOST];
-  memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
-  if (s->relu) add_gradient_sums_of_rows(t, s, ends, both, true, each);
-  else add_gradient_sums_of_rows(t, s, ends, both, false, each);
-  for (int64_t c = 0; c < t->n_places * each; c++) {
+  memset(both, 0, (size_t)(t->n_places * per_place * 2 * LANES) * sizeof *both);
+  if (s->relu) add_gradient_sums_of_rows(t, s, ends, both, true, per_place);
+  else add_gradient_sums_of_rows(t, s, ends, both, false, per_place);
+  for (int64_t c = 0; c < t->n_places * per_place; c++) {
     to[0][c] = sum_lanes(both + c * 2 * LANES);
     to[1][c] = sum_lanes(both + c * 2 * LANES + LANES);
   }
@@ -287,18 +290,18 @@ INLINE void compute_pixel_gradient(const gradient_of *g, int64_t n_places, const
                                    const float *back, float *to, const shape is) {
   const float *mean = g->s->mean, *scale = g->s->scale, *shift = g->s->shift;
   const float *level = g->off->level, *slope = g->off->slope;
-  for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.each) {
+  for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      const place x = load_place(from + at + lane, is.each);
-      place dy = load_place(back + at + lane, is.each);
-      for (int c = 0; c < is.each; c++) {
+      const place x = load_place(from + at + lane, is.per_place);
+      place dy = load_place(back + at + lane, is.per_place);
+      for (int c = 0; c < is.per_place; c++) {
         const int64_t channel = first + c;
         const vector around = x.channel[c] - mean[channel];
         const vector m =
             gradient_before_relu(around, scale[channel], shift[channel], dy.channel[c], is.relu);
         dy.channel[c] = (m - level[channel] - around * slope[channel]) * scale[channel];
       }
-      store_place(to + at + lane, dy, is.each);
+      store_place(to + at + lane, dy, is.per_place);
     }
   }
 }
@@ -319,9 +322,9 @@ INLINE void compute_row_gradients(const laci_norm_tile *t, const gradient_of *g,
 }
 
 INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backward_operands ends,
-                          laci_norm_target dx, const int each) {
-  if (g->s->relu) compute_row_gradients(t, g, ends, dx, (shape){true, each, 1});
-  else compute_row_gradients(t, g, ends, dx, (shape){false, each, 1});
+                          laci_norm_target dx, const int per_place) {
+  if (g->s->relu) compute_row_gradients(t, g, ends, dx, (shape){true, per_place, 1});
+  else compute_row_gradients(t, g, ends, dx, (shape){false, per_place, 1});
 }
 
 /* ---- Sums ---- */
@@ -329,57 +332,57 @@ INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backwar
 INLINE void add_vectors_with_relu(const float *a, const float *b, float *to, int64_t n,
                                   const shape is) {
   for (int64_t i = 0; i < n; i += WIDTH) {
-    place v = load_place(a + i, is.each);
-    const place w = load_place(b + i, is.each);
-    for (int c = 0; c < is.each; c++) {
+    place v = load_place(a + i, is.per_place);
+    const place w = load_place(b + i, is.per_place);
+    for (int c = 0; c < is.per_place; c++) {
       const vector sum = v.channel[c] + w.channel[c];
       v.channel[c] = is.relu ? relu_of(sum) : sum;
     }
-    store_place(to + i, v, is.each);
+    store_place(to + i, v, is.per_place);
   }
 }
 
 INLINE void add_with_optional_relu(const float *a, const float *b, float *to, int64_t n, bool relu,
-                                   const int each) {
-  if (relu) add_vectors_with_relu(a, b, to, n, (shape){true, each, 1});
-  else add_vectors_with_relu(a, b, to, n, (shape){false, each, 1});
+                                   const int per_place) {
+  if (relu) add_vectors_with_relu(a, b, to, n, (shape){true, per_place, 1});
+  else add_vectors_with_relu(a, b, to, n, (shape){false, per_place, 1});
 }
 
 /** Adds all elements; the last ones, less than a vector, go through a vector on the stack. */
 INLINE void add_elements(const float *a, const float *b, float *to, int64_t n, bool relu,
-                         const int each) {
+                         const int per_place) {
   const int64_t whole = n / WIDTH * WIDTH, rest = n - whole;
   float last[3][WIDTH] = {{0}};
-  add_with_optional_relu(a, b, to, whole, relu, each);
+  add_with_optional_relu(a, b, to, whole, relu, per_place);
   if (rest == 0) return;
   memcpy(last[0], a + whole, (size_t)rest * sizeof *a);
   memcpy(last[1], b + whole, (size_t)rest * sizeof *b);
-  add_with_optional_relu(last[0], last[1], last[2], WIDTH, relu, each);
+  add_with_optional_relu(last[0], last[1], last[2], WIDTH, relu, per_place);
   memcpy(to + whole, last[2], (size_t)rest * sizeof *to);
 }
 
 /* ---- Floats, and bf16 ---- */
 
-#define FUNCTIONS(name, each)                                                                      \
+#define FUNCTIONS(name, per_place)                                                                 \
   static void moments_of_##name(const laci_norm_tile *t, laci_norm_source x, float *mean,          \
                                 float *squares) {                                                  \
-    find_moments(t, x, mean, squares, each);                                                       \
+    find_moments(t, x, mean, squares, per_place);                                                  \
   }                                                                                                \
   static void apply_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x, \
                            laci_norm_target y) {                                                   \
-    normalize_tile(t, s, x, y, each);                                                              \
+    normalize_tile(t, s, x, y, per_place);                                                         \
   }                                                                                                \
   static void sums_of_##name(const laci_norm_tile *t, const laci_norm_scales *s,                   \
                              laci_norm_source x, laci_norm_source dy, float *const to[2]) {        \
-    find_gradient_sums(t, s, (backward_operands){x, dy}, to, each);                                \
+    find_gradient_sums(t, s, (backward_operands){x, dy}, to, per_place);                           \
   }                                                                                                \
   static void gradient_##name(const laci_norm_tile *t, const laci_norm_scales *s,                  \
                               const laci_norm_slopes *off, laci_norm_source x,                     \
                               laci_norm_source dy, laci_norm_target dx) {                          \
-    find_gradient(t, &(gradient_of){s, off}, (backward_operands){x, dy}, dx, each);                \
+    find_gradient(t, &(gradient_of){s, off}, (backward_operands){x, dy}, dx, per_place);           \
   }                                                                                                \
   static void add_##name(const float *a, const float *b, bool relu, int64_t n, float *to) {        \
-    add_elements(a, b, to, n, relu, each);                                                         \
+    add_elements(a, b, to, n, relu, per_place);                                                    \
   }
 
 FUNCTIONS(floats, 1)

@@ -14,7 +14,7 @@
 typedef struct laci_max_pool {
   laci_sparse_window window;
   laci_sparse_layout in, out;
-  int64_t n_image_blocks; /* images, or groups of 16 images in HWC16N */
+  int64_t n_image_blocks; /* number of images, or of groups of 16 images in HWC16N */
 } laci_max_pool;
 
 /** Is there a kernel for windows of this size and stride? */

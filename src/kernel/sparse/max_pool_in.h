@@ -6,7 +6,7 @@
 #include "kernel/sparse/max_pool.h"
 
 enum {
-  LACI_MAX_POOL_SOME = 64, /* results of a row that are computed at once */
+  LACI_MAX_POOL_SOME = 64, /* most results of a row that are computed at once */
   LACI_MAX_POOL_STRIDE = 8,
   LACI_MAX_POOL_KERNEL = 32,
 };

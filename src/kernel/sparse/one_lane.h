@@ -15,12 +15,12 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_ONE_LANE_ROWS = 32,  /* most rows */
+  LACI_ONE_LANE_ROWS = 32,  /* most rows of one call */
   LACI_ONE_LANE_AFTER = 16, /* floats after the last weight that must be readable; their values do
                                not matter */
 };
 
-/** n_lines cache lines from `at` on, to be prefetched. */
+/** Cache lines to be prefetched: n_lines of them, from the address `at` on. */
 typedef struct laci_one_lane_ahead {
   const void *at;
   int64_t n_lines;
@@ -28,11 +28,12 @@ typedef struct laci_one_lane_ahead {
 
 /** Some columns, for up to LACI_ONE_LANE_ROWS rows. Arrays are borrowed. */
 typedef struct laci_one_lane_columns {
-  int64_t n;            /* columns */
+  int64_t n;            /* number of columns */
   const uint32_t *rows; /* [n]: bit r is set where row r keeps the column */
   const float *weight;  /* the kept weights, ascending in (column, row) */
-  const float *x;       /* [n] */
-  /* the code and weights that are read after these columns, to be prefetched */
+  const float *x;       /* [n] value of each column */
+  /* cache lines of the code, and of the weights, that are used after these columns: to be
+   * prefetched */
   laci_one_lane_ahead next[2];
 } laci_one_lane_columns;
 

@@ -39,7 +39,7 @@ enum { LACI_SPARSE_LANES = 16 };
 typedef enum laci_sparse_values {
   LACI_SPARSE_F32,
   LACI_SPARSE_BF16,
-  LACI_SPARSE_S8, /* type of the weights; x is u8 */
+  LACI_SPARSE_S8, /* weights are int8, x is u8 */
 } laci_sparse_values;
 
 /** Returns how many values share four bytes of a native layout. */
@@ -59,21 +59,24 @@ typedef enum laci_sparse_neighbour {
  * 1]). */
 typedef struct laci_sparse_product {
   int64_t n_rows, n_columns;
-  int64_t rows_together;    /* this many consecutive rows read the same columns (the rows of a
-                        convolution's group); it divides n_rows */
-  const int64_t *row_begin; /* [n_rows + 1] */
-  const int32_t *column;    /* [n_kept], ascending in a row */
-  const int64_t *column_at; /* [n_columns]: floats from a tile's beginning in x to the column; with
-                               bf16, to the pair that holds the column */
-  const uint8_t *neighbour; /* [n_columns] of laci_sparse_neighbour, for floats in a layout without
-                               zeros between rows of pixels; NULL: rows have zeros between them */
-  int64_t row_stride; /* floats of y from a row to the next; with bf16 or int8, from the rows that
-                         share four bytes to the next */
-  laci_sparse_values values; /* with BF16, rows_together is even or n_rows, and n_columns a multiple
-                                of 4 */
+  int64_t rows_together;     /* number of consecutive rows that read the same columns, such as those
+                                of a convolution's group; it divides n_rows */
+  const int64_t *row_begin;  /* [n_rows + 1] */
+  const int32_t *column;     /* [n_kept] column of each kept weight, ascending in a row */
+  const int64_t *column_at;  /* [n_columns] offset of each column in x: floats from a tile's
+                                beginning; with bf16, offset of the pair that holds the column */
+  const uint8_t *neighbour;  /* [n_columns] laci_sparse_neighbour of each column, for floats in a
+                                layout without zeros between rows of pixels; NULL: rows have zeros
+                                between them */
+  int64_t row_stride;        /* floats of y from the results of a row to those of the next row. With
+                                bf16, two rows share four bytes, with int8 four rows: then floats
+                                from such a group of rows to the next group */
+  laci_sparse_values values; /* type of x and of the weights. LACI_SPARSE_BF16 needs an even
+                                rows_together, or one that is n_rows, and a multiple of 4 for
+                                n_columns */
 } laci_sparse_product;
 
-/** Returns how many columns the rows of a group read. */
+/** Returns how many columns each row of p can read: those of its group of rows_together rows. */
 static inline int64_t laci_sparse_columns_per_group(const laci_sparse_product *p) {
   return p->n_columns / (p->n_rows / p->rows_together);
 }
@@ -86,24 +89,26 @@ static inline int64_t laci_sparse_strip_begin(int64_t n, int64_t n_strips, int64
   return n * strip / n_strips;
 }
 
-/** For each place of a product's weights, or of its code's, which element of the caller's weight
- * fills it. */
+/** For each place in a product's weights, or in the weights of its code: at[place] is the index of
+ * the element of the caller's weight that belongs there. */
 typedef struct laci_sparse_places {
   int32_t *at; /* [n] */
   int64_t n;
 } laci_sparse_places;
-/** In place of an element's index: the place is filled with zero. */
+/** A value of laci_sparse_places.at: no element belongs in the place, which is filled with zero. */
 enum { LACI_SPARSE_NOWHERE = -1 };
 
 /** Sixteen results of a row. Columns of ITSELF read all 16 floats of x from lane 0 on, even for
  * lanes that are not results. Columns of BEFORE or AFTER read only the lanes that have such a
  * pixel; it is zero for the others. */
 typedef struct laci_sparse_tile {
-  int64_t in, out;        /* floats from the beginnings of x and y to lane 0 */
-  uint64_t lanes;         /* bit i: lane i is a result; other lanes of y are not written */
-  uint16_t before, after; /* bit i: lane i is a result with a pixel before it, or after it */
+  int64_t in, out;        /* offsets of lane 0, in floats from the beginning of x, and of y */
+  uint64_t lanes;         /* bit i: lane i is a result. Other lanes of y are not written */
+  uint16_t before, after; /* bit i: lane i is a result, and has a pixel before it; and has a pixel
+                             after it */
 } laci_sparse_tile;
-/** Returns the lanes whose values of a column are read; the others are zero. */
+/** Returns the lanes of a tile for which a column with this `neighbour` reads a value; for the
+ * other lanes the value is zero. */
 static inline uint64_t laci_sparse_lanes_read(const laci_sparse_tile *tile, uint8_t neighbour) {
   return neighbour == LACI_SPARSE_BEFORE  ? tile->before
          : neighbour == LACI_SPARSE_AFTER ? tile->after
@@ -121,9 +126,9 @@ struct laci_sparse_quantized {
   const int32_t *bias; /* [n_rows] */
   const float *scale;  /* [n_rows] */
   float residual_scale;
-  int32_t residual_zero, zero; /* 0 to 255 */
-  uint8_t low, high;           /* 0 and 255: no clip */
-  bool floats; /* results are floats, one row each; the clip is then that of the operands */
+  int32_t residual_zero, zero; /* zero points of the residual and of y, 0 to 255 */
+  uint8_t low, high;           /* bounds of y; 0 and 255: results are not clipped */
+  bool floats; /* true: results are floats, and are clipped to the bounds of laci_sparse_operands */
 };
 
 /** The operands of a product. x and y do not overlap. residual is NULL, or has the layout of y; it
@@ -133,14 +138,16 @@ typedef struct laci_sparse_operands {
   const float *bias;   /* [n_rows] */
   const float *x, *residual;
   float *y;
-  float low, high; /* the sum v becomes low > v ? low : v, then high < v ? high : v; a NaN stays */
-  const laci_pointwise *functions; /* [n_functions], applied one after the other after the clip */
+  float low, high; /* bounds: a sum v becomes low > v ? low : v, then high < v ? high : v; a NaN
+                      stays */
+  const laci_pointwise *functions; /* [n_functions] functions that are applied after the clip, one
+                                      after the other */
   int n_functions;
-  bool residual_last; /* the residual is added after the functions, not before the clip */
-  const laci_sparse_quantized *quantized; /* for int8 only, otherwise NULL */
+  bool residual_last; /* true: the residual is added after the functions; false: before the clip */
+  const laci_sparse_quantized *quantized; /* parameters of int8; NULL: x is not int8 */
 } laci_sparse_operands;
 
-/** Do only a residual and then the clip follow the sums? */
+/** Is nothing computed after the sums but the addition of a residual and then the clip? */
 static inline bool laci_sparse_is_only_clipped(const laci_sparse_operands *o) {
   return o->n_functions == 0 && !(o->residual && o->residual_last);
 }

@@ -6,15 +6,15 @@
 
 #include "kernel/sparse/product.h"
 
-enum { LACI_SPARSE_STRIP = 8 }; /* tiles */
+enum { LACI_SPARSE_STRIP = 8 }; /* most tiles of a strip */
 
-/* The beginnings in x of the tiles of a strip. */
+/* A strip of tiles: for each tile, the address of its lane 0 in x. */
 typedef struct laci_sparse_strip {
   const float *x[LACI_SPARSE_STRIP];
   int n_tiles;
 } laci_sparse_strip;
 
-/* Computes the rows of `part`, which share four bytes of a result, for the tiles of a strip. */
+/* Computes the rows of `part`, whose results share four bytes, for the tiles of a strip. */
 typedef void laci_sparse_strip_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                                     const laci_sparse_part *part, const laci_sparse_strip *s);
 

@@ -14,7 +14,8 @@ enum { LACI_SPARSE_CHUNK = 128 }; /* most channels, and most places, of an item 
 
 typedef struct laci_sparse_item {
   int64_t image,
-      n_images; /* the first image, and how many: 16 at most, 1 if neither layout is HWC16N */
+      n_images; /* index of the first image, and number of images: 16 at most, 1 if neither layout
+                   is HWC16N */
   int64_t channel, n_channels;
   int64_t place, n_places;
   /* Floats from the beginning of an image block to the pixel of each place, channel 0. Both are -1

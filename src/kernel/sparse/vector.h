@@ -35,10 +35,11 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_SPARSE_ROWS_CHUNK = 512, /* columns */
-  LACI_SPARSE_MASK = 64, /* columns of a word of bits; x counts as zero up to a multiple of this */
+  LACI_SPARSE_ROWS_CHUNK = 512, /* columns of a chunk */
+  LACI_SPARSE_MASK = 64, /* columns whose bits form a word; beyond its last column, x counts as zero
+                            up to a multiple of this */
   LACI_SPARSE_STREAMS = 8,
-  LACI_SPARSE_VECTORS = 4,     /* most vectors at once */
+  LACI_SPARSE_VECTORS = 4,     /* most vectors that are multiplied at once */
   LACI_SPARSE_ROWS_SUMS = 16,  /* lanes of a sum */
   LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read after the last value */
 };
@@ -47,12 +48,12 @@ enum {
 typedef struct laci_sparse_rows {
   laci_sparse_values values;
   int64_t n_rows, n_columns;
-  bool pairs; /* before packing: the caller allows it; after: every four columns store exactly two
-                weights, with zeros where fewer are kept */
-  uint64_t *chunk_at; /* [laci_sparse_rows_n_chunks() + 1] where each chunk begins, in bytes; row
-                         after row */
-  uint8_t *bytes;     /* [laci_sparse_rows_set_chunk_offsets()] */
-  int32_t *row_sum;   /* for S8 [n_rows]: the sum of each row's weights; otherwise NULL */
+  bool pairs; /* before packing: whether the caller allows it. After packing: true if every four
+                 columns store exactly two weights, with zeros where fewer are kept */
+  uint64_t *chunk_at; /* [laci_sparse_rows_n_chunks() + 1] offset in `bytes` at which each chunk
+                         begins, row after row */
+  uint8_t *bytes;     /* [laci_sparse_rows_set_chunk_offsets()] the chunks */
+  int32_t *row_sum;   /* [n_rows] for S8: the sum of the weights of each row; NULL for floats */
 } laci_sparse_rows;
 
 /** The vectors and results. x: [n_x][n_columns], elements as in the table above, with the alignment
@@ -60,11 +61,12 @@ typedef struct laci_sparse_rows {
 typedef struct laci_sparse_vectors {
   const void *x;
   float *y;
-  int n_x;                    /* 1 to 4 */
-  int64_t x_stride, y_stride; /* elements from one vector to the next */
+  int n_x;                    /* number of vectors, 1 to 4 */
+  int64_t x_stride, y_stride; /* elements of x, and of y, from one vector to the next */
   const float *bias;          /* [n_rows]; NULL: zeros */
-  const float *scale;         /* S8: y = bias + scale[row] * sum of weight * (x - x_zero) */
-  int32_t x_zero;
+  const float *scale;         /* [n_rows] for S8: y = bias + scale[row] * sum of weight * (x -
+                                 x_zero) */
+  int32_t x_zero;             /* zero point of x, for S8 */
 } laci_sparse_vectors;
 
 /** Returns S, the rows of each of the eight streams. Place i stands for the rows i, i + S, i + 2 S,
@@ -95,7 +97,7 @@ laci_sparse_rows_multiply *laci_sparse_rows_multiply_variant(void);
 /** A part of the dense matrix, whose nonzero weights are kept. column_first is a multiple of 64.
  * With S8, weights are integers from -127 to 127. */
 typedef struct laci_sparse_rows_part {
-  const float *weight; /* the weight at row_first, column_first */
+  const float *weight; /* address of the weight at row_first, column_first */
   int64_t row_first, n_rows, column_first, n_columns;
   int64_t row_stride, column_stride;
 } laci_sparse_rows_part;

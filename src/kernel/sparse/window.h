@@ -56,7 +56,7 @@ static inline int64_t laci_sparse_weights_per_row(const laci_sparse_window *g) {
   return g->channels_in / g->groups * g->kernel_h * g->kernel_w;
 }
 
-/** Returns how many channels of a layout hold that many channels of values. */
+/** Returns how many channels of a layout hold `channels` channels of values. */
 static inline int64_t laci_sparse_layout_channels(int64_t channels, laci_sparse_values values) {
   return (channels + laci_sparse_values_per_word(values) - 1) / laci_sparse_values_per_word(values);
 }
@@ -65,10 +65,14 @@ static inline int64_t laci_sparse_layout_channels(int64_t channels, laci_sparse_
  * next one follows directly. In CHW and HWC16N, all memory that is not a pixel must be zero. */
 typedef struct laci_sparse_layout {
   laci_memory_format format;
-  /* floats from a channel to the next; in CHW16C, from 16 channels to the next 16 */
+  /* floats from a channel to the next one; in CHW16C, from a block of 16 channels to the next */
   int64_t channel_stride;
-  int64_t phase_stride, row_stride, pixel_stride, n_floats;
-  int64_t phases_h, phases_w, top, left;
+  int64_t phase_stride, row_stride, pixel_stride, n_floats; /* floats from a phase, a row, a
+                                                               pixel to the next; floats of an
+                                                               image block */
+  int64_t phases_h, phases_w, top, left; /* number of phases of rows, and of columns (1: the
+                                            image is not split); rows above, and columns left of
+                                            the image */
 } laci_sparse_layout;
 
 bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b);
@@ -136,12 +140,14 @@ typedef struct laci_sparse_kept {
 } laci_sparse_kept;
 void laci_sparse_kept_clear(laci_sparse_kept *kept);
 
-/** Return the number of weights of a row of the dense weight, and the number of columns that a row
- * of the product can read. The latter is larger with bf16 and int8, where blocks are filled up. */
+/** laci_sparse_dense_row_length: returns the number of weights in a row of the dense weight.
+ * laci_sparse_row_length: returns the number of columns that a row of the product can read, which
+ * is larger with bf16 and int8, where blocks are filled up. */
 int64_t laci_sparse_dense_row_length(const laci_sparse_window *g);
 int64_t laci_sparse_row_length(const laci_sparse_window *g);
-/** Sets dense_at [row length]: for each column, its index in a row of the dense weight,
- * [channels_in / groups][kernel_h][kernel_w], or -1 if it has none. */
+/** Sets dense_at, [laci_sparse_row_length]: dense_at[column] is the index of the weight of that
+ * column in a row of the dense weight, [channels_in / groups][kernel_h][kernel_w], or -1 if the
+ * column has none. */
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at);
 
 /** A convolution that is ready to be computed; owns all its memory. */
@@ -150,10 +156,13 @@ typedef struct laci_sparse_form {
   laci_sparse_layout in, out;
   laci_sparse_tile *tiles;
   int64_t n_tiles, n_kept;
-  laci_sparse_kept kept;            /* the arrays of `product` */
-  int64_t row_length, dense_length; /* columns that a row can read, and weights of a dense row */
-  int32_t *dense_at; /* [row_length]: the column's index in a row of the dense weight; -1: none */
-  void *memory;      /* holds dense_at and the column arrays of `product` */
+  laci_sparse_kept kept;            /* holds the weights and the arrays of `product` that describe
+                                       them */
+  int64_t row_length, dense_length; /* number of columns that a row of the product can read; number
+                                       of weights of a row of the dense weight */
+  int32_t *dense_at; /* [row_length] index of the weight of each column in a row of the dense
+                        weight; -1: the column has none */
+  void *memory;      /* holds dense_at, and the arrays of `product` that describe columns */
 } laci_sparse_form;
 
 /** The layouts of input and result; either both or neither are HWC16N. `in` is that of
@@ -179,9 +188,9 @@ LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, con
                                                 const laci_sparse_layouts *layouts,
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
-/** Returns the tiles of the results, for kernels that do not read the input by tiles: rows make one
- * long row, and `in` is the offset of a tile's image block. *n_each: tiles of an image block. The
- * caller frees the array; NULL: no memory. */
+/** Returns the tiles of the results, for kernels that do not read the input by tiles. The rows of
+ * an image are one long row, and the field `in` of a tile is the offset of its image block in x.
+ * *n_each: number of tiles of an image block. The caller frees the array; NULL: no memory. */
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each);
 /** Frees the product and its weights, 8 bytes for each kept weight, but not layouts and tiles. For

@@ -34,13 +34,13 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_WINOGRAD4_SIDE = 4,    /* result pixels of a tile's side */
-  LACI_WINOGRAD4_READ = 7,    /* pixels and points of a tile's side, at most */
-  LACI_WINOGRAD4_POINTS = 49, /* most points of a tile */
-  LACI_WINOGRAD4_TAPS = 4,
+  LACI_WINOGRAD4_SIDE = 4,     /* height and width of a tile, in results */
+  LACI_WINOGRAD4_READ = 7,     /* most pixels, and most points, of a side of a tile */
+  LACI_WINOGRAD4_POINTS = 49,  /* most points of a tile */
+  LACI_WINOGRAD4_TAPS = 4,     /* most taps of a side of a source */
   LACI_WINOGRAD4_PARTS = 4,    /* most sources of a channel */
   LACI_WINOGRAD4_WIDTH = 1792, /* most results of a row */
-  LACI_WINOGRAD4_LINE = 8192,  /* floats: rows of results that are made at once */
+  LACI_WINOGRAD4_LINE = 8192,  /* most floats of the rows of results that are made at once */
 };
 
 /* Factors of the transforms of six pixels; a and b are the interpolation points 5/8 and 3/2. */
@@ -78,23 +78,27 @@ enum {
 typedef struct laci_winograd4 {
   laci_sparse_window window;
   laci_sparse_layout in,
-      out; /* in: CHW without phases, out: CHW or PC16P; or both HWC16N. If the window strides, `in`
-              needs no border. If not, CHW may be unpadded, provided that the memory which a window
-              reads before a row is readable */
-  int64_t n_image_blocks;   /* images, or groups of 16 images in HWC16N */
+      out; /* layouts of input and result. `in` is CHW without phases and `out` CHW or PC16P; or
+              both are HWC16N. If the window strides, `in` needs no border. If not, CHW may be
+              unpadded, provided that the memory which a window reads before a row is readable */
+  int64_t n_image_blocks;   /* number of images, or of groups of 16 images in HWC16N */
   int64_t stride;           /* stride of the window, in both directions */
-  int64_t sources;          /* stride^2 for each input channel */
-  int64_t taps, points;     /* taps of a source's side; points of a tile */
-  int64_t tiles_h, tiles_w; /* of an image */
+  int64_t sources;          /* number of sources of the input: stride^2 for each input channel */
+  int64_t taps, points;     /* taps of a side of a source; points of a tile */
+  int64_t tiles_h, tiles_w; /* number of tiles of an image, from top to bottom, and from left to
+                               right */
   int64_t n_units,
-      unit; /* n_units: rows of tiles of all images, or tiles of groups of 16 images; unit: lanes of
-               one */
-  laci_sparse_tile *results; /* laci_sparse_result_tiles */
-  int64_t n_each;            /* entries of `results` for an image block */
-  int64_t rows;              /* output channels whose weights are stored together */
+      unit; /* number of units, and lanes of a unit. A unit is a row of tiles of an image, or a tile
+               of 16 images */
+  laci_sparse_tile *results; /* tiles of the results, as laci_sparse_result_tiles returns them;
+                                owned */
+  int64_t n_each;            /* number of elements of `results` for an image block */
+  int64_t rows;              /* number of output channels whose weights are stored together, as a
+                                group */
 } laci_winograd4;
 
-/** Returns the pixels of a tile's side, which are also its points, for this number of taps. */
+/** Returns the number of pixels, which is also that of points, of a side of a tile, if a source
+ * has `taps` taps a side. */
 static inline int64_t laci_winograd4_tile_side(int64_t taps) {
   return LACI_WINOGRAD4_SIDE - 1 + taps;
 }
@@ -106,7 +110,9 @@ LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,
                                               const laci_sparse_layouts *layouts, laci_winograd4 *w,
                                               lac_error *err);
 void laci_winograd4_clear(laci_winograd4 *w);
-/** Return the number of sources, the taps of a source's side, and the points of a tile. */
+/** laci_winograd4_n_sources: returns the number of sources. laci_winograd4_taps_per_side: returns
+ * the number of taps of a side of a source. laci_winograd4_n_points: returns the number of points
+ * of a tile. */
 int64_t laci_winograd4_n_sources(const laci_sparse_window *g);
 int64_t laci_winograd4_taps_per_side(const laci_sparse_window *g);
 int64_t laci_winograd4_n_points(const laci_sparse_window *g);
@@ -121,14 +127,16 @@ static inline int64_t laci_winograd4_n_groups(const laci_winograd4 *w) {
 void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dense,
                                       const int64_t first_last[2], float *weights);
 
-/** Units [first, last), which are computed together. */
+/** A block: the units [first, last), which are computed together. */
 typedef struct laci_winograd4_block {
   int64_t first, last;
-  int64_t n_lanes, stride; /* stride: floats from a channel of a point to the next channel */
+  int64_t n_lanes, stride; /* lanes of all units of the block; floats from a channel of a point to
+                              the next channel */
 } laci_winograd4_block;
 laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
                                                    int64_t end_unit);
-/** Returns the floats from a point to the next one, with this many channels or sources. */
+/** Returns the floats from a point to the next one, where a point has `channels` channels (or
+ * sources). */
 static inline int64_t laci_winograd4_point_stride(const laci_winograd4_block *b, int64_t channels) {
   return channels * b->stride +
          LACI_SPARSE_LANES; /* otherwise all points would map to the same cache sets */

@@ -40,20 +40,22 @@ typedef enum laci_element {
 /** Content that does not depend on the inputs: that of a stored tensor, or a folded result. Floats
  * are kept as f32; `f` of a stored tensor is filled on first use (laci_plan_constant_floats). */
 typedef struct laci_constant {
-  int64_t count;
-  const float *f; /* or NULL */
-  int64_t *i;     /* or NULL; owned */
-  float *owned;   /* the memory of f; NULL: a weight's buffer holds f */
-  double kept;    /* estimated share of nonzero elements, from a sample; 0: not sampled yet */
+  int64_t count;  /* number of elements */
+  const float *f; /* [count] the elements as f32; NULL: not read yet, or the constant has
+                     integers */
+  int64_t *i;     /* [count] the elements of a constant of integers, owned; NULL: it has floats */
+  float *owned;   /* the memory of `f`; NULL: `f` is in the buffer of a weight */
+  double kept;    /* share of nonzero elements, estimated from a sample; 0: not sampled yet */
 } laci_constant;
 
 typedef struct laci_plan_value {
   laci_type type;
-  laci_constant *constant; /* NULL: computed in every run */
-  int n_uses;              /* reads by computed nodes, and as graph outputs; of a value that is
-                              computed twice, the reads of the first copy */
-  int n_uses_again;        /* reads of the second copy; 0: there is none */
-  int tensor;              /* the tensor that holds the value; -1: not lowered yet */
+  laci_constant *constant; /* the content, if it is the same in every run; NULL: a run computes the
+                              value */
+  int n_uses;              /* how often computed nodes read the value, or the graph outputs it; if
+                              the value is computed twice, how often its first copy is read */
+  int n_uses_again;        /* how often the second copy of the value is read; 0: there is none */
+  int tensor;              /* index of the tensor that holds the value; -1: not lowered yet */
 } laci_plan_value;
 
 /* ---- Element-wise functions ---- */
@@ -105,7 +107,7 @@ int laci_function_from_clip(laci_cpu_plan *plan, const laci_node *node, int port
 /** An operation on a result before it is written: the sum with a value, or an element-wise
  * function. */
 typedef struct laci_post {
-  int value; /* >= 0: add this value */
+  int value; /* the value to be added to the result; -1: `function` is applied instead */
   laci_function function;
 } laci_post;
 
@@ -121,41 +123,46 @@ typedef enum laci_fused_pattern {
 } laci_fused_pattern;
 
 typedef struct laci_fused {
-  int node, tail;       /* tail: the last node that was fused; node itself if none */
-  int n_nodes;          /* number of fused nodes */
+  int node, tail;       /* index of the node, and of the last node that was fused to it; without
+                           any, tail is node */
+  int n_nodes;          /* number of nodes that are computed together */
   bool recomputed;      /* the schedule also recomputes this fused node */
-  int output;           /* the value of its result */
-  float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
+  int output;           /* the value that the fused node computes */
+  float *scale, *shift; /* [channels] the result y becomes scale * y + shift, before the posts;
+                           NULL: it does not */
   int64_t channels;
   int n_posts;
   laci_post posts[LACI_FUSED_MAX_POSTS];
   laci_fused_pattern pattern;
-  const void *details;                      /* the pattern's data */
-  int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that a pattern reads; one is listed as often
-                                               as the pattern's nodes read it */
+  const void *details;                      /* data of the pattern: laci_attention_pattern,
+                                               laci_layer_norm_pattern or laci_fake_quantized */
+  int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that the nodes of a pattern read; a value is
+                                               listed once for each read */
 } laci_fused;
 
 typedef struct laci_attention_pattern {
-  int q, k, v, mask; /* operands; k is transposed, [.., depth, n_keys]; mask -1: none */
+  int q, k, v, mask; /* values of the operands; k is transposed, [.., depth, n_keys]; mask -1:
+                        none */
   float scale;
-  bool zero_nan;
-  int product;               /* the node of the second product */
-  int places[LACI_MAX_RANK]; /* axis of the fused node's output that each axis of the product
-                                becomes */
+  bool zero_nan; /* a row of the result whose keys are all masked becomes zeros instead of NaN */
+  int product;   /* index of the node of the second product */
+  int places[LACI_MAX_RANK]; /* the axis of the fused node's output that each axis of the second
+                                product becomes */
 } laci_attention_pattern;
 
 typedef struct laci_layer_norm_pattern {
-  int x, scale, shift; /* values; scale and shift: constants along the last axis; -1: none */
+  int x, scale, shift; /* values of the operand, and of the constants along its last axis that are
+                          multiplied and added; -1: none */
   float epsilon;
 } laci_layer_norm_pattern;
 
 /** What an implementation can fuse with its own node. */
 typedef enum laci_fusible {
   LACI_FUSIBLE_NOTHING = 0,
-  LACI_FUSIBLE_SCALE = 1,     /* scales and shifts of channels */
+  LACI_FUSIBLE_SCALE = 1,     /* a scale and a shift for each channel */
   LACI_FUSIBLE_FUNCTIONS = 2, /* element-wise functions that follow */
   LACI_FUSIBLE_SUM = 4,       /* one sum with another value */
-  LACI_FUSIBLE_ONE = 8,       /* at most one node, of any kind above */
+  LACI_FUSIBLE_ONE = 8,       /* at most one node of the kinds above */
   LACI_FUSIBLE_RELU = 16,     /* only a Relu after a batch norm of training */
 } laci_fusible;
 
@@ -163,9 +170,9 @@ typedef enum laci_fusible {
  * chosen for the fused node as it is; -1: there is none. No value has been lowered yet. */
 typedef int laci_plan_ask_fusible(void *lowering, const laci_fused *fused);
 
-/** An entry of the schedule: a fused node is computed, or recomputed. A recomputation computes
- * those of its values again that were dropped in between; its other results keep their first
- * copy. */
+/** An entry of the schedule: a fused node is computed for the first time, or recomputed. A
+ * recomputation computes again those values of the fused node that were dropped in between; the
+ * other results keep their first copy. */
 typedef struct laci_scheduled {
   int fused; /* index in plan->fused */
   bool recomputed;
@@ -185,27 +192,31 @@ struct laci_cpu_plan {
   void *fetch_context;
   laci_engine_observer observer; /* n_values is 0 where there is none */
   laci_plan_ask_fusible *ask;
-  void *lowering;       /* passed to ask */
-  bool bf16;            /* floats are bf16 between steps */
+  void *lowering;       /* first argument of `ask` */
+  bool bf16;            /* values of floats are stored as bf16 between steps */
   bool careful;         /* nothing is fused, and everything but moves of data is computed by the
                            operators' own evaluation, so that NaN and infinity are kept */
-  const char *careless; /* name of the node that needs a careful plan; NULL: none does. finite.h */
-  laci_checked_value *checked; /* [n_looked] */
+  const char *careless; /* name of a node for which a careful plan is needed (finite.h); NULL: there
+                           is none */
+  laci_checked_value *checked; /* [n_checked] values that every run checks to be finite */
   int n_checked;
   bool reports_nan;              /* steps that find a NaN report it */
   laci_plan_value *values;       /* [n_values] */
   bool *computed;                /* [n_nodes] the node is neither constant nor unused */
-  laci_fused *fused;             /* [n_nodes]; output -1: fused into another, or not computed */
-  int *joined;                   /* [n_nodes] the node whose fused node computes this node, too;
-                                    itself: it is not fused to another */
-  int *fused_at;                 /* [n_nodes] the fused node whose last node is this one; -1:
+  laci_fused *fused;             /* [n_nodes] the fused node that begins with each node; output -1:
+                                    the node is fused to another, or not computed */
+  int *joined;                   /* [n_nodes] index of the node whose fused node computes this node,
+                                    too; its own index: it is not fused to another */
+  int *fused_at;                 /* [n_nodes] index of the fused node whose last node this is; -1:
                                     none */
-  int n_scheduled, n_recomputed; /* n_recomputed: graph nodes that are recomputed */
+  int n_scheduled, n_recomputed; /* length of the schedule; number of graph nodes that are
+                                    recomputed */
   laci_scheduled *schedule;      /* [n_scheduled] fused nodes in the order of their computation */
-  laci_arena *memory;            /* of all small objects; NULL: there is none yet */
+  laci_arena *memory;            /* holds all small objects of the plan; NULL: there is none yet */
   size_t arena_bytes, weight_bytes;
   size_t constant_bytes; /* bytes of constants that only planning needs */
-  laci_budget *budget; /* while planning: memory that others hold, and the ports; NULL: no limit */
+  laci_budget *budget;   /* while planning: the memory limit, the memory that others hold, and the
+                            ports; NULL: no limit */
   lac_status status;
   lac_error *err;
 };
@@ -214,10 +225,10 @@ struct laci_cpu_plan {
 void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 void laci_plan_fail_no_memory(laci_cpu_plan *plan);
-/** Checks that the budget allows so many bytes more for planning; else the plan fails, and false is
- * returned. value: the value for which they are needed; -1: none. */
+/** Checks that the budget allows `bytes` more bytes for planning; else the plan fails, and false
+ * is returned. value: the value for which they are needed; -1: none. */
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
-/** Does the budget allow so many bytes more? The plan does not fail where it does not. */
+/** Does the budget allow `bytes` more bytes? If not, the plan does not fail. */
 bool laci_plan_has_budget_for(const laci_cpu_plan *plan, uint64_t bytes);
 /** Zeroed memory that lives as long as the plan; NULL: no memory (recorded in the plan). */
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size);
@@ -244,29 +255,30 @@ void laci_plan_find_computed_nodes(laci_cpu_plan *plan);
 LAC_MUST_CHECK lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err);
 /** Returns how often the value is read, and listed as an output. */
 int laci_plan_count_uses(const laci_cpu_plan *plan, int value);
-/** Returns the only computed node that reads the value, if it reads it once and has not been fused;
- * -1: there is none. */
+/** Returns the only computed node that reads the value, if the node reads it once and has not been
+ * fused; -1: there is none. */
 int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
 /** Returns the computed node whose output is the value, if it is not fused into another node and is
  * not the last node of a pattern; -1: there is none. */
 int laci_plan_producer(const laci_cpu_plan *plan, int value);
 /** Returns the number of computed nodes that read the value, and writes the first two. */
 int laci_plan_find_readers(const laci_cpu_plan *plan, int value, int readers[2]);
-/** Returns the node of the fused node that computes this node, too. */
+/** Returns the node with which the fused node begins that computes `node`. */
 int laci_plan_find_computing_node(const laci_cpu_plan *plan, int node);
-/** Is the node fused into another node's fused node? */
+/** Is the node computed by the fused node of another node? */
 bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
 /** Appends the node to the fused node, whose new output is that of the node. */
 void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node);
-/** laci_fused_n_reads: how many values a fused node reads, when first computed or recomputed.
- * laci_fused_nth_read: the value at place `at`; -1: none. */
+/** laci_fused_n_reads: returns how many values a fused node reads when it is computed, or when it
+ * is recomputed. laci_fused_nth_read: returns the value of read number `at`; -1: none. */
 int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool recomputed);
 int laci_fused_nth_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** laci_fused_n_writes: how many values a fused node computes. laci_fused_nth_write: the value at
- * place `at`; -1: none. */
+/** laci_fused_n_writes: returns how many values a fused node computes. laci_fused_nth_write:
+ * returns value number `at` of these; -1: none. */
 int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused);
 int laci_fused_nth_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** Is it a batch norm of training whose statistics are results? Then a recomputation reads them. */
+/** Is the fused node a batch norm of training whose statistics are results? A recomputation then
+ * reads these statistics. */
 bool laci_fused_has_statistics(const laci_cpu_plan *plan, const laci_fused *fused);
 /** Do all values of the node have at least one element? If not, the plain operator computes the
  * node, and nothing is fused with it. */
@@ -276,11 +288,11 @@ bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node);
  * channels of convolutions, the columns of products. */
 int laci_plan_channel_axis(const laci_node *node, int rank);
 
-/** Is it a BatchNormalization with given statistics, one number for each channel, and with one
- * output? */
+/** Is the node a BatchNormalization with given statistics, one number for each channel, and with
+ * one output? */
 bool laci_plan_is_inference_norm(const laci_node *node);
-/** Computes the scales and shifts of such a BatchNormalization: y = scales[c] * x + shifts[c], c <
- * channels. False: its operands are not constants of so many elements. */
+/** Computes scales and shifts of a BatchNormalization with given statistics: y = scales[c] * x +
+ * shifts[c], c < channels. False: its operands are not constants with `channels` elements. */
 bool laci_plan_read_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
                                 float *scales, float *shifts);
 /** Is the value a constant of floats along the last axis, whose size is `last`? */
@@ -297,18 +309,18 @@ bool laci_plan_read_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int
  * later nodes, whichever takes less memory. */
 LAC_MUST_CHECK lac_status laci_plan_make_schedule(laci_cpu_plan *plan, int n_forward,
                                                   lac_error *err);
-/** Returns the forward node whose workspace a gradient reads in place of its input 1 (the positions
- * of the maxima of a max pool, or a bit for each element of a Relu after a batch norm); -1: the
- * gradient reads the value. */
+/** Returns the forward node whose workspace a gradient reads instead of its input 1; -1: the
+ * gradient reads the input. A workspace holds the positions of the maxima of a max pool, or a bit
+ * for each element of a Relu after a batch norm. */
 int laci_plan_workspace_producer(const laci_cpu_plan *plan, int node);
 
 /* ---- Patterns of fuse.c's table ---- */
 
 /** A pattern that was found: its nodes before the last one, and their fused node. */
 typedef struct laci_match {
-  int last;
-  int n_nodes, nodes[LACI_FUSED_MAX_NODES];
-  laci_fused fused; /* pattern, details, reads */
+  int last;                                 /* index of the last node of the pattern */
+  int n_nodes, nodes[LACI_FUSED_MAX_NODES]; /* the nodes of the pattern before its last one */
+  laci_fused fused; /* the fused node; `pattern`, `details` and `reads` are set */
 } laci_match;
 
 typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
@@ -328,9 +340,9 @@ laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_
 
 LAC_MUST_CHECK lac_status laci_plan_infer_types(laci_cpu_plan *plan, const laci_input_shape *fixed,
                                                 int n_fixed, lac_error *err);
-/** Infers the types of a graph that may have nodes that cannot be run. These, and nodes that read
- * results of unknown shape, are left out; values whose types `reached` gives are treated like
- * inputs. Fails as laci_engine_row.reach. */
+/** Infers the types of a graph some of whose nodes may not be runnable. Such nodes, and nodes that
+ * read results of unknown shape, are left out. Values whose types `reached` gives are treated
+ * like inputs. Fails as laci_engine_row.reach. */
 LAC_MUST_CHECK lac_status laci_plan_infer_runnable(laci_cpu_plan *plan,
                                                    const laci_input_shape *fixed, int n_fixed,
                                                    laci_engine_reached *reached, lac_error *err);
@@ -340,8 +352,8 @@ const float *laci_plan_constant_floats(laci_cpu_plan *plan, int value);
 /** Reads elements [first, first + n) of a constant of floats as f32. */
 LAC_MUST_CHECK lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t first,
                                                 int64_t n, float *to, lac_error *err);
-/** Reads a constant with one element, of floats or integers. False where the value is not constant,
- * or has more elements. */
+/** Reads a constant with one element, of floats or integers, into *x. False: the value is not
+ * constant, or has more elements. */
 bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x);
 /** Copies a constant for the operators' eval; the caller destroys the copy. NULL: no memory, or not
  * a constant. */
@@ -367,8 +379,8 @@ bool laci_plan_read_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *
 /** Reads the pads of a Pad of floats. False: it does not fill with zeros, its pads are not
  * constant, or it has an input that lists axes. */
 bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
-/** May a window of the pool cover nothing but padding? Its result is then no element of the
- * input. */
+/** May a window of the pool `node` cover nothing but padding? The result of such a window is no
+ * element of the input. */
 bool laci_plan_window_may_be_all_padding(const laci_cpu_plan *plan, const laci_node *node);
 /** Merges Pads of zeros into the convolutions and pools that read them. plan->graph may become a
  * copy, which lives as long as the plan. */
@@ -386,16 +398,16 @@ typedef enum laci_place {
 typedef struct laci_buffer {
   laci_place place;
   size_t bytes;
-  int first, last; /* first and last step that uses it; first < 0: none does */
-  size_t offset;   /* in the arena */
+  int first, last; /* first and last step that uses the buffer; first < 0: no step does */
+  size_t offset;   /* offset in the arena, in bytes */
   /* the bytes: those of a weight are set while planning, those of the caller by every run */
   void *data;
   bool owned;
-  bool unreferenced; /* a weight that only steps may read: it is freed if none does */
-  int port;          /* of a caller's buffer: number of the input or output */
-  int pending;       /* reads that are not lowered yet, of all values in this buffer */
-  int continued_by;  /* 1 + the Concat node that appends to the content, which must not be
-                        overwritten; 0: none */
+  bool unreferenced; /* a weight that only steps may read: it is freed if no step does */
+  int port;          /* number of the input or output whose buffer this is, for a caller's buffer */
+  int pending;       /* number of reads that are not lowered yet, of all values in this buffer */
+  int continued_by;  /* 1 + the index of the Concat node that appends to the content, so that no
+                        step may overwrite it; 0: none */
 } laci_buffer;
 
 /** Gives every arena buffer its offset. */

@@ -30,12 +30,17 @@ typedef enum laci_recurrent_kind {
 typedef struct laci_recurrent_node {
   laci_recurrent_kind kind;
   int n_gates;
-  int64_t directions, time, batch, inputs, hidden;
-  bool batch_first;                   /* attribute layout is 1: [batch, time, ...] */
-  bool backward;                      /* the only direction is from the end to the beginning */
-  bool input_forget, linear_before;   /* the operators' flags */
-  float clip;                         /* INFINITY: none */
-  laci_function_kind functions[2][3]; /* [directions] of gates, candidate, cell output */
+  int64_t directions, time, batch, inputs, hidden; /* 1 or 2; time steps; sequences; inputs of a
+                                                      time step; hidden units */
+  bool batch_first;                                /* attribute layout is 1: [batch, time, ...] */
+  bool backward;                      /* the node has one direction, from the end of the sequence to
+                                         the beginning */
+  bool input_forget, linear_before;   /* the operators' attributes input_forget (LSTM) and
+                                         linear_before_reset (GRU) */
+  float clip;                         /* sums are clipped to [-clip, clip] before the functions;
+                                         INFINITY: they are not */
+  laci_function_kind functions[2][3]; /* [directions] functions of the gates, of the candidate, and
+                                         of the cell output */
 } laci_recurrent_node;
 
 /** Reads a node. False: it is no recurrent node, or it has no fast form; `why` (may be NULL) then

@@ -12,9 +12,10 @@
 
 /** A fused node in the order of the plan. */
 typedef struct laci_remat_step {
-  int fused; /* index in plan->fused */
+  int fused; /* index of the fused node in plan->fused */
   int n_reads, n_writes;
-  /* values that the step reads and writes, except those of which it reads only the workspace */
+  /* [n_reads], [n_writes] values that the step reads and writes. A forward step's workspace is no
+   * value: a gradient that reads it does not list the value that it stands for */
   int *reads, *writes;
 } laci_remat_step;
 
@@ -28,7 +29,7 @@ typedef struct laci_remat {
   int *last;        /* [values] last forward step that reads the value; -1: none */
   bool *needed;     /* [values] a step after the forward part reads the value */
   bool *keep;       /* [values] a value of the forward part stays in memory */
-  bool *recomputed; /* [steps] the step runs again; follows from keep */
+  bool *recomputed; /* [steps] the step runs again; follows from `keep` */
 } laci_remat;
 
 static inline bool laci_remat_is_forward(const laci_remat *r, int value) {
@@ -41,15 +42,16 @@ static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
   return laci_remat_is_forward(r, value) && !r->keep[value] && r->recomputed[r->producer[value]];
 }
 
-/** Writes all steps in their order, with the recomputation of step s as ~s before the first step
- * that needs it. order: capacity n_steps + n_forward. Returns how many there are; -1: no memory.
- * remat_peak.c */
+/** Writes the numbers of all steps into `order`, in their order, and ~s for the recomputation of
+ * step s, before the first step that needs it. order: capacity n_steps + n_forward. Returns how
+ * many numbers were written; -1: no memory. remat_peak.c */
 int laci_remat_write_order(const laci_remat *r, int *order);
-/** Returns the most bytes of values that are alive at a time in a run under keep and recomputed; an
- * estimate to compare plans by. -1: no memory. remat_peak.c */
+/** Returns the most bytes of values that exist at the same time in a run, with r->keep and
+ * r->recomputed as they are: an estimate to compare plans by. -1: no memory. remat_peak.c */
 int64_t laci_remat_peak_bytes(const laci_remat *r);
 
-/** Decides keep and recomputed. *gains is false where recomputation saves nothing. remat_cuts.c */
+/** Sets r->keep and r->recomputed. *gains is false where recomputation saves no memory.
+ * remat_cuts.c */
 LAC_MUST_CHECK lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err);
 
 #endif

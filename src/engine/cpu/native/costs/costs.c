@@ -60,31 +60,32 @@ static int rate_similarity(const laci_cost_processor *a, const laci_cost_process
 }
 
 /** Returns the nearest table that has the section; among equally near ones, the first. */
-static const laci_cost_table *find_nearest_table(const laci_cost_processor *of,
+static const laci_cost_table *find_nearest_table(const laci_cost_processor *processor,
                                                  laci_cost_section section) {
   const laci_cost_table *best = NULL;
   for (int at = 0; laci_cost_table_at(at); at++) {
     const laci_cost_table *table = laci_cost_table_at(at);
     if (!laci_cost_table_has_section(table, section)) continue;
-    if (!best || rate_similarity(of, &table->of) > rate_similarity(of, &best->of)) best = table;
+    if (!best || rate_similarity(processor, &table->of) > rate_similarity(processor, &best->of))
+      best = table;
   }
   return best;
 }
 
 /* ---- The choice ---- */
 
-void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
+void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *processor,
                           laci_costs *costs) {
   for (int section = 0; section < LACI_N_COST_SECTIONS; section++) {
     const bool has = laci_cost_table_has_section(table, section);
-    costs->tables[section] = has ? table : find_nearest_table(of, section);
+    costs->tables[section] = has ? table : find_nearest_table(processor, section);
   }
-  costs->own = is_same_processor(of, &table->of);
+  costs->own = is_same_processor(processor, &table->of);
   costs->margin = costs->own ? 1 : table->margin;
 }
 
-void laci_costs_choose_tables(const laci_cost_processor *of, laci_costs *costs) {
-  laci_costs_use_table(find_nearest_table(of, LACI_COSTS_f32), of, costs);
+void laci_costs_choose_tables(const laci_cost_processor *processor, laci_costs *costs) {
+  laci_costs_use_table(find_nearest_table(processor, LACI_COSTS_f32), processor, costs);
 }
 
 static const laci_cost_table *find_table_by_name(const char *name) {

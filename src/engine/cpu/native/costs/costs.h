@@ -102,13 +102,13 @@ typedef struct laci_costs {
 /** Returns a description of this processor, with the instruction sets that LAC_CPU and
  * laci_cpu_limit_level allow. */
 laci_cost_processor laci_costs_this_processor(void);
-/** Chooses tables of the list for a processor: the table of the processor `of` itself, or the
+/** Chooses tables of the list for a processor: the table of the processor itself, or the
  * nearest one by instruction set, then by vendor, then by extensions. A section that this table
  * lacks comes from the nearest table that has it. */
-void laci_costs_choose_tables(const laci_cost_processor *of, laci_costs *costs);
+void laci_costs_choose_tables(const laci_cost_processor *processor, laci_costs *costs);
 /** Takes all sections that `table` has, which counts as measured on the processor that it names.
- * Chooses the other sections for the processor `of`, as laci_costs_choose_tables does. */
-void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
+ * Chooses the other sections for the processor, as laci_costs_choose_tables does. */
+void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *processor,
                           laci_costs *costs);
 /** Sets the costs of this process: from the table or file that LAC_COSTS names, or otherwise
  * chosen. `costs` must not be moved afterwards. Fails as laci_cost_table_read does. */
