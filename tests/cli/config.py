@@ -34,6 +34,8 @@ def expect(sentence, held, detail=""):
 def words_of(option, trains):
     """The words of the command line for this option, with a value."""
     name, kind = option["name"], option["kind"]
+    if trains and name == "augment":  # a policy changes images further
+        return ["--augment"]
     if kind in ("SWITCH", "FLAG", "COUNT"):
         return [f"--no-{name}" if kind == "SWITCH" and option["initial"] == "yes" else f"--{name}"] * (3 if kind == "COUNT" else 1)
     value = option["argument"].split("|")[0] if kind == "CHOICE" else VALUES[kind]
