@@ -198,21 +198,17 @@ static lac_status open_session(const laci_runtime_job *job, runtime *r, lac_erro
 
 static lac_status encode(const char *name, const laci_buf *buf, void **bytes, size_t *n,
                          lac_error *err) {
-  static const uint8_t sizes[] = {
-#define LAC_DTYPE(name, code, size, kind) [code] = size,
-#include "lacuna/dtype.def"
-#undef LAC_DTYPE
-  };
-  *n = (size_t)buf->count * sizes[buf->dtype];
+  const size_t size = lac_dtype_size(buf->dtype);
+  *n = (size_t)buf->count * size;
   *bytes = laci_alloc(*n + 1, 1);
   if (!*bytes) return laci_fail_memory(err, name);
   uint8_t *to = *bytes;
-  for (int64_t k = 0; k < buf->count; k++, to += sizes[buf->dtype]) {
+  for (int64_t k = 0; k < buf->count; k++, to += size) {
     const double f = buf->f ? buf->f[k] : 0;
     const float narrow = (float)f;
     if (buf->dtype == LAC_DTYPE_F64) memcpy(to, &f, sizeof f);
     else if (buf->dtype == LAC_DTYPE_F32) memcpy(to, &narrow, sizeof narrow);
-    else if (buf->i && buf->dtype < LAC_DTYPE_C64) memcpy(to, &buf->i[k], sizes[buf->dtype]);
+    else if (buf->i && buf->dtype < LAC_DTYPE_C64) memcpy(to, &buf->i[k], size);
     else
       return laci_fail(err, LAC_UNSUPPORTED, "%s: ONNX Runtime takes no such type from here", name);
   }

@@ -5,6 +5,7 @@
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
 #include "api/prune/rule_in.h"
+#include "base/divide.h"
 #include "base/log.h"
 #include "base/plural.h"
 #include "calibrate/walk.h"
@@ -36,7 +37,7 @@ static lac_status try_samples(const lac_options *options, const laci_job *job,
   const int64_t batch = fixed > 0 ? fixed : 1;
   const laci_weighted_graph dense = {.graph = graph};
   const laci_weighted_graph pruned = {graph, (const uint8_t *const *)fitted->weights};
-  const int64_t n = (list->held_back + batch - 1) / batch * batch;
+  const int64_t n = laci_ceil_div(list->held_back, batch) * batch;
   const laci_compare_options compared = {
       .first = list->count - n, .n = n, .batch = batch, .pool = job->pool, .budget = &job->budget};
   if (*known && n <= list->count) {
