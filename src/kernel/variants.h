@@ -2,14 +2,14 @@
  * The variants that every kernel family has, one for each instruction set. NAME_isa.c is a common
  * source that the build compiles for each of them (cmake/kernels.cmake). NAME_<variant>.c is the
  * source of one variant and replaces NAME_isa.c for it. The scalar variant is the reference. Each
- * family makes its declarations and its table from this list, so that a new instruction set needs
- * one more line here and one in cmake/kernels.cmake. A function NAME_variant() returns the variant
- * for the instruction set in force (laci_cpu_level_in_force()). */
+ * family makes its declarations and its table from this list. So a new instruction set needs one
+ * more line here, and one in cmake/kernels.cmake. A function NAME_variant() returns the variant for
+ * the instruction set in force (laci_cpu_level_in_force()). */
 #ifndef LACI_KERNEL_VARIANTS_H
 #define LACI_KERNEL_VARIANTS_H
 
-/* X(name, level of cpu/cpu.h), slowest first. Families index their table of variants by the
- * level. */
+/* X(name, level): name of the variant and its SIMD level of cpu/cpu.h, slowest first. Families
+ * index their table of variants by the level. */
 #if defined(__x86_64__)
 #define LACI_KERNEL_VARIANTS(X) \
   X(scalar, LACI_CPU_ANY) X(avx2, LACI_CPU_AVX2) X(avx512, LACI_CPU_AVX512)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the values that bodies read from outside, for bodies that are not imported (open.c).
+ * Finds the outer values that a body reads. A body is a subgraph, of If or Loop for example, that
+ * is not imported (open.c).
  *
- * The graph only records which outer values such a body reads. Nodes are visited in order, so a
- * name means the outer value until the body defines it. Next: node.c. */
+ * The graph only records which outer values such a body reads. The body's nodes are visited in
+ * order, so a name means the outer value until the body defines it. Next: node.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -16,7 +17,7 @@ typedef struct body_scope {
 typedef struct capture_list {
   laci_importer *im;
   const laci_scope *scope;
-  const char *node; /* for messages */
+  const char *node; /* name of the node that has the body, for messages */
   laci_name_table seen;
   int *ids;
   size_t n, capacity;
@@ -29,8 +30,8 @@ static lac_status define_name_in_body(capture_list *list, body_scope *body, cons
   return laci_fail_memory(err, list->node);
 }
 
-/** Returns the value of that name outside of all bodies, -1 where there is none. It may be missing,
- * because a body whose nodes are out of order may define the name later. */
+/** Returns the value of that name outside of all bodies; -1 if there is none. A body whose nodes
+ * are out of order may define the name only later, so this is no error. */
 static int find_value_outside_bodies(const capture_list *list, const char *name) {
   int value;
   return laci_import_find_value(list->im, list->scope, name, &value) ? value : -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constant nodes: ONNX's second form of a stored tensor. Next: node.c, and open.c for those in
- * bodies. */
+ * Imports Constant nodes, which are another form of stored tensors in ONNX. Next: node.c; open.c
+ * for Constant nodes in bodies. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/** Files of IR 1, and some writers, leave out the type; then the type follows from the field that
- * is set. */
+/** Returns the type of an attribute. Files of IR version 1, and some writers, leave it out; then it
+ * follows from the field that is set. */
 Onnx__AttributeProto__AttributeType laci_import_find_attr_type(const Onnx__AttributeProto *attr) {
   if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return attr->type;
   if (attr->t) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
@@ -41,7 +41,7 @@ Onnx__AttributeProto *laci_import_find_constant_attr(const Onnx__NodeProto *node
   return NULL;
 }
 
-/** Views a number or a list of numbers in an attribute as a tensor. */
+/** Sets *view to a number, or a list of numbers, of an attribute as a tensor. */
 static lac_status view_numbers_as_tensor(Onnx__AttributeProto *attr, laci_tensor_view *view,
                                          lac_error *err) {
   int64_t n_floats = (int64_t)attr->n_floats, n_ints = (int64_t)attr->n_ints;
@@ -94,8 +94,8 @@ lac_status laci_import_add_constant(laci_importer *im, Onnx__AttributeProto *att
   stored.in_constant_node = true;
   if (is_shared) {
     /* Another node may read the same attribute, so the tensor is declared replaceable, which
-     * freezes its channel orders. Integers are not declared so: they are axes and sizes, whose
-     * contents must stay known and which are never permuted. */
+     * freezes its channel orders. Integers are not declared so. They are axes and sizes, whose
+     * contents must stay known, and which are never permuted. */
     view.source = (laci_source){.kind = LACI_SOURCE_NONE};
     stored.overridable |= laci_dtype_is_float(view.dtype);
   }

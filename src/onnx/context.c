@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a model of one node, which holds a whole network in a form that one provider of ONNX
- * Runtime knows: EPContext, by its schema in com.microsoft. Inputs and outputs are the network's.
- * The provider that runs it is plugins/ort. */
+ * Writes an ONNX model of one node, EPContext of com.microsoft. The node holds a whole network in a
+ * form that one execution provider of ONNX Runtime knows. The model has the inputs and outputs of
+ * the network. plugins/ort has the provider that runs it. */
 #include "base/error.h"
 #include "base/writer.h"
 #include "lacuna/version.h"
@@ -12,7 +12,7 @@
 
 enum { N_ATTRIBUTES = 5, IR_VERSION = 8, OPSET = 17 };
 
-/** The parts of the model. */
+/** The parts of the model that is written. */
 typedef struct context_model {
   Onnx__ModelProto model;
   Onnx__GraphProto graph;
@@ -54,7 +54,8 @@ static bool is_initializer(const Onnx__GraphProto *graph, const char *name) {
   return false;
 }
 
-/** Copies the list of inputs, without initializers, or of outputs; the values stay the file's. */
+/** Copies the list of inputs, without initializers, or the list of outputs. The entries still
+ * belong to the file. */
 static lac_status copy_inputs_or_outputs(laci_arena *arena, const Onnx__GraphProto *from,
                                          bool inputs, context_model *m, lac_error *err) {
   size_t n = inputs ? from->n_input : from->n_output, n_kept = 0;

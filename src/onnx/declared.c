@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Imports declarations of values: types, whose sizes may be names, and initializers. Next: import.c
- * (the main graph), open.c (bodies). */
+ * Imports what a file declares about values: their types, whose sizes may be names, and
+ * initializers. Next: import.c (the main graph), open.c (bodies). */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -11,8 +11,8 @@
 
 /* ---- Types ---- */
 
-/** Is this a name that exporters write for any unknown size? Then equal names do not mean equal
- * sizes. */
+/** Is this a name that exporters write for any unknown size? Two sizes with this name are not
+ * equal. */
 static bool is_placeholder_name(const char *name) {
   static const char *const none[] = {"", "?", "-1", "*", "None", "none", "unk", "unknown"};
   for (size_t k = 0; k < sizeof none / sizeof *none; k++)
@@ -20,8 +20,8 @@ static bool is_placeholder_name(const char *name) {
   return false;
 }
 
-/** Converts a size. Sizes with equal names are one symbol; a size without a name is a new
- * symbol. */
+/** Converts a size of a declared type. Sizes with the same name become one symbol; a size without a
+ * name becomes a new symbol. */
 static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__Dimension *dim,
                               const char *name, int64_t *size, lac_error *err) {
   if (dim->has_dim_value && dim->dim_value != -1) { /* some exporters write -1 for "unknown" */
@@ -64,7 +64,8 @@ lac_status laci_import_convert_type(laci_importer *im, const Onnx__ValueInfoProt
   return st;
 }
 
-/** Sets the declared type of a value that is not an input; inference refines it. */
+/** Sets the type that a file declares for a value which is not an input; shape inference refines
+ * it. */
 lac_status laci_import_declare_type(laci_importer *im, int value, const Onnx__ValueInfoProto *info,
                                     bool in_body, lac_error *err) {
   laci_type type;

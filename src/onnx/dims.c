@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes how many elements a tensor of a file has. */
+ * Computes the number of elements of a tensor in a file. */
 #include <inttypes.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * csr.h for every instruction set, the scalar reference included: a row's entries are applied to
- * all vectors of a strip at once. */
+ * The CSR kernel of csr.h, compiled for every instruction set, the scalar reference included. Each
+ * entry of a row is multiplied with all vectors of a strip (a few tiles) at once. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,37 +12,41 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Tiles that are computed together. */
+/* A strip: the tiles that are computed together. */
 typedef struct strip {
-  const float *x[LACI_CSR_MOST_TILES]; /* the beginnings of the tiles in x */
-  float *y[LACI_CSR_MOST_TILES];       /* y: results of the first row; residual: what is added to
-                                          them */
+  const float *x[LACI_CSR_MOST_TILES]; /* address of each tile's lane 0 in x */
+  float *y[LACI_CSR_MOST_TILES];       /* y[t]: address of tile t's results of the first row.
+                                          residual[t]: address of what is added to them; NULL:
+                                          nothing is added */
   const float *residual[LACI_CSR_MOST_TILES];
-  int64_t apart;          /* floats from the sums of a tile to those of the next one */
-  int n_tiles, n_vectors; /* the last tile may use only half of its vectors */
-  bool all_lanes;         /* all lanes are results; otherwise `lanes` marks results, and the other
-                             lanes become zero */
+  int64_t apart;          /* number of floats from one tile's sums to the next tile's */
+  int n_tiles, n_vectors; /* n_vectors: number of vectors in all tiles; of the last tile, only the
+                             first half may count */
+  bool all_lanes;         /* true: every lane is a result. false: `lanes` holds a mask of the lanes
+                             that are results, and the other lanes are stored as zero */
   float lanes[LACI_CSR_MOST_TILES * LANES];
 } strip;
 
-/* A block's entries for the rows of a chunk, and what begins and ends their sums. */
+/* The entries (weight and column) of one block of columns, for the rows of a chunk, and how the
+ * rows' sums begin and end. */
 typedef struct block {
   const laci_csr_entry *entries;
-  const int64_t *begin; /* [n_rows + 1] */
+  const int64_t *begin; /* [n_rows + 1] index in `entries` at which each row begins */
   int64_t n_rows;
-  const float *bias;  /* [n_rows]; NULL: the sums continue from an earlier block */
-  float *sums;        /* of the first tile, [row][16] */
-  bool finishes;      /* results are stored here, and no function follows */
-  bool adds;          /* residuals are added */
-  int64_t row_stride; /* floats of y from a row to the next */
+  const float *bias;  /* [n_rows] bias with which each row's sum begins; NULL: the sums continue
+                         from an earlier block */
+  float *sums;        /* [row][16] sums of the first tile */
+  bool finishes;      /* true: this is the last block, and results are clipped and stored here */
+  bool adds;          /* true: a residual is added to each result */
+  int64_t row_stride; /* number of floats of y from one row to the next */
   float low, high;
 } block;
 
 #ifdef ALL
 enum {
   EACH = LANES / WIDTH,
-  AWAY = 128,    /* distance of the prefetch, in entries, from the row that is read: a kilobyte */
-  EACH_LINE = 8, /* entries in a cache line */
+  AWAY = 128,    /* entries are prefetched this many entries before they are read: a kilobyte */
+  EACH_LINE = 8, /* number of entries in a cache line */
 };
 
 static inline int64_t sums_offset(const strip *s, int at) {
@@ -119,8 +123,8 @@ static void add_block_entries(const strip *s, const block *b) {
   }
 }
 
-/* Returns the number of vectors of n tiles. The second half of the last tile is left out if none of
- * its lanes is a result. */
+/* Returns the number of vectors that n tiles have. The second half of the last tile is left out if
+ * none of its lanes is a result. */
 static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
   const uint64_t upper = tiles[n - 1].lanes & LACI_SPARSE_ALL_LANES & ~(uint64_t)0xFF;
   return (int)n * EACH - (WIDTH == 8 && !upper);
@@ -152,7 +156,8 @@ static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
 }
 #endif
 
-/* Can results be stored as whole vectors, without further functions? */
+/* Can results be stored as whole vectors? They can if no function follows the clip, and zeros may
+ * be written to the lanes that are not results. */
 static bool can_store_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
                             int64_t n_tiles) {
   bool whole = WIDTH > 1 && laci_sparse_is_only_clipped(o);
@@ -185,7 +190,8 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
   strip s = {.apart = n_rows * LANES, .all_lanes = true};
   for (int64_t t = 0; t < n_tiles; t++) set_tile_addresses(csr, o, c->row_first, &tiles[t], &s);
   s.n_vectors = count_vectors(tiles, n_tiles);
-  if (s.n_vectors < (int)n_tiles * EACH) { /* nobody writes the lanes that are left out */
+  if (s.n_vectors < (int)n_tiles * EACH) { /* sums of the half tile that count_vectors left out are
+                                              read, but never computed */
     memset(sums + (n_tiles - 1) * s.apart, 0, (size_t)s.apart * sizeof *sums);
   }
   for (int64_t at = 0; at < c->n_blocks; at++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the tiles of depthwise.h, and chooses the variant. */
+ * Prepares the depthwise convolution of depthwise.h, and chooses the kernel variant. */
 #include "kernel/sparse/depthwise.h"
 
 #include "base/divide.h"
@@ -25,7 +25,8 @@ bool laci_depthwise_can_compute(const laci_sparse_window *g) {
          g->stride_w <= 2;
 }
 
-/* Returns the floats of all phases that any n_tiles consecutive tiles read. */
+/* Returns the number of floats in all phases of the input that any n_tiles consecutive tiles
+ * read. */
 static int64_t max_phase_floats(const laci_depthwise *d, int64_t n_tiles) {
   const int64_t rows = laci_ceil_div(n_tiles * LACI_SPARSE_LANES, d->out.row_stride) + 1;
   return 2 * d->window.stride_h * laci_depthwise_phase_floats(d, rows);

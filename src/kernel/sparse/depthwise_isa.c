@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * depthwise.h for every instruction set. Where lanes are pixels, some tiles of a channel are
- * computed at a time. Without strides, results make one long row, and so do the pixels that a tap
- * reads for them; otherwise it goes row by row. Where a window strides along a row, every second
- * pixel is gathered first, so that pixels for the same tap are neighbours. In HWC16N, it computes
- * some pixels of a row for some channels. */
+ * The depthwise convolution of depthwise.h, compiled for every instruction set.
+ *
+ * Where lanes are pixels, some tiles of one channel are computed at a time. If windows do not
+ * stride, all rows of results are computed as one long row, since each tap's pixels then make one
+ * long row, too. Otherwise rows are computed one by one. If windows stride along a row, every
+ * second pixel is gathered first, so that the pixels of a tap are neighbours. In HWC16N, some
+ * pixels of a row are computed at a time, for some channels. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -19,15 +21,18 @@
 enum {
   LANES = LACI_SPARSE_LANES,
   VECTORS = LANES / WIDTH,
-  MOST_VECTORS = WIDTH == 16 ? 4 : 32 / WIDTH, /* vectors of sums in registers */
+  MOST_VECTORS = WIDTH == 16 ? 4 : 32 / WIDTH, /* maximum number of vectors of sums that registers
+                                                  hold */
   TAPS = LACI_DEPTHWISE_MOST_TAPS,
-  CHANNELS = 16, /* channels at a time */
-  SIDE = 4,      /* neighbouring pixels of a row that share a weight */
+  CHANNELS = 16, /* number of channels that are computed at a time */
+  SIDE = 4,      /* number of neighbouring pixels that are computed at once, so that each weight is
+                    loaded once for all */
 };
 
 /* ---- Pixels ---- */
 
-/* The operands of a channel's sums: position i of the long row reads tap[t][i] for each tap t. */
+/* The operands of a channel's sums. The rows of results are one long row, and its position i reads
+ * tap[t][i] for each tap t. */
 typedef struct channel {
   const float *tap[TAPS], *weight;
   int n_taps;
@@ -40,7 +45,8 @@ typedef struct register_operands {
   vector weight[TAPS], bias;
 } register_operands;
 
-/* Computes n vectors of sums; `apart`: floats from 16 sums to the next 16. */
+/* Computes n vectors of sums from position `at` of the long row. apart: number of floats in `to`
+ * between one 16 sums and the next 16. */
 INLINE void sum_vectors(const register_operands *h, int64_t at, const int n_taps, const int n,
                         int64_t apart, float *to) {
   vector sum[MOST_VECTORS];
@@ -59,7 +65,8 @@ INLINE void sum_vectors(const register_operands *h, int64_t at, const int n_taps
   }
 }
 
-/* Computes n contiguous sums, and up to 15 more. */
+/* Computes n contiguous sums, from position `from` of the long row on. Up to 15 more sums are
+ * written after them. */
 INLINE void sum_vectors_of_span(const channel *c, int64_t from, const int n_taps, int64_t n,
                                 int64_t apart, float *to) {
   enum { AT_ONCE = MOST_VECTORS * WIDTH };
@@ -81,8 +88,8 @@ static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, f
   else sum_vectors_of_span(c, from, c->n_taps, n, apart, to);
 }
 
-/* Splits n floats into those at even and at odd positions. Up to 15 floats after them are read, and
- * up to 7 after each half are written. */
+/* Copies the floats at even positions of from[n] to `even`, and those at odd positions to `odd`. It
+ * reads up to 15 floats after the n, and writes up to 7 more in each result. */
 static void split_even_odd(const float *from, int64_t n, float *even, float *odd) {
   for (int64_t at = 0; 2 * at < n; at += 8) {
 #if defined(__AVX2__)
@@ -100,26 +107,28 @@ static void split_even_odd(const float *from, int64_t n, float *even, float *odd
   }
 }
 
-/* Some tiles of an image block, and where a channel's taps find their pixels: for row y and column
- * x, at place[tap] + y * row_stride + x, in the channel or in its phases. */
+/* Some tiles of an image block, and where each tap of a channel finds its pixels. For the result in
+ * row y and column x, that is place[tap] + y * row_stride + x, in the channel or in its phases. */
 typedef struct reading {
-  int64_t first_row, n_rows; /* the rows of results that contain the tiles */
-  int64_t first, last;       /* positions in the long row, from the beginning of the first row */
+  int64_t first_row, n_rows; /* range of rows of results that contain the tiles */
+  int64_t first, last;       /* range of positions in the long row of results, counted from the
+                                beginning of first_row */
   int64_t n_taps, place[TAPS], row_stride;
-  int64_t phase_stride; /* 0: the channel is read directly, not its phases */
+  int64_t phase_stride; /* number of floats from one phase to the next; 0: the channel is read
+                           directly, without phases */
 } reading;
 
-/* Returns the offset of a row of a channel; row 0 is the first one that the window reads for the
- * reading's first row. */
+/* Returns the offset of a row of pixels in a channel. Row 0 is the first row that the windows of
+ * the results in r->first_row read. */
 static int64_t row_offset(const laci_depthwise *d, const reading *r, int64_t row) {
   const laci_sparse_window *g = &d->window;
   const int64_t y = r->first_row * g->stride_h - g->pad_top + row;
   return (y + d->in.top) * d->in.row_stride + d->in.left - g->pad_left;
 }
 
-/* Sets the taps' places. Where windows stride along a row, the input is first copied to phases[row
- * % stride_h][column % 2][row / stride_h][column / 2], so that pixels for the same tap are
- * neighbours. */
+/* Sets the position of each tap's pixels. Where windows stride along a row, copy_phases first
+ * copies the input to phases[row % stride_h][column % 2][row / stride_h][column / 2], so that the
+ * pixels of a tap are neighbours. */
 static void set_tap_positions(const laci_depthwise *d, reading *r) {
   const laci_sparse_window *g = &d->window;
   const bool phases = g->stride_w > 1;
@@ -166,7 +175,8 @@ static void copy_phases(const laci_depthwise *d, const reading *r, const float *
   }
 }
 
-/* Computes the sums of a channel of an image block; tiles are `apart` floats apart. */
+/* Computes the sums of a channel for some tiles of an image block. apart: number of floats in `to`
+ * from one tile to the next. */
 static void sum_tiles_of_channel(const laci_depthwise *d, const reading *r, const channel *c,
                                  int64_t apart, float *to) {
   const int64_t width = d->out.row_stride;
@@ -175,7 +185,7 @@ static void sum_tiles_of_channel(const laci_depthwise *d, const reading *r, cons
     sum_span(c, r->first, r->last - r->first, apart, to);
     return;
   }
-  memset(line, 0, sizeof line); /* what is between rows is zero */
+  memset(line, 0, sizeof line); /* positions between two rows of results stay zero */
   for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
     const int64_t x = at - y * width, end = y * width + d->window.out_w;
     const int64_t n = laci_min(end, r->last) - at;
@@ -186,8 +196,8 @@ static void sum_tiles_of_channel(const laci_depthwise *d, const reading *r, cons
   }
 }
 
-/* Computes the sums of a part where lanes are pixels; in PC16P all channels of a tile are stored
- * together. */
+/* Computes the sums of a part in CHW or PC16P, where lanes are pixels. They are written as
+ * [tile][channel][16]. */
 static void sum_channels_of_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
                                    const laci_sparse_part *part, float *phases, float *sums) {
   const int64_t n = part->row_last - part->row_first;
@@ -206,10 +216,11 @@ static void sum_channels_of_pixels(const laci_depthwise *d, const laci_sparse_op
 
 /* ---- HWC16N ---- */
 
-/* Distances of the pixels that a window reads, in HWC16N. */
+/* Distances, in floats, between the pixels that windows read in HWC16N. */
 typedef struct stride_of_pixels {
-  int64_t row, column; /* from a tap to the next one, down and right */
-  int64_t next;        /* distance from a result's pixels to those of its neighbour */
+  int64_t row, column; /* distance from a tap to the tap below it, and to the tap on its right */
+  int64_t next;        /* distance from the pixels of a result to those of the next result in the
+                          row */
 } stride_of_pixels;
 
 static stride_of_pixels find_pixel_strides(const laci_depthwise *d) {
@@ -218,7 +229,7 @@ static stride_of_pixels find_pixel_strides(const laci_depthwise *d) {
                             g->stride_w * d->in.pixel_stride};
 }
 
-/* Adds a row of the window to the sums of n neighbouring results, tap after tap. */
+/* Adds one row of the window's taps to the sums of n neighbouring results. */
 INLINE void add_window_row(const float *x, const stride_of_pixels *s, const float *weight,
                            int64_t width, const int n, vector *sum) {
   for (int64_t column = 0; column < width; column++) {
@@ -232,7 +243,8 @@ INLINE void add_window_row(const float *x, const stride_of_pixels *s, const floa
   }
 }
 
-/* Adds a row of three taps where neighbouring results share pixels: each pixel is loaded once. */
+/* Adds one row of three taps to the sums of SIDE neighbouring results that share pixels. Each pixel
+ * is loaded once. */
 INLINE void add_window_row_of_three(const float *x, const stride_of_pixels *s, const float *weight,
                                     vector *sum) {
   const vector w[3] = {ALL(weight[0]), ALL(weight[1]), ALL(weight[2])};
@@ -251,11 +263,12 @@ INLINE void add_window_row_of_three(const float *x, const stride_of_pixels *s, c
   }
 }
 
-/* How many neighbouring results are computed at a time: one, SIDE, or SIDE with shared pixels. */
+/* How many neighbouring results are computed at a time. ONE: one. SOME: SIDE. SHARED: SIDE, each
+ * pixel loaded once for all results that read it. */
 enum { ONE, SOME, SHARED };
 
-/* Where the sums of neighbours are stored, channels `step` apart, and the bounds that clip them if
- * they are results. */
+/* Where the sums of neighbouring results are stored: at[result], with `step` floats from one
+ * channel to the next. clips: they are final results, and are clipped to the bounds. */
 typedef struct target {
   float *at[SIDE];
   int64_t step;
@@ -263,7 +276,7 @@ typedef struct target {
   float low, high;
 } target;
 
-/* Computes the sums of neighbours of a row, for some channels. */
+/* Computes the sums of neighbouring results of a row, for the channels of a part. */
 INLINE void sum_neighbouring_results(const laci_depthwise *d, const laci_sparse_operands *o,
                                      const float *x, const laci_sparse_part *part, const int how,
                                      const target *to) {
@@ -289,7 +302,8 @@ INLINE void sum_neighbouring_results(const laci_depthwise *d, const laci_sparse_
   }
 }
 
-/* Computes some channels of some pixels: into `sums`, or if that is NULL as results. */
+/* Computes some channels of some pixels in HWC16N, and stores them in `sums`. If sums is NULL, it
+ * clips them and stores them as results. */
 static void sum_channels_of_images(const laci_depthwise *d, const laci_sparse_operands *o,
                                    const laci_sparse_part *part, float *sums) {
   const laci_sparse_window *g = &d->window;
@@ -313,7 +327,7 @@ static void sum_channels_of_images(const laci_depthwise *d, const laci_sparse_op
   }
 }
 
-/* Does a clip alone follow the sums, and are all lanes of the tiles results? */
+/* Is clipping all that follows the sums, and are all lanes of the tiles results? */
 static bool is_only_clipped(const laci_sparse_operands *o, const laci_sparse_part *part) {
   bool all = true;
   for (int64_t tile = part->tile_first; tile < part->tile_last; tile++) {
@@ -324,7 +338,7 @@ static bool is_only_clipped(const laci_sparse_operands *o, const laci_sparse_par
 
 /* ---- Both layouts ---- */
 
-/* Computes a part, some channels at a time, so that their rows are still in the cache when the next
+/* Computes a part, 16 channels at a time. So their input rows are still in the cache when the next
  * row of results reads them. */
 void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_sparse_operands *o,
                                            const laci_sparse_part *part) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of depthwise.h, one result at a time. */
+ * The reference of depthwise.h: it computes one result at a time. */
 #include <math.h>
 
 #include "kernel/sparse/depthwise.h"
 
-/* Returns the sum of a channel at a position of the results' long row, or of a pixel. */
+/* Returns the sum of a channel for one result. place: its position in the long row of results; in
+ * HWC16N, the index of its pixel. */
 static float sum_window(const laci_depthwise *d, const float *x, const float *weight, float bias,
                         int64_t channel, int64_t place) {
   const laci_sparse_window *g = &d->window;

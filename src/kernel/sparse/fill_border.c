@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fills the padding of a layout (reorder.h), run by run: from the end of a row's pixels to the
- * beginning of the next row's. */
+ * Writes a constant to all padding of a layout (reorder.h). It fills one run of padding after the
+ * other: from the end of a row's pixels to the beginning of the next row's. */
 #include <string.h>
 
 #include "base/divide.h"
@@ -8,17 +8,18 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Fills floats, or other words of four bytes. */
+/* Writes the 32-bit word `with` to words[begin] to words[end - 1]. They may hold floats or
+ * int8x4. */
 static void fill_words(float *words, int64_t begin, int64_t end, uint32_t with) {
-  if (with == 0 && end > begin + 1) { /* a single word is usual between two rows */
+  if (with == 0 && end > begin + 1) { /* between two rows there is usually a single word */
     memset(words + begin, 0, (size_t)(end - begin) * sizeof *words);
     return;
   }
   for (int64_t at = begin; at < end; at++) memcpy(words + at, &with, sizeof with);
 }
 
-/* A range of coordinates of an image with its border, seen from one phase: those c in [begin, begin
- * + n) with c % phases == phase, as c / phases. */
+/* A range of coordinates in a phase (window.h) of an image with its border: c / phases for all c in
+ * [begin, begin + n) with c % phases == phase. */
 typedef struct span {
   int64_t begin, end;
 } span;
@@ -89,7 +90,7 @@ static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_si
 
 /* ---- All formats ---- */
 
-/* Returns how many items an image block has. */
+/* Returns the number of work items of an image block. */
 static int64_t items_per_block(const laci_sparse_layout *l, const laci_sparse_size *size) {
   switch (l->format) {
     case LACI_FORMAT_CHW: return l->channel_stride > size->h * size->w ? size->channels : 0;

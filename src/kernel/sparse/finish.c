@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of product.h's laci_sparse_finish. */
+ * Chooses the variant of laci_sparse_finish (product.h), which converts sums to results. */
 #include "kernel/sparse/product.h"
 
 #include "cpu/cpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes what follows the integer sums of some rows and tiles (int8x4.h), for every instruction
- * set. */
+ * Converts integer sums of int8 products to results (int8x4.h), for some rows and tiles. Compiled
+ * for every instruction set. */
 #include <string.h>
 
 #include "kernel/pointwise/fake_quantize.h"
@@ -42,7 +42,8 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
   }
 }
 
-/* Bounds are integers, so that clipping before rounding gives the same as clipping after it. */
+/* Scales to a byte: clips, rounds and adds the zero point. Bounds are integers, so that clipping
+ * before rounding gives the same as clipping after it. */
 static uint32_t round_to_byte(const laci_sparse_quantized *q, float v) {
   const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
   return (uint32_t)((int32_t)rintf(laci_quantize_clip(v, low, high)) + q->zero);

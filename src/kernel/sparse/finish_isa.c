@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes what follows the sums of some rows and tiles (product.h), for every instruction set:
- * functions are applied to all sums in place; then results are stored in y. */
+ * Converts the sums of some rows and tiles to results (laci_sparse_finish in product.h). It applies
+ * the residual, the clip and the functions to all sums in place, then stores them in y. Compiled
+ * for every instruction set. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static int64_t result_offset(const target *t, const laci_sparse_tile *tile, int6
   return tile->out + row / laci_sparse_values_per_word(t->values) * t->row_stride;
 }
 
-/* Adds the residual of a row, to all lanes. */
+/* Adds the residual of a row to all 16 lanes of v. */
 static void add_residual_lanes(const float *residual, const target *t, int64_t row, float *v) {
   uint32_t pairs[LANES];
   memcpy(pairs, residual, sizeof pairs);
@@ -48,7 +49,8 @@ static void add_residual(const laci_sparse_operands *o, const target *to,
   }
 }
 
-/* Converts two rows to bf16 pairs; the second one may be missing. */
+/* Converts the f32 lanes of two rows to bf16 pairs. If `both` is false, there is no second row, and
+ * zeros take its place. */
 static void convert_rows_to_pairs(const float *v, bool both, float *pairs) {
   static const float zeros[LANES];
   const float *second = both ? v + LANES : zeros;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Vectors of floats of the instruction set that a source file is compiled for (kernel/variants.h).
- * They have WIDTH lanes and are loaded from any alignment. For sources of kernels only. */
+ * Vectors of floats, for the instruction set that a kernel's source is compiled for
+ * (kernel/variants.h). A vector has WIDTH lanes, and is loaded from any alignment. Only sources of
+ * kernels include this. */
 #ifndef LACI_KERNEL_SPARSE_FLOATS_ISA_H
 #define LACI_KERNEL_SPARSE_FLOATS_ISA_H
 
@@ -41,8 +42,8 @@ typedef __m256 vector;
 #define LARGER(a, b) _mm256_max_ps(a, b)
 #define SMALLER(a, b) _mm256_min_ps(a, b)
 #define BOTH(a, b) _mm256_and_ps(a, b)
-/* Reorders the quarters of a vector that EVEN or ODD gave on AVX2 (first of a, first of b, second
- * of a, second of b) to a's, then b's. */
+/* On AVX2, EVEN and ODD give quarters of a vector in the order: first of a, first of b, second of
+ * a, second of b. This moves them to the order of a's, then b's. */
 static inline vector laci_interleave_quarters(vector v) {
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xD8));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the rows that are summed together in gradient.h, and chooses the variant. */
+ * Finds the rows whose gradients gradient.h sums together, and chooses the kernel variant. */
 #include "kernel/sparse/gradient.h"
 
 #include <stddef.h>
@@ -15,18 +15,20 @@ enum {
   LANES = LACI_SPARSE_LANES,
   WINDOW = LACI_SPARSE_WINDOW,
   TOGETHER = LACI_SPARSE_TOGETHER,
-  BLOCK = 49, /* most tiles of a block: a window's x then fits in the first-level cache, and dy in
-                 the second */
-  ROWS = 256, /* most rows of an item, for the same reason */
+  BLOCK = 49, /* maximum number of tiles in a block: x of a window then fits in the first-level
+                 cache, and dy in the second */
+  ROWS = 256, /* maximum number of rows in a work item, for the same reason */
   PATTERNS = 1 << WINDOW
 };
 
-/* Most rows of a run by its number of columns: their sums are in 24 registers. */
+/* Maximum number of rows in a run, by the number of columns that they keep. The sums, rows x
+ * columns, then fit in 24 registers. */
 static const int most_rows_of[TOGETHER + 1] = {1, 12, 12, 8, 6};
 
 /* ---- Rows and their patterns ---- */
 
-/* The kept columns of a row in a window, four at most. */
+/* At most four kept weights of a row in a window of eight columns: k is the index of the first, and
+ * pattern has a bit for each column. A row that keeps more has several members. */
 typedef struct member {
   int32_t row, k;
   uint8_t pattern, n_columns;
@@ -35,12 +37,14 @@ typedef struct member {
 typedef struct finder {
   const laci_sparse_product *p;
   laci_sparse_gradient *g;
-  int64_t *next;            /* [n_rows]: index of each row's first kept weight after the window */
-  member *members, *sorted; /* [2 * ROWS] */
-  int64_t n_runs, n_rows;   /* numbers found so far */
+  int64_t *next;            /* [n_rows] index of each row's first kept weight after the window */
+  member *members, *sorted; /* [2 * ROWS] members of the current item: in the order of rows, and
+                               sorted by pattern */
+  int64_t n_runs, n_rows;   /* number of runs, and of rows in runs, found so far */
 } finder;
 
-/* Finds the members of an item, and advances `next`. */
+/* Finds the members (kept weights of a row) of an item, and moves f->next beyond its window.
+ * Returns the number of members. */
 static int64_t find_row_patterns(finder *f, const laci_sparse_gradient_item *item) {
   int64_t n = 0;
   for (int64_t row = 0; row < item->n_rows; row++) {
@@ -59,7 +63,8 @@ static int64_t find_row_patterns(finder *f, const laci_sparse_gradient_item *ite
   return n;
 }
 
-/* Sorts members by pattern, with ascending rows in each; begin: [PATTERNS + 1]. */
+/* Sorts n members by pattern, and by row within a pattern. begin: [PATTERNS + 1] index at which
+ * each pattern's members begin in f->sorted. */
 static void sort_rows_by_pattern(const finder *f, int64_t n, int64_t *begin) {
   int64_t to[PATTERNS];
   memset(begin, 0, (PATTERNS + 1) * sizeof *begin);
@@ -69,7 +74,7 @@ static void sort_rows_by_pattern(const finder *f, int64_t n, int64_t *begin) {
   for (int64_t at = 0; at < n; at++) f->sorted[to[f->members[at].pattern]++] = f->members[at];
 }
 
-/* Divides n members with the same pattern into runs of about equal length. */
+/* Divides n members with the same pattern into runs: as few as possible, of about equal length. */
 static void add_runs_of_pattern(finder *f, const member *from, int64_t n) {
   laci_sparse_run run = {.n_columns = from->n_columns};
   for (int column = 0, at = 0; column < WINDOW; column++) {
@@ -88,7 +93,8 @@ static void add_runs_of_pattern(finder *f, const member *from, int64_t n) {
 
 /* ---- Items ---- */
 
-/* Counts the runs and rows of an item; also writes them, once memory is allocated. */
+/* Counts the runs and rows of a work item. In the second pass, when memory is allocated, it also
+ * writes them. */
 static void add_item_runs(finder *f, const laci_sparse_gradient_item *item) {
   int64_t begin[PATTERNS + 1];
   laci_sparse_gradient *g = f->g;
@@ -105,13 +111,14 @@ static void add_item_runs(finder *f, const laci_sparse_gradient_item *item) {
   }
 }
 
-/* Adds all items: group by group, rows by rows, window by window. */
+/* Adds all work items: for each convolution group, for each range of rows, for each window of
+ * columns. */
 static void add_all_items(finder *f) {
   const laci_sparse_product *p = f->p;
   const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
   const int64_t length = groups ? p->n_columns / groups : 0;
   int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
-  if (p->values == LACI_SPARSE_BF16) rows += rows % 2; /* two rows share four bytes */
+  if (p->values == LACI_SPARSE_BF16) rows += rows % 2; /* in bf16 two rows share four bytes */
   memcpy(f->next, p->row_begin, (size_t)p->n_rows * sizeof *f->next);
   f->n_runs = f->n_rows = f->g->n_items = 0;
   f->g->most_rows = rows;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gradient.h for every instruction set. What a block of tiles reads is packed, row by row and
- * column by column. So a window's x stays in the first-level cache, while runs read dy of all rows
- * of an item from the second, and no distance is a power of two. */
+ * The gradient of gradient.h, compiled for every instruction set. It first packs dy of a block of
+ * tiles row by row, and with bf16 x column by column. So x of a window stays in the first-level
+ * cache, and dy of all rows of an item in the second. Distances in packed memory are no powers of
+ * two, which would map to the same cache set. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,7 +20,8 @@ enum { PAIRS = 0 };
 #include <immintrin.h>
 enum { WIDTH = 16 };
 typedef __m512 vector;
-/* X(rows, columns): numbers of rows and columns whose sums are computed at once. */
+/* X(rows, columns): all pairs of a number of rows and a number of columns whose sums are computed
+ * at once, in registers. */
 #define ROWS_1(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1)
 #define ROWS_2(X) \
   X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) X(9, 2) X(10, 2) X(11, 2) X(12, 2)
@@ -69,20 +71,23 @@ enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 
 /* The operands of the sums for some rows and columns, and where sums are stored. */
 typedef struct gradient_work {
-  const laci_sparse_tile *tiles; /* [n] */
+  const laci_sparse_tile *tiles; /* [n] the tiles of the block */
   int64_t n, n_steps, pitch;
-  const float *y;           /* packed dy, [row][vector of 16 lanes][pitch]: this vector of each
-                               tile */
-  const float *x[TOGETHER]; /* the columns' values, at tile.in from here; with bf16 packed, too */
+  const float *y;           /* packed dy: [row][part][pitch]. A part is a vector of a tile's 16
+                               lanes; pitch floats hold that part of every tile */
+  const float *x[TOGETHER]; /* value of each column in the tile at offset 0; other tiles follow at
+                               tile.in. With bf16, packed like y */
   float *gradient;
-  bool more;          /* sums exist already and are added to */
-  const float *ahead; /* for each tile, the line at ahead + *ahead_at is prefetched; NULL: none */
-  const int64_t *ahead_at; /* points to the member `in` or `out` of the first of these tiles */
+  bool more;          /* true: gradients hold the sums of earlier blocks, and are added to */
+  const float *ahead; /* for each tile, the cache line at ahead + *ahead_at is prefetched; NULL:
+                         nothing is prefetched */
+  const int64_t *ahead_at; /* points to the field `in` or `out` of the first tile whose line is
+                              prefetched */
 } gradient_work;
 enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
 
-/* Computes a vector of each sum for some rows and columns. Both numbers are constants where this is
- * inlined, so that sums stay in registers. */
+/* Computes one part (vector) of each sum for some rows and columns. rows and columns are constants
+ * where this is inlined, so that sums stay in registers. */
 static inline __attribute__((always_inline)) void sum_products(const gradient_work *w,
                                                                const laci_sparse_run_row *row,
                                                                int part, const int rows,
@@ -116,8 +121,8 @@ static inline __attribute__((always_inline)) void sum_products(const gradient_wo
 
 #if defined(__AVX512F__)
 
-/* Adds the lanes of n sums: halves, then quarters and so on, until 16 sums are one vector, which is
- * then transposed as a 4 x 4 matrix. */
+/* Adds the 16 lanes of each of n sums: first halves, then quarters and so on. In the end 16 sums
+ * are one vector, which is transposed as a 4 x 4 matrix. */
 static inline __attribute__((always_inline)) void add_lanes_of_sums(const vector *sum, const int n,
                                                                     float *to) {
   const __m512i transposed =
@@ -155,7 +160,8 @@ static inline __attribute__((always_inline)) void sum_row_products(const gradien
 
 #else
 
-/* Computes the sums of some rows and columns, a part of the lanes at a time. */
+/* Computes the sums of some rows and columns: for one part (vector) of the 16 lanes after the
+ * other, then adds the lanes. */
 static inline __attribute__((always_inline)) void sum_row_products(const gradient_work *w,
                                                                    const laci_sparse_run_row *row,
                                                                    const int rows,
@@ -211,7 +217,7 @@ static add_function *const of_1[] = {ROWS_1(NAME)}, *const of_2[] = {ROWS_2(NAME
                            *const of_3[] = {ROWS_3(NAME)}, *const of_4[] = {ROWS_4(NAME)};
 #undef NAME
 
-/* By the number of columns: a function for each number of rows up to `most`. */
+/* For each number of columns: a function for each number of rows, from 1 to `most`. */
 static const struct {
   add_function *const *of_rows;
   int most;
@@ -225,7 +231,7 @@ static const struct {
 
 #if defined(__AVX512F__)
 
-/* Loads a vector of a tile of dy; lanes that are not results become zero. */
+/* Loads 16 lanes of dy for a tile; lanes that are not results become zero. */
 static inline vector load_results(const laci_sparse_tile *tile, const float *from) {
   return _mm512_maskz_loadu_ps((__mmask16)tile->lanes, from);
 }
@@ -246,8 +252,9 @@ static inline void pack_tile(const laci_sparse_tile *tile, const float *from, fl
 
 #if defined(__AVX512BF16__)
 
-/* Two tiles hold pairs of neighbouring rows or columns. Stores, for each of both neighbours, the
- * pair of its values in the two tiles. */
+/* first and second are vectors of two tiles, in which each bf16 pair holds two neighbouring rows
+ * (or columns). Stores in `even` the pairs (first tile, second tile) of the even row, and in `odd`
+ * those of the odd row. */
 static inline void store_tile_pairs(vector first, vector second, float *even, float *odd) {
   const __m512i a = _mm512_castps_si512(first), b = _mm512_castps_si512(second);
   const __mmask32 upper = 0xAAAAAAAA;
@@ -306,22 +313,25 @@ static void pack_rows(const gradient_work *w, const laci_sparse_gradient *g,
 
 /* ---- Blocks ---- */
 
-/* The state of computing an item. */
+/* The state of computing a work item. */
 typedef struct block {
   const laci_sparse_gradient *g;
   const laci_sparse_gradient_operands *s;
-  float *x, *y; /* packed */
-  /* Rows of items [item_first, item_last) are packed. Meanwhile the rows that will be packed next
-   * are prefetched, if there are any, and x for the next item. */
+  float *x, *y; /* packed values of x (with bf16 only), and of dy */
+  /* The packed rows are those of items [item_first, item_last). While these are computed, two
+   * things are prefetched: the rows next_rows that are packed next, and x for next_item. NULL:
+   * there is no next one. */
   int64_t item_first, item_last;
   const laci_sparse_gradient_item *next_item, *next_rows;
   const laci_sparse_tile *next_tiles, *next_rows_tiles;
-  int64_t ahead; /* number of runs of this item so far; each prefetches a line of every tile */
+  int64_t ahead; /* number of runs of this item so far; each run prefetches one cache line of every
+                    tile */
   int64_t ahead_columns, ahead_row, ahead_row_end;
 } block;
 
-/* Returns where gradient_work.ahead_at begins: at the given member of the first tile; with bf16, of
- * the first of each two tiles or, for odd places, of the second. */
+/* Returns gradient_work.ahead_at for a column or row `place`: the address of the given member (`in`
+ * or `out`) in the first tile. With bf16, where tiles are taken two at a time, odd places use the
+ * second tile. */
 static const int64_t *find_member_offsets(const block *b, const gradient_work *w,
                                           const laci_sparse_tile *tiles, const int64_t *member,
                                           int64_t place) {
@@ -329,8 +339,8 @@ static const int64_t *find_member_offsets(const block *b, const gradient_work *w
   return all ? member + place % STEP * APART : member;
 }
 
-/* Sets which memory a run of rows prefetches. Each of an item's first runs prefetches a column of
- * the next item, each later run a row that will be packed next. */
+/* Chooses what the next run of rows prefetches. The first runs of an item each prefetch a column of
+ * the next item. The later runs each prefetch a row that will be packed next. */
 static void plan_prefetch(block *b, gradient_work *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;
@@ -378,7 +388,9 @@ static void add_item_sums(block *b, int64_t item_at, gradient_work *w) {
   }
 }
 
-/* Packs the rows of item `at`, which items after it may share. after: the next block of tiles. */
+/* Packs dy for the rows of item items[1]. The items after it, up to items[2], may have the same
+ * rows and then share them. items[0]: first item of this call. after: first tile of the next block;
+ * NULL: there is none. */
 static void pack_rows_of_item(block *b, const int64_t items[3], const gradient_work *w,
                               const laci_sparse_tile *after) {
   const int64_t first = items[0], at = items[1], last = items[2];

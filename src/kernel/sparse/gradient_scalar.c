@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of gradient.h, one gradient at a time. */
+ * The reference of gradient.h: it computes one gradient at a time. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* The operands of a gradient: a row and a column, at the position where a tile at 0 would begin;
- * with bf16, also which halves. */
+/* The operands of one gradient: addresses of its row in dy and of its column in x, to which a
+ * tile's `out` and `in` are added. With bf16, also which half of a pair each is. */
 typedef struct operands {
   const laci_sparse_tile *tiles;
   const float *x, *dy;
@@ -28,7 +28,7 @@ static float sum_lanes_in_order(float *sum) {
 
 static bool is_result(const laci_sparse_tile *tile, int lane) { return tile->lanes >> lane & 1; }
 
-/* Returns the sum over tiles [first, last) for a row and a column. */
+/* Returns the sum over tiles [first, last) for one row and one column. */
 static float block_sum(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (const laci_sparse_tile *tile = o->tiles + first; tile < o->tiles + last; tile++) {
@@ -47,7 +47,7 @@ static uint32_t bf16_half(const float *pair, bool upper) {
   return upper ? bits >> 16 : bits & 0xFFFFU;
 }
 
-/* Returns the sum over tiles [first, last) for a row and a column of bf16. */
+/* Returns the sum over tiles [first, last) for one row and one column of bf16. */
 static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (int64_t t = first; t < last; t += 2) {
@@ -75,7 +75,7 @@ static float compute_gradient(const laci_sparse_gradient *g, const operands *o) 
   return sum;
 }
 
-/* Returns the operands of a row and a column. */
+/* Returns the operands of the gradient for one row and one column. */
 static operands find_operands(const laci_sparse_gradient *g, const laci_sparse_gradient_operands *s,
                               int64_t row, int64_t column) {
   return (operands){.tiles = g->tiles,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Builds the grouped rows of grouped_rows.h. */
+ * Packs the weights of a product in the form of grouped_rows.h: rows that keep the same columns are
+ * stored together. */
 #include "kernel/sparse/grouped_rows.h"
 
 #include <string.h>
@@ -30,7 +31,8 @@ enum {
   MOST_ROWS = LACI_GROUPED_ROWS_FLOATS / (UNITS * HALF),
 };
 
-/* Returns the lanes of a unit: a whole vector, or half a tile. */
+/* Returns the number of lanes in a unit, which is the vector that the kernel computes at once: 16
+ * lanes with AVX-512, else 8. */
 static int unit_lanes(void) {
   return laci_cpu_level_in_force() == LACI_CPU_AVX512 ? LACI_SPARSE_LANES : HALF;
 }
@@ -45,15 +47,17 @@ int64_t laci_grouped_rows_n_strips(int64_t n_units) { return laci_ceil_div(n_uni
 
 /* ---- The kept columns of rows in a window ---- */
 
-/* The rows of a chunk while windows are visited one after the other. */
+/* The rows of a chunk, and their kept weights in the current window of eight columns. Windows are
+ * visited in ascending order. */
 typedef struct rows {
   const laci_sparse_product *p;
-  int64_t first, n;           /* rows */
+  int64_t first, n;           /* index of the first row of the chunk, and number of its rows */
   int64_t column;             /* the first column of the window */
-  int64_t next[MOST_ROWS];    /* each row's first kept weight after the window */
-  int64_t from[MOST_ROWS];    /* each row's first kept weight in the window */
-  uint8_t pattern[MOST_ROWS]; /* a bit for each kept column, if there are four; otherwise 0 */
-  int n_rows[PATTERNS];       /* number of rows that have each pattern */
+  int64_t next[MOST_ROWS];    /* [n] index of each row's first kept weight after the window */
+  int64_t from[MOST_ROWS];    /* [n] index of each row's first kept weight in the window */
+  uint8_t pattern[MOST_ROWS]; /* [n] pattern of each row: a bit for each kept column of the window.
+                                 0: the row does not keep exactly four */
+  int n_rows[PATTERNS];       /* number of rows with each pattern */
   int n_singles;
 } rows;
 
@@ -86,8 +90,8 @@ static void advance_to_next_window(rows *r) {
   }
 }
 
-/* Returns how many groups have `size` rows, if the n rows of a pattern are divided as evenly as
- * possible. */
+/* The n rows of a pattern are divided into groups as evenly as possible. Returns the number of
+ * groups with `size` rows. */
 static int count_groups(int n, int size) {
   const int grouped = (n + MOST - 1) / MOST;
   if (grouped == 0) return 0;
@@ -103,11 +107,12 @@ typedef struct builder {
   const float *weight;
   laci_grouped_rows *b;
   int64_t chunk_rows;
-  /* Totals of all chunks while counting; then of the chunks that are filled so far. */
+  /* First the totals of all chunks, while they are counted; then those of the chunks that are
+     filled already. */
   int64_t n_row_groups, n_rows, n_singles, n_windows;
 } builder;
 
-/* Adds the window's row groups, grouped rows and single weights to the totals. */
+/* Adds a window's row groups, their rows, and its single weights to the totals. */
 static void add_window_totals(builder *m, const rows *r) {
   for (int pattern = 1; pattern < PATTERNS; pattern++) {
     m->n_row_groups += (r->n_rows[pattern] + MOST - 1) / MOST;
@@ -141,7 +146,7 @@ static void append_single_weights(builder *m, const rows *r) {
 }
 
 static void fill_window(builder *m, const rows *r) {
-  uint8_t order[MOST_ROWS]; /* rows sorted by their patterns */
+  uint8_t order[MOST_ROWS]; /* rows of the chunk, sorted by pattern */
   int next[PATTERNS], begin = 0, taken[PATTERNS];
   laci_grouped_rows_window *w = &m->b->windows[m->n_windows++];
   for (int pattern = 0; pattern < PATTERNS; pattern++) {
@@ -175,7 +180,8 @@ static void visit_windows_of_chunk(builder *m, int64_t first, int64_t n, do_wind
   }
 }
 
-/* Calls a function for all windows of all chunks; a chunk has rows of only one group. */
+/* Calls `what` for each window of each chunk. All rows of a chunk belong to one convolution
+ * group. */
 static void visit_all_chunks(builder *m, do_window *what) {
   const int64_t together = m->p->rows_together;
   laci_grouped_rows *b = m->b;
@@ -244,14 +250,18 @@ void laci_grouped_rows_clear(laci_grouped_rows *b) {
 /* ---- Where grouped rows are faster ---- */
 
 bool laci_grouped_rows_may_be_faster(int64_t rows_together, double kept) {
-  enum { LEAST_ROWS = 64 }; /* with fewer rows, groups are too small */
+  enum { LEAST_ROWS = 64 }; /* with fewer rows, row groups would be too small */
   const double half = (double)KEPT / WINDOW, nearly = 0.9;
   return laci_cpu_level_in_force() == LACI_CPU_AVX2 && rows_together >= LEAST_ROWS &&
          kept >= nearly * half && kept <= half / nearly;
 }
 
 bool laci_grouped_rows_are_faster(const laci_sparse_product *p) {
-  enum { SAMPLE = 64, MOST_SINGLES = 20 }; /* at most one weight in 20 is single */
+  enum {
+    SAMPLE = 64,
+    MOST_SINGLES = 20
+  }; /* grouped rows are faster if at most one weight in
+                                              MOST_SINGLES is in no group */
   const double columns = (double)p->n_columns * (double)p->rows_together;
   rows r;
   if (!laci_grouped_rows_may_be_faster(p->rows_together,

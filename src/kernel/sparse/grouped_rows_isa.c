@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * grouped_rows.h for every instruction set, the scalar reference included. */
+ * The kernel of grouped_rows.h, compiled for every instruction set, the scalar reference
+ * included. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,23 +19,26 @@ enum {
 #else
   UNIT = LANES / 2,
 #endif
-  APART = UNITS * UNIT, /* floats from the sums of a row to those of the next */
-  ROUNDED = LANES,      /* floats after the sums, since they are also processed as whole tiles */
+  APART = UNITS * UNIT, /* number of floats from the sums of one row to those of the next */
+  ROUNDED = LANES,      /* sums are also processed as whole tiles, and so this many floats follow
+                           the last one */
 };
 
-/* Units that are computed together, in registers. */
+/* A strip: the units (vectors of lanes) that are computed together, in registers. */
 typedef struct strip {
-  const float *x[UNITS]; /* the beginnings of the units in x */
-  float *y[UNITS];       /* y: results of the first row; residual: what is added to them */
+  const float *x[UNITS]; /* address of each unit's first lane in x */
+  float *y[UNITS];       /* y[u]: address of unit u's results of the first row. residual[u]: address
+                            of what is added to them */
   const float *residual[UNITS];
-  uint64_t lanes[UNITS]; /* lanes of a unit that are results */
-  bool around[UNITS];    /* zeros may be written into the other lanes */
+  uint64_t lanes[UNITS]; /* lanes[u] has a bit for each lane of unit u that is a result */
+  bool around[UNITS];    /* around[u]: zeros may be written to the lanes of unit u that are not
+                            results */
   int n;
   int64_t row_stride, n_rows;
-  float *sums; /* [row][unit][lane] */
+  float *sums; /* [row][unit][lane] sums of all rows */
 } strip;
 
-/* The next data to be read of a chunk. */
+/* Where the next data of a chunk are read. */
 typedef struct stream {
   const laci_grouped_rows_columns *columns;
   const uint16_t *sums;
@@ -48,11 +52,11 @@ typedef struct stream {
 enum {
   EACH = UNIT / WIDTH,
   LINE = 64 / (int)sizeof(float),
-  AWAY = 1024 /* distance of the prefetch, in weights */
+  AWAY = 1024 /* weights are prefetched this many weights before they are used */
 };
 
-/* Adds the products of a row group. Both numbers are constants where this is inlined, so that x and
- * sums stay in registers. */
+/* Adds the products of a row group to its rows' sums. n_units and size (number of rows) are
+ * constants where this is inlined, so that x and sums stay in registers. */
 static inline __attribute__((always_inline)) void add_row_group(const strip *s, stream *from,
                                                                 const int n_units, const int size) {
   vector x[KEPT][UNITS * EACH];
@@ -106,12 +110,12 @@ static void add_single_weights(const strip *s, const laci_grouped_rows_single *s
   }
 }
 
-/* Adds all groups of a size. */
+/* Adds the products of all row groups with `size` rows. */
 #define GROUPED_ROWS(n_units, size) \
   for (int32_t at = w->n[(size)-1]; at > 0; at--) add_row_group(s, &from, n_units, size);
 
-/* Prefetches results and residuals into the second-level cache, for some rows with each window:
- * otherwise the end of the chunk would wait for them. */
+/* Prefetches results and residuals of rows [first, last) into the second-level cache. Each window
+ * prefetches some rows; otherwise the end of the chunk would wait for all of them. */
 static void prefetch_results(const strip *s, int64_t first, int64_t last) {
   for (int unit = 0; unit < s->n; unit++) {
     for (int64_t row = first; row < last; row++) {
@@ -163,7 +167,8 @@ static void store_unit(const strip *s, int unit, const float *from) {
   }
 }
 
-/* Copies the residual of a unit in the order of its sums; 0 where there is no result. */
+/* Copies the residual of a unit, in the order of its sums, to `to`. Lanes that are not results
+ * become 0. */
 static void copy_residual(const strip *s, int unit, float *to) {
   const float *from = s->residual[unit];
   for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
@@ -172,8 +177,8 @@ static void copy_residual(const strip *s, int unit, float *to) {
   }
 }
 
-/* Applies functions to the sums in place, and stores the results. The functions see the sums as
- * contiguous tiles; the order of lanes does not matter to them. */
+/* Applies the clip, residual and functions to the sums in place, and stores the results. For this
+ * the sums are treated as contiguous tiles: the order of lanes does not matter here. */
 static void apply_functions_and_store(const strip *s, const laci_sparse_operands *o) {
   float residual[LACI_GROUPED_ROWS_FLOATS + ROUNDED], results[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
@@ -195,7 +200,8 @@ static void apply_functions_and_store(const strip *s, const laci_sparse_operands
 }
 
 #ifdef ALL
-/* Stores the results of a unit if no function follows: clips the sums, whole vectors at a time. */
+/* Clips the sums of a unit and stores them as results, in whole vectors. Only for products where no
+ * function follows the clip. */
 static void clip_and_store_unit(const strip *s, const laci_sparse_operands *o, int unit) {
   const vector low = ALL(o->low), high = ALL(o->high);
   const bool all = s->lanes[unit] == ALL_OF_UNIT;

@@ -8,7 +8,7 @@
  *     m  = dy, or 0 where a Relu follows and not v > 0
  *     dx = scale * (m - mean(m) - (x - mean) * mean(m * (x - mean)) / (variance + epsilon))
  *
- * The backward pass recomputes from x which values passed the Relu, so that no mask has to be
+ * The backward pass computes again from x which values passed the Relu, so that no mask has to be
  * stored. Statistics are computed for tiles, and the caller combines them, as in T. Chan, G. Golub
  * and R. LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
  * This avoids sums of squares of values that have a large mean.
@@ -28,17 +28,22 @@
 
 #include "kernel/variants.h"
 
-enum { LACI_IMAGE_NORM_CHANNELS = 128 }; /* most channels of the sums of one call */
+enum {
+  LACI_IMAGE_NORM_CHANNELS = 128
+}; /* maximum number of channels of a call that computes
+                                            sums */
 
-/** The shape of a tile: rows of pixels of 16 images, and some consecutive channels. n_places counts
- * places of four bytes: each is a channel, or a bf16 pair of channels. */
+/** The shape of a tile: n_rows rows of n_pixels pixels of 16 images, with some consecutive
+ * channels. n_places: number of channels; with bf16, number of pairs of channels, which share four
+ * bytes. */
 typedef struct laci_norm_tile {
   int64_t n_rows, n_pixels, n_places;
-  int64_t pixel_stride; /* floats from a pixel to the next one in the row, the same in all
+  int64_t pixel_stride; /* number of floats from one pixel of a row to the next, the same in all
                            operands */
 } laci_norm_tile;
 
-/** A tile of an operand: its first float, and the floats from a row to the next. */
+/** A tile in an operand. at: its first float. row_stride: number of floats from one row to the
+ * next. */
 typedef struct laci_norm_source {
   const float *at;
   int64_t row_stride;
@@ -48,36 +53,36 @@ typedef struct laci_norm_target {
   int64_t row_stride;
 } laci_norm_target;
 
-/** The parameters of the channels, [channels] each; relu: a Relu follows. */
+/** The parameters of normalization, [channels] each. relu: a Relu follows. */
 typedef struct laci_norm_scales {
   const float *mean, *scale, *shift;
   bool relu;
 } laci_norm_scales;
 
-/** What is subtracted from the gradient, [channels] each. level: mean(m). slope: the factor of (x
- * - mean). */
+/** What is subtracted from the gradient, [channels] each. level: mean(m). slope: the factor of (x -
+ * mean). */
 typedef struct laci_norm_slopes {
   const float *level, *slope;
 } laci_norm_slopes;
 
 /** The kernel's functions. Arrays need only the alignment of floats. Callable from any thread. */
 typedef struct laci_image_norm {
-  /** Computes mean[c] of the tile's n_rows * n_pixels * 16 values, and squares[c], the sum of
-   * squared distances from that mean. To avoid cancellation, it sums relative to the mean of the
-   * tile's middle pixel. At most LACI_IMAGE_NORM_CHANNELS channels. */
+  /** Computes, for each channel c, mean[c] of the tile's n_rows * n_pixels * 16 values, and
+   * squares[c], the sum of squared distances from that mean. To avoid cancellation, it sums
+   * relative to the mean of the tile's middle pixel. Channels: at most LACI_IMAGE_NORM_CHANNELS. */
   void (*moments)(const laci_norm_tile *t, laci_norm_source x, float *mean, float *squares);
-  /** Computes y, which may be x. */
+  /** Computes y from x, as defined at the top of this file. y may be x. */
   void (*apply)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
                 laci_norm_target y);
-  /** Computes sums[0][c] = sum of m and sums[1][c] = sum of m * (x - mean). At most
-   * LACI_IMAGE_NORM_CHANNELS channels. */
+  /** Computes sums[0][c] = sum of m and sums[1][c] = sum of m * (x - mean). Channels: at most
+   * LACI_IMAGE_NORM_CHANNELS. */
   void (*sums)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
                laci_norm_source dy, float *const sums[2]);
   /** Computes dx = scale * (m - level - (x - mean) * slope); dx may be dy. */
   void (*gradient)(const laci_norm_tile *t, const laci_norm_scales *s, const laci_norm_slopes *off,
                    laci_norm_source x, laci_norm_source dy, laci_norm_target dx);
-  /** Computes to[i] = max(a[i] + b[i], 0), or without relu a[i] + b[i], for n floats or bf16 pairs;
-   * `to` may be a or b. */
+  /** Adds two arrays of n floats (or bf16 pairs): to[i] = a[i] + b[i], or with relu, max(a[i] +
+   * b[i], 0). `to` may be a or b. */
   void (*add)(const float *a, const float *b, bool relu, int64_t n, float *to);
 } laci_image_norm;
 

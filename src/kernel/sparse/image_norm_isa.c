@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * image_norm.h for every instruction set: the build compiles this once for each (variants.h). All
- * functions are bound by memory: channels are read in the order in which they are stored, and sums
- * stay in the first-level cache. Floats and bf16 share this code: `each` is how many channels share
- * four bytes, a constant wherever code is inlined. */
+ * Batch normalization of image_norm.h: the build compiles this source once for each instruction set
+ * (variants.h). The speed of memory limits all functions. So channels are read in the order in
+ * which they are stored, and sums stay in the first-level cache. Floats and bf16 share this code:
+ * per_place is the number of channels in four bytes, a constant wherever code is inlined. */
 #include "kernel/sparse/image_norm.h"
 #include "kernel/variants.h"
 
@@ -17,7 +17,7 @@ enum { WIDTH = 8 };
 enum { WIDTH = 4 };
 #endif
 enum { LANES = 16, MOST_EACH = 2, MOST = LACI_IMAGE_NORM_CHANNELS * LANES };
-enum { TOGETHER = 4 }; /* pixels that are added at once to the sums */
+enum { TOGETHER = 4 }; /* number of pixels that are added to the sums at once */
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -39,7 +39,7 @@ INLINE vector relu_of(vector v) { return zero_unless(v, ~(v <= 0)); }
 
 /* ---- Places ---- */
 
-/** The channels of a place of four bytes, for some lanes. */
+/** The one or two channels that share four bytes, for some lanes. */
 typedef struct place {
   vector channel[MOST_EACH];
 } place;
@@ -55,7 +55,8 @@ INLINE place load_place(const float *from, const int per_place) {
   return p;
 }
 
-/** Rounds to the nearest bf16, ties to even, in the upper half; a NaN stays a NaN. */
+/** Rounds each lane to the nearest bf16, ties to even, which is the upper half of the result. A NaN
+ * stays a NaN. */
 INLINE words round_to_bf16(vector v) {
   const words bits = (words)v, nan = (words)(v != v);
   return ((bits + 0x7FFFU + (bits >> 16 & 1U)) & ~nan) | ((bits | 0x400000U) & nan);
@@ -69,7 +70,7 @@ INLINE void store_place(float *to, place p, const int per_place) {
   store(to, p.channel[0]);
 }
 
-/** Adds the lanes: each time the upper half to the lower half. */
+/** Returns the sum of 16 lanes. Each step adds the upper half of the lanes to the lower half. */
 static float sum_lanes(float *lanes) {
   for (int half = LANES / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
@@ -91,9 +92,9 @@ INLINE void store_sums(float *both, sums s) {
 
 /* ---- Forward ---- */
 
-/** Adds n pixels, one after the other, to the sums `both`: for each channel and lane, the sum of x
- * - center[channel], then the sum of the squares of that difference. per_place: channels of a
- * place, 1 or 2. */
+/** Adds n pixels, one after the other, to the sums in `both`. For each channel and lane, the first
+ * is the sum of x - center[channel], the second that of the squares of that difference. per_place:
+ * number of channels in four bytes, 1 or 2. */
 INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *center, float *both,
                        const int n, const int per_place) {
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, center += per_place) {
@@ -127,7 +128,7 @@ INLINE void add_rows_of_pixels(const laci_norm_tile *t, laci_norm_source x, cons
   }
 }
 
-/** Computes center[c], for each channel c of one pixel: the mean over the 16 images (lanes). */
+/** Computes center[c] for each channel c of one pixel: the mean over the 16 images. */
 INLINE void find_pixel_means(const laci_norm_tile *t, const float *from, float *center,
                              const int per_place) {
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, center += per_place) {
@@ -140,8 +141,8 @@ INLINE void find_pixel_means(const laci_norm_tile *t, const float *from, float *
   }
 }
 
-/** Computes mean and squares relative to the mean of the pixel in the middle, which is near the
- * tile's mean: that takes one pass and avoids cancellation. */
+/** Computes mean and squares as laci_image_norm.moments. Sums are relative to the mean of the
+ * middle pixel, which is near the tile's mean. That takes one pass and avoids cancellation. */
 INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mean, float *squares,
                          const int per_place) {
   const float n = (float)(t->n_rows * t->n_pixels * LANES);
@@ -159,14 +160,14 @@ INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mea
   }
 }
 
-/** Constants with which code is inlined: whether a Relu follows, channels of a place, and pixels at
- * a time. */
+/** Constants with which functions are inlined. relu: a Relu follows. per_place: number of channels
+ * in four bytes. n: number of pixels at a time. */
 typedef struct shape {
   bool relu;
   int per_place, n;
 } shape;
 
-/** Normalizes a pixel. */
+/** Normalizes all channels of a pixel. */
 INLINE void normalize_pixel(const laci_norm_scales *s, int64_t n_places, const float *from,
                             float *to, const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
@@ -204,7 +205,8 @@ INLINE void normalize_tile(const laci_norm_tile *t, const laci_norm_scales *s, l
 
 /* ---- Backward ---- */
 
-/** Returns the gradient before the Relu; off: x minus its mean. */
+/** Returns the gradient with respect to the Relu's input; without a Relu, dy. off: x minus its
+ * mean. */
 INLINE vector gradient_before_relu(vector off, float scale, float shift, vector dy,
                                    const bool relu) {
   return relu ? zero_unless(dy, off * scale + shift > 0) : dy;
@@ -279,13 +281,13 @@ INLINE void find_gradient_sums(const laci_norm_tile *t, const laci_norm_scales *
   }
 }
 
-/** The parameters of a channel's gradient. */
+/** The parameters of the gradient dx of some channels. */
 typedef struct gradient_of {
   const laci_norm_scales *s;
   const laci_norm_slopes *off;
 } gradient_of;
 
-/** Computes the gradient of a pixel. */
+/** Computes dx of all channels of a pixel. */
 INLINE void compute_pixel_gradient(const gradient_of *g, int64_t n_places, const float *from,
                                    const float *back, float *to, const shape is) {
   const float *mean = g->s->mean, *scale = g->s->scale, *shift = g->s->shift;
@@ -348,7 +350,8 @@ INLINE void add_with_optional_relu(const float *a, const float *b, float *to, in
   else add_vectors_with_relu(a, b, to, n, (shape){false, per_place, 1});
 }
 
-/** Adds all elements; the last ones, less than a vector, go through a vector on the stack. */
+/** Computes laci_image_norm.add. The elements after the last whole vector go through a vector on
+ * the stack. */
 INLINE void add_elements(const float *a, const float *b, float *to, int64_t n, bool relu,
                          const int per_place) {
   const int64_t whole = n / WIDTH * WIDTH, rest = n - whole;

@@ -14,8 +14,8 @@ static laci_max_pool_run *const of_level[] = {
 
 laci_max_pool_run *laci_max_pool_variant(void) { return of_level[laci_cpu_level_in_force()]; }
 
-/* Along one axis, does every window have a pixel? The first one reaches pixel 0, and the last one
- * begins before the end. */
+/* Does every window along this axis contain a pixel? The first window must reach pixel 0, and the
+ * last one must begin before the end of the image. */
 static bool has_pixel_in_every_window(int64_t size, int64_t out, int64_t kernel, int64_t stride,
                                       int64_t pad) {
   return pad < kernel && (out - 1) * stride - pad < size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * max_pool.h for every instruction set. For a part of a row, it takes the maximum over the rows of
- * the window first, then over its columns. A place is a float or four bytes; padding has their
- * least value. */
+ * Max pooling of max_pool.h, compiled for every instruction set. For a part of a row, it takes the
+ * maximum over the rows of the window first, then over its columns. A place is four bytes: a float,
+ * or four u8 values of neighbouring channels. Padding holds the least value. */
 #include "kernel/sparse/max_pool.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void keep_larger_floats(float *restrict to, const float *restrict from, i
   for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
 }
 
-/* Replaces each of n places of `to` by the larger of `to` and `from`. */
+/* to[i] becomes the larger of to[i] and from[i], for n places (floats, or four bytes each). */
 static void keep_larger_values(const laci_max_pool *p, float *to, const float *from, int64_t n) {
   if (p->window.values == LACI_SPARSE_F32) keep_larger_floats(to, from, n);
   else keep_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
@@ -41,19 +41,19 @@ static void set_to_lowest(const laci_max_pool *p, float *to, int64_t n) {
 
 /* ---- Lanes are pixels ---- */
 
-/* Returns how many places are contiguous from this pixel of a row on. */
+/* Returns the number of places that are contiguous in memory, beginning at pixel (y, x). */
 static int64_t count_contiguous_places(const laci_sparse_layout *l, int64_t y, int64_t x) {
   const int64_t place = (y + l->top) * l->row_stride + l->left + x;
   return l->format == LACI_FORMAT_PC16P ? LANES - place % LANES : INT64_MAX;
 }
 
-/* A part of a row of results, and of the pixels that it reads. */
+/* A part of a row of results, and the pixels that its windows read. */
 typedef struct part {
   const laci_max_pool *p;
-  int64_t channel, y;  /* of the results */
-  int64_t first, last; /* columns of the results */
-  int64_t from, n;     /* the columns that they read: n from `from` on, which may be in the
-                          padding */
+  int64_t channel, y;  /* channel and row of the results */
+  int64_t first, last; /* the columns [first, last) of the results */
+  int64_t from, n;     /* columns of the input that the results read: n, beginning at `from`; some
+                          may be in the padding */
 } part;
 
 static void max_of_row(const part *r, const float *x, int64_t row, float *columns) {
@@ -66,7 +66,7 @@ static void max_of_row(const part *r, const float *x, int64_t row, float *column
   }
 }
 
-/* Copies places that are `stride` apart to contiguous ones; stride is a constant where this is
+/* Copies n places that are `stride` apart to contiguous memory. stride is a constant where this is
  * inlined. */
 static inline __attribute__((always_inline)) void gather_strided(const float *restrict from,
                                                                  int64_t n, const int64_t stride,
@@ -123,7 +123,8 @@ static void pool_any_window(const part *r, const float *x, float *results) {
 }
 
 #if defined(LOAD)
-/* Takes the maximum of n_rows rows, `stride` apart, for n floats; n is at least WIDTH. */
+/* Computes the maximum of n_rows rows, for n >= WIDTH floats of each. stride: number of floats from
+ * one row to the next. */
 static void max_of_rows(const float *from, int64_t stride, int64_t n_rows, int64_t n, float *to) {
   for (int64_t begin = 0; begin < n; begin += WIDTH) {
     const int64_t at = smaller_of(begin, n - WIDTH);
@@ -133,8 +134,8 @@ static void max_of_rows(const float *from, int64_t stride, int64_t n_rows, int64
   }
 }
 
-/* Takes the maximum of `kernel` neighbouring columns, for windows of stride 1 or 2; a constant
- * where this is inlined. */
+/* Computes for each of n results the maximum of `kernel` neighbouring columns. stride (1 or 2) is
+ * that of the windows, a constant where this is inlined. */
 static inline __attribute__((always_inline)) void max_of_columns(const float *from, int64_t kernel,
                                                                  int64_t n, const int stride,
                                                                  float *to) {
@@ -184,7 +185,7 @@ static void pool_part(const part *r, const float *x, float *y) {
   store_results(r, results, y);
 }
 
-/* Pools a band of rows of a channel. */
+/* Pools a band of rows of one channel. */
 static void pool_band(const laci_max_pool *p, int64_t item, const float *x, float *y) {
   const laci_sparse_window *g = &p->window;
   const int64_t channels = laci_max_pool_n_channels(p), n = laci_max_pool_n_bands(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * one_lane.h for every instruction set. AVX-512 has an instruction that expands weights to rows;
- * other instruction sets sum one row after the other. */
+ * The kernel of one_lane.h, compiled for every instruction set. AVX-512 has an instruction that
+ * expands weights to rows. Other instruction sets sum one row after the other. */
 #include "kernel/sparse/one_lane.h"
 #include "kernel/variants.h"
 
@@ -13,18 +13,20 @@ enum {
   HALF = LACI_ONE_LANE_ROWS / 2,
   LINE = 64,
   SECOND_CACHE = 2,
-  FRACTION = 16 /* fraction bits of the number of lines for each column */
+  FRACTION = 16 /* number of fraction bits in lines_per_column */
 };
 
-/* Expands weights into zeros that the compiler does not know to be zeros: on some processors (Zen
- * 4) this instruction depends on the register that it writes, even where it writes all of it. */
+/* Expands weights to the lanes in `rows`; other lanes are zero. The compiler does not see that the
+ * target register holds zeros. On some processors (Zen 4) the instruction waits for that register,
+ * even where it writes all of it; with fresh zeros it does not wait long. */
 INLINE __m512 expand_weights(__mmask16 rows, const float *weight) {
   __m512 zeros = _mm512_setzero_ps();
   __asm__("" : "+v"(zeros));
   return _mm512_mask_expand_ps(zeros, rows, _mm512_loadu_ps(weight));
 }
 
-/* Returns the number of lines to prefetch for each column, in units of 1 / (1 << FRACTION). */
+/* Returns the number of cache lines to prefetch for each column, a fixed-point number with FRACTION
+ * fraction bits. */
 INLINE uint64_t lines_per_column(const laci_one_lane_ahead *next, int64_t n_columns) {
   return ((uint64_t)next->n_lines << FRACTION) / (uint64_t)(n_columns + 1);
 }

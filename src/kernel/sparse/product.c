@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks conditions that kernels have on a product. */
+ * Checks whether a product's columns meet the conditions that some kernels have. */
 #include "kernel/sparse/product.h"
 
 #include "base/error.h"

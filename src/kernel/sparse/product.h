@@ -9,9 +9,10 @@
  * is what kernels are tuned for.
  *
  * Every sum begins at the bias and goes through the kept columns in ascending order, one fused
- * multiply-add each, so that all implementations give the same bits: generated code
- * (jit/sparse_code.h), csr.h, grouped_rows.h. product_scalar.c is the reference. It has no vector
- * variants: they took up to 85 times as long as the other implementations, so nothing chose them.
+ * multiply-add each, so that all implementations give the same bits. These are generated code
+ * (jit/sparse_code.h), csr.h and grouped_rows.h. product_scalar.c is the reference. It has no
+ * vector variants: they took up to 85 times as long as the other implementations, so nothing chose
+ * them.
  *
  * With bf16, x and y are bf16 pairs: two neighbouring channels share the four bytes that a float
  * takes elsewhere, and two rows of a result share four bytes, with the even row in the lower half.
@@ -39,7 +40,7 @@ enum { LACI_SPARSE_LANES = 16 };
 typedef enum laci_sparse_values {
   LACI_SPARSE_F32,
   LACI_SPARSE_BF16,
-  LACI_SPARSE_S8, /* weights are int8, x is u8 */
+  LACI_SPARSE_S8, /* weights are int8, x is u8 (int8x4.h) */
 } laci_sparse_values;
 
 /** Returns how many values share four bytes of a native layout. */
@@ -47,68 +48,69 @@ static inline int laci_sparse_values_per_word(laci_sparse_values values) {
   return 1 << (int)values;
 }
 
-/** Which pixel a column reads for a lane: the lane's own pixel, which always exists, or the pixel
- * before or after it in its row, which the first or the last pixel of a row does not have. */
+/** Which pixel a column reads for a lane: the lane's own pixel, or the pixel before or after it in
+ * its row. The first pixel of a row has none before it, and the last pixel none after it. */
 typedef enum laci_sparse_neighbour {
   LACI_SPARSE_ITSELF,
   LACI_SPARSE_BEFORE,
   LACI_SPARSE_AFTER,
 } laci_sparse_neighbour;
 
-/** A sparse product; arrays are borrowed. Row r keeps weights k of [row_begin[r], row_begin[r +
- * 1]). */
+/** A sparse product; arrays are borrowed. Row r has the kept weights k in [row_begin[r],
+ * row_begin[r + 1]). */
 typedef struct laci_sparse_product {
   int64_t n_rows, n_columns;
   int64_t rows_together;     /* number of consecutive rows that read the same columns, such as those
                                 of a convolution's group; it divides n_rows */
-  const int64_t *row_begin;  /* [n_rows + 1] */
-  const int32_t *column;     /* [n_kept] column of each kept weight, ascending in a row */
-  const int64_t *column_at;  /* [n_columns] offset of each column in x: floats from a tile's
-                                beginning; with bf16, offset of the pair that holds the column */
-  const uint8_t *neighbour;  /* [n_columns] laci_sparse_neighbour of each column, for floats in a
-                                layout without zeros between rows of pixels; NULL: rows have zeros
-                                between them */
-  int64_t row_stride;        /* floats of y from the results of a row to those of the next row. With
-                                bf16, two rows share four bytes, with int8 four rows: then floats
-                                from such a group of rows to the next group */
-  laci_sparse_values values; /* type of x and of the weights. LACI_SPARSE_BF16 needs an even
-                                rows_together, or one that is n_rows, and a multiple of 4 for
-                                n_columns */
+  const int64_t *row_begin;  /* [n_rows + 1] index of each row's first kept weight */
+  const int32_t *column;     /* [n_kept] column of each kept weight, ascending within a row */
+  const int64_t *column_at;  /* [n_columns] offset of each column in x, in floats from a tile's
+                                beginning. With bf16: offset of the pair that holds the column */
+  const uint8_t *neighbour;  /* [n_columns] laci_sparse_neighbour of each column. Only for floats,
+                                in a layout without zeros between rows of pixels; NULL: rows have
+                                zeros between them */
+  int64_t row_stride;        /* number of floats of y from one row's results to the next row's. With
+                                bf16, two rows share four bytes, with int8 four rows; it is then the
+                                distance from such a group of rows to the next */
+  laci_sparse_values values; /* type of x and of the weights. With LACI_SPARSE_BF16, n_columns is a
+                                multiple of 4, and rows_together is even or equal to n_rows */
 } laci_sparse_product;
 
 /** Returns how many columns each row of p can read: those of its group of rows_together rows. */
 static inline int64_t laci_sparse_columns_per_group(const laci_sparse_product *p) {
   return p->n_columns / (p->n_rows / p->rows_together);
 }
-/** Fails LAC_UNSUPPORTED if p has `neighbour`, or distances beyond 32 bits: for kernels that
- * support neither. */
+/** Fails with LAC_UNSUPPORTED if p has p->neighbour, or an offset of a column beyond 32 bits. For
+ * kernels that support neither. */
 LAC_MUST_CHECK lac_status laci_sparse_check_columns(const laci_sparse_product *p, lac_error *err);
-/** Returns where a strip begins, if n tiles (or other units) are divided into n_strips strips as
- * evenly as possible. */
+/** n tiles (or other units) are divided into n_strips strips, as equal as possible. Returns the
+ * index of the first tile of a strip. */
 static inline int64_t laci_sparse_strip_begin(int64_t n, int64_t n_strips, int64_t strip) {
   return n * strip / n_strips;
 }
 
-/** For each place in a product's weights, or in the weights of its code: at[place] is the index of
- * the element of the caller's weight that belongs there. */
+/** A map for copying weights. at[i] is the index in the caller's weight of the element that goes to
+ * position i, in a product's weights or in the weights of its generated code. */
 typedef struct laci_sparse_places {
-  int32_t *at; /* [n] */
+  int32_t *at; /* [n] index in the caller's weight, or LACI_SPARSE_NOWHERE */
   int64_t n;
 } laci_sparse_places;
-/** A value of laci_sparse_places.at: no element belongs in the place, which is filled with zero. */
+/** A value of laci_sparse_places.at: no element of the caller's weight goes to this position, which
+ * is filled with zero. */
 enum { LACI_SPARSE_NOWHERE = -1 };
 
-/** Sixteen results of a row. Columns of ITSELF read all 16 floats of x from lane 0 on, even for
- * lanes that are not results. Columns of BEFORE or AFTER read only the lanes that have such a
- * pixel; it is zero for the others. */
+/** A tile: sixteen results of a row. A column with neighbour ITSELF reads all 16 floats of x from
+ * lane 0 on, even for lanes that are not results. A column with BEFORE or AFTER reads x only for
+ * lanes that have that neighbouring pixel; for the others the value is zero. */
 typedef struct laci_sparse_tile {
-  int64_t in, out;        /* offsets of lane 0, in floats from the beginning of x, and of y */
-  uint64_t lanes;         /* bit i: lane i is a result. Other lanes of y are not written */
-  uint16_t before, after; /* bit i: lane i is a result, and has a pixel before it; and has a pixel
-                             after it */
+  int64_t in, out;        /* offsets of lane 0: `in` from the beginning of x, `out` from that of y,
+                             in floats */
+  uint64_t lanes;         /* bit i is set if lane i is a result. Other lanes of y are not written */
+  uint16_t before, after; /* bit i of `before`: lane i is a result, and has a pixel before it in its
+                             row. bit i of `after`: it has a pixel after it */
 } laci_sparse_tile;
-/** Returns the lanes of a tile for which a column with this `neighbour` reads a value; for the
- * other lanes the value is zero. */
+/** Returns the lanes of a tile for which a column with this neighbour reads x. For the other lanes
+ * the value is zero. */
 static inline uint64_t laci_sparse_lanes_read(const laci_sparse_tile *tile, uint8_t neighbour) {
   return neighbour == LACI_SPARSE_BEFORE  ? tile->before
          : neighbour == LACI_SPARSE_AFTER ? tile->after
@@ -116,26 +118,28 @@ static inline uint64_t laci_sparse_lanes_read(const laci_sparse_tile *tile, uint
 }
 enum {
   LACI_SPARSE_ALL_LANES = (1 << LACI_SPARSE_LANES) - 1,
-  /** Another bit of a tile's lanes: the lanes that are not results hold zeros in y, and belong to
-   * no other tile. A kernel may write zeros there, to store whole vectors. */
+  /** One more bit of laci_sparse_tile.lanes. It says that the lanes which are not results hold
+   * zeros in y, and belong to no other tile. So a kernel may write zeros there, and store whole
+   * vectors. */
   LACI_SPARSE_ZEROS_AROUND = 1 << LACI_SPARSE_LANES,
 };
 
-/** Parameters of products of int8, in place of a bias and of `low` and `high` (int8x4.h). */
+/** Parameters of products of int8 (int8x4.h). They replace bias, low and high of
+ * laci_sparse_operands. */
 struct laci_sparse_quantized {
-  const int32_t *bias; /* [n_rows] */
-  const float *scale;  /* [n_rows] */
+  const int32_t *bias; /* [n_rows] bias of each row, added to its integer sum */
+  const float *scale;  /* [n_rows] factor that converts each row's integer sum to a float */
   float residual_scale;
   int32_t residual_zero, zero; /* zero points of the residual and of y, 0 to 255 */
-  uint8_t low, high;           /* bounds of y; 0 and 255: results are not clipped */
+  uint8_t low, high;           /* lower and upper bound of y; 0 and 255: results are not clipped */
   bool floats; /* true: results are floats, and are clipped to the bounds of laci_sparse_operands */
 };
 
 /** The operands of a product. x and y do not overlap. residual is NULL, or has the layout of y; it
  * may be y itself unless residual_last. */
 typedef struct laci_sparse_operands {
-  const float *weight; /* [n_kept] */
-  const float *bias;   /* [n_rows] */
+  const float *weight; /* [n_kept] value of each kept weight */
+  const float *bias;   /* [n_rows] bias of each row */
   const float *x, *residual;
   float *y;
   float low, high; /* bounds: a sum v becomes low > v ? low : v, then high < v ? high : v; a NaN
@@ -147,25 +151,26 @@ typedef struct laci_sparse_operands {
   const laci_sparse_quantized *quantized; /* parameters of int8; NULL: x is not int8 */
 } laci_sparse_operands;
 
-/** Is nothing computed after the sums but the addition of a residual and then the clip? */
+/** Is a clip, perhaps with a residual added before it, all that follows the sums? */
 static inline bool laci_sparse_is_only_clipped(const laci_sparse_operands *o) {
   return o->n_functions == 0 && !(o->residual && o->residual_last);
 }
 
-/** A part of the work: half-open ranges of tiles and rows. */
+/** A part of the work: the tiles [tile_first, tile_last) and the rows [row_first, row_last). */
 typedef struct laci_sparse_part {
   const laci_sparse_tile *tiles;
   int64_t tile_first, tile_last, row_first, row_last;
 } laci_sparse_part;
 
 /** Computes a part. Arrays need only the alignment of floats. With bf16, a part begins at an even
- * row, and ends before an even row or at the last row. Parts that share no result are independent
- * of each other. */
+ * row, and ends before an even row or at the last row. Parts that share no result may be computed
+ * at the same time. */
 typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_sparse_operands *o,
                                   const laci_sparse_part *part);
 
-/** Computes results from the sums of a part, [tile][row][16]; the sums are overwritten. In tiles
- * with LACI_SPARSE_ZEROS_AROUND, all lanes are written. Defined in finish_isa.c. */
+/** Converts the sums of a part, [tile][row][16], to results in o->y: residual, clip and functions.
+ * The sums are overwritten. In tiles with LACI_SPARSE_ZEROS_AROUND, all lanes are written. Defined
+ * in finish_isa.c. */
 typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
                                 laci_sparse_values values, const laci_sparse_part *part,
                                 float *sums);
@@ -174,7 +179,7 @@ typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_strid
 LACI_KERNEL_VARIANTS(LACI_SPARSE_DECLARE)
 #undef LACI_SPARSE_DECLARE
 
-/** The reference. It also computes products that no faster implementation supports. */
+/** The reference kernel. It also computes products that no faster implementation supports. */
 laci_sparse_multiply laci_sparse_multiply_scalar;
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_sparse_finish *laci_sparse_finish_variant(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference for products of bf16 (bf16_pairs.h): it does step by step what AVX512-BF16 does at
- * once. */
+ * The reference for products of bf16 (bf16_pairs.h). It does step by step what one instruction of
+ * AVX512-BF16 does. */
 #include <stddef.h>
 
 #include "kernel/sparse/bf16_pairs.h"
@@ -8,14 +8,15 @@
 
 enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = LACI_SPARSE_STRIP };
 
-/* The kept weights of a row in one block: a bit and a weight for each column. */
+/* The weights of a row in one block of four columns. A bit says which columns the row keeps. */
 typedef struct block {
-  int64_t first; /* the first column */
+  int64_t first; /* index of the block's first column */
   uint32_t kept[BLOCK];
   float weight[BLOCK];
 } block;
 
-/* Reads the block of kept weight k; returns the first weight after the block. */
+/* Reads the block that kept weight k belongs to into *b. Returns the index of the first kept weight
+ * after the block. */
 static int64_t read_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
                           block *b) {
   *b = (block){.first = p->column[k] / BLOCK * BLOCK};
@@ -26,8 +27,9 @@ static int64_t read_block(const laci_sparse_product *p, const float *weight, int
   return k;
 }
 
-/* Adds sixteen lanes of one dot. For each half: where its column is in x, and which half of the
- * bf16 pair it is. */
+/* Adds the products of two columns (low and high) and two weights to sums, in 16 lanes. low, high:
+ * where each column's bf16 pairs are in x. shift: which half of the pair each column is. weight: a
+ * pair. */
 static void add_dot_to_lanes(const float *low, const float *high, const int shift[2],
                              uint32_t weight, float *sums) {
   uint32_t low_pairs[LANES], high_pairs[LANES];
@@ -57,7 +59,7 @@ static void add_block_terms(const laci_sparse_product *p, const laci_sparse_stri
   }
 }
 
-/* Computes the sums of a row, [tile][16]. */
+/* Computes the sums [tile][16] of one row. */
 static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_operands *o,
                              const laci_sparse_strip *s, int64_t row, float *sums) {
   const int64_t end = p->row_begin[row + 1];
@@ -69,7 +71,7 @@ static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_ope
   }
 }
 
-/* Computes two rows, whose results share bf16 pairs, or a last single row. */
+/* Computes two rows, whose results share bf16 pairs; or one row, if it is the last. */
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                           const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;

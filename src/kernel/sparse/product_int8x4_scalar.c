@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference for products of int8 (int8x4.h). Sums of integers are the same in any order. */
+ * The reference for products of int8 (int8x4.h). Integer sums are the same in any order. */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS, TILES = LACI_SPARSE_STRIP };
 
-/* Adds a weight times one byte of 16 lanes. Local copies and plain loops let the compiler vectorize
- * it. */
+/* Adds weight times one byte of x to the sums, in 16 lanes. Local copies and plain loops let the
+ * compiler vectorize it. */
 static void add_weight_to_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
   uint32_t int8x4[LANES];
   memcpy(int8x4, x, sizeof int8x4);
@@ -20,7 +20,7 @@ static void add_weight_to_lanes(const float *x, int shift, uint32_t weight, uint
   memcpy(sums, sum, sizeof sum);
 }
 
-/* Computes the sums of a row, [tile][16]; they may wrap, and so they are unsigned. */
+/* Computes the sums [tile][16] of one row. They may wrap, and so they are unsigned. */
 static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_operands *o,
                              const laci_sparse_strip *s, int64_t row, uint32_t *sums) {
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantized->bias[row];
@@ -34,7 +34,7 @@ static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_ope
   }
 }
 
-/* Computes four rows, whose results share four bytes, or the last ones. */
+/* Computes four rows, whose results share four bytes; or fewer, at the end of the part. */
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                           const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of product.h, one result at a time; those for bf16 and int8 are in
+ * The reference of product.h: it computes one result at a time. References for bf16 and int8 are in
  * product_bf16_scalar.c and product_int8x4_scalar.c. */
 #include <math.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 
 #include "kernel/sparse/product.h"
 
-enum { LACI_SPARSE_STRIP = 8 }; /* most tiles of a strip */
+enum { LACI_SPARSE_STRIP = 8 }; /* maximum number of tiles in a strip */
 
 /* A strip of tiles: for each tile, the address of its lane 0 in x. */
 typedef struct laci_sparse_strip {

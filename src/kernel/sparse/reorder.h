@@ -3,7 +3,7 @@
  *
  *     to[image][channel][y][x] = from[image][channel][y * stride_h][x * stride_w]
  *
- * or, where the reorder normalizes, with that value v
+ * If the reorder normalizes, a value v that is copied becomes
  *
  *     max(scale[channel] * v + shift[channel], low)
  *
@@ -20,10 +20,11 @@
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** The normalization. The product is rounded before the sum; a NaN stays. */
+/** The normalization. scale * v is rounded before shift is added; a NaN stays. */
 typedef struct laci_sparse_norm {
-  const float *scale, *shift; /* [channels]; both NULL: values are not changed */
-  float low;                  /* -INFINITY: no bound */
+  const float *scale, *shift; /* [channels] factor and summand of each channel; both NULL: values
+                                 are not changed */
+  float low;                  /* lower bound of the result; -INFINITY: no bound */
 } laci_sparse_norm;
 
 /** A reorder. CHW16C needs a multiple of 16 channels. stride_h, stride_w: only every stride_h-th
@@ -40,8 +41,9 @@ typedef struct laci_sparse_reorder {
 /** Returns the number of work items. */
 int64_t laci_sparse_reorder_n_items(const laci_sparse_reorder *r);
 
-/** Computes items [first, last). from, to: image blocks, contiguous in memory; they do not overlap
- * and need only the alignment of floats. Nothing is read beyond the last image block. */
+/** Computes items [first, last). from, to: arrays of image blocks, contiguous in memory. They do
+ * not overlap and need only the alignment of floats. Nothing after the last image block of `from`
+ * is read. */
 typedef void laci_sparse_reorder_run(const laci_sparse_reorder *r, const float *from, float *to,
                                      int64_t first, int64_t last);
 
@@ -52,11 +54,11 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_REORDER_DECLARE)
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_sparse_reorder_run *laci_sparse_reorder_variant(void);
 
-/** laci_sparse_fill_border writes a 32-bit word to all padding of a layout: for memory that held
- * other values before, whose pixels another kernel writes. The word is zero, or with int8 four
- * times the zero point. Lanes of images that do not exist are not written, since a product writes
- * all 16 lanes. The work is divided into laci_sparse_border_n_items items; there are none if the
- * layout has no padding. */
+/** laci_sparse_fill_border writes a 32-bit word to all padding of a layout. It is for memory that
+ * held other values before; another kernel writes the pixels. The word is zero, or with int8 the
+ * zero point in all four bytes. Lanes of images that do not exist are not written, since a product
+ * writes all 16 lanes. The work is divided into laci_sparse_border_n_items items; there are none if
+ * the layout has no padding. */
 int64_t laci_sparse_border_n_items(const laci_sparse_layout *l, const laci_sparse_size *size);
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
                              uint32_t with, float *values, int64_t first, int64_t last);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the work of reorder.h is divided into items. An item is some channels of some places of an
- * image, or of 16 images. If a layout has pixels as SIMD lanes (CHW, PC16P; if both have, the
- * target), places are all positions of its long row, padding included. So 16 places are a vector,
- * even where rows are short. Between other layouts, places are the pixels of the target. */
+ * How the work of reorder.h is divided into items. An item is some channels of some places of one
+ * image (HWC16N: of 16 images). What a place is depends on the layouts. If one has pixels as SIMD
+ * lanes (CHW, PC16P), places are all positions of its long row (window.h), padding included; if
+ * both have, those of the target. So 16 places are a vector, even where rows are short. Between
+ * other layouts, places are the pixels of the target. */
 #ifndef LACI_KERNEL_SPARSE_REORDER_IN_H
 #define LACI_KERNEL_SPARSE_REORDER_IN_H
 
@@ -10,17 +11,17 @@
 
 #include "kernel/sparse/reorder.h"
 
-enum { LACI_SPARSE_CHUNK = 128 }; /* most channels, and most places, of an item */
+enum { LACI_SPARSE_CHUNK = 128 }; /* maximum number of channels, and of places, in an item */
 
 typedef struct laci_sparse_item {
   int64_t image,
-      n_images; /* index of the first image, and number of images: 16 at most, 1 if neither layout
-                   is HWC16N */
+      n_images; /* image: index of the first image. n_images: number of images, at most 16; 1 if
+                   neither layout is HWC16N */
   int64_t channel, n_channels;
   int64_t place, n_places;
-  /* Floats from the beginning of an image block to the pixel of each place, channel 0. Both are -1
-   * where the place is padding, or is not copied. If places are counted along a layout's long row,
-   * that layout's array is not used and is 0. */
+  /* For each place, the offset of its pixel in channel 0, in floats from the beginning of an image
+   * block of source and target. Both are -1 if the place is padding, or is not copied. If places
+   * are counted along a layout's long row, that layout's array is not used and is 0. */
   int64_t from[LACI_SPARSE_CHUNK], to[LACI_SPARSE_CHUNK];
 } laci_sparse_item;
 

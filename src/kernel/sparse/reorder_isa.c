@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reorder.h for every instruction set. A layout has vectors of 16 along one axis: pixels (CHW,
- * PC16P), channels (CHW16C, HWC) or images (HWC16N). If both layouts have the same axis, vectors
- * are copied; otherwise tiles of 16 x 16 are transposed in registers, and incomplete tiles go
- * through a buffer. */
+ * The reorder of reorder.h, compiled for every instruction set. Each layout has vectors of 16
+ * values along one axis: pixels (CHW, PC16P), channels (CHW16C, HWC) or images (HWC16N). If source
+ * and target have the same axis, vectors are copied. Otherwise tiles of 16 x 16 are transposed in
+ * registers; incomplete tiles go through a buffer. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -140,21 +140,22 @@ static int64_t channel_offset(const laci_sparse_layout *l, int64_t channel) {
   return (l->format == LACI_FORMAT_CHW16C ? channel / LANES : channel) * l->channel_stride;
 }
 
-/* Returns the offset of the vector that begins at a place, in CHW or PC16P. */
+/* Returns the offset in CHW or PC16P of the vector that begins at a place of the long row. */
 static int64_t vector_offset(const laci_sparse_layout *l, int64_t place) {
   return l->format == LACI_FORMAT_PC16P ? place * l->pixel_stride : place;
 }
 
 /* ---- Transposing ---- */
 
-/* How a tile is normalized: each target belongs to one channel, and its lanes are pixels or
- * images. */
+/* How a tile is normalized. A target is a vector of the tile that is stored. It belongs to one
+ * channel, and its lanes are pixels or images. */
 typedef struct tile_norm {
-  float scale[LANES], shift[LANES], low; /* [targets] */
-  int32_t used[LANES];                   /* -1: the lane is a value; 0: it is not */
+  float scale[LANES], shift[LANES], low; /* scale and shift of each target; low is the lower bound
+                                            of all */
+  int32_t used[LANES];                   /* for each lane -1 if it is a value, 0 if it is padding */
 } tile_norm;
 
-/* Stores a vector of a target, from a lane on, normalized if n is not NULL. */
+/* Stores x in a target vector, from a lane on. It is normalized if n is not NULL. */
 static inline __attribute__((always_inline)) void store_vector(const tile_norm *n, int64_t target,
                                                                int64_t lane, vector x, float *to) {
   if (n)
@@ -162,7 +163,8 @@ static inline __attribute__((always_inline)) void store_vector(const tile_norm *
   STORE(to + lane, x);
 }
 
-/* Transposes blocks of 4 x 4 floats, for four sources in each quarter of a vector. */
+/* Transposes blocks of 4 x 4 floats: each quarter of a vector holds floats of four source
+ * vectors. */
 static inline __attribute__((always_inline)) void transpose_fours(const float *const *from,
                                                                   int64_t column, float *const *to,
                                                                   int64_t row, const tile_norm *n) {
@@ -177,8 +179,8 @@ static inline __attribute__((always_inline)) void transpose_fours(const float *c
   store_vector(n, column + 3, row, HALVES_HIGH(ab2, cd2), to[column + 3]);
 }
 
-/* Transposes a full tile. n: NULL if nothing is normalized, which is known where this is
- * inlined. */
+/* Transposes a full tile of 16 x 16. n: how targets are normalized; NULL: they are not. Whether it
+ * is NULL is known where this is inlined. */
 static inline __attribute__((always_inline)) void transpose_full_tile(const float *const *from,
                                                                       float *const *to,
                                                                       const tile_norm *n) {
@@ -199,17 +201,21 @@ static inline void transpose_whole_tile(const float *const *from, float *const *
   else transpose_full_tile(from, to, NULL);
 }
 
-/* What the tiles of an item have in common. A tile's sources follow each other along the target's
- * axis, and its targets along the source's axis. */
+/* What all tiles of an item have in common. The vectors that a tile loads are its sources, those
+ * that it stores its targets. Sources follow each other along the target's axis, targets along the
+ * source's axis. */
 typedef struct work {
   const laci_sparse_reorder *r;
   const laci_sparse_item *item;
-  const float *from; /* the first image */
+  const float *from; /* the item's first image in the source */
   float *to;
   axis from_axis, to_axis;
-  bool by_channel; /* from lanes of pixels to lanes of images, or back: a tile has one channel */
-  bool by_pixel;   /* from lanes of channels to lanes of images, or back: a tile has one pixel */
-  /* Offsets of a tile's lanes, if these are channels or images instead of pixels. */
+  bool by_channel; /* true: lanes are pixels in one layout and images in the other, and a tile has
+                      one channel */
+  bool by_pixel;   /* true: lanes are channels in one layout and images in the other, and a tile has
+                      one pixel */
+  /* Offsets of a tile's 16 lanes, if these are channels or images. If they are pixels, the item has
+     their offsets. */
   int64_t from_lanes[LANES], to_lanes[LANES];
 } work;
 
@@ -220,15 +226,15 @@ static int64_t count_lanes(const laci_sparse_item *item, axis a, int64_t channel
   return n < LANES ? n : LANES;
 }
 
-/* Returns one of 16 offsets that is not -1. */
-static bool find_valid_offset(const int64_t *pixel) {
+/* Returns whether one of 16 offsets is not -1. */
+static bool has_valid_offset(const int64_t *pixel) {
   int64_t all = -1;
   for (int lane = 0; lane < LANES; lane++) all &= pixel[lane];
   return all >= 0;
 }
 
-/* A tile: to[j][i] = from[i][j] for i < n_from, j < n_to. A missing source points to zeros, a
- * missing target to unused memory. Each source has n_read floats, each target n_written. */
+/* A tile: to[j][i] = from[i][j] for i < n_from, j < n_to. A source that does not exist points to
+ * zeros, such a target to unused memory. Each source has n_read floats, each target n_written. */
 typedef struct tile {
   const float *from[LANES];
   float *to[LANES];
@@ -237,7 +243,8 @@ typedef struct tile {
 
 static const float zeros[LANES];
 
-/* Finds the tile that begins at a channel and a place of the item. */
+/* Sets *t to the tile that begins at a channel and a place of the item. nowhere: unused memory, for
+ * targets that do not exist. */
 static void find_tile(const work *w, int64_t channel, int64_t place, float *nowhere, tile *t) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
@@ -263,7 +270,7 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
   t->n_written = w->to_axis == IMAGES ? LANES : t->n_from;
 }
 
-/* Finds the normalization of the tile that begins at a channel. */
+/* Sets *n to the normalization of the tile that begins at a channel of the item. */
 static void find_tile_norm(const work *w, int64_t channel, const tile *t, tile_norm *n) {
   const laci_sparse_norm *norm = &w->r->norm;
   const int64_t first = w->item->channel + channel;
@@ -290,9 +297,9 @@ static void transpose_partial_tile(const tile *t, const tile_norm *n) {
   }
 }
 
-/* Prefetches the tile of the next channel. Between lanes of pixels and of images, it is in other
- * cache lines, too far away for the hardware prefetcher. Inlined, since gcc drops calls of
- * functions that only prefetch. */
+/* Prefetches the tile of the next channel. If lanes are pixels in one layout and images in the
+ * other, that tile is in other cache lines, too far away for the hardware prefetcher. Inlined,
+ * since gcc drops calls of functions that only prefetch. */
 static inline __attribute__((always_inline)) void prefetch_next_channel(const work *w,
                                                                         const tile *t,
                                                                         const float *nowhere) {
@@ -316,8 +323,8 @@ static void transpose_tile(const work *w, int64_t channel, int64_t place) {
   else transpose_partial_tile(&t, n);
 }
 
-/* Transposes the tiles of an item: channels first if many channels are neighbours in memory,
- * otherwise places first. */
+/* Transposes all tiles of an item. The inner loop runs over channels if many channels are
+ * neighbours in memory, otherwise over places. */
 static void transpose_item(const work *w) {
   const laci_sparse_item *item = w->item;
   const int64_t channel_step = w->by_channel ? 1 : LANES, place_step = w->by_pixel ? 1 : LANES;
@@ -331,7 +338,7 @@ static void transpose_item(const work *w) {
     for (int64_t inner = 0; inner < n_inner; inner++) {
       const int64_t channel = (places_last ? outer : inner) * channel_step;
       const int64_t place = (places_last ? inner : outer) * place_step;
-      if (w->by_pixel || w->to_axis == PIXELS || find_valid_offset(item->to + place)) {
+      if (w->by_pixel || w->to_axis == PIXELS || has_valid_offset(item->to + place)) {
         transpose_tile(w, channel, place);
       }
     }
@@ -355,7 +362,7 @@ static void copy_channel_vectors(const work *w) {
   }
 }
 
-/* Normalizes vectors of 16 images, for some channels of a pixel. */
+/* Normalizes some channels of one pixel, each a vector of 16 images. */
 static void normalize_images(const laci_sparse_norm *norm, const laci_sparse_item *item,
                              float *pixel) {
   for (int64_t channel = 0; channel < item->n_channels; channel++) {
@@ -381,11 +388,13 @@ static void copy_image_vectors(const work *w) {
   }
 }
 
-/* Some lanes of a vector of places, whose pixels are close to each other in the source. Used lanes
- * have value[lane] = at[index[lane]]; other lanes have the index of a float that is not used. */
+/* Some lanes of a vector of places, whose pixels are close to each other in the source. A used lane
+ * has the pixel at[index[lane]]. The index of any other lane is that of a float whose value does
+ * not matter. */
 typedef struct run {
   int64_t at;
-  int32_t used[WIDTH], index[WIDTH]; /* used: -1 or 0 */
+  int32_t used[WIDTH], index[WIDTH]; /* used[lane]: -1 if the lane is used, else 0. index[lane]:
+                                        offset of its pixel from `at` */
 } run;
 
 /* Sets *p to the run that begins at the first lane of `left`, which has a bit for each lane.
@@ -416,14 +425,15 @@ static int find_runs(const int64_t *pixel, run *runs) {
   return n;
 }
 
-/* A vector of places, for some channels. */
+/* One vector of places, for some channels. */
 typedef struct strip {
   const float *from;
   float *to;
-  int64_t from_step, to_step; /* to the next channel */
+  int64_t from_step, to_step; /* number of floats from one channel to the next, in source and
+                                 target */
   int64_t n_channels, n_places;
-  laci_sparse_norm norm; /* that of its channels */
-  const int32_t *used;   /* [WIDTH]: -1 for places that are pixels, otherwise 0 */
+  laci_sparse_norm norm; /* normalization of these channels */
+  const int32_t *used;   /* [WIDTH] -1 if the place is a pixel, 0 if it is padding */
 } strip;
 
 static inline vector normalize_strip_value(const strip *s, int64_t channel, vector x) {
@@ -434,8 +444,8 @@ static inline vector normalize_strip_value(const strip *s, int64_t channel, vect
 
 enum { FEW = 8 };
 
-/* Copies n runs, at most FEW. n is a constant where this is inlined, so that masks and indices stay
- * in registers. */
+/* Copies n runs (lanes whose pixels are close together), at most FEW. n is a constant where this is
+ * inlined, so that masks and indices stay in registers. */
 static inline __attribute__((always_inline)) void copy_few_runs(const strip *s, const run *runs,
                                                                 const int n) {
   const float *from[FEW];
@@ -456,7 +466,7 @@ static inline __attribute__((always_inline)) void copy_few_runs(const strip *s, 
   }
 }
 
-/* Copies any number of runs. */
+/* Copies any number of runs (lanes whose pixels are close together). */
 static void copy_any_runs(const strip *s, const run *runs, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
@@ -486,13 +496,13 @@ static void copy_strip(const strip *s, const run *runs, int n) {
   }
 }
 
-/* Returns the normalization of channels from `channel` on. */
+/* Returns the normalization for the channels from `channel` on. */
 static laci_sparse_norm norm_of_channels(const laci_sparse_norm *n, int64_t channel) {
   return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
 }
 
-/* Copies pixels, 16 channels at a time: in PC16P they are neighbours, and in CHW they are not too
- * many streams. */
+/* Copies an item by runs, 16 channels at a time. In PC16P such channels are neighbours in memory,
+ * and in CHW they are few enough streams. */
 static void copy_pixel_runs(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
@@ -542,7 +552,9 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     else if (w.from_axis == IMAGES) copy_image_vectors(&w);
     else copy_pixel_runs(&w);
   }
-  if (laci_sparse_lanes_are_pixels(&r->to)) return; /* its vectors contain all padding */
+  if (laci_sparse_lanes_are_pixels(&r->to))
+    return; /* the vectors of CHW and PC16P contain all
+                                                       padding, which is written already */
   const int64_t n = laci_sparse_reorder_n_items(r);
   const int64_t n_border = laci_sparse_border_n_items(&r->to, &r->size);
   laci_sparse_fill_border(&r->to, &r->size, 0, to, n_border * first / n, n_border * last / n);

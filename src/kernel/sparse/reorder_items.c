@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Divides the work of reorder.h into items, and finds an item's pixels (reorder_in.h). */
+ * Divides the work of reorder.h into items, and finds the offsets of an item's pixels
+ * (reorder_in.h). */
 #include <stddef.h>
 
 #include "base/divide.h"
@@ -7,7 +8,8 @@
 
 enum { LANES = LACI_SPARSE_LANES, CHUNK = LACI_SPARSE_CHUNK };
 
-/* Places as rows of pixels: [phase][row][column]. Not all of them are pixels of the image. */
+/* How the places of an item (reorder_in.h) map to rows of pixels: [phase][row][column]. Not all of
+ * them are pixels of the image. */
 typedef struct grid {
   bool is_target;
   int64_t n_places, phase_stride, row_stride;
@@ -32,8 +34,8 @@ static grid choose_grid(const laci_sparse_reorder *r) {
   return g;
 }
 
-/* n pixels of row y, `step` apart, from column x on. list_pixel_offsets writes their offsets to
- * every hop-th element of an array, or zeros where it gets no layout. */
+/* A run of n pixels in row y, `step` apart, beginning at column x. list_pixel_offsets writes their
+ * offsets to every hop-th element of an array. Without a layout it writes zeros. */
 typedef struct run {
   int64_t y, x, step, n, hop;
 } run;
@@ -60,9 +62,9 @@ static void list_pixel_offsets(const laci_sparse_layout *l, const run *r, int64_
 /* Divides, rounding up. Most divisors are 1, and a division takes as long as several pixels. */
 static int64_t ceil_divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
 
-/* Lists the offsets, in source and target, of the pixels at p->n places of the item from `at` on,
- * which are neighbours in a row of the grid. p has the pixel of the first: in the target's
- * coordinates if in_target_grid, else in the source's. */
+/* Lists the offsets in source and target of p->n pixels, which are neighbours in a row of the grid.
+ * They are written to the item's arrays from position `at` on. p gives the first pixel: in
+ * coordinates of the target if in_target_grid, else of the source. */
 static void list_pixel_pairs(const laci_sparse_reorder *r, bool in_target_grid, const run *p,
                              int64_t at, laci_sparse_item *item) {
   const int64_t each_h = in_target_grid ? 1 : r->stride_h,
@@ -78,7 +80,7 @@ static void list_pixel_pairs(const laci_sparse_reorder *r, bool in_target_grid, 
   const run to = {ceil_divide(p->y, each_h), ceil_divide(x, each_w),
                   ceil_divide(hop * p->step, each_w), n, hop};
   const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
-  /* Layouts whose vectors are pixels need no array of offsets. */
+  /* in layouts whose vectors are pixels, offsets follow from the place, and need no array */
   const bool own = laci_sparse_lanes_are_pixels(in_target_grid ? &r->to : &r->from);
   list_pixel_offsets(own && !in_target_grid ? NULL : &r->from, &from, item->from + at + skip);
   list_pixel_offsets(own && in_target_grid ? NULL : &r->to, &to, item->to + at + skip);

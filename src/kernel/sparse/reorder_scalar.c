@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of reorder.h, value by value. */
+ * The reference of reorder.h: it copies one value at a time. */
 #include "kernel/sparse/reorder.h"
 
 enum { LANES = LACI_SPARSE_LANES };

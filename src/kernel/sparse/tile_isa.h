@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads and stores of a tile's lanes (product.h), for every instruction set. For sources of kernels
- * only. */
+ * Loads and stores the lanes of a tile (16 results, product.h), for every instruction set. Only
+ * sources of kernels include this. */
 #ifndef LACI_KERNEL_SPARSE_TILE_ISA_H
 #define LACI_KERNEL_SPARSE_TILE_ISA_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packs a matrix for vector.h, and chooses the variant that multiplies. */
+ * Packs the weights of vector.h, a sparse matrix that multiplies a few vectors, and chooses the
+ * kernel variant. */
 #include "kernel/sparse/vector.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static int64_t chunks_per_row(const laci_sparse_rows *w) {
   return (w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
 }
 
-/* Returns the bytes of the bits of a chunk. */
+/* Returns the size of the bit mask of a chunk (512 columns of a row), in bytes. */
 static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
   const int64_t left = w->n_columns - chunk * LACI_SPARSE_ROWS_CHUNK;
   if (left >= LACI_SPARSE_ROWS_CHUNK) return LACI_SPARSE_ROWS_CHUNK / 8;
@@ -47,7 +48,7 @@ int64_t laci_sparse_rows_n_chunks(const laci_sparse_rows *w) {
 
 enum { FOUR = 4, TWO = 2 };
 
-/* Returns which of four columns, or of the n that exist, are kept, as bits. */
+/* Returns a mask of the nonzero weights among four columns, or among the n < 4 that exist. */
 static unsigned find_kept_of_four(const float *from, int64_t n, int64_t stride) {
   unsigned bits = 0;
   for (int64_t at = 0; at < n && at < FOUR; at++) bits |= (unsigned)(from[at * stride] != 0) << at;
@@ -67,9 +68,10 @@ void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_par
   }
 }
 
-/* Are few enough zeros stored if every four columns store two weights? */
+/* Two weights can be stored for every four columns, zeros included. Does this store few enough
+ * zeros? */
 static bool may_store_pairs(const laci_sparse_rows *w) {
-  enum { LEAST = 40 }; /* percent */
+  enum { LEAST = 40 }; /* least number of kept weights, in percent of all */
   uint64_t kept = 0;
   for (int64_t at = 0; at < laci_sparse_rows_n_chunks(w); at++) kept += w->chunk_at[at];
   return kept * 100 >= (uint64_t)(w->n_rows * w->n_columns) * LEAST;
@@ -102,14 +104,15 @@ static void store_weight(laci_sparse_rows *w, int64_t row, float value, uint8_t 
   }
 }
 
-/* Packs n columns of one row and chunk. */
+/* Packs n columns, beginning at `column`, of one row; they belong to one chunk. */
 static void pack_row_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t n,
                            const float *from, int64_t stride) {
   const int64_t chunk = column / LACI_SPARSE_ROWS_CHUNK, first = column % LACI_SPARSE_ROWS_CHUNK;
   uint8_t *mask = w->bytes + w->chunk_at[row * chunks_per_row(w) + chunk];
   uint8_t *to = mask + mask_bytes(w, chunk);
-  int64_t whole = FOUR;                       /* columns are completed to a multiple of this */
-  for (int64_t at = 0; at < first; at += 8) { /* after the weights that are packed already */
+  int64_t whole = FOUR;                       /* the number of columns is completed to a multiple of
+                                                 this */
+  for (int64_t at = 0; at < first; at += 8) { /* skip the weights that are packed already */
     to += (size_t)__builtin_popcount(mask[at / 8]) * value_bytes[w->values];
   }
   if (w->pairs && column + n == w->n_columns) whole = LACI_SPARSE_MASK;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vector.h for every instruction set except plain C.
+ * The kernel of vector.h (a sparse matrix times a few vectors), compiled for every instruction set
+ * except plain C.
  *
- * It processes 64 columns at a time: for each stream, a word of bits, and kept weights that are
- * expanded to their columns, with zeros between them, and multiplied with x as stored. AVX-512 has
- * an instruction that expands; others look up the position of each lane's weight, by the bits of
- * four or eight columns. */
+ * It processes 64 columns at a time. For each stream of rows, it reads a word of bits and the kept
+ * weights. It expands the weights to their columns, with zeros between them, and multiplies them
+ * with x as stored. AVX-512 has an instruction that expands. Other instruction sets look up the
+ * position of each lane's weight in a table, by the bits of four or eight columns. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,17 +14,18 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- Vectors of the instruction set: W lanes of 32 bits ---- spread_* expands weights: it gets
- * the bits of W columns and the address of the first of their weights. */
+/* ---- Vectors of the instruction set: W lanes of 32 bits ---- The functions spread_* expand
+ * weights to W lanes. They get a mask of the W columns, and the address of the first kept
+ * weight. */
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
 enum { W = 16, SUMS_AT_ONCE = 16 };
 typedef __m512i lanes;
 
-/* Zeros that the compiler does not know to be zeros. On some processors (Zen 4) an expanding
- * instruction depends on the register that it writes, even where it writes all of it, and so on the
- * one before it. With a copy of these zeros as its target, it does not have to wait. */
+/* Returns zeros that the compiler does not know to be zeros. On some processors (Zen 4) an
+ * expanding instruction waits for the register that it writes, and so for the instruction before
+ * it. With a copy of these zeros as its target, it does not have to wait. */
 INLINE lanes opaque_zeros(void) {
   lanes all = _mm512_setzero_si512();
   __asm__("" : "+v"(all));
@@ -68,7 +70,8 @@ INLINE lanes widen_u8(const uint8_t *at) {
 enum { W = 8, SUMS_AT_ONCE = 4 };
 typedef __m256i lanes;
 
-/* Byte i of entry `bits`: how many bits are set below bit i; more than 127 if bit i is not set. */
+/* Entry `bits` of the table has a byte for each bit i: the number of bits set below it. If bit i is
+ * not set, the byte is more than 127. */
 #define LANE(bits, i) \
   ((bits) >> (i)&1 ? (uint64_t)__builtin_popcount((bits) & ((1U << (i)) - 1)) : 128U) << 8 * (i)
 #define ENTRY(bits)                                                                                \
@@ -87,14 +90,15 @@ INLINE lanes spread_to_places(uint32_t bits, lanes from) {
       _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places[bits]));
   return _mm256_andnot_si256(_mm256_srai_epi32(to, 31), _mm256_permutevar8x32_epi32(from, to));
 }
-/* Where each four columns have two weights, eight columns have four, which are loaded into both
- * halves of a vector; one shuffle of bytes then expands them and sets zeros. Entry `bits` of the
- * table is the operand of the shuffle: for lane i, the bytes of the weight that has as many set
- * bits below it among its four columns; 0x80 gives zeros. */
+/* If every four columns have two weights, eight columns have four. These are loaded into both
+ * halves of a vector; then one shuffle of bytes expands them and sets zeros. Entry `bits` of the
+ * table is the operand of that shuffle. For each lane it has the indices of its weight's four
+ * bytes; 0x80 gives zeros. */
 #define BEFORE(bits, i) \
   ((uint32_t)__builtin_popcount((bits) & ((1U << (i)) - (1U << (i) / 4 * 4))) + (i) / 4 * 2)
 #define WORD(bits, i) ((bits) >> (i)&1 ? 0x03020100U + 0x04040404U * BEFORE(bits, i) : 0x80808080U)
-/* For bf16: the bytes of a 16-bit word, as the upper half of a lane. */
+/* The same table for bf16: the indices of the two bytes of a weight, which become the upper half of
+ * a lane. */
 #define HALF(bits, i) ((bits) >> (i)&1 ? 0x01008080U + 0x02020000U * BEFORE(bits, i) : 0x80808080U)
 #define EIGHT(of, bits)                                                                        \
   {                                                                                            \
@@ -151,8 +155,9 @@ INLINE lanes widen_u8(const uint8_t *at) {
 enum { W = 4, SUMS_AT_ONCE = 4 };
 typedef int32x4_t lanes;
 
-/* Entry `bits`: for lane i, the bytes of the 32-bit word that has as many set bits below it; if bit
- * i is not set, an index beyond the vector, which gives zeros. */
+/* Entry `bits` of the table: for each lane i, the indices of the bytes of its 32-bit word, whose
+ * position is the number of bits set below bit i. If bit i is not set, the index is beyond the
+ * vector, which gives zeros. */
 #define WORD(bits, i)                                                                         \
   ((bits) >> (i)&1                                                                            \
        ? 0x03020100U + 0x04040404U * (uint32_t)__builtin_popcount((bits) & ((1U << (i)) - 1)) \
@@ -190,15 +195,16 @@ INLINE lanes widen_u8(const uint8_t *at) {
 #endif
 enum { VECTORS = LACI_SPARSE_ROWS_SUMS / W };
 
-/* Constants with which functions are inlined; n, n_x: how many streams and vectors at once. */
+/* Constants with which functions are inlined. n: number of streams at once. n_x: number of vectors
+ * at once. */
 typedef struct batch {
   laci_sparse_values values;
   bool pairs;
   int n, n_x;
 } batch;
 
-/* ---- 64 columns of a stream ---- x: of these columns, one pointer for each vector; sum:
- * [n_x][VECTORS]. They return the address of the next weight. */
+/* ---- 64 columns of a stream ---- x: the values of these columns, one pointer for each vector.
+ * sum: [n_x][VECTORS]. The functions return the address of the next weight. */
 
 INLINE lanes spread_floats(batch b, uint32_t bits, const uint8_t *at) {
   const bool bf16 = b.values == LACI_SPARSE_BF16;
@@ -227,8 +233,8 @@ INLINE const uint8_t *add_word_of_floats(batch b, uint64_t bits, const uint8_t *
 }
 
 #if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
-/* Byte j of entry `bits`: which of the two weights of four columns belongs to column j; more than
- * 127 for a zero. */
+/* Entry `bits` of the table has a byte for each of four columns: which of their two weights belongs
+ * to it. More than 127: none, the column is zero. */
 #define TWO_OF(bits) \
   [bits] =           \
       LANE_OF(bits, 0) | LANE_OF(bits, 1) << 8 | LANE_OF(bits, 2) << 16 | LANE_OF(bits, 3) << 24
@@ -236,8 +242,8 @@ INLINE const uint8_t *add_word_of_floats(batch b, uint64_t bits, const uint8_t *
 static const uint32_t place_of_two[16] = {TWO_OF(3), TWO_OF(5),  TWO_OF(6),
                                           TWO_OF(9), TWO_OF(10), TWO_OF(12)};
 
-/* Where each four columns have two weights, a table gives the weights' positions from the four
- * bits, and bytes of 16 columns are expanded at once. */
+/* If every four columns have two weights, a table gives their positions from the four bits. So the
+ * bytes of 16 columns are expanded at once. */
 INLINE const uint8_t *add_word_of_s8_pairs(uint64_t mask, const uint8_t *at,
                                            const uint8_t *const *x, int n_x, lanes *sum) {
   const lanes shifts = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
@@ -257,7 +263,7 @@ INLINE const uint8_t *add_word_of_s8_pairs(uint64_t mask, const uint8_t *at,
     sum[i] = _mm512_dpbusd_epi32(sum[i], all, weight);
 #else
     const lanes even =
-        _mm512_and_si512(all, _mm512_set1_epi16(0xFF)); /* so that nothing saturates */
+        _mm512_and_si512(all, _mm512_set1_epi16(0xFF)); /* so that no 16-bit sum saturates */
     const lanes odd = _mm512_andnot_si512(_mm512_set1_epi16(0xFF), all);
     const lanes one = _mm512_set1_epi16(1);
     sum[i] = _mm512_add_epi32(sum[i], _mm512_madd_epi16(_mm512_maddubs_epi16(even, weight), one));
@@ -298,7 +304,7 @@ INLINE const uint8_t *add_word_of_s8(uint64_t bits, const uint8_t *at, const uin
 
 /* ---- Rows ---- */
 
-/* The last columns of x, filled up with zeros. */
+/* Copies of the last columns of x, filled up with zeros to 64 columns. */
 typedef struct edge {
   float of[LACI_SPARSE_VECTORS][LACI_SPARSE_MASK];
 } edge;
@@ -311,7 +317,7 @@ typedef struct job {
   edge edge;
 } job;
 
-/* Returns the bytes of an element of x. */
+/* Returns the size of an element of x, in bytes. */
 INLINE ptrdiff_t element_bytes(laci_sparse_values values) {
   return values == LACI_SPARSE_S8 ? 1 : 4;
 }
@@ -344,7 +350,7 @@ INLINE void copy_padded_edge(job *j, laci_sparse_values values) {
   }
 }
 
-/* Adds a chunk of some streams; k is its first column. */
+/* Adds the products of one chunk of some streams to their sums. k: first column of the chunk. */
 INLINE void add_chunk_of_streams(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
   const int64_t left = j->w->n_columns - k;
   const int64_t end = k + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK);
@@ -372,8 +378,8 @@ INLINE void add_chunk_of_streams(const job *j, batch b, int64_t k, const uint8_t
   }
 }
 
-/* Computes the sums of some streams; rows: one row of each. Numbers are constants where this is
- * inlined, so that sums stay in registers. */
+/* Computes the sums of some streams. rows: the row of each stream. The numbers of streams and
+ * vectors are constants where this is inlined, so that sums stay in registers. */
 INLINE void sum_rows_of_batch(const job *j, batch b, const int64_t *rows, lanes *result) {
   const int64_t each = (j->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
   const uint8_t *at[LACI_SPARSE_STREAMS];
@@ -417,8 +423,8 @@ static void store_row_results(const job *j, int64_t row, const lanes *sum) {
   }
 }
 
-/* Multiplies some streams of every place at a time. Where a stream has no row, the first row of the
- * place is read again. */
+/* Computes the rows of places [first, last) (vector.h), some streams at a time. Where a stream has
+ * no row, the first row of the place is read instead. */
 INLINE void multiply_places(const job *j, batch b, int64_t first, int64_t last) {
   const int64_t step = laci_sparse_rows_n_places(j->w);
   for (int64_t place = first; place < last; place++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of vector.h: row by row, column by column. */
+ * The reference of vector.h: it goes row by row, column by column. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the layouts of window.h, and a convolution's columns, tiles and weights. */
+ * Makes the layouts of window.h, and a convolution's columns, tiles and weights for the product. */
 #include "kernel/sparse/window.h"
 
 #include <assert.h>
@@ -12,11 +12,12 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  BLOCK = 4,           /* channels whose taps are stored together */
-  ALIASES = 4096 / 4,  /* floats: addresses with this distance map to the same cache set */
-  APART = 2 * LANES,   /* added where the distance of channels would be close to a multiple of
-                          ALIASES */
-  BETWEEN = 5 * LANES, /* pixels between channels: the lines that a 3x3 window reads of them */
+  BLOCK = 4,           /* number of channels whose taps are stored together */
+  ALIASES = 4096 / 4,  /* addresses with this distance, in floats, map to the same cache set */
+  APART = 2 * LANES,   /* this many floats are added where channels would be nearly a multiple of
+                          ALIASES apart */
+  BETWEEN = 5 * LANES, /* pixels between two channels: so many that a 3x3 window reads other cache
+                          lines of each */
 };
 
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -44,8 +45,8 @@ static laci_sparse_layout hwc16n_layout(int64_t channels, int64_t h, int64_t w,
                               .left = border.left};
 }
 
-/* Returns a PC16P layout of h rows that begin row_stride pixels apart. The rows follow each other
- * as one long row of pixels, which is cut into blocks of 16. */
+/* Returns a PC16P layout for h rows, each row_stride pixels after the one before. The rows follow
+ * each other as one long row of pixels, which is cut into blocks of 16. */
 static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_stride) {
   return (laci_sparse_layout){.format = LACI_FORMAT_PC16P,
                               .channel_stride = LANES,
@@ -56,8 +57,8 @@ static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_
                               .phases_w = 1};
 }
 
-/* Returns a CHW layout whose channels are whole vectors, so that a tile that begins in a channel
- * does not reach beyond it. beyond: pixels that a window reads after the last row. */
+/* Returns a CHW layout whose channels are whole vectors, so that a tile which begins in a channel
+ * ends in it. beyond: number of pixels that a window reads after the last row. */
 static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int64_t rows,
                                      int64_t beyond) {
   l.format = LACI_FORMAT_CHW;
@@ -141,20 +142,21 @@ laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const la
 
 /* ---- Tiles ---- */
 
-/* Does every tile of a long row of that length end within its channel (CHW) or pixel block (PC16P)?
- * In these layouts padding is zeros. */
+/* Does every tile of a long row of this length end in its channel (CHW) or pixel block (PC16P)?
+ * Padding in these layouts is zeros. */
 static bool has_tiles_within_channels(const laci_sparse_layout *out, int64_t length) {
   const int64_t begin = laci_sparse_offset(out, 0, 0, 0);
   if (out->format == LACI_FORMAT_PC16P) return begin % LANES == 0;
   return begin + laci_ceil_div(length, LANES) * LANES <= out->phase_stride;
 }
 
-/* Do the rows of results have the distance of the input's rows? They then make one long row. */
+/* Are rows of results as far apart as rows of the input? Then all results make one long row. */
 static bool has_one_long_row(const laci_sparse_form *form) {
   return form->in.row_stride == form->out.row_stride;
 }
 
-/* Sets the lanes of a tile whose results begin at column `at` of a row. */
+/* Sets which lanes of a tile are results. at: position in the row of its first result. length:
+ * number of positions in the row. */
 static void set_tile_lanes(const laci_sparse_window *g, int64_t length, int64_t at,
                            int64_t row_stride, laci_sparse_tile *tile) {
   for (int lane = 0; lane < LANES && at + lane < length; lane++) {
@@ -237,11 +239,12 @@ laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
 
 /* ---- Columns and weights ---- */
 
-/* The shape of a row of the dense weight, [channel][tap], and how columns are ordered. */
+/* The shape of a row of the dense weight, [channel][tap], and the order of its columns in the
+ * product. */
 typedef struct order {
-  int64_t taps, channels; /* those of a group */
-  bool whole;             /* all blocks are filled up to BLOCK channels (where values share four
-                             bytes) */
+  int64_t taps, channels; /* number of taps of a window, and of channels of a group */
+  bool whole;             /* true: every block of columns is filled up to BLOCK channels, since
+                             values share four bytes */
 } order;
 
 static order choose_column_order(const laci_sparse_window *g) {
@@ -249,7 +252,7 @@ static order choose_column_order(const laci_sparse_window *g) {
                  g->values != LACI_SPARSE_F32};
 }
 
-/* Returns the column of a group's (channel, tap). */
+/* Returns the column, in a group, of a channel and a tap. */
 static int64_t column_index(const order *o, int64_t channel, int64_t tap) {
   const int64_t first = channel / BLOCK * BLOCK;
   const int64_t left = o->channels - first, width = left < BLOCK && !o->whole ? left : BLOCK;
@@ -274,18 +277,19 @@ void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
   }
 }
 
-/* Return how many results of a row have no pixel at that offset from their first one, because it is
- * before the first pixel of the row, or after the last. */
-static int64_t count_missing_before(const laci_sparse_window *g, int64_t x) {
+/* Returns how many results of a row read before the row's first pixel (below: after its last pixel)
+ * for one tap. x: column that the tap reads for the first result. */
+static int64_t count_results_before_row(const laci_sparse_window *g, int64_t x) {
   return x < 0 ? laci_ceil_div(-x, g->stride_w) : 0;
 }
 
-static int64_t count_missing_after(const laci_sparse_window *g, int64_t x) {
+static int64_t count_results_after_row(const laci_sparse_window *g, int64_t x) {
   const int64_t further = (g->out_w - 1) * g->stride_w + x - (g->w - 1);
   return further > 0 ? laci_ceil_div(further, g->stride_w) : 0;
 }
 
-/* Returns the horizontal offset of a tap from the first pixel of a result, padding included. */
+/* Returns the column that a tap reads for the first result of a row; it is negative in the
+ * padding. */
 static int64_t tap_offset(const laci_sparse_window *g, int64_t tap) {
   return tap * g->dilation_w - g->pad_left;
 }
@@ -294,12 +298,12 @@ bool laci_sparse_may_be_unpadded(const laci_sparse_window *g) {
   bool may = g->values == LACI_SPARSE_F32 && g->out_w <= laci_ceil_div(g->w, g->stride_w);
   for (int64_t tap = 0; tap < g->kernel_w; tap++) {
     const int64_t x = tap_offset(g, tap);
-    may = may && count_missing_before(g, x) + count_missing_after(g, x) <= 1;
+    may = may && count_results_before_row(g, x) + count_results_after_row(g, x) <= 1;
   }
   return may;
 }
 
-/* Does the layout have fewer zeros around rows than the window reads? */
+/* Does the layout have fewer zeros around its rows than the window reads? */
 static bool is_unpadded(const laci_sparse_window *g, const laci_sparse_layout *in) {
   const laci_sparse_border b = laci_sparse_needed_border(g);
   return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_unpadded(g) &&
@@ -315,15 +319,15 @@ static void find_column_neighbours(const laci_sparse_window *g, uint8_t *neighbo
     const int64_t x = tap_offset(g, at % o.taps % g->kernel_w);
     const int64_t place = column_index(&o, at / o.taps, at % o.taps);
     for (int64_t group = 0; group < g->groups; group++) {
-      neighbour[group * length + place] = count_missing_before(g, x)  ? LACI_SPARSE_BEFORE
-                                          : count_missing_after(g, x) ? LACI_SPARSE_AFTER
-                                                                      : LACI_SPARSE_ITSELF;
+      neighbour[group * length + place] = count_results_before_row(g, x)  ? LACI_SPARSE_BEFORE
+                                          : count_results_after_row(g, x) ? LACI_SPARSE_AFTER
+                                                                          : LACI_SPARSE_ITSELF;
     }
   }
 }
 
-/* Returns the offset of a pixel. If the layout has no memory before a row's first pixel, that is at
- * the end of the row above. */
+/* Returns the offset of a pixel. A pixel before the first one of a row, for which the layout has no
+ * memory, has the offset of the end of the row above. */
 static int64_t pixel_offset(const laci_sparse_layout *in, int64_t channel, int64_t y, int64_t x) {
   if (in->format != LACI_FORMAT_CHW || x + in->left >= 0)
     return laci_sparse_offset(in, channel, y, x);
@@ -352,9 +356,9 @@ void laci_sparse_kept_clear(laci_sparse_kept *kept) {
   *kept = (laci_sparse_kept){.row_begin = NULL};
 }
 
-/* Writes the columns of a row's kept weights in ascending order, and returns how many there are. It
- * is without branches, which could not be predicted: every column is written, and overwritten by
- * the next one if it is not kept. */
+/* Writes the columns of a row's kept weights in ascending order, and returns their number. Branches
+ * could not be predicted, so there are none: every column is written, and the next one overwrites
+ * it if it is not kept. */
 static int64_t find_kept_in_row(const uint8_t *mask, const int32_t *dense_at, int64_t length,
                                 int64_t first_column, int32_t *column) {
   int64_t n = 0;
@@ -366,7 +370,7 @@ static int64_t find_kept_in_row(const uint8_t *mask, const int32_t *dense_at, in
   return n;
 }
 
-/* Makes `kept` from a mask; false: no memory. */
+/* Sets *kept to the kept weights of a mask. Returns false if there is no memory. */
 static bool find_kept_weights(const laci_sparse_window *g, const uint8_t *mask,
                               laci_sparse_kept *kept) {
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
@@ -376,8 +380,8 @@ static bool find_kept_weights(const laci_sparse_window *g, const uint8_t *mask,
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   *kept = (laci_sparse_kept){
       .row_begin = laci_alloc((size_t)g->channels_out + 1, sizeof *kept->row_begin),
-      .column =
-          laci_alloc((size_t)n + 1, sizeof *kept->column), /* find_kept_in_row writes one more */
+      .column = laci_alloc((size_t)n + 1, sizeof *kept->column), /* find_kept_in_row writes one more
+                                                              element */
       .weight = laci_alloc((size_t)n, sizeof *kept->weight)};
   const bool good = dense_at && kept->row_begin && kept->column && kept->weight;
   if (good) laci_sparse_order_columns(g, dense_at);
@@ -390,7 +394,7 @@ static bool find_kept_weights(const laci_sparse_window *g, const uint8_t *mask,
   return good;
 }
 
-/* Makes what the product needs in addition to the kept weights. */
+/* Makes all of the product but its kept weights. */
 static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
                          laci_sparse_form *form) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
@@ -423,7 +427,7 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
 static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
                                lac_error *err) {
   const int64_t each = laci_sparse_values_per_word(g->values);
-  const int64_t most = each > 1 ? BLOCK : 1; /* columns that a channel may have */
+  const int64_t most = each > 1 ? BLOCK : 1; /* maximum number of columns that one channel adds */
   if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / most) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
                      (long long)(g->channels_in * g->kernel_h * g->kernel_w));

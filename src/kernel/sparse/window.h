@@ -19,7 +19,7 @@
  *   CHW16C  [16 channels][row][pixel][16]: oneDNN's nChw16c; channels are a multiple of 16
  *   HWC     [row][pixel][channel]: channels last, or [token][feature]
  *
- * An image block is what is stored together: one image, or 16 of them in HWC16N.
+ * An image block is the images that are stored together: one image, or 16 images in HWC16N.
  *
  * Columns have the order (block of 4 channels, tap, channel). product.h sums in this order, in
  * which a few consecutive columns read few cache lines of the image. */
@@ -51,7 +51,7 @@ typedef struct laci_sparse_window {
   laci_sparse_values values;
 } laci_sparse_window;
 
-/** Returns how many weights an output channel has. */
+/** Returns the number of weights that an output channel has in the dense weight. */
 static inline int64_t laci_sparse_weights_per_row(const laci_sparse_window *g) {
   return g->channels_in / g->groups * g->kernel_h * g->kernel_w;
 }
@@ -65,14 +65,15 @@ static inline int64_t laci_sparse_layout_channels(int64_t channels, laci_sparse_
  * next one follows directly. In CHW and HWC16N, all memory that is not a pixel must be zero. */
 typedef struct laci_sparse_layout {
   laci_memory_format format;
-  /* floats from a channel to the next one; in CHW16C, from a block of 16 channels to the next */
+  /* number of floats from one channel to the next; in CHW16C, from one block of 16 channels to the
+     next */
   int64_t channel_stride;
-  int64_t phase_stride, row_stride, pixel_stride, n_floats; /* floats from a phase, a row, a
-                                                               pixel to the next; floats of an
-                                                               image block */
-  int64_t phases_h, phases_w, top, left; /* number of phases of rows, and of columns (1: the
-                                            image is not split); rows above, and columns left of
-                                            the image */
+  /* phase_stride, row_stride, pixel_stride: number of floats from one phase, row, pixel to the
+     next. n_floats: number of floats in an image block */
+  int64_t phase_stride, row_stride, pixel_stride, n_floats;
+  /* phases_h, phases_w: number of phases of rows, and of columns; 1: the image is not split. top,
+     left: number of padding rows above the image, and of padding columns to its left */
+  int64_t phases_h, phases_w, top, left;
 } laci_sparse_layout;
 
 bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b);
@@ -83,9 +84,9 @@ typedef struct laci_sparse_size {
   int64_t channels, h, w, n_images;
 } laci_sparse_size;
 
-/** What laci_sparse_padded_layout needs to know: rows and columns of zeros around an image, and the
- * stride of the window that will read it (matters for CHW only; 1: none). PC16P has no rows above
- * or below. */
+/** What laci_sparse_padded_layout needs to know. top to right: number of rows and columns of zeros
+ * around an image. stride_h, stride_w: strides of the window that will read it, which matter for
+ * CHW only; 1: no stride. PC16P has no rows above or below. */
 typedef struct laci_sparse_border {
   int64_t top, left, bottom, right, stride_h, stride_w;
 } laci_sparse_border;
@@ -97,23 +98,25 @@ laci_sparse_layout laci_sparse_padded_layout(laci_memory_format format, int64_t 
  * Windows cannot read this CHW, since they read whole vectors, beyond its end. */
 laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
                                                  int64_t h, int64_t w);
-/** Returns the border and the strides that a convolution needs of its input. */
+/** Returns the border of zeros, and the strides, that a convolution needs in the layout of its
+ * input. */
 laci_sparse_border laci_sparse_needed_border(const laci_sparse_window *g);
 /** May the CHW input of a convolution of floats be unpadded, with no zeros between its rows? That
  * is possible if each tap lacks a pixel for at most the first or the last result of a row, and a
- * row has no more results than pixels. There are still zeros above and below the image. Only
- * generated code of AVX-512 and compiled products can read it. */
+ * row has no more results than pixels. There are still zeros above and below the image. Of the
+ * sparse products, only generated code of AVX-512 and the scalar reference can read it. */
 bool laci_sparse_may_be_unpadded(const laci_sparse_window *g);
 /** Returns the layout of a convolution's input. */
 laci_sparse_layout laci_sparse_input_layout(laci_memory_format format, const laci_sparse_window *g);
-/** Returns the layout of a convolution's result that needs the fewest tiles: its rows have the
- * distance of the input's rows, if `border` fits in between. PC16P requires that, so it may be
+/** Returns the layout of a convolution's result that needs the fewest tiles. If `border` fits
+ * between rows, its rows are as far apart as the input's. PC16P requires that, so it may be
  * impossible with a wide border. */
 laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const laci_sparse_window *g,
                                              const laci_sparse_layout *in,
                                              laci_sparse_border border);
 
-/** Returns the floats from the beginning of an image block to a pixel of a channel (lane 0). */
+/** Returns the offset of a pixel of a channel, in floats from the beginning of an image block. In
+ * HWC16N that is its lane 0. */
 static inline int64_t laci_sparse_offset(const laci_sparse_layout *l, int64_t channel, int64_t y,
                                          int64_t x) {
   const int64_t row = y + l->top, column = x + l->left;
@@ -133,21 +136,22 @@ static inline int64_t laci_sparse_offset(const laci_sparse_layout *l, int64_t ch
 
 /** The kept weights of a matrix, row by row; owns its arrays. */
 typedef struct laci_sparse_kept {
-  /* [n_rows + 1]; row r has the kept weights k in [row_begin[r], row_begin[r + 1]) */
+  /* [n_rows + 1] index of each row's first kept weight: row r has those in [row_begin[r],
+     row_begin[r + 1]) */
   int64_t *row_begin;
-  int32_t *column; /* [n_kept], ascending in a row */
-  float *weight;   /* [n_kept] */
+  int32_t *column; /* [n_kept] column of each kept weight, ascending in a row */
+  float *weight;   /* [n_kept] value of each kept weight */
 } laci_sparse_kept;
 void laci_sparse_kept_clear(laci_sparse_kept *kept);
 
 /** laci_sparse_dense_row_length: returns the number of weights in a row of the dense weight.
- * laci_sparse_row_length: returns the number of columns that a row of the product can read, which
- * is larger with bf16 and int8, where blocks are filled up. */
+ * laci_sparse_row_length: returns the number of columns that a row of the product can read. With
+ * bf16 and int8 this is larger, since blocks of channels are filled up. */
 int64_t laci_sparse_dense_row_length(const laci_sparse_window *g);
 int64_t laci_sparse_row_length(const laci_sparse_window *g);
-/** Sets dense_at, [laci_sparse_row_length]: dense_at[column] is the index of the weight of that
- * column in a row of the dense weight, [channels_in / groups][kernel_h][kernel_w], or -1 if the
- * column has none. */
+/** Sets dense_at, [laci_sparse_row_length]. dense_at[column] is the index of that column's weight
+ * in a row of the dense weight, [channels_in / groups][kernel_h][kernel_w]; -1: the column has no
+ * weight. */
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at);
 
 /** A convolution that is ready to be computed; owns all its memory. */
@@ -156,13 +160,14 @@ typedef struct laci_sparse_form {
   laci_sparse_layout in, out;
   laci_sparse_tile *tiles;
   int64_t n_tiles, n_kept;
-  laci_sparse_kept kept;            /* holds the weights and the arrays of `product` that describe
-                                       them */
-  int64_t row_length, dense_length; /* number of columns that a row of the product can read; number
-                                       of weights of a row of the dense weight */
-  int32_t *dense_at; /* [row_length] index of the weight of each column in a row of the dense
-                        weight; -1: the column has none */
-  void *memory;      /* holds dense_at, and the arrays of `product` that describe columns */
+  laci_sparse_kept kept;            /* values and positions of the kept weights; `product` points to
+                                       its arrays */
+  int64_t row_length, dense_length; /* row_length: number of columns that a row of the product can
+                                       read. dense_length: number of weights in a row of the dense
+                                       weight */
+  int32_t *dense_at; /* [row_length] index of each column's weight in a row of the dense weight; -1:
+                        the column has no weight */
+  void *memory;      /* memory of dense_at, and of the arrays of `product` that describe columns */
 } laci_sparse_form;
 
 /** The layouts of input and result; either both or neither are HWC16N. `in` is that of
@@ -173,24 +178,25 @@ typedef struct laci_sparse_layouts {
   int64_t n_images;
 } laci_sparse_layouts;
 
-/** Makes a form of kept weights [channels_out], and takes ownership of `take`. Columns are numbered
- * through all groups in order. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED for more than 2^31 columns,
- * for a PC16P result or input whose rows have another distance than those of the other layout, and
- * with bf16 for groups of an odd number of channels. After a failure, form is empty and `take`
- * still belongs to the caller. */
+/** Makes a convolution ready to be computed from its kept weights, and takes ownership of `take`.
+ * Rows are output channels, and columns are numbered through all groups in order. Fails with
+ * LAC_NO_MEMORY; or with LAC_UNSUPPORTED for more than 2^31 columns, for bf16 with an odd number of
+ * channels in a group, or for PC16P if rows of input and result are not equally far apart. After a
+ * failure, *form is empty and `take` still belongs to the caller. */
 LAC_MUST_CHECK lac_status laci_sparse_form_init_from_kept(const laci_sparse_window *g,
                                                           laci_sparse_kept *take,
                                                           const laci_sparse_layouts *layouts,
                                                           laci_sparse_form *form, lac_error *err);
-/** Makes a form of a mask, [channels_out][channels_in / groups][kernel_h][kernel_w] bytes, not 0
- * where a weight is kept. Weights are zero. Fails like laci_sparse_form_init_from_kept. */
+/** Makes a convolution ready to be computed from a mask, [channels_out][channels_in /
+ * groups][kernel_h][kernel_w] bytes, not 0 where a weight is kept. Weights are zero. Fails like
+ * laci_sparse_form_init_from_kept. */
 LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
                                                 const laci_sparse_layouts *layouts,
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
 /** Returns the tiles of the results, for kernels that do not read the input by tiles. The rows of
- * an image are one long row, and the field `in` of a tile is the offset of its image block in x.
- * *n_each: number of tiles of an image block. The caller frees the array; NULL: no memory. */
+ * an image are one long row. The field `in` of a tile is the offset in x of its image block.
+ * *n_each: number of tiles in an image block. The caller frees the array; NULL: no memory. */
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each);
 /** Frees the product and its weights, 8 bytes for each kept weight, but not layouts and tiles. For

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the sizes and weights of winograd4.h, and chooses the variant. */
+ * Computes the sizes, blocks and transformed weights of winograd4.h, and chooses the kernel
+ * variant. */
 #include "kernel/sparse/winograd4.h"
 
 #include "base/divide.h"
@@ -24,8 +25,8 @@ static const laci_winograd4_kernel of_level[] = {
 #undef VARIANT
 };
 
-/* Half a vector of AVX-512 is a vector of AVX2: layers with at most eight tiles in a row use the
- * transforms of AVX2. */
+/* Returns the kernel. Rows of at most eight tiles fill only half a vector of AVX-512, and so use
+ * the transforms of AVX2. */
 laci_winograd4_kernel laci_winograd4_variant(const laci_winograd4 *w) {
   enum { HALF = 8 };
   laci_winograd4_kernel k = of_level[laci_cpu_level_in_force()];
@@ -37,9 +38,9 @@ laci_winograd4_kernel laci_winograd4_variant(const laci_winograd4 *w) {
   return k;
 }
 
-/* Returns how many output channels are stored together: as many as registers can hold sums for (16
- * lanes wide, or 32 with AVX-512). It is 13 rather than 12, since numbers of channels that are
- * powers of two are nearly multiples of 13. */
+/* Returns the number of output channels whose weights are stored together: as many as registers can
+ * hold sums for (16 lanes wide, or 32 with AVX-512). It is 13 rather than 12, since numbers of
+ * channels that are powers of two are nearly multiples of 13. */
 static int64_t rows_per_group(void) {
   static const int8_t rows[] = {
       [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 13, [LACI_CPU_NEON] = 6};
@@ -77,7 +78,8 @@ size_t laci_winograd4_weight_bytes(const laci_sparse_window *g) {
          sizeof(float);
 }
 
-/* Is a line too short for its rows, each with the surplus of its last tile, and one more tile? */
+/* A line is the buffer for four rows of results. Is it too short for them, each with the surplus of
+ * its last tile, and one more tile? */
 static bool is_row_too_wide(const laci_winograd4 *w) {
   return SIDE * (w->out.row_stride + 2 * SIDE * LANES) > LACI_WINOGRAD4_LINE;
 }
@@ -112,8 +114,8 @@ void laci_winograd4_clear(laci_winograd4 *w) {
   *w = (laci_winograd4){.n_each = 0};
 }
 
-/* Returns a block. Its lanes are followed by padding for a vector. The distance of channels is an
- * odd number of cache lines, so that the channels of a lane use all sets of a cache. */
+/* Returns the block of units [first_unit, end_unit). Its lanes are followed by padding for a
+ * vector. Channels are an odd number of cache lines apart, so that they use all sets of a cache. */
 laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
                                                    int64_t end_unit) {
   laci_winograd4_block b = {first_unit, end_unit, (end_unit - first_unit) * w->unit, 0};
@@ -128,12 +130,12 @@ int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd
   return w->points * laci_winograd4_point_stride(b, channels);
 }
 
-/* Chooses the size of a block. All threads wait for each other in a block that they compute
- * together, and read weights once for it. */
+/* Returns the number of units in a block. together: all threads compute one block at a time. They
+ * then read the weights once for it, but wait for each other. */
 int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
-  const int64_t held = together ? 1 << 19 : 1 << 18; /* floats that fit in the caches */
-  const int64_t least = together ? 64 : 48;          /* least lanes for which it is worth reading
-                                                        the weights */
+  const int64_t held = together ? 1 << 19 : 1 << 18; /* number of floats that fit in the caches */
+  const int64_t least = together ? 64 : 48;          /* least number of lanes for which it is worth
+                                                        reading the weights */
   const int64_t channels = w->sources + w->window.channels_out;
   const int64_t holds = held / (w->points * channels), lanes = holds > least ? holds : least;
   const int64_t units = (2 * lanes + w->unit - 1) / (2 * w->unit); /* rounded to the nearest */
@@ -142,8 +144,8 @@ int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
 
 /* ---- Weights ---- */
 
-/* Computes G g for three weights g: the row of each point p is scaled such that the polynomial with
- * all other points as zeros is 1 at p. */
+/* Computes G g for three weights g. Row p of G is scaled such that the polynomial which is zero at
+ * all other points is 1 at point p. */
 static void compute_six_points(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
@@ -175,10 +177,11 @@ static void compute_weight_points(const double g[TAPS], int64_t taps, double to[
   else compute_six_points(g, to);
 }
 
-/* Computes G g G' of a source's taps; its points are `apart` floats apart. */
+/* Computes G g G' for the taps g of a source. apart: number of floats in `to` from one point to the
+ * next. */
 static void transform_source_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
   const int64_t read = laci_winograd4_tile_side(taps);
-  double columns[READ][TAPS], of[READ]; /* columns: the result of the vertical transform */
+  double columns[READ][TAPS], of[READ]; /* columns: result of the vertical transform */
   for (int64_t x = 0; x < taps; x++) {
     double column[TAPS];
     for (int64_t y = 0; y < taps; y++) column[y] = g[y][x];

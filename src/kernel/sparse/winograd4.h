@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A dense f32 convolution in native layouts (window.h), with at most a quarter of the direct sum's
  * products: F(4x4, 3x3) and F(4x4, 4x4) of Winograd's minimal filtering (A. Lavin and S. Gray,
- * "Fast Algorithms for Convolutional Neural Networks", 2016). It is for layers between sparse ones
- * that are faster by this than with half of their weights pruned, and for the first layer of many
- * networks.
+ * "Fast Algorithms for Convolutional Neural Networks", 2016). It is for layers that are faster so
+ * than with half of their weights pruned, and for the first layer of many networks.
  *
  *   source  a channel that a window without a stride reads. A window that strides by 2 is the sum
  *           of four that do not, of even and odd rows and columns of taps, over the same of
@@ -35,12 +34,14 @@
 
 enum {
   LACI_WINOGRAD4_SIDE = 4,     /* height and width of a tile, in results */
-  LACI_WINOGRAD4_READ = 7,     /* most pixels, and most points, of a side of a tile */
-  LACI_WINOGRAD4_POINTS = 49,  /* most points of a tile */
-  LACI_WINOGRAD4_TAPS = 4,     /* most taps of a side of a source */
-  LACI_WINOGRAD4_PARTS = 4,    /* most sources of a channel */
-  LACI_WINOGRAD4_WIDTH = 1792, /* most results of a row */
-  LACI_WINOGRAD4_LINE = 8192,  /* most floats of the rows of results that are made at once */
+  LACI_WINOGRAD4_READ = 7,     /* maximum number of pixels, and of points, along one side of a
+                                  tile */
+  LACI_WINOGRAD4_POINTS = 49,  /* maximum number of points of a tile */
+  LACI_WINOGRAD4_TAPS = 4,     /* maximum number of taps along one side of a source */
+  LACI_WINOGRAD4_PARTS = 4,    /* maximum number of sources of a channel */
+  LACI_WINOGRAD4_WIDTH = 1792, /* maximum number of results in a row */
+  LACI_WINOGRAD4_LINE = 8192,  /* maximum number of floats in the rows of results that are computed
+                                  at once */
 };
 
 /* Factors of the transforms of six pixels; a and b are the interpolation points 5/8 and 3/2. */
@@ -73,8 +74,8 @@ enum {
 #define LACI_WINOGRAD4_BF16 2.583984375F         /* p^2 q^2 + p^2 r^2 + q^2 r^2 */
 #define LACI_WINOGRAD4_PRODUCT 0.14654541015625F /* p^2 q^2 r^2 */
 
-/** A prepared convolution; owns its tiles. Transformed weights are floats [points][groups of
- * `rows`][sources][rows], with zeros for rows that do not exist. */
+/** A prepared convolution; only its tiles are owned. Transformed weights are floats [points][groups
+ * of `rows`][sources][rows], with zeros for rows that do not exist. */
 typedef struct laci_winograd4 {
   laci_sparse_window window;
   laci_sparse_layout in,
@@ -82,81 +83,85 @@ typedef struct laci_winograd4 {
               both are HWC16N. If the window strides, `in` needs no border. If not, CHW may be
               unpadded, provided that the memory which a window reads before a row is readable */
   int64_t n_image_blocks;   /* number of images, or of groups of 16 images in HWC16N */
-  int64_t stride;           /* stride of the window, in both directions */
-  int64_t sources;          /* number of sources of the input: stride^2 for each input channel */
-  int64_t taps, points;     /* taps of a side of a source; points of a tile */
-  int64_t tiles_h, tiles_w; /* number of tiles of an image, from top to bottom, and from left to
-                               right */
+  int64_t stride;           /* stride of the window, the same in both directions */
+  int64_t sources;          /* number of sources of the input, which is stride^2 for each input
+                               channel */
+  int64_t taps, points;     /* taps: number of taps along one side of a source. points: number of
+                               points of a tile */
+  int64_t tiles_h, tiles_w; /* number of tiles of an image: tiles_h from top to bottom, tiles_w from
+                               left to right */
   int64_t n_units,
-      unit; /* number of units, and lanes of a unit. A unit is a row of tiles of an image, or a tile
-               of 16 images */
-  laci_sparse_tile *results; /* tiles of the results, as laci_sparse_result_tiles returns them;
-                                owned */
+      unit; /* n_units: number of units. unit: number of lanes in a unit. A unit is a row of tiles
+               of an image; in HWC16N, one tile of 16 images */
+  laci_sparse_tile *results; /* tiles of 16 results (product.h), as laci_sparse_result_tiles returns
+                                them; owned */
   int64_t n_each;            /* number of elements of `results` for an image block */
-  int64_t rows;              /* number of output channels whose weights are stored together, as a
-                                group */
+  int64_t rows;              /* number of output channels in a group, whose weights are stored
+                                together */
 } laci_winograd4;
 
-/** Returns the number of pixels, which is also that of points, of a side of a tile, if a source
- * has `taps` taps a side. */
+/** Returns the number of pixels along one side of a tile, which is also that of points. taps:
+ * number of taps along one side of a source. */
 static inline int64_t laci_winograd4_tile_side(int64_t taps) {
   return LACI_WINOGRAD4_SIDE - 1 + taps;
 }
 /** Can this kernel compute the convolution? */
 bool laci_winograd4_can_compute(const laci_sparse_window *g);
-/** Prepares a convolution. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED where rows are too wide; w is
- * then empty. */
+/** Prepares a convolution. Fails with LAC_NO_MEMORY, or with LAC_UNSUPPORTED if rows are too wide;
+ * *w is then empty. */
 LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,
                                               const laci_sparse_layouts *layouts, laci_winograd4 *w,
                                               lac_error *err);
 void laci_winograd4_clear(laci_winograd4 *w);
-/** laci_winograd4_n_sources: returns the number of sources. laci_winograd4_taps_per_side: returns
- * the number of taps of a side of a source. laci_winograd4_n_points: returns the number of points
- * of a tile. */
+/** laci_winograd4_n_sources: returns the number of sources of the input.
+ * laci_winograd4_taps_per_side: returns the number of taps along one side of a source.
+ * laci_winograd4_n_points: returns the number of points of a tile. */
 int64_t laci_winograd4_n_sources(const laci_sparse_window *g);
 int64_t laci_winograd4_taps_per_side(const laci_sparse_window *g);
 int64_t laci_winograd4_n_points(const laci_sparse_window *g);
-/** Returns the bytes of the transformed weights. */
+/** Returns the size of the transformed weights, in bytes. */
 size_t laci_winograd4_weight_bytes(const laci_sparse_window *g);
 /** Returns the number of groups of output channels whose weights are stored together. */
 static inline int64_t laci_winograd4_n_groups(const laci_winograd4 *w) {
   return (w->window.channels_out + w->rows - 1) / w->rows;
 }
-/** Transforms the weights of groups [first_last[0], first_last[1]). dense is
- * [channels_out][channels_in][window rows][window columns]. */
+/** Transforms the weights of the groups (of output channels) from first_last[0] up to, but without,
+ * first_last[1]. dense is [channels_out][channels_in][window rows][window columns]. */
 void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dense,
                                       const int64_t first_last[2], float *weights);
 
 /** A block: the units [first, last), which are computed together. */
 typedef struct laci_winograd4_block {
   int64_t first, last;
-  int64_t n_lanes, stride; /* lanes of all units of the block; floats from a channel of a point to
-                              the next channel */
+  int64_t n_lanes, stride; /* n_lanes: number of lanes of all units of the block. stride: number of
+                              floats from a channel of a point to the next channel */
 } laci_winograd4_block;
 laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
                                                    int64_t end_unit);
-/** Returns the floats from a point to the next one, where a point has `channels` channels (or
+/** Returns the number of floats from one point to the next, if a point has `channels` channels (or
  * sources). */
 static inline int64_t laci_winograd4_point_stride(const laci_winograd4_block *b, int64_t channels) {
   return channels * b->stride +
          LACI_SPARSE_LANES; /* otherwise all points would map to the same cache sets */
 }
-/** Returns how many units a block should have, to fit in a core's caches; `together`: all threads
- * compute one block. */
+/** Returns how many units a block should have to fit in a core's caches. together: all threads
+ * compute one block at a time. */
 int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together);
-/** Returns the floats of a block's points or sums, [points][laci_winograd4_point_stride]. */
+/** Returns the number of floats for the points or sums of a block,
+ * [points][laci_winograd4_point_stride]. */
 int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
                                     int64_t channels);
 
-/** Computes the points of sources [first_last[0], first_last[1]) of a block. */
+/** Computes the points of a block from x, for the sources in [first_last[0], first_last[1]). */
 typedef void laci_winograd4_transform(const laci_winograd4 *w, const laci_winograd4_block *b,
                                       const float *x, const int64_t first_last[2], float *points);
-/** Computes the sums over all sources for points [first_last[0], first_last[1]). */
+/** Computes the products of points and weights, summed over all sources, for the points in
+ * [first_last[0], first_last[1]). */
 typedef void laci_winograd4_multiply(const laci_winograd4 *w, const laci_winograd4_block *b,
                                      const float *weights, const float *points,
                                      const int64_t first_last[2], float *sums);
-/** Computes the results of channels [first_last[0], first_last[1]); o->weight and o->x are not
- * read. */
+/** Computes results from the sums, for the channels in [first_last[0], first_last[1]). o->weight
+ * and o->x are not read. */
 typedef void laci_winograd4_finish(const laci_winograd4 *w, const laci_winograd4_block *b,
                                    const float *sums, const int64_t first_last[2],
                                    const laci_sparse_operands *o);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * winograd4.h for every instruction set. Where lanes are pixels, it computes a row of tiles at a
- * time, or several rows of narrow images. The vertical transform goes along rows of pixels; for the
- * horizontal one every fourth pixel is gathered, so that lanes are neighbouring tiles. In HWC16N
- * lanes are images, and nothing has to be moved. */
+ * The convolution of winograd4.h, compiled for every instruction set. Where lanes are pixels, it
+ * computes one row of tiles at a time, or several rows of narrow images. The vertical transform
+ * goes along rows of pixels. For the horizontal transform every fourth pixel is gathered, so that
+ * lanes are neighbouring tiles. In HWC16N lanes are images, and no lane has to be moved. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -22,19 +22,21 @@ enum {
   POINTS = LACI_WINOGRAD4_POINTS,
   LINE = LACI_WINOGRAD4_LINE,
   VECTORS = LANES / WIDTH,
-  AHEAD = 256,                    /* distance of the prefetch of weights, in floats; it crosses
-                                     pages */
-  ROWS = WIDTH == 16 ? 13 : 6,    /* rows of a group of weights, as in winograd4.c */
-  AT_ONCE = WIDTH == 4 ? 4 : 2,   /* vectors of lanes whose sums are computed at once */
-  CHUNK = SIDE * WIDTH,           /* result pixels, or input pixels, of a row that a vector of tiles
-                                     has */
-  MOST = LINE / SIDE + 2 * CHUNK, /* most floats of a row */
-  TOGETHER = 8,                   /* channels of a tile of HWC16N that are transformed together */
+  AHEAD = 256,                    /* weights are prefetched this many floats before they are used,
+                                     across pages */
+  ROWS = WIDTH == 16 ? 13 : 6,    /* number of output channels in a group of weights, as
+                                     rows_per_group of winograd4.c */
+  AT_ONCE = WIDTH == 4 ? 4 : 2,   /* number of vectors of lanes whose sums are computed at once */
+  CHUNK = SIDE * WIDTH,           /* number of result pixels, or of input pixels, in a row of a
+                                     vector of tiles */
+  MOST = LINE / SIDE + 2 * CHUNK, /* maximum number of floats in a row */
+  TOGETHER = 8,                   /* number of channels of a tile that are transformed together in
+                                     HWC16N */
 };
 
 /* ---- The transforms ---- */
 
-/* Computes B' d for six pixels. */
+/* Computes B' d for six pixels d, in place. */
 INLINE void transform_six_pixels(vector d[READ]) {
   const vector a = ALL(LACI_WINOGRAD4_A), b = ALL(LACI_WINOGRAD4_B);
   const vector a2 = ALL(-LACI_WINOGRAD4_A2), b2 = ALL(-LACI_WINOGRAD4_B2);
@@ -49,7 +51,7 @@ INLINE void transform_six_pixels(vector d[READ]) {
   d[4] = SUB(even_b, odd_b);
 }
 
-/* Computes two points, x and -x, of seven pixels. */
+/* Computes two points from seven pixels d: those of the interpolation points x and -x. */
 INLINE void transform_to_point_pair(const vector d[READ], float x, float product, float sum,
                                     vector to[2]) {
   const vector even = FMA(ALL(product), d[0], FMA(ALL(-sum), d[2], d[4]));
@@ -70,13 +72,14 @@ INLINE void transform_seven_pixels(vector d[READ]) {
   for (int i = 0; i < READ; i++) d[i] = to[i];
 }
 
-/* Transforms `read` pixels to points: 6 or 7, a constant where this is inlined. */
+/* Transforms `read` pixels to points, in place. read is 6 or 7, a constant where this is
+ * inlined. */
 INLINE void transform_to_points(vector d[READ], const int read) {
   if (read == READ) transform_seven_pixels(d);
   else transform_six_pixels(d);
 }
 
-/* Computes A' m for six points; the first four elements become the results. */
+/* Computes A' m for six points m; its first four elements become the results. */
 INLINE void transform_six_sums(vector m[READ]) {
   const vector sum_a = ADD(m[1], m[2]), less_a = SUB(m[1], m[2]);
   const vector sum_b = ADD(m[3], m[4]), less_b = SUB(m[3], m[4]);
@@ -86,7 +89,7 @@ INLINE void transform_six_sums(vector m[READ]) {
   m[3] = FMA(ALL(LACI_WINOGRAD4_A3), less_a, FMA(ALL(LACI_WINOGRAD4_B3), less_b, m[5]));
 }
 
-/* Computes A' m for seven points; the first four elements become the results. */
+/* Computes A' m for seven points m; its first four elements become the results. */
 INLINE void transform_seven_sums(vector m[READ]) {
   const vector sum_p = ADD(m[0], m[1]), less_p = SUB(m[0], m[1]);
   const vector sum_q = ADD(m[2], m[3]), less_q = SUB(m[2], m[3]);
@@ -110,7 +113,7 @@ INLINE void transform_to_results(vector m[READ], const int read) {
 /* SHIFT(a, b): the lanes of a from the second on, then the first lane of b. */
 #if defined(__ARM_NEON)
 #define SHIFT(a, b) vextq_f32(a, b, 1)
-/* Vector k becomes every fourth float from the k-th one on. */
+/* to[k] becomes every fourth float of `from`, beginning at the k-th. */
 INLINE void deinterleave(const float *from, vector to[SIDE]) {
   const float32x4x4_t all = vld4q_f32(from);
   for (int k = 0; k < SIDE; k++) to[k] = all.val[k];
@@ -121,7 +124,7 @@ INLINE void interleave(const vector from[SIDE], float *to) {
 #elif defined(__AVX512F__)
 #define SHIFT(a, b) \
   _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), 1))
-/* Transposes the 4 x 4 floats in each quarter of the vectors. */
+/* Transposes the 4 x 4 floats in each quarter of the four vectors. */
 INLINE void transpose_quarters(vector v[SIDE]) {
   const vector low = _mm512_unpacklo_ps(v[0], v[1]), low2 = _mm512_unpacklo_ps(v[2], v[3]);
   const vector high = _mm512_unpackhi_ps(v[0], v[1]), high2 = _mm512_unpackhi_ps(v[2], v[3]);
@@ -130,7 +133,7 @@ INLINE void transpose_quarters(vector v[SIDE]) {
   v[2] = _mm512_shuffle_ps(high, high2, 0x44);
   v[3] = _mm512_shuffle_ps(high, high2, 0xEE);
 }
-/* Vector i becomes the i-th quarters of all vectors. */
+/* v[i] becomes the i-th quarters of all four vectors. */
 INLINE void gather_quarters(vector v[SIDE]) {
   const vector a = _mm512_shuffle_f32x4(v[0], v[1], 0x44);
   const vector b = _mm512_shuffle_f32x4(v[2], v[3], 0x44);
@@ -186,8 +189,8 @@ INLINE void interleave(const vector from[SIDE], float *to) {
 
 /* ---- Rows of tiles ---- */
 
-/* Returns how many rows of tiles fill a vector: several rows for narrow images, if their pixels and
- * results fill whole vectors, too. Otherwise each row has its own vectors: 1. */
+/* Returns the number of rows of tiles in one vector. It is more than 1 for narrow images, if their
+ * pixels and results also fill whole vectors. Otherwise each row has vectors of its own. */
 INLINE int64_t rows_per_vector(const laci_winograd4 *w) {
   const bool fills = WIDTH % w->tiles_w == 0 && SIDE * w->tiles_w % WIDTH == 0;
   return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
@@ -197,21 +200,23 @@ INLINE int64_t rows_per_vector(const laci_winograd4 *w) {
 
 static const float zeros[MOST];
 
-/* How an image's rows of tiles fill vectors: either a row has several vectors, or a vector holds
+/* How the rows of tiles of an image fill vectors: a row takes several vectors, or a vector holds
  * several rows. */
 typedef struct filling {
-  int64_t n_rows;    /* rows of tiles in a vector */
-  int64_t n_vectors; /* vectors of pixels for a row; SIDE for several rows */
-  int64_t n_chunks;  /* existing vectors of tiles; the last one may have no tile, but only pixels
-                        that the previous one reads */
-  int64_t n_pixels;  /* pixels of a row, from the border on; zeros follow */
-  int64_t n_missing; /* border pixels before a row that the layout lacks: the row above is stored
-                        there */
-  vector same_row;   /* all bits are set in lanes that are followed by a tile of the same row */
+  int64_t n_rows;    /* number of rows of tiles in a vector */
+  int64_t n_vectors; /* number of vectors of pixels for a row; SIDE if a vector holds several
+                        rows */
+  int64_t n_chunks;  /* number of vectors of tiles. The last one may have no tile, but only pixels
+                        that the tile before it reads */
+  int64_t n_pixels;  /* number of pixels of a row, counted from the border on; zeros follow */
+  int64_t n_missing; /* number of border pixels that the layout has no memory for, before a row. The
+                        end of the row above is stored there */
+  vector same_row;   /* a mask: all bits are set in lanes whose next lane is a tile of the same
+                        row */
 } filling;
 
-/* Returns how rows of a source fill vectors; their pixels begin with the first or the second of the
- * border's. */
+/* Returns how the rows of a source fill vectors. If the window strides, the source (`part`) has
+ * every second pixel, from the first or the second pixel of the border on. */
 static filling plan_filling(const laci_winograd4 *w, int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t all = g->w + g->pad_left - part % w->stride;
@@ -239,10 +244,10 @@ typedef struct source {
   const float *channel;
   const filling *filling;
   int64_t part;
-  int64_t apart; /* floats from a point to the next */
+  int64_t apart; /* number of floats from one point to the next */
 } source;
 
-/* Copies every second of 2 n floats; nothing may be readable after the last one. */
+/* Copies every second of 2 n floats to `to`. It reads nothing after the last one. */
 static void copy_every_second(const float *from, int64_t n, float *to) {
   int64_t at = 0;
   for (; at + WIDTH < n; at += WIDTH) {
@@ -256,7 +261,8 @@ static void copy_every_second(const float *from, int64_t n, float *to) {
   STORE(to + n - WIDTH, ODD(LOAD(last), LOAD(last + WIDTH)));
 }
 
-/* Copies the pixels of a source in one row of its channel, with those of the border. */
+/* Copies the pixels that a source has in one row of its channel to `to`, with zeros for the
+ * border. */
 static void copy_strided_row(const laci_winograd4 *w, const source *s, const float *from,
                              float *to) {
   const int64_t stride = w->stride, first = s->part % stride - w->window.pad_left;
@@ -266,8 +272,8 @@ static void copy_strided_row(const laci_winograd4 *w, const source *s, const flo
   copy_every_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
 }
 
-/* Finds the rows of a source's pixels that a row of tiles reads: in the image; in zeros, above and
- * below it; or if the window strides, copied to `one_lane`. */
+/* Sets row[]: the addresses of the rows of pixels that a row of tiles reads. They are in the image,
+ * or in `zeros` above and below it. If the window strides, they are copied to one_lane first. */
 INLINE void find_source_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
                              float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
@@ -297,7 +303,8 @@ INLINE vector lane_range_mask(int64_t first, int64_t last) {
   return v;
 }
 
-/* Transforms vectors of pixels from x on vertically; rows have zeros around them. */
+/* Transforms vectors of pixels vertically, beginning at column x. row: the rows of pixels, with
+ * zeros around them. */
 INLINE void transform_vertically(const filling *f, const float *const row[READ], int64_t x,
                                  const int read, float to[READ * CHUNK]) {
   for (int64_t k = 0; k < f->n_vectors; k++, x += WIDTH, to += WIDTH) {
@@ -313,8 +320,8 @@ INLINE void transform_vertically(const filling *f, const float *const row[READ],
   }
 }
 
-/* Transforms a vector of tiles horizontally. after: first the pixels of the tile that follows the
- * vector, then those of its own first tile. */
+/* Transforms a vector of tiles horizontally. after: at first the pixels of the tile that follows
+ * this vector; at the end those of the first tile of this vector. */
 INLINE void transform_horizontally(const filling *f, const float *pixels, const int read,
                                    vector after[READ - SIDE], vector d[READ]) {
   deinterleave(pixels, d);
@@ -325,7 +332,8 @@ INLINE void transform_horizontally(const filling *f, const float *pixels, const 
   transform_to_points(d, read);
 }
 
-/* Transforms n_rows rows of tiles of a source, from `unit` on. */
+/* Transforms the pixels of a source to points, for f->n_rows rows of tiles, beginning at row
+ * `unit`. */
 INLINE void transform_rows_of_tiles(const laci_winograd4 *w, const source *s, int64_t unit,
                                     const int read, float *to) {
   const filling *f = s->filling;
@@ -371,15 +379,15 @@ INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block
 
 /* ---- Points of HWC16N ---- */
 
-/* The pixels of a tile. Those outside of an image point to zeros. */
+/* Addresses of the pixels of a tile in HWC16N. Pixels outside of the image point to zeros. */
 typedef struct pixels {
   const float *at[POINTS];
-  int64_t next[POINTS]; /* floats to the next channel */
+  int64_t next[POINTS]; /* number of floats from one channel to the next */
 } pixels;
 
-/* The position of a tile among those of all image blocks. */
+/* The position of a tile among the tiles of all image blocks. */
 typedef struct tile {
-  int64_t image_block, y, x; /* of its first result */
+  int64_t image_block, y, x; /* y, x: position of its first result */
 } tile;
 
 static tile find_tile(const laci_winograd4 *w, int64_t unit) {
@@ -387,7 +395,8 @@ static tile find_tile(const laci_winograd4 *w, int64_t unit) {
   return (tile){unit / each, unit % each / w->tiles_w * SIDE, unit % w->tiles_w * SIDE};
 }
 
-/* Returns the pixels for that source of each channel. */
+/* Returns the addresses of a tile's pixels for one source of the first channel. part: which of a
+ * channel's sources. */
 static pixels find_tile_pixels(const laci_winograd4 *w, const float *x, int64_t unit,
                                int64_t part) {
   const laci_sparse_window *g = &w->window;
@@ -410,10 +419,9 @@ static pixels find_tile_pixels(const laci_winograd4 *w, const float *x, int64_t 
   return p;
 }
 
-/* Transforms n channels of a tile vertically, from c on, into [channel][row][column][lane]. Pixels
- * are far from each other, often at a distance that maps them to the same cache set, and their
- * channels are contiguous. So it reads a column of pixels for all n channels before the next
- * column. */
+/* Transforms n channels of a tile vertically, from channel c on, to [channel][row][column][lane].
+ * Pixels are far apart in memory, and often map to the same cache set, but the channels of a pixel
+ * are contiguous. So it reads one column of pixels for all n channels before the next column. */
 INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int read, float *to) {
   for (int j = 0; j < read; j++) {
     const float *from[READ];
@@ -485,15 +493,15 @@ void LACI_VARIANT(laci_winograd4_transform)(const laci_winograd4 *w, const laci_
 
 /* ---- Sums ---- */
 
-/* The operands of a product: at most two groups of rows. */
+/* The operands of a product of one point: weights of at most two groups of output channels. */
 typedef struct groups {
-  const float *weight; /* weights of the first group; those of the second follow */
+  const float *weight; /* weights of the first group; those of the second group follow */
   int64_t channels, stride;
-  int64_t n_rows; /* rows that exist */
+  int64_t n_rows; /* number of output channels that exist */
 } groups;
 
-/* Computes the sums of the rows of n_groups groups, for n vectors of lanes; both are constants
- * where this is inlined. */
+/* Computes the sums of n_groups groups of output channels, for n vectors of lanes. Both numbers are
+ * constants where this is inlined. */
 INLINE void sum_groups(const groups *g, const float *x, const int n_groups, const int n,
                        float *to) {
   const int64_t channels = g->channels, stride = g->stride, after = channels * ROWS;
@@ -525,8 +533,8 @@ INLINE void sum_groups(const groups *g, const float *x, const int n_groups, cons
 }
 
 #if defined(__AVX512F__)
-/* Computes the sums of n_groups groups for half a vector of lanes: processors that execute a vector
- * in two halves do this in half the time. */
+/* Computes the sums of n_groups groups for half a vector of lanes. Some processors execute a vector
+ * in two halves, and need half the time for this. */
 INLINE void sum_groups_of_half_vector(const groups *g, const float *x, const int n_groups,
                                       float *to) {
   const int64_t stride = g->stride, after = g->channels * ROWS;
@@ -549,8 +557,8 @@ INLINE void sum_groups_of_half_vector(const groups *g, const float *x, const int
 }
 #endif
 
-/* Computes the lanes that remain after pairs of vectors: a vector or half of one, for twice as many
- * rows at once. */
+/* Computes the lanes that remain after pairs of vectors: one vector or half of one. It does so for
+ * twice as many groups at once. */
 INLINE void sum_remaining_lanes(const groups *g, const float *x, const int n_groups,
                                 int64_t n_lanes, float *to) {
 #if defined(__AVX512F__)
@@ -563,7 +571,7 @@ INLINE void sum_remaining_lanes(const groups *g, const float *x, const int n_gro
   sum_groups(g, x, n_groups, 1, to);
 }
 
-/* Computes all rows of a point. */
+/* Computes the sums of all output channels for one point. */
 static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_groups, const float *x,
                            float *y) {
   const int64_t whole = n_lanes / (AT_ONCE * WIDTH) * AT_ONCE * WIDTH;
@@ -601,7 +609,7 @@ void LACI_VARIANT(laci_winograd4_multiply)(const laci_winograd4 *w, const laci_w
 
 /* ---- Results ---- */
 
-/* Transforms the sums of all points into sixteen vectors of results, with the bias. */
+/* Transforms the sums of all points into sixteen vectors of results, and adds the bias. */
 INLINE void transform_sums(const float *sums, int64_t apart, float bias, const int read,
                            vector to[SIDE][READ]) {
   for (int j = 0; j < read; j++) {
@@ -616,19 +624,19 @@ INLINE void transform_sums(const float *sums, int64_t apart, float bias, const i
   }
 }
 
-/* Consecutive rows of tiles of an image, whose results are computed at once. */
+/* A band: consecutive rows of tiles of an image, whose results are computed at once. */
 typedef struct band {
   int64_t n;                   /* number of rows of tiles */
-  int64_t first_row, last_row; /* rows of results */
-  int64_t begin, end;          /* positions in the results' long row */
-  int64_t n_tiles;             /* tiles (product.h) of results */
-  int64_t apart;               /* floats from a point's sums to those of the next point */
-  float bias;                  /* that of the channel */
+  int64_t first_row, last_row; /* range of the rows of results */
+  int64_t begin, end;          /* range of positions in the long row of results */
+  int64_t n_tiles;             /* number of tiles of 16 results (product.h) */
+  int64_t apart;               /* number of floats from one point's sums to the next point's */
+  float bias;                  /* bias of the channel */
   laci_sparse_tile tiles[LINE / LANES];
 } band;
 
-/* Restricts a tile to the band's lanes: if the previous or the next band has some of its lanes, it
- * is stored lane by lane. */
+/* Restricts a tile of 16 results to lanes of this band. If the previous or the next band has some
+ * of its lanes, it is stored lane by lane. */
 static void restrict_tile(laci_sparse_tile *t, uint64_t lanes) {
   if ((lanes & LACI_SPARSE_ALL_LANES) != LACI_SPARSE_ALL_LANES) t->lanes &= lanes;
 }
@@ -655,8 +663,9 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
   return SMALLER(ALL(o->high), LARGER(ALL(o->low), v));
 }
 
-/* Stores the rows of results of a vector of tiles, at most n: of one row of tiles, or of several
- * (rows_per_vector). Surplus results of the last tile of a row are overwritten by the next row. */
+/* Stores the rows of results of a vector of tiles, n at most. The vector holds one row of tiles or
+ * several (rows_per_vector). Surplus results of the last tile of a row are overwritten by the next
+ * row. */
 INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n,
                           float *to) {
   const int64_t rows = rows_per_vector(w), stride = w->out.row_stride;
@@ -673,9 +682,9 @@ INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], i
   }
 }
 
-/* Computes a band's results of a channel from its sums. A row's vectors are stored from right to
- * left, so that surplus results are overwritten. Results are clipped here if nothing is added to
- * them. */
+/* Computes a band's results of one channel from its sums. A row's vectors are stored from right to
+ * left, so that surplus results are overwritten. If nothing is added to the results, they are
+ * clipped here. */
 INLINE void finish_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
                            const float *sums, const int read, float *line) {
   const int64_t rows = rows_per_vector(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
@@ -693,14 +702,15 @@ INLINE void finish_channel(const laci_winograd4 *w, const laci_sparse_operands *
   }
 }
 
-/* n lines of results, `each` floats apart; `first` is the first channel. */
+/* n lines of results, one for each channel, beginning at channel `first`. each: number of floats
+ * from one line to the next. */
 typedef struct lines {
   const float *at;
   int64_t each, first, n;
 } lines;
 
-/* Stores the lines in y, if nothing follows the clip. In PC16P the channels of a tile are
- * neighbours in memory. */
+/* Stores the lines in y; only for products where no function follows the clip. In PC16P the
+ * channels of a tile are neighbours in memory. */
 static void store_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                         const lines *l) {
   float added[LANES];
@@ -721,7 +731,8 @@ static void store_lines(const laci_sparse_operands *o, int64_t stride, const ban
   }
 }
 
-/* Finishes and stores the lines if functions follow the clip, by finish_isa.c. */
+/* Applies the functions to the lines and stores them in y (finish_isa.c); only for products where
+ * functions follow the clip. */
 static void apply_functions_to_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                                      const lines *l, float *line) {
   laci_sparse_operands left = *o;
@@ -738,7 +749,10 @@ static void apply_functions_to_lines(const laci_sparse_operands *o, int64_t stri
 INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
                           const int64_t first_last[2], const laci_sparse_operands *o,
                           const int read) {
-  enum { OVER = 2 * CHUNK + LANES }; /* floats before and after a line that may be overwritten */
+  enum {
+    OVER = 2 * CHUNK + LANES
+  }; /* up to this many floats before and after a line may be
+                                        overwritten */
   const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
   const int64_t stride = w->out.channel_stride;
   _Alignas(64) float line[LINE];
@@ -763,13 +777,14 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
   }
 }
 
-/* A tile of 16 images: some of its channels, the index of its first result, and how many rows and
- * columns of results exist. */
+/* A tile of 16 images. channel_first, channel_last: some of its channels. result: index of its
+ * first result. n_rows, n_columns: how many rows and columns of results exist. */
 typedef struct tile_part {
   int64_t channel_first, channel_last, result, n_rows, n_columns;
 } tile_part;
 
-/* Stores one pixel's results of n channels, if nothing follows the clip. */
+/* Stores one pixel's results of n channels; only for products where no function follows the
+ * clip. */
 INLINE void store_pixel(const laci_sparse_operands *o, int64_t place, int64_t stride, int64_t n,
                         const float *from) {
   for (int64_t c = 0; c < n; c++, place += stride, from += LANES) {
@@ -781,8 +796,8 @@ INLINE void store_pixel(const laci_sparse_operands *o, int64_t place, int64_t st
   }
 }
 
-/* Computes the results of a tile. They are collected first, so that neighbours in memory are
- * written one after the other. */
+/* Computes the results of a tile in HWC16N. They are first collected in a buffer, so that
+ * neighbours in memory are written one after the other. */
 INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
                         const tile_part *part, const float *sums, const laci_winograd4_block *b,
                         const int read) {

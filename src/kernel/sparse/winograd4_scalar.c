@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of winograd4.h, lane by lane. */
+ * The reference of winograd4.h: it computes one lane at a time. */
 #include <math.h>
 
 #include "base/divide.h"
@@ -29,7 +29,7 @@ static void transform_six_pixels(float *d, int apart) {
   d[5 * apart] = fmaf(A2B2, d1, fmaf(-BOTH, d3, d5));
 }
 
-/* Computes two points, x and -x, of seven pixels. */
+/* Computes two points from seven pixels d: those of the interpolation points x and -x. */
 static void transform_to_point_pair(const float d[6], float x, float product, float sum,
                                     float to[2]) {
   const float even = fmaf(product, d[0], fmaf(-sum, d[2], d[4]));
@@ -57,7 +57,7 @@ static void transform_to_points(const laci_winograd4 *w, float *d, int apart) {
   else transform_six_pixels(d, apart);
 }
 
-/* Computes A' m for six points; the first four elements become the results. */
+/* Computes A' m for six points m; its first four elements become the results. */
 static void transform_six_sums(float *m, int apart) {
   const float m0 = m[0], m5 = m[5 * apart];
   const float sum_a = m[apart] + m[2 * apart], less_a = m[apart] - m[2 * apart];
@@ -68,7 +68,7 @@ static void transform_six_sums(float *m, int apart) {
   m[3 * apart] = fmaf(A3, less_a, fmaf(B3, less_b, m5));
 }
 
-/* Computes A' m for seven points; the first four elements become the results. */
+/* Computes A' m for seven points m; its first four elements become the results. */
 static void transform_seven_sums(float *m, int apart) {
   const float m6 = m[6 * apart];
   const float sum_p = m[0] + m[apart], less_p = m[0] - m[apart];
@@ -88,7 +88,8 @@ static void transform_to_results(const laci_winograd4 *w, float *m, int apart) {
   else transform_six_sums(m, apart);
 }
 
-/* The position of a lane's tile: image block, first result, and the image in the block. */
+/* The position of a lane's tile: its image block, the coordinates of its first result, and the
+ * lane, which is the image in HWC16N. */
 typedef struct place {
   int64_t image_block, y, x;
   int lane;
@@ -155,7 +156,8 @@ void laci_winograd4_multiply_scalar(const laci_winograd4 *w, const laci_winograd
   }
 }
 
-/* Stores one result, as a tile with one lane. */
+/* Stores one result as a tile with one lane. row_y_x: output channel, row and column of the
+ * result. */
 static void store_result(const laci_winograd4 *w, const laci_sparse_operands *o, const place *at,
                          const int64_t row_y_x[3], float value) {
   const int64_t y = row_y_x[1], x = row_y_x[2];
