@@ -13,8 +13,9 @@ static double log_binomial_coefficient(int64_t n, int64_t k) {
   return sum;
 }
 
-/* Returns the probability of k or fewer events. Terms are summed from that of k downward, each
- * computed by its ratio to the one before; in a small tail they decrease. */
+/* Returns the probability of k or fewer events in n trials at the rate p. Sums the terms from that
+ * of k events downward, and computes each by its ratio to the one before; in a small tail they
+ * decrease. */
 static double probability_of_at_most(int64_t k, int64_t n, double p, double log_choose_k) {
   if (p <= 0 || k >= n) return 1;
   if (p >= 1) return 0;

@@ -12,13 +12,14 @@
 
 #include <stdint.h>
 
-/** Return the upper and the lower bound of the rate, in [0, 1]. They need 0 <= k <= n and 0 < doubt
- * < 1. For n = 0 the bounds are 1 and 0. Time: O(k). */
+/** Return the upper and the lower bound, in [0, 1], of the rate of an event that occurred in k of n
+ * trials (0 <= k <= n). doubt: the probability, in (0, 1), that the bound is wrong. For n = 0 the
+ * bounds are 1 and 0. Time: O(k). */
 double laci_binomial_upper_bound(int64_t k, int64_t n, double doubt);
 double laci_binomial_lower_bound(int64_t k, int64_t n, double doubt);
 
-/** Returns the least number of trials, none of them with the event, that bounds the rate to at most
- * `rate` with a probability `doubt` of error. INT64_MAX if no number does (rate <= 0). */
+/** Returns how many trials without the event are needed before its rate can be taken to be at most
+ * `rate`, with the probability `doubt` of error. INT64_MAX if no number is enough (rate <= 0). */
 int64_t laci_binomial_find_least_trials(double rate, double doubt);
 
 #endif

@@ -62,8 +62,9 @@ static uint64_t read_group_limit(const char *root, const char *folder, const cha
   return limit;
 }
 
-/* Returns the least limit of the group and of all groups around it, which limit it, too. In a
- * container the group's own folder may be missing, and the top folder is the container's. */
+/* Returns the lowest limit among those of the control group and of all groups that contain it,
+ * since each of these applies. In a container the group's own folder may be missing, and the top
+ * folder is the container's. */
 static uint64_t find_group_limit(const char *root, const char *top, const char *group,
                                  const char *name) {
   char folder[LINE];
@@ -110,7 +111,8 @@ static uint64_t find_control_group_memory_limit(const char *root) {
   return limit;
 }
 
-/* Returns the address space that RLIMIT_AS leaves; the first number of statm is the used part. */
+/* Returns how many bytes of address space RLIMIT_AS still allows. The first number of
+ * /proc/self/statm is the number of pages in use. */
 static uint64_t find_free_address_space(void) {
   struct rlimit limit;
   unsigned long long pages = 0;
@@ -128,7 +130,7 @@ uint64_t laci_memory_default_limit(const char *root) {
   return min_u64(memory, find_free_address_space());
 }
 
-/* ---- Adding up ---- */
+/* ---- Sums of planned allocations ---- */
 
 laci_budget laci_budget_with_limit(uint64_t limit) {
   return (laci_budget){.limit = limit ? limit : laci_memory_default_limit("")};

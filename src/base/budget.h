@@ -17,12 +17,13 @@
 
 #include "lacuna/status.h"
 
-/** A limit and the sum of the planned parts. Zero-initialized, it allows no memory. */
+/** A memory limit, and the sum of the planned allocations. Zero-initialized, it allows no
+ * memory. */
 typedef struct laci_budget {
   uint64_t limit;   /* limit of the memory in bytes; UINT64_MAX: no limit */
   uint64_t needed;  /* bytes added so far; stays at UINT64_MAX once it gets there */
-  uint64_t largest; /* bytes of the largest part */
-  char name[256];   /* name of the largest part */
+  uint64_t largest; /* bytes of the largest allocation */
+  char name[256];   /* name of the largest allocation */
 } laci_budget;
 
 /** Returns the bytes that this process may use by default: 80 % of the machine's memory, or of the
@@ -33,17 +34,17 @@ uint64_t laci_memory_default_limit(const char *root);
 /** Returns a budget with that limit; 0: laci_memory_default_limit. */
 laci_budget laci_budget_with_limit(uint64_t limit);
 
-/** Adds a part of so many bytes, with a printf-style name. The name is formatted only if the part
- * is the largest so far. */
+/** Adds an allocation of `bytes` bytes, with a printf-style name. The name is formatted only if the
+ * allocation is the largest so far. */
 void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ...) LAC_PRINTF(3, 4);
-/** Adds bytes without a name. */
+/** Adds an allocation without a name. */
 void laci_budget_add_unnamed(laci_budget *budget, uint64_t bytes);
 /** Subtracts bytes that were added and are freed. */
 void laci_budget_subtract(laci_budget *budget, uint64_t bytes);
 /** Does the limit allow `bytes` more? A NULL budget has no limit. */
 bool laci_budget_allows(const laci_budget *budget, uint64_t bytes);
-/** Replaces *most, the budget of the phase that needs most so far, by *phase if that needs more
- * memory. */
+/** Copies *phase to *most if *phase needs more memory, so that *most becomes the budget of the
+ * phase that needs most. */
 void laci_budget_keep_larger(laci_budget *most, const laci_budget *phase);
 
 /** Fails LAC_MEMORY_LIMIT if the sum exceeds the limit. what: the computation, for the message:
@@ -59,7 +60,7 @@ bool laci_size_parse(const char *text, uint64_t *bytes);
  * buffer. */
 const char *laci_size_text(uint64_t bytes, char *buffer, size_t size);
 
-/** Returns a count times a size, or UINT64_MAX where that exceeds 64 bits; a negative count is
+/** Returns count * size, or UINT64_MAX if that exceeds 64 bits. A negative count is treated as
  * 0. */
 uint64_t laci_count_bytes_saturated(int64_t count, size_t size);
 

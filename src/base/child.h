@@ -18,7 +18,7 @@ typedef struct laci_child_job {
   const void *input;
   size_t input_bytes;
   double seconds;    /* time limit; > 0 */
-  size_t most_bytes; /* limit of the answer's size in bytes */
+  size_t most_bytes; /* limit of the bytes that the program writes to standard output */
 } laci_child_job;
 
 typedef enum laci_child_end {
@@ -26,7 +26,8 @@ typedef enum laci_child_end {
   LACI_CHILD_KILLED,   /* a signal ended the program; laci_child_result.code is the signal's
                           number */
   LACI_CHILD_LATE,     /* the program exceeded the time limit and was killed */
-  LACI_CHILD_TOO_MUCH, /* its answer exceeded most_bytes, and it was killed */
+  LACI_CHILD_TOO_MUCH, /* the program wrote more than most_bytes to standard output and was
+                          killed */
   /* the program ended, but this process's host has collected its exit status already */
   LACI_CHILD_UNKNOWN
 } laci_child_end;
@@ -34,7 +35,8 @@ typedef enum laci_child_end {
 typedef struct laci_child_result {
   laci_child_end end;
   int code;
-  char *output; /* zero-terminated, the caller's (laci_free); NULL where the call failed */
+  char *output; /* what the program wrote to standard output, zero-terminated; the caller frees it
+                   (laci_free); NULL where the call failed */
   size_t output_bytes;
   char last_message
       [256]; /* last line that the program wrote to standard error, printable; "": it wrote

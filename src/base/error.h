@@ -21,7 +21,7 @@ lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
 lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 
-/** A pointer argument of a public function that must not be NULL. */
+/** A pointer argument, which must not be NULL, of a public function. */
 typedef struct laci_named_pointer {
   const char *name;
   const void *pointer;

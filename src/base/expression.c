@@ -7,8 +7,9 @@
 
 #include "base/memory.h"
 
-/* Limits of an expression. A name has a few hundred characters, so an expression that needs more
- * than MOST_STEPS steps tries too many combinations. */
+/* Limits of the steps and of the memory of a match, and of the characters of an expression. A name
+ * has a few hundred characters, so an expression that needs more than MOST_STEPS steps tries too
+ * many combinations. */
 enum { MOST_STEPS = 1000000, MOST_KIBIBYTES = 16 << 10, LONGEST = 4096 };
 
 struct laci_expression {

@@ -20,8 +20,9 @@ size_t laci_path_folder_length(const char *path) {
   return slash == path ? 1 : (size_t)(slash - path);
 }
 
-/** Reads once from a file that was opened without waiting. Waits for data of a pipe that has a
- * writer, and only for a while for one that has none, since a writer may never come. */
+/** Calls read() once for a descriptor that was opened with O_NONBLOCK. For a pipe that has a writer
+ * it waits for data. For one without a writer it waits only a while, since a writer may never
+ * come. */
 static ssize_t read_when_ready(int fd, void *to, size_t size_bytes, bool at_begin) {
   struct pollfd written = {.fd = fd, .events = POLLIN};
   ssize_t got = read(fd, to, size_bytes);

@@ -156,8 +156,9 @@ static void remove_old_file(laci_placement *file) {
   file->fd = -1;
 }
 
-/** Removes second names, also those of dead processes, since the file that referred to them was
- * replaced. Such a name may belong to an old file, so this process must not hold a lock on it. */
+/** Removes the second names (hard links) of this file and those that dead processes left, since the
+ * file that referred to them was replaced. Such a name may belong to an old file, so this process
+ * must not hold a lock on it. */
 static void remove_second_names(laci_placement *file) {
   if (file->kind != LACI_PLACING_SECOND) return;
   (void)unlinkat(file->folder, file->path, 0);
@@ -257,7 +258,8 @@ lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) 
   if (!st)
     st = set->outer && !set->separate ? move_files_to_outer_set(set->outer, set, err)
                                       : place_all_files(set, err);
-  while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* after a failure */
+  while (set->n > 0)
+    laci_placement_clear(&set->files[--set->n]); /* files are left here only after a failure */
   laci_free(set->files);
   *set = (laci_file_set){0};
   return st;

@@ -36,11 +36,11 @@ typedef struct laci_placement {
   int folder; /* folder to which both paths are relative; AT_FDCWD, or a borrowed descriptor */
   char *path, *temporary;
   char *shown;    /* path for error texts */
-  int fd;         /* holds the temporary file's lock; -1: none */
+  int fd;         /* descriptor that holds the lock of the temporary file; -1: none */
   int registered; /* number that laci_temporary_register returned for the temporary file; -1: not
                      registered */
-  bool force;     /* may replace an existing file */
-  bool placed;    /* the file has its final name */
+  bool force;     /* the file may replace an existing one */
+  bool placed;    /* the file has been renamed to `path` */
   bool over;      /* the old file of this name was replaced, and is now called `temporary` */
 } laci_placement;
 
@@ -71,8 +71,9 @@ LAC_MUST_CHECK lac_status laci_file_set_add(laci_placement *file, lac_error *err
  * file is removed if the set fails. Needs an open set. */
 LAC_MUST_CHECK lac_status laci_file_set_add_move(const char *from, const char *to, bool force,
                                                  lac_error *err);
-/** Removes the old file `path` before the files added later are renamed: for a model whose data are
- * replaced, where no second name is possible. Needs an open set. Fails LAC_IO, LAC_NO_MEMORY. */
+/** Removes the old file `path` before the files added later are renamed: for a model whose data
+ * file is replaced, on a file system without second names. Needs an open set. Fails LAC_IO,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_file_set_hide_old_file(const char *path, lac_error *err);
 /** Creates a folder, which is removed if the open set fails; an existing one is fine. Needs an open
  * set. Fails LAC_IO. */

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-#define XXH_STATIC_LINKING_ONLY /* the size of a state */
+#define XXH_STATIC_LINKING_ONLY /* declares XXH3_state_t as a complete type */
 #include <xxhash.h>
 
 #include <inttypes.h>

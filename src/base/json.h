@@ -35,8 +35,8 @@ json_t *laci_json_number(double value);
 /** Returns a JSON integer, or a text for a number beyond int64, so that readers lose no digit. */
 json_t *laci_json_uint64(uint64_t value);
 
-/** Flags of jansson for laci_json_finish. LACI_JSON_REPORT: indented by two spaces, numbers with so
- * many digits. LACI_JSON_ASCII: the format of the permutation file. */
+/** Flags of jansson for laci_json_finish. LACI_JSON_REPORT: indented by two spaces, numbers with up
+ * to `digits` digits. LACI_JSON_ASCII: the format of the permutation file. */
 #define LACI_JSON_REPORT(digits) (JSON_INDENT(2) | JSON_REAL_PRECISION(digits))
 #define LACI_JSON_ASCII (JSON_INDENT(1) | JSON_ENSURE_ASCII)
 

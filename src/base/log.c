@@ -38,7 +38,8 @@ static lac_context process = {.wanted_level = -1,
                               .log_lock = PTHREAD_MUTEX_INITIALIZER,
                               .progress_lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local lac_context *entered; /* NULL: the context of the process */
+static _Thread_local lac_context *entered; /* context that this thread has entered; NULL: that of
+                                              the process */
 
 static lac_context *context_or_default(lac_context *context) {
   return context ? context : &process;

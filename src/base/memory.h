@@ -40,8 +40,8 @@ bool laci_pages_commit(void *part, size_t size_bytes);
 /** Frees the memory of a whole reservation, but keeps its addresses reserved. */
 void laci_pages_free_memory(void *pages, size_t size_bytes);
 /** Asks the system for large pages (2 MiB) where they fit wholly into the part and nothing was
- * written yet; the system may decline. A core caches the addresses of a few thousand pages, which
- * with small pages cover only a few megabytes. */
+ * written yet; the system may decline. The TLB of a CPU core holds the addresses of a few thousand
+ * pages, and small pages of that number cover only a few megabytes. */
 void laci_pages_use_huge(void *part, size_t size_bytes);
 /** Frees a reservation, addresses and memory; NULL is fine. */
 void laci_pages_destroy(const void *pages, size_t size_bytes);

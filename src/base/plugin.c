@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* A larger struct was never initialized: its size is not looked at further. */
+/* A plug-in's struct with a larger `size` was certainly not initialized, and is refused. */
 enum { MOST_BYTES = 1 << 16 };
 
 lac_status laci_plugin_copy_struct(const char *path, const laci_plugin_struct *type,

@@ -7,15 +7,15 @@
 
 #include "lacuna/plugin.h"
 
-/** Loads the shared object `path`, checks its version and copies what it offers. global: its
- * symbols serve libraries that it loads. It stays loaded, on failure too. *handle is the same for
- * the same file. Fails LAC_NOT_FOUND (no such file), LAC_BAD_FILE (no plug-in), LAC_UNSUPPORTED (a
- * plug-in for another version). */
+/** Loads the shared object `path`, checks its version and copies its lac_plugin. global: libraries
+ * that are loaded later see its symbols (RTLD_GLOBAL). The object stays loaded, on failure too.
+ * *handle is the same for the same file. Fails LAC_NOT_FOUND (no such file), LAC_BAD_FILE (no
+ * plug-in), LAC_UNSUPPORTED (a plug-in for another version). */
 LAC_MUST_CHECK lac_status laci_plugin_open(const char *path, bool global, lac_plugin *plugin,
                                            void **handle, lac_error *err);
 
-/** The type of a struct that a plug-in passes: its name, its size in bytes in this library, and the
- * fewest bytes (least) that the struct of a plug-in may have. */
+/** The type of a struct that plug-ins pass to this library: its name, its size in bytes in this
+ * library (size), and the smallest size that is accepted from a plug-in (least). */
 typedef struct laci_plugin_struct {
   const char *name;
   size_t size, least;

@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 enum {
-  BLOCK = 16 << 10,         /* unit in which bytes are read into pages */
-  WATCHED_BLOCK = 64 << 10, /* least unit of bytes that has one checksum */
-  MOST_WATCHED = 1 << 20,   /* most checksums of a file */
+  BLOCK = 16 << 10,         /* bytes of a block, the unit in which a file is read into pages */
+  WATCHED_BLOCK = 64 << 10, /* minimum size in bytes of a block with its own checksum, which detects
+                               changes of the file */
+  MOST_WATCHED = 1 << 20,   /* maximum number of checksums for a file */
 };
-static const uint64_t most_claimed = UINT64_C(1)
-                                     << 40; /* bytes that a function may claim to have */
+static const uint64_t most_claimed = UINT64_C(1) << 40; /* limit of laci_origin.size_bytes */
 
 struct laci_reader {
   char *name;
@@ -32,24 +32,24 @@ struct laci_reader {
   laci_file_id id;
   bool has_id;
   struct timespec changed; /* time of the last change when the file was opened */
-  int fd;                  /* -1: none, or closed by laci_reader_close_descriptor */
+  int fd;                  /* descriptor of the file; -1: none, or closed by
+                              laci_reader_close_descriptor */
   /* where the bytes come from: a virtual file has all functions, a caller's file `fetch` alone, and
    * a real file or memory none */
   laci_origin origin;
   pthread_rwlock_t lock; /* read-locked to fetch, write-locked to read bytes into pages */
   bool has_lock;
   uint8_t *pages;  /* [size_bytes]; NULL: an empty file */
-  uint8_t *blocks; /* a bit for each block: its bytes are in its pages; NULL: none was read
-                             yet */
+  uint8_t *blocks; /* a bit for each block: 1 if its bytes are in its pages; NULL: no block was read
+                      yet */
   bool opened;     /* all pages are accessible */
   bool outlined;   /* the outline of a virtual file was written to the pages
                       (laci_origin.outline) */
-  bool kept;       /* a part was materialised */
+  bool kept;       /* laci_reader_materialise_range has read a part, which must stay in memory */
   bool whole;      /* all bytes are in memory permanently */
-  _Atomic uint64_t
-      *sums; /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_watch_for_changes
-                             was not called */
-  size_t watched; /* bytes of a watched block */
+  _Atomic uint64_t *sums; /* checksum of each block of `watched` bytes, 0: not read yet; NULL:
+                             laci_reader_watch_for_changes was not called */
+  size_t watched;         /* size in bytes of a block with its own checksum */
 };
 
 /* ---- Opening ---- */
@@ -252,8 +252,8 @@ static bool is_block_unchanged(laci_reader *reader, size_t block, const uint8_t 
   return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
 }
 
-/** Reads whole blocks and checks their sums: inner blocks directly into `to`, the first and the
- * last through a buffer. */
+/** Reads whole blocks and checks their checksums: inner blocks directly into `to`, the first and
+ * the last through a buffer. */
 static lac_status fetch_and_check_unchanged(laci_reader *reader, size_t offset, size_t size_bytes,
                                             uint8_t *to, lac_error *err) {
   lac_status st = LAC_OK;
@@ -299,7 +299,7 @@ static bool are_blocks_loaded(const laci_reader *reader, size_t offset, size_t s
   return true;
 }
 
-/** Reads the missing blocks of [first, end), a run of them at a time. */
+/** Reads those of the blocks [first, end) that are not in memory; adjacent ones in one read. */
 static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac_error *err) {
   size_t n = reader->size_bytes / BLOCK / 8 + 1;
   if (!reader->blocks) reader->blocks = laci_alloc(n, 1);

@@ -34,15 +34,16 @@ LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
-  laci_file_id id; /* identity of the file from which the content is computed, or that it is a part
-                      of; zero: none */
-  /** Copies a part to `to`. Several threads may call it at once. */
+  laci_file_id id; /* identity of the file from which the content is computed, or of which it is a
+                      part; zero: no such file */
+  /** Copies size_bytes bytes of the file, from offset on, to `to`. Several threads may call it at
+   * once. */
   lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
   /** Writes the parts that need no computation to their places in `to`, which has the file's size
    * and holds zeros.
    */
   lac_status (*outline)(void *context, uint8_t *to, lac_error *err);
-  /** Writes all bytes to `to`. */
+  /** Writes the complete content of the file to `to`. */
   lac_status (*whole)(void *context, uint8_t *to, lac_error *err);
   void (*close)(void *context); /* NULL: nothing to close */
   void *context;
@@ -60,7 +61,7 @@ size_t laci_reader_size(const laci_reader *reader);
 const laci_file_id *laci_reader_id(const laci_reader *reader);
 /** Returns the address of the first byte, even if it was not read yet; NULL for an empty file. */
 const uint8_t *laci_reader_bytes(const laci_reader *reader);
-/** Is the address one of the reader's file? */
+/** Is it the address of a byte of the reader's file? */
 bool laci_reader_contains(const laci_reader *reader, const void *address);
 
 /** Closes the file's descriptor, since a process may have only a limited number. Each later read
@@ -93,7 +94,7 @@ LAC_MUST_CHECK lac_status laci_reader_materialise_range(laci_reader *reader, siz
 
 /* ---- Whole files ---- */
 
-/** A regular file's bytes, read into memory. An empty file has bytes == NULL. */
+/** The bytes of a regular file in memory. An empty file has bytes == NULL. */
 typedef struct laci_file_bytes {
   const uint8_t *bytes;
   size_t size_bytes;

@@ -127,7 +127,8 @@ lac_status laci_spill_append(laci_spill *spill, const char *name, const void *by
   spill->mappings = array;
   uint64_t end = spill->size_bytes + (n + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
   lac_status st = write_bytes_with_holes(spill, name, bytes, n, err);
-  if (!st && ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
+  if (!st && ftruncate(spill->fd, (off_t)end)) { /* the bytes may end with zeros that were not
+                                                    written */
     st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");
     st = laci_fail_with_prefix(err, st, "%s", name);
   }

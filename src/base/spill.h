@@ -17,13 +17,14 @@
 
 typedef struct laci_spill laci_spill;
 
-/** Creates a spill in a folder with enough space; NULL: TMPDIR of the environment, else /var/tmp,
- * which is on a disk where /tmp may be memory. Fails LAC_IO, LAC_NO_MEMORY. */
+/** Creates a spill, a temporary file, in a folder with enough space. folder NULL: TMPDIR of the
+ * environment, else /var/tmp, which is on a disk where /tmp may be memory. Fails LAC_IO,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_spill_create(const char *folder, laci_spill **spill, lac_error *err);
 /** Removes the file; views become invalid. NULL is fine. */
 void laci_spill_destroy(laci_spill *spill);
 
-/** Writes n bytes to the file; *view is where they can be read (never written) from now on. name:
+/** Writes n bytes to the file. *view: where they can be read, but not written, from now on. name:
  * used in messages: "w1: cannot write to a temporary file in /var/tmp: No space left on device".
  * Fails LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_spill_append(laci_spill *spill, const char *name, const void *bytes,
@@ -32,8 +33,8 @@ LAC_MUST_CHECK lac_status laci_spill_append(laci_spill *spill, const char *name,
 /** Lets the system free the memory that reading a view took; the view may be read again. */
 void laci_spill_release_view(const uint8_t *view, size_t n);
 
-/** Adds the spill `take` to an owner's list, whose head is *all, NULL at first. laci_spill_destroy
- * of *all destroys the whole list. */
+/** Adds the spill `take` to a linked list of spills, whose head is *all (at first NULL).
+ * laci_spill_destroy of *all destroys the whole list. */
 void laci_spill_add_to_list(laci_spill **all, laci_spill *take);
 
 /** Returns the bytes written so far. */

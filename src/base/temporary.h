@@ -11,19 +11,21 @@
 
 #include <stdbool.h>
 
-enum { LACI_TEMPORARY_NAME = 48 }; /* bytes of a name, the final zero among them */
+enum { LACI_TEMPORARY_NAME = 48 }; /* size in bytes of a temporary name, with the final zero */
 
 /* ---- Temporary names ---- */
 
-/** Creates a temporary file for a file with the final name `name` (without a folder), with the
- * permissions of umask, open for writing and locked; removes those of dead processes for the same
- * name. folder: a descriptor, or AT_FDCWD with `prefix`, which is put before all names: "" or a
- * path with its final slash. Returns the descriptor and fills temporary; -1 and errno. */
+/** Creates a temporary file for a file whose final name is `name` (without a folder). It has the
+ * permissions of umask, is open for writing and locked. Removes temporary files that dead processes
+ * left for the same name. folder: a descriptor, or AT_FDCWD; then `prefix`, "" or a path with its
+ * final slash, is put before all names. Returns the descriptor and writes the name to `temporary`;
+ * -1 and errno on failure. */
 int laci_temporary_create_file(int folder, const char *prefix, const char *name,
                                char temporary[LACI_TEMPORARY_NAME]);
 
-/** Writes a second name of the file (laci_writer_second_name), of the same form; number 0 to 9.
- * Second names are not removed like temporary ones, since a file may refer to them. */
+/** Writes to `second` the file's second name (a hard link, laci_writer_second_name) with that
+ * number, 0 to 9, in the form of a temporary name. Second names are not removed like temporary
+ * ones, since a file may refer to them. */
 void laci_format_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]);
 
 /** Removes a file, or a folder with all its content, if its process is dead. path: as for openat.
@@ -33,24 +35,26 @@ bool laci_remove_if_owner_is_dead(int folder, const char *path);
 /** Removes all temporary files of dead processes in a folder that only the caller uses. */
 void laci_remove_files_of_dead_owners(int folder);
 
-/** Creates a new folder in `parent`, locked like temporary files, after it has removed those of
- * dead processes; its path is written to `path` (size bytes). Returns the descriptor that holds the
- * lock; -1 and errno. */
+/** Removes temporary folders that dead processes left in `parent`, and creates a new one there,
+ * locked like temporary files. Writes its path to `path` (size bytes). Returns the descriptor that
+ * holds the lock; -1 and errno on failure. */
 int laci_temporary_create_folder(const char *parent, char *path, int size);
 /** Removes a folder of laci_temporary_create_folder with its content, and closes the descriptor. */
 void laci_temporary_remove_folder(const char *path, int fd);
 
-/** Creates a file without a name in a folder, for writing and reading: it is removed when its
- * descriptor is closed, however the process ends. Returns the descriptor; -1 and errno. */
+/** Creates a file without a name in a folder, for writing and reading. It is removed when its
+ * descriptor is closed, however the process ends. Returns the descriptor; -1 and errno on
+ * failure. */
 int laci_temporary_open_nameless(const char *folder);
 
 /* ---- The end of the process at a signal ---- */
 
 /** Registers a file or folder to be removed if a signal ends the process before
- * laci_temporary_unregister. Returns its entry; -1 where there are too many (64) or the path is too
- * long. Writers call it themselves. Callable from any thread. */
+ * laci_temporary_unregister. Returns the number of its entry in the registry; -1 if the registry is
+ * full (64 entries) or the path is too long. Writers call it themselves. Callable from any
+ * thread. */
 int laci_temporary_register(const char *path);
-/** Unregisters an entry, whose file is kept or was removed already. -1 is fine. */
+/** Unregisters an entry, whose file will stay or was removed already. -1: does nothing. */
 void laci_temporary_unregister(int entry);
 /** Removes all registered files, and registered folders if they are empty. Safe in a signal
  * handler. */

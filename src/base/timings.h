@@ -12,15 +12,15 @@
 
 typedef struct laci_timings laci_timings;
 
-/** Reads the times of `path` for `machine` (any text that identifies it). path NULL: there are
- * none, and nothing will be written. Fails LAC_NO_MEMORY. */
+/** Reads from the file `path` the times that were measured on `machine` (any text that identifies a
+ * machine). path NULL: there are none, and nothing will be written. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_timings_open(const char *path, const char *machine,
                                             laci_timings **timings, lac_error *err);
 /** Frees the timings; unsaved times are lost. NULL is fine. */
 void laci_timings_close(laci_timings *timings);
 
 bool laci_timings_find(const laci_timings *timings, const char *name, double *seconds);
-/** Sets the time of a name, and replaces an older one. Fails LAC_NO_MEMORY. */
+/** Sets the time that is stored under a name; replaces an older one. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_timings_set(laci_timings *timings, const char *name, double seconds,
                                            lac_error *err);
 /** Writes the file if a time was set; creates the folders of its path. Fails LAC_IO, LAC_NO_MEMORY:

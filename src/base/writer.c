@@ -26,7 +26,7 @@ enum {
 
 struct laci_writer {
   laci_placement file;
-  size_t n;        /* bytes in the buffer */
+  size_t n;        /* number of bytes in the buffer */
   bool holes;      /* blocks of zeros are not written */
   bool ends_early; /* zeros at the end were not written: the file must still be extended */
   uint8_t *buffer;

@@ -17,9 +17,10 @@
 
 typedef struct laci_file_id laci_file_id;
 
-/** What a writer may do to a file that exists. */
+/** How a writer writes its file, and which existing files it may replace. */
 typedef struct laci_write_options {
-  bool force;               /* replace an existing regular file; else that is LAC_EXISTS */
+  bool force;               /* replace an existing regular file; false: opening then fails
+                               LAC_EXISTS */
   bool holes;               /* runs of zeros take no disk space, if the file system supports it */
   const laci_file_id *keep; /* files that are never replaced, even with force: inputs */
   size_t n_keep;
@@ -41,8 +42,9 @@ LAC_MUST_CHECK lac_status laci_writer_append(laci_writer *writer, const void *by
                                              size_t size_bytes, lac_error *err);
 /** Flushes and syncs the file, which still has its temporary name. */
 LAC_MUST_CHECK lac_status laci_writer_finish(laci_writer *writer, lac_error *err);
-/** Commits the finished file. Without force, a file that was created under the name meanwhile is
- * kept (LAC_EXISTS, here or at the end of the set). */
+/** Commits the finished file: it gets its final name now, or at the end of the open set of files.
+ * Without force, a file that was created under the name meanwhile is kept (LAC_EXISTS, here or at
+ * the end of the set). */
 LAC_MUST_CHECK lac_status laci_writer_commit(laci_writer *writer, lac_error *err);
 /** Makes a second name (laci_file_set_add_second_name) for a finished file that is not committed
  * yet. */
