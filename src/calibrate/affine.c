@@ -57,8 +57,8 @@ static laci_affine find_least_error_affine(const laci_range *r, double low, doub
   return best;
 }
 
-/* Moves the ends of the range inwards, each time the end beyond which fewer elements lie. Stops
- * before more than the fraction left_out of all elements is outside. */
+/* Narrows the range [*low, *high] by a bin at a time, at the end whose outermost bin has fewer
+ * elements. Stops before more than the fraction left_out of all elements is outside. */
 static void clip_range_tails(const laci_range *r, double *low, double *high) {
   int64_t may = laci_clamp_to_int64(left_out * (double)(r->n_zeros + r->n_others));
   double width = (r->high - r->low) / LACI_RANGE_BINS;

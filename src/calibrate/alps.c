@@ -31,8 +31,8 @@ enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
 
 static const double FIRST_RHO = 0.1, MOST_RHO = 1e6;
 
-/* Fractions of the support that changed since rho was raised last; they decide how much it is
- * raised. */
+/* Thresholds of the fraction of kept weights that changed since rho was last raised. They decide by
+ * how much rho is raised next. */
 static const double MUCH = 0.1, SOME = 0.005, HARDLY_ANY = 5e-5;
 
 typedef struct admm {
@@ -40,13 +40,13 @@ typedef struct admm {
   laci_pool *pool;
   double rho;
   float *h;             /* [columns, columns] scaled H + d I */
-  float *factor;        /* [columns, columns] of H + rho I */
-  float *g, *v, *b, *d; /* [rows, columns] */
+  float *factor;        /* [columns, columns] Cholesky factor of H + rho I */
+  float *g, *v, *b, *d; /* [rows, columns] matrices of the formulas at the top of this file */
   float *scale;         /* [columns] roots of the diagonal of H + d I */
-  uint8_t *before;      /* [rows, columns] which weights were kept when rho last grew */
-  int64_t *changed;     /* [rows] number of elements in each row whose support has changed since
-                           then */
-  uint8_t *mask;        /* [rows, columns] support of d */
+  uint8_t *before;      /* [rows, columns] mask when rho was last changed */
+  int64_t *changed;     /* [rows] for each row, the number of elements of the mask that changed
+                           since then */
+  uint8_t *mask;        /* [rows, columns] 1 where d is not zero by the pattern */
 } admm;
 
 /* ---- begin and end ---- */
@@ -97,7 +97,7 @@ static void scale_gram_matrix(admm *a, double damping) {
   }
 }
 
-/* Starts each row with D = the largest weights, unchanged, and V = 0. */
+/* Sets D of each row to its largest weights, the others to 0, and V to 0. */
 static void start_rows_from_magnitudes(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int n = a->fit->columns;
@@ -151,8 +151,8 @@ static int count_rows_in_block(const admm *a) {
   return a->fit->rows >= 512 ? 128 : a->fit->rows >= 256 ? 64 : 32;
 }
 
-/* Runs STEPS_A_RHO iterations on each of some blocks of rows. While rho is constant, rows do not
- * depend on each other. */
+/* Runs STEPS_A_RHO iterations on the blocks of rows [begin, end). While rho is constant, rows do
+ * not depend on each other. */
 static void iterate_row_blocks(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int at_once = count_rows_in_block(a);
@@ -178,7 +178,8 @@ static void iterate_row_blocks(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Returns the fraction of the kept weights that changed in the last iteration. */
+/* Returns the changes of the mask since rho was last changed, divided by the number of kept
+ * weights. */
 static double fraction_of_changed_mask(const admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   int64_t changed = 0, kept = 0;
@@ -190,7 +191,8 @@ static double fraction_of_changed_mask(const admm *a) {
 /* Runs the iteration until it converges; returns false if it was interrupted. */
 static bool iterate_until_converged(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
-  bool raising = false; /* rho is large enough to be raised */
+  bool raising = false; /* rho is raised after each round; at first it is lowered until the mask
+                           changes */
   a->rho = FIRST_RHO;
   start_all_rows_from_magnitudes(a);
   memcpy(a->before, a->mask, count);

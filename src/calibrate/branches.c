@@ -14,8 +14,8 @@ enum { UNKNOWN, TAKEN, DEAD };
 typedef struct branching {
   laci_network *n;
   laci_node *nodes;
-  uint8_t *body_is; /* [n_bodies] */
-  int *alias;       /* [n_values] the value that replaces each value */
+  uint8_t *body_is; /* [n_bodies] UNKNOWN, or whether the body is a branch that is TAKEN or DEAD */
+  int *alias;       /* [n_values] for each value, the index of the one that replaces it */
 } branching;
 
 /* Returns which branch the If takes: 1 the then branch, 0 the else branch, -1 if the condition is
@@ -51,7 +51,7 @@ static int find_body_after_inlining(const branching *b, int body) {
     if (b->body_is[outer - 1] == DEAD) return -1;
     if (b->body_is[outer - 1] == UNKNOWN) {
       if (outer != body) return outer;
-      /* a body inside a branch that is not taken does not run either */
+      /* a body inside a branch that is not taken never runs */
       for (int at = b->n->graph.bodies[outer - 1].outer; at > 0;
            at = b->n->graph.bodies[at - 1].outer)
         if (b->body_is[at - 1] == DEAD) return -1;

@@ -18,14 +18,15 @@
 #include "tensor/buf.h"
 
 enum { MOST_BATCH = 32, SUMS = 8 };
-static const float most_apart = 50; /* limit of a feature before it is weighted */
+static const float most_apart = 50; /* limit of the absolute value of a feature before it is
+                                       weighted */
 
 typedef struct chooser {
   const laci_choose_options *how;
   laci_norms norms;
-  size_t width;    /* features of a sample, a multiple of SUMS */
+  size_t width;    /* number of features of a sample, a multiple of SUMS */
   float *features; /* [candidates->count, width] */
-  float *sum;      /* [width] of the chosen rows */
+  float *sum;      /* [width] sum of the rows of features of the chosen samples */
   double *cost;    /* [candidates->count] cost of choosing each candidate next */
 } chooser;
 
@@ -36,7 +37,8 @@ static float clip_and_weigh(double apart, double weight) {
   return (float)(weight * (apart < least ? least : apart < most ? apart : most));
 }
 
-/* Sets the features of one sample for a normalization whose input is x [channels, inner]. */
+/* Writes to `row` a sample's features for one normalization, from that normalization's input x
+ * [channels, inner]. */
 static void set_features(const chooser *c, const laci_norm *n, const float *x, int64_t inner,
                          float *row) {
   const double weight = 1 / sqrt((double)n->channels * c->norms.n);
@@ -69,7 +71,7 @@ static lac_status set_features_of_value(void *context, const laci_observed *seen
   return LAC_OK;
 }
 
-static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_t *looked_at,
+static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_t *n_measured,
                                      lac_error *err) {
   const laci_calibration_samples *candidates = c->how->candidates;
   const laci_weighted_graph from = {.graph = graph};
@@ -88,7 +90,7 @@ static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_
                                     .see = set_features_of_value,
                                     .context = c,
                                     .what = "statistics of samples"};
-  *looked_at = cut.batch * cut.n_batches;
+  *n_measured = cut.batch * cut.n_batches;
   st = laci_observe_open(&from, &how, &observation, err);
   if (!st) st = laci_observe_run(observation, err);
   laci_observe_close(observation);
@@ -97,8 +99,8 @@ static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_
 
 /* ---- The choice ---- */
 
-/* Returns a b + b b / 2 for two rows, by partial sums in a fixed order. It is half of the change of
- * the sum's square if row b is added to the sum a. */
+/* Returns <a, b> + <b, b> / 2 for two rows, by partial sums in a fixed order. It is half of what
+ * adding row b to the sum a adds to the square of its norm. */
 static double cost_of_adding_row(const float *a, const float *b, size_t width) {
   float sums[SUMS] = {0};
   double sum = 0;
@@ -126,17 +128,17 @@ static void add_features_to_sum(chooser *c, int64_t place) {
   for (size_t at = 0; at < c->width; at++) c->sum[at] += row[at];
 }
 
-/* Chooses among the first looked_at candidates. An infinite cost marks a candidate that is chosen
+/* Chooses among the first n_measured candidates. An infinite cost marks a candidate that is chosen
  * already. */
-static void choose_rows(chooser *c, int64_t looked_at, int64_t *places, laci_choice *choice) {
+static void choose_rows(chooser *c, int64_t n_measured, int64_t *places, laci_choice *choice) {
   const double n = (double)c->how->n;
   for (int64_t k = 0; k < c->how->n; k++) add_features_to_sum(c, k);
   choice->first = sum_of_squares(c->sum, c->width) / (n * n);
   memset(c->sum, 0, c->width * sizeof *c->sum);
   for (int64_t k = 0; k < c->how->n; k++) {
     int64_t best = -1;
-    laci_pool_for(c->how->pool, looked_at, 16, compute_row_costs, c);
-    for (int64_t at = 0; at < looked_at; at++)
+    laci_pool_for(c->how->pool, n_measured, 16, compute_row_costs, c);
+    for (int64_t at = 0; at < n_measured; at++)
       if (c->cost[at] < INFINITY && (best < 0 || c->cost[at] < c->cost[best])) best = at;
     places[k] = best;
     c->cost[best] = INFINITY;
@@ -148,13 +150,13 @@ static void choose_rows(chooser *c, int64_t looked_at, int64_t *places, laci_cho
 static lac_status choose_samples_by_norms(chooser *c, const laci_graph *graph, int64_t *places,
                                           laci_choice *choice, lac_error *err) {
   const size_t count = (size_t)c->how->candidates->count;
-  int64_t looked_at = 0;
+  int64_t n_measured = 0;
   c->features = laci_alloc(count * c->width, sizeof *c->features);
   c->sum = laci_alloc(c->width, sizeof *c->sum);
   c->cost = laci_alloc(count, sizeof *c->cost);
   if (!c->features || !c->sum || !c->cost) return laci_fail_memory(err, "the choice of samples");
-  lac_status st = measure_candidates(c, graph, &looked_at, err);
-  if (!st && looked_at >= c->how->n) choose_rows(c, looked_at, places, choice);
+  lac_status st = measure_candidates(c, graph, &n_measured, err);
+  if (!st && n_measured >= c->how->n) choose_rows(c, n_measured, places, choice);
   return st;
 }
 

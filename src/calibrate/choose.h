@@ -11,19 +11,20 @@
 #include "calibrate/samples.h"
 
 typedef struct laci_choose_options {
-  const laci_calibration_samples *candidates; /* all `count` of them are looked at */
+  const laci_calibration_samples *candidates; /* samples to choose from */
   int64_t n;                                  /* number of samples to choose, at most
                                                  candidates->count */
   laci_pool *pool;
   const laci_budget *budget; /* NULL: no limit */
 } laci_choose_options;
 
-/** How far the statistics of samples are from the stored ones: squared differences in units of the
- * stored deviations, the mean over channels and normalizations. */
+/** Distances between the statistics of samples and those that batch normalizations store: squared
+ * differences in units of the stored deviations, averaged over channels and normalizations. */
 typedef struct laci_choice {
   int n_norms; /* number of batch normalizations that are compared; 0: there are none, and the first
                   n samples are chosen */
-  double first, chosen; /* distance of the first n candidates, and of the chosen samples */
+  double first, chosen; /* distances of the first n candidates (first) and of the n chosen samples
+                           (chosen) */
 } laci_choice;
 
 /** Fills places [n] with the indices of the chosen candidates, in the order of choice. Engines of

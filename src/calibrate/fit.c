@@ -52,7 +52,8 @@ lac_status laci_fit_compute_saliency(const laci_fit *fit, const laci_score *scor
 typedef struct ranking {
   const laci_fit *fit;
   uint8_t *mask;
-  double *weight; /* first saliencies, then the weights */
+  double *weight; /* [rows, columns] at first the saliencies; they are replaced by the masked
+                     weights */
 } ranking;
 
 static void mask_rows_by_saliency(int64_t begin, int64_t end, void *context) {

@@ -25,7 +25,8 @@
 
 typedef struct laci_pool laci_pool;
 
-/** A layer, or one group of it, with the sums over its inputs. All pointers are borrowed. */
+/** A layer, or one group of a grouped convolution, with the sums H and K over its inputs. All
+ * pointers are borrowed. */
 typedef struct laci_fit {
   const char *name;  /* for messages */
   int rows, columns; /* number of the layer's outputs (rows) and inputs (columns = taps * channels,
@@ -84,8 +85,9 @@ LAC_MUST_CHECK lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_s
 LAC_MUST_CHECK lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask,
                                                  laci_pool *pool, double *weight, lac_error *err);
 
-/** Computes E of these weights without damping; negative results of rounding become 0. energy: sum
- * |W_d x_d|^2; it is not read where k is NULL: E is then <(W - W_d) H, W - W_d>. */
+/** Computes E, the squared error of the layer's outputs with these weights, without damping.
+ * Negative results of rounding become 0. energy: the sum of |W_d x_d|^2; it is not read where k is
+ * NULL: E is then <(W - W_d) H, W - W_d>. */
 LAC_MUST_CHECK lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight,
                                                  double energy, laci_pool *pool, double *error,
                                                  lac_error *err);

@@ -10,11 +10,11 @@
 
 #include "lacuna/status.h"
 
-/* Number of freed storages in memory, and of freed storages in files, that are kept for new values
- * of the same size. In small networks, getting fresh pages costs more than the computation. */
+/* Limit of the spare storages (freed, kept for new values of the same size), for memory and for
+ * files each. In small networks, getting fresh pages costs more than the computation. */
 enum { LACI_SPARES = 3 };
 
-/** Storage of a value. */
+/** Storage of a value (a tensor between two parts of the network). */
 typedef struct laci_batch_storage {
   uint64_t bytes;
   uint8_t *memory; /* address of the value's storage; NULL: the value is in the file */
@@ -27,10 +27,10 @@ typedef struct laci_frontier {
                                            /tmp */
   uint64_t memory_limit;                /* limit of the bytes in memory, spare storage included */
   uint64_t held_bytes;                  /* bytes in memory now, spare storage included */
-  uint64_t memory_bytes, file_bytes;    /* bytes of the values that are stored now, in memory and in
-                                           files */
-  uint64_t most_file_bytes, most_bytes; /* largest number of bytes so far: in files, and in memory
-                                           and files together */
+  uint64_t memory_bytes, file_bytes;    /* bytes of the values that are stored now: in memory, and
+                                           in files */
+  uint64_t most_file_bytes, most_bytes; /* peak number of bytes so far: in files (most_file_bytes),
+                                           and in memory and files together (most_bytes) */
   int n_spares[2];                      /* number of spares in memory [0] and in files [1]; the
                                            oldest spare comes first */
   laci_batch_storage spares[2][LACI_SPARES];

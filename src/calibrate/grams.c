@@ -17,17 +17,18 @@
 enum { POSITIONS_SEED = 17, ALL_COST_A_PART = 3, FEW_POSITIONS = 4096, MOST_WAITING = 64 };
 enum {
   WIDE = 1024
-};                                                      /* columns from which the matrices no longer
-                                                           fit into the caches */
-static const int64_t waiting_bytes = (int64_t)32 << 20; /* limit for the collected batches of one
-                                                           network */
+};                                                      /* number of columns from which the Gram
+                                                           matrices no longer fit into the caches */
+static const int64_t waiting_bytes = (int64_t)32 << 20; /* limit of the bytes of the batches that
+                                                           are collected, for each of the two
+                                                           networks */
 
 static int64_t count_gram_elements(const laci_unfold *u) {
   const int64_t columns = laci_unfold_n_columns(u);
   return u->groups * columns * columns;
 }
 
-/* Floats of the value in one batch. */
+/* Returns the number of floats of the value in one batch. */
 static int64_t floats_per_batch(const laci_unfold *u) {
   int64_t n = u->images * u->groups * u->channels;
   for (int i = 0; i < LACI_UNFOLD_AXES; i++) n *= u->axis[i].in;
@@ -49,8 +50,7 @@ static laci_unfold make_unfold_of_batches(const laci_unfold *u, int n) {
   return all;
 }
 
-/* Returns the number of positions (inputs of the layer's matrix product) of n batches that are
- * summed. */
+/* Returns how many positions (inputs of the layer's matrix product) of n batches are summed. */
 static int64_t count_summed_positions(const laci_unfold *u, int64_t most, int n) {
   const int64_t all = laci_unfold_n_positions(u);
   const int64_t cost = laci_gram_can_correlate(u) ? all / ALL_COST_A_PART : all;
@@ -67,7 +67,7 @@ uint64_t laci_grams_memory_bytes(const laci_unfold *u, bool asymmetric) {
          (n > 1 ? laci_count_bytes_saturated(floats_per_batch(&all), each * sizeof(float)) : 0);
 }
 
-/* Allocates what depends on the sizes of a batch. */
+/* Allocates the buffers whose sizes depend on the size of a batch. */
 static lac_status alloc_batch_buffers(laci_grams *g, lac_error *err) {
   const bool asymmetric = g->k != NULL;
   const int n = count_batches_to_collect(&g->unfold);
@@ -116,7 +116,7 @@ void laci_grams_clear(laci_grams *g) {
   *g = (laci_grams){0};
 }
 
-/* Draws one position from each of `taken` equal parts of [0, all). */
+/* Draws one position at random from each of `taken` equal parts of the range [0, all). */
 static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   for (int64_t i = 0; i < taken; i++) {
     const double at = (double)i + laci_rng_unit_interval(POSITIONS_SEED, g->n_sums, (uint64_t)i);
@@ -181,7 +181,8 @@ double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, 
   double seconds = -1;
   if (zeros && !laci_grams_init(&g, unfold, asymmetric, most, &ignored)) {
     const int n = g.most_waiting;
-    for (int time = 0; time < (n == 1 ? 2 : 1); time++) { /* the first touches new memory */
+    for (int time = 0; time < (n == 1 ? 2 : 1); time++) { /* the first run is not timed, since it
+                                                             touches new memory */
       const double began = laci_clock_seconds();
       for (int i = 0; i < n; i++) laci_grams_add(&g, zeros, zeros, pool);
       const double each = (laci_clock_seconds() - began) / n;

@@ -7,9 +7,9 @@
 
 typedef struct laci_pool laci_pool;
 
-/** The sums for one unfolding of a value (the matrix whose columns are a layer's inputs x); layers
- * that read the same unfolding share them. In wide layers, batches of few positions are collected
- * and summed together, since every summation reads and writes the whole matrices. */
+/** The Gram matrices for one unfolding of a value (the matrix whose columns are a layer's inputs
+ * x); layers that read the same unfolding share them. In wide layers, batches of few positions are
+ * collected and summed together, since every summation reads and writes the whole matrices. */
 typedef struct laci_grams {
   laci_unfold unfold;  /* how a batch of the value is unfolded into the inputs x */
   int layer;           /* a layer that reads this unfolding; set by the caller */
@@ -17,25 +17,24 @@ typedef struct laci_grams {
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
   double *k;           /* [groups, columns, columns] sum x_d x_p', whose rows belong to the dense
                           network's inputs; NULL: K equals H */
-  int64_t most;        /* largest number of positions of a batch that are summed */
+  int64_t most;        /* limit of the positions of a batch that are summed */
   int64_t *positions;  /* indices of the positions of a batch that are summed; NULL: all are
                           summed */
   uint64_t n_sums;     /* number of summations so far */
   void *scratch;
-  int most_waiting, n_waiting; /* number of batches that are collected before they are summed
-                                  together, and number collected now; most_waiting is 1 where each
-                                  batch is summed at once */
+  int most_waiting, n_waiting; /* most_waiting: number of batches that are collected, then summed
+                                  together; 1: each is summed at once. n_waiting: number of batches
+                                  collected now */
   float *dense, *pruned;       /* [most_waiting] values of the collected batches; dense is NULL
                                   where k is NULL */
 } laci_grams;
 
 uint64_t laci_grams_memory_bytes(const laci_unfold *unfold, bool asymmetric); /* returns an upper
                                                                                  bound of the bytes
-                                                                                 that a laci_grams
-                                                                                 takes */
-/** most: the limit of positions of a batch that are summed. The positions are spread evenly, since
- * neighbouring ones are alike, and are drawn at random for every batch. All positions are summed if
- * that costs no more. */
+                                                                                 of a laci_grams */
+/** Initializes the sums. most: limit of the positions of a batch that are summed. They are spread
+ * evenly, since neighbouring ones are alike, and are drawn at random for every batch. All positions
+ * are summed if that costs no more. */
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
                                           int64_t most, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
@@ -47,8 +46,8 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_grams_set_batch_sizes(laci_grams *g, const laci_unfold *unfold,
                                                      laci_pool *pool, lac_error *err);
-/** Measures how long laci_grams_add takes for one batch: adds a batch of zeros to sums that are
- * made for this call, and returns its seconds. Negative: there is no memory for it. */
+/** Returns the seconds that laci_grams_add takes for one batch, measured with zeros and sums that
+ * are made for this call. Negative: there is no memory for it. */
 double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool);
 /** Completes the sums h and k. Call it after the last batch. */
 void laci_grams_finish(laci_grams *g, laci_pool *pool);

@@ -24,20 +24,22 @@
 enum { MOST_LANES = 16, HELD_PART = 4, COLOURS = 3 };
 static const double rate = 0.05, first_decay = 0.9, second_decay = 0.999, smallest = 1e-8,
                     variation = 0.02;
-static const uint64_t most_bytes = (uint64_t)4 << 30; /* of several lanes */
+static const uint64_t most_bytes = (uint64_t)4 << 30; /* limit of the memory of all lanes, if there
+                                                         are several */
 static const char what[] = "fitted images";
 
-/** Two engines of one thread, and the buffers of the batch that they fit. Several lanes fit
- * different batches at the same time. */
+/** Two engines of one thread, and the buffers of the batch of images that they fit. Several lanes
+ * fit different batches at the same time. */
 typedef struct fit_lane {
   const struct fitting *fit;
   laci_engine *forward, *backward;
-  void **values;          /* [n_norms] inputs of the normalizations, then their targets */
-  const void **inputs;    /* [1 + n_norms] of the backward engine, in its order */
-  float *gradient;        /* [batch, image] */
-  float *first, *second;  /* [batch, image] moments of Adam */
+  void **values;          /* [n_norms] inputs of the normalizations, which are then replaced by
+                             their targets */
+  const void **inputs;    /* [1 + n_norms] inputs of the backward engine, in its order */
+  float *gradient;        /* [batch, image] gradient of the loss by the pixels */
+  float *first, *second;  /* [batch, image] first and second moment of Adam */
   float *images;          /* the images of the batch */
-  laci_fitted_images sum; /* results of all batches of this lane */
+  laci_fitted_images sum; /* sum of the results of this lane's batches */
   lac_status status;
   lac_error err;
 } fit_lane;
@@ -46,14 +48,16 @@ typedef struct fitting {
   const laci_fit_images_options *how;
   laci_norms norms;
   laci_network *network;
-  laci_graph *forward, *backward; /* the graphs */
-  int64_t image;                  /* floats of one image */
-  int64_t *inner;                 /* [n_norms] elements of a channel, of one image */
+  laci_graph *forward, *backward; /* forward: from the images to the inputs of the normalizations;
+                                     backward: to the gradient by the images */
+  int64_t image;                  /* number of floats of an image */
+  int64_t *inner;                 /* [n_norms] for each normalization's input, the number of
+                                     elements of a channel of one image */
   double factor;                  /* common factor of all gradients, which keeps them large */
   fit_lane lanes[MOST_LANES];
   int n_lanes;
   float *images;
-  laci_fitted_images *batches; /* [n / batch] */
+  laci_fitted_images *batches; /* [n / batch] result for each batch */
 } fitting;
 
 static bool is_held_back_norm(int k) { return k % HELD_PART == HELD_PART - 1; }
@@ -73,7 +77,8 @@ static lac_status build_forward_graph(fitting *f, laci_graph **graph, lac_error 
   return st;
 }
 
-/* Adds a node of one output of that name, and returns the output. */
+/* Adds a copy of the node `like` with one output, which has that name; returns the output's
+ * index. */
 static int add_node(laci_graph *graph, const laci_node *like, const char *name, lac_status *st,
                     lac_error *err) {
   int output = laci_graph_intern_value(graph, name), id;
@@ -86,7 +91,8 @@ static int add_node(laci_graph *graph, const laci_node *like, const char *name, 
   return output;
 }
 
-/* Adds the squared distance of value x from a new input, and adds it to the loss. */
+/* Adds an input for a target of value x to the graph, and adds half their squared distance to the
+ * loss. */
 static lac_status add_distance_to_loss(laci_graph *graph, int x, int k, int *loss, lac_error *err) {
   const laci_attr attrs[] = {laci_attr_float("factor", 0.5F), laci_attr_int("relative", 0)};
   const laci_type type = graph->values[x].type;
@@ -118,7 +124,7 @@ static lac_status finish_and_infer_graph(laci_graph *graph, lac_error *err) {
   return st ? st : laci_graph_infer(graph, NULL, 0, err);
 }
 
-/* Makes the graph that computes the gradient of the pixels alone. */
+/* Builds the graph whose only output is the gradient of the loss by the pixels. */
 static lac_status build_backward_graph(fitting *f, lac_error *err) {
   lac_status st = build_forward_graph(f, &f->backward, err);
   laci_graph *graph = f->backward;
@@ -241,8 +247,8 @@ static moments measure_moments(const float *x, int64_t batch, int64_t stride, in
   return (moments){mean, sqrt(squares / count)};
 }
 
-/* Sets x to x - g in a channel, where g is the gradient of the loss; returns the channel's share of
- * the loss. */
+/* Replaces channel c of a normalization's input x by the target x - g, where g is the gradient of
+ * the loss by x. Returns what the channel adds to the loss. */
 static double set_channel_target(const fitting *f, const laci_norm *norm, int64_t c, int64_t inner,
                                  float *x, double weight) {
   const int64_t batch = f->how->batch, stride = norm->channels * inner;
@@ -260,7 +266,8 @@ static double set_channel_target(const fitting *f, const laci_norm *norm, int64_
   return apart * apart / norm->variance[c] + wider * wider;
 }
 
-/* Computes the targets in the place of the values, and the distances from the stored statistics. */
+/* Replaces the inputs of the normalizations by their targets. *loss, *held: the distances from the
+ * stored statistics, of the normalizations in the loss and of those held back. */
 static void set_targets_of_norms(const fit_lane *lane, double *loss, double *held) {
   const fitting *f = lane->fit;
   double sums[2] = {0};

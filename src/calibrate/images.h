@@ -22,26 +22,27 @@ typedef struct laci_fit_images_options {
   laci_shape shape;          /* shape of one image, [1, C, H, W] or [1, H, W, C] */
   bool channels_last;        /* the layout is [1, H, W, C] */
   float low[3], high[3];     /* range of each channel's pixels */
-  int64_t n, batch;          /* number of images, a multiple of `batch`; and number of images in a
-                            batch, over which statistics are computed */
+  int64_t n, batch;          /* n: number of images, a multiple of `batch`; batch: number of images
+                                over which statistics are computed together */
   int steps;                 /* number of optimization steps for each batch */
-  laci_pool *pool;           /* threads, by which several batches are fitted at the same time */
+  laci_pool *pool;           /* threads; each fits another batch */
   const laci_budget *budget; /* NULL: no limit */
 } laci_fit_images_options;
 
-/** Distances of the statistics from the stored ones, as in the loss without total variation. */
+/** Distances between the statistics and those that the network stores: the loss without total
+ * variation (top of this file). */
 typedef struct laci_fitted_images {
   int n_norms;                    /* number of batch normalizations whose statistics are compared;
                                      0: the network stores none, and the images stay as they are */
-  double before, after;           /* distance over the normalizations that the loss includes, before
+  double before, after;           /* distance for the normalizations in the loss, before and after
+                                     the steps */
+  double held_before, held_after; /* distance for the normalizations held back from the loss, before
                                      and after the steps */
-  double held_before, held_after; /* distance over the normalizations that are held back from the
-                                     loss, before and after the steps */
 } laci_fitted_images;
 
-/** Changes images [n, ...]. The result is the same for any number of threads. Fails
+/** Fits the images [n, ...] in place. The result is the same for any number of threads. Fails
  * LAC_UNSUPPORTED where an operator has no gradient, LAC_MEMORY_LIMIT, LAC_INTERRUPTED,
- * LAC_NO_MEMORY, and as laci_engine_run; the images are then of no use. */
+ * LAC_NO_MEMORY, and as laci_engine_run; the images must then not be used. */
 LAC_MUST_CHECK lac_status laci_fit_images(const laci_graph *graph,
                                           const laci_fit_images_options *options, float *images,
                                           laci_fitted_images *result, lac_error *err);

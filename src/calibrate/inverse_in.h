@@ -5,12 +5,12 @@
 
 #include "calibrate/score_in.h"
 
-/** Computes inverse [columns, columns], both triangles. Fails LAC_NO_MEMORY. */
+/** Computes inverse [columns, columns] = (H + d I)^-1, both triangles. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_fit_invert_gram(const laci_sums *sums, double *inverse,
                                                lac_error *err);
 
-/** Computes the dense weights that pruning begins with, those with the least damped error without a
- *  mask: start [rows, columns] = G (H + d I)^-1, which is W_d in the symmetric form. */
+/** Computes the dense weights with which pruning begins, start [rows, columns] = G (H + d I)^-1.
+ * They have the least damped error without a mask; in the symmetric form they are W_d. */
 LAC_MUST_CHECK lac_status laci_fit_compute_start_weights(const laci_sums *sums,
                                                          const double *inverse, double *start,
                                                          lac_error *err);
@@ -21,7 +21,7 @@ LAC_MUST_CHECK lac_status laci_fit_compute_start_weights(const laci_sums *sums,
 LAC_MUST_CHECK lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, double *out,
                                                         lac_error *err);
 
-/** Bytes that the three functions above allocate. */
+/** Returns the peak bytes that the three functions above allocate. */
 uint64_t laci_fit_inverse_memory_bytes(const laci_fit *fit);
 
 #endif

@@ -8,12 +8,13 @@
 
 typedef struct batch {
   int64_t first, n;
-  uint8_t *outputs; /* all network outputs of the batch, one after the other */
+  uint8_t *outputs; /* all outputs of the network for the batch, one after the other */
 } batch;
 
 struct laci_kept_outputs {
   uint64_t most_bytes, bytes;
-  size_t n, capacity, next; /* next: index after the entry found last, where a search begins */
+  size_t n, capacity, next; /* n: number of batches; next: index after the batch found last, where
+                               the next search begins */
   batch *batches;
 };
 

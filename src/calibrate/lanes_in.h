@@ -10,7 +10,8 @@
 typedef struct laci_budget laci_budget;
 typedef struct laci_engine laci_engine;
 
-/** The engines of one part, all with the same weights: one engine for each lane. */
+/** The engines of one part of a network, all with the same weights. A lane is such an engine, with
+ * one thread, which runs one batch at a time. */
 typedef struct laci_part_engines {
   int n;               /* number of lanes; set by the caller before laci_part_engines_create */
   laci_budget *budget; /* memory budget, set by the caller, to which the engines' bytes are added;
@@ -20,8 +21,8 @@ typedef struct laci_part_engines {
   laci_engine **engines; /* [n] the engine of each lane */
 } laci_part_engines;
 
-/** Creates the engines of the part with these weights, [n_stored]. Fails as laci_engine_create;
- * *lanes is then zeroed. */
+/** Creates the engines of the part. weights: [n_stored] bytes of the stored tensors. Fails as
+ * laci_engine_create; *lanes is then zeroed. */
 LAC_MUST_CHECK lac_status laci_part_engines_create(const laci_network *network,
                                                    const laci_part *part,
                                                    const uint8_t *const *weights,

@@ -164,8 +164,8 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
 
 /* ---- The stored weight ---- */
 
-/* Returns the index of an element of the matrix in the stored tensor. Taps are the axes after the
- * first two, innermost and in the same order. */
+/* Returns the index, in the stored tensor, of an element of a group's weight matrix. Taps (kernel
+ * positions) are the axes after the first two, innermost and in the same order. */
 static int64_t stored_element_index(const laci_matrix_layer *l, int64_t group, int64_t row,
                                     int64_t column) {
   int64_t tap = column / l->channels, channel = column % l->channels;

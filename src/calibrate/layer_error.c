@@ -16,11 +16,11 @@ typedef struct trial {
   const laci_matrix_layer *layer;
   laci_part_engines lanes[WEIGHTS];
   int form;               /* index of the form (set of input shapes) of the batches that are run */
-  const int64_t *batches; /* the batch of each lane */
+  const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
   int64_t n_outputs;
-  void **in;            /* [n_lanes, streams] buffers for values that are stored in a file */
-  float **out;          /* [n_lanes, WEIGHTS] */
-  laci_judgement *sums; /* [n_lanes] */
+  void **in;            /* [n_lanes, LACI_STREAMS] buffers for values that are stored in a file */
+  float **out;          /* [n_lanes, WEIGHTS] the layer's outputs with each of the weights */
+  laci_judgement *sums; /* [n_lanes] errors of each lane's batch */
   lac_status *status;
   lac_error *errors;
 } trial;

@@ -18,11 +18,12 @@ typedef struct laci_layer laci_layer;
 
 /** A layer that can be calibrated. */
 typedef struct laci_matrix_layer {
-  int layer; /* index in the analysis */
+  int layer; /* index of the layer in laci_analysis.layers */
   int node, stored;
   int port;                              /* the node's input that is the weight */
   int value;                             /* the value that the layer reads as data */
-  int64_t rows, columns, channels, taps; /* size of the weight matrix of one group */
+  int64_t rows, columns, channels, taps; /* size of the weight matrix of one group: columns =
+                                            channels * taps (kernel positions) */
   int64_t k_stride, c_stride;            /* distance in the stored weight, in elements, from an
                                             output channel to the next (k), and from an input
                                             channel to the next (c) */
@@ -39,7 +40,7 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
 typedef struct laci_group_matrix {
   int64_t group;
   double *elements;
-  uint8_t *mask; /* 1 = kept */
+  uint8_t *mask; /* 1: the weight is kept; 0: it is pruned */
 } laci_group_matrix;
 
 /** laci_matrix_layer_gather reads a group's matrix from the bytes of the stored tensor; it does not

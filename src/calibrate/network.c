@@ -178,7 +178,7 @@ static lac_status copy_graph(laci_network *n, const laci_weighted_graph *from, l
     return laci_fail_memory(err, "the sizes of values");
   for (size_t v = 0; v < n_values; v++) {
     n->graph.values[v] = graph->values[v];
-    n->graph.values[v].known = NULL; /* is owned by the original graph */
+    n->graph.values[v].known = NULL; /* `known` is owned by the original graph */
   }
   for (size_t s = 0; s < n_stored; s++) {
     n->graph.stored[s] = graph->stored[s];

@@ -12,12 +12,13 @@
 #include "calibrate/samples.h"
 #include "graph/graph.h"
 
-/** A network inferred for samples of one form (samples.h) and one number of samples in a batch. */
+/** A network whose shapes are inferred for samples of one form (set of input shapes, samples.h) and
+ * one number of samples in a batch. */
 typedef struct laci_network {
   laci_graph graph;        /* a copy of the graph's struct that owns the arrays `values` and
                               `stored`; other arrays belong to the original */
-  const uint8_t **weights; /* [n_stored] the bytes of each tensor: from laci_weighted_graph, or else
-                              from the graph */
+  const uint8_t **weights; /* [n_stored] the bytes of each stored tensor: from laci_weighted_graph,
+                              or else from the graph */
   bool *constant;          /* [n_values] the value does not depend on the network's inputs */
   const char **refusal;    /* [n_values] why the value cannot be computed; NULL: it can */
   bool is_reduced;         /* inputs were replaced by stored tensors, so that only parts of the
@@ -25,12 +26,12 @@ typedef struct laci_network {
   const int *alias;        /* [n_values] the value that replaces each value: for a result of an
                               inlined If, the branch's result; NULL: no value is replaced */
   int64_t batch;
-  laci_arena arena; /* texts, and the arrays of parts */
+  laci_arena arena; /* memory of texts and of the arrays of parts */
 } laci_network;
 
-/** Infers the graph for samples of a form with `batch` of them at a time. Inputs that all samples
- * share become stored tensors, and an If whose condition follows from these becomes the nodes of
- * its branch. The graph is borrowed and stays unchanged. Fails as laci_graph_infer does,
+/** Infers the graph for batches of `batch` samples of a form (set of input shapes). Inputs that all
+ * samples share become stored tensors, and an If whose condition follows from these becomes the
+ * nodes of its branch. The graph is borrowed and stays unchanged. Fails as laci_graph_infer does,
  * LAC_BAD_SHAPE where a size of an input is unknown. */
 LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
                                               const laci_calibration_samples *samples, int form,
@@ -41,12 +42,14 @@ LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
 LAC_MUST_CHECK lac_status laci_network_inline_branches(laci_network *network, lac_error *err);
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 
-/** Bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of numbers. */
+/** Returns the bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of
+ * numbers. */
 uint64_t laci_network_value_bytes(const laci_network *network, int value);
-/** Bytes of the largest value. */
+/** Returns the bytes of the network's largest value. */
 uint64_t laci_network_largest_value_bytes(const laci_network *network);
 
-/** Nodes that compute `outputs` from `inputs`. The arrays are in the network's arena. */
+/** A part of a network: the nodes that compute `outputs` from `inputs`. The arrays are in the
+ * network's arena. */
 typedef struct laci_part {
   int n_inputs, n_outputs, n_nodes;
   const int *inputs, *outputs; /* indices of the values that the part reads and outputs */
@@ -55,9 +58,9 @@ typedef struct laci_part {
                         after the second one (a bias) are left out; -1: no such node */
 } laci_part;
 
-/** Finds the nodes that compute the values wanted[n_wanted] from values that are available, which
- * there[n_values] marks. part->inputs are the available values that these nodes read, ascending;
- * part->without_third is -1. No wanted value may be available already. */
+/** Finds the nodes that compute the values wanted[n_wanted] from available values: those whose
+ * there[n_values] is true. part->inputs are the available values that these nodes read, ascending;
+ * part->without_third is -1. A wanted value must not be available. */
 LAC_MUST_CHECK lac_status laci_part_find_nodes(laci_network *network, const bool *there,
                                                int n_wanted, const int *wanted, laci_part *part,
                                                lac_error *err);

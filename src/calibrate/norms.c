@@ -26,7 +26,8 @@ static bool has_statistics(const laci_graph *graph, const laci_node *node) {
          node->inputs[0] >= 0 && graph->values[node->inputs[0]].producer >= 0;
 }
 
-/* Raises the variance of channels that hardly vary; otherwise these channels alone would decide. */
+/* Raises the variance of channels that hardly vary, since these channels alone would otherwise
+ * determine the distance. */
 static void raise_small_variances(laci_norm *n) {
   double sum = 0;
   for (int64_t k = 0; k < n->channels; k++) sum += fmax(n->variance[k], 0);
@@ -40,7 +41,8 @@ static lac_status add_norm(laci_norms *c, const laci_graph *graph, const laci_no
                     *variance = find_stored_input(graph, node, 4);
   laci_norm *n = &c->list[c->n];
   for (int k = 0; k < c->n; k++)
-    if (c->list[k].value == node->inputs[0]) return LAC_OK; /* two normalizations of one value */
+    if (c->list[k].value == node->inputs[0])
+      return LAC_OK; /* another normalization reads the same value: one is enough */
   *n = (laci_norm){
       .value = node->inputs[0], .channels = mean->shape.dims[0], .first = c->n_channels};
   n->mean = laci_arena_alloc(&c->arena, (size_t)n->channels, sizeof *n->mean);

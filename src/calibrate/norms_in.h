@@ -19,15 +19,15 @@ typedef struct laci_norm {
 } laci_norm;
 
 typedef struct laci_norms {
-  laci_norm *list; /* [n] in the order of the graph; their inputs differ */
+  laci_norm *list; /* [n] normalizations in the order of the graph; no two have the same input */
   int *values;     /* [n] the value that each normalization of `list` normalizes */
   int n;
-  size_t n_channels; /* channels of all normalizations */
+  size_t n_channels; /* sum of the channels of all normalizations */
   laci_arena arena;
 } laci_norms;
 
-/** Finds the normalizations whose statistics are stored and whose input a node computes. Fails
- * LAC_NO_MEMORY. To be cleared in any case. */
+/** Finds the batch normalizations whose statistics are stored and whose input is the output of a
+ * node. Fails LAC_NO_MEMORY. Call laci_norms_clear in any case. */
 LAC_MUST_CHECK lac_status laci_norms_find(const laci_graph *graph, laci_norms *norms,
                                           lac_error *err);
 void laci_norms_clear(laci_norms *norms);

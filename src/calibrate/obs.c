@@ -23,12 +23,12 @@
 
 enum {
   PENDING = 64,
-  STRIP = 256 /* rows of P that are updated at once, up to their diagonal */
+  STRIP = 256 /* number of rows of P that one matrix product updates, up to their diagonal */
 };
 
 typedef struct pruning {
   const laci_fit *fit;
-  const double *inverse; /* [columns, columns] */
+  const double *inverse; /* [columns, columns] (H + d I)^-1 */
   double least; /* lower bound of P's diagonal elements, but for rounding: 1 / trace(H + d I) */
   uint8_t *mask;
   double *weight; /* [rows, columns] initially the start weights, at the end the result */
@@ -36,18 +36,19 @@ typedef struct pruning {
   _Atomic bool short_of_memory, interrupted;
 } pruning;
 
-/** A thread's memory for one row; its n columns are those that were alive at the last update of
- * P. */
+/** A thread's memory for pruning one row. Its n columns are those whose weights were not removed
+ * yet at the last update of P. */
 typedef struct scratch {
-  int n;                /* columns of P */
-  int n_pending;        /* number of u since the last update */
-  double *p;            /* [n, n] lower triangle */
-  double *u;            /* [PENDING, n] */
-  double *w, *diagonal; /* [n] */
-  int *column;          /* [n] index of the column in the row */
-  int *block;           /* [n] */
-  uint8_t *alive;       /* [n] */
-  int *excess;          /* [blocks] number of weights still to be removed */
+  int n;                /* number of columns of P */
+  int n_pending;        /* number of vectors in u, one for each step since the last update of P */
+  double *p;            /* [n, n] P (top of this file), lower triangle */
+  double *u;            /* [PENDING, n] vectors u by which P has not been updated yet */
+  double *w, *diagonal; /* [n] weights, and the current diagonal of P */
+  int *column;          /* [n] for each column of P, the weight's column in the row */
+  int *block;           /* [n] index of the N:M block that the weight is in */
+  uint8_t *alive;       /* [n] 1: the weight has not been removed */
+  int *excess;          /* [number of blocks] how many weights of each block must still be
+                           removed */
 } scratch;
 
 static bool scratch_init(scratch *own, const laci_fit *fit) {
@@ -123,9 +124,7 @@ static void remove_weight(scratch *own, int at, double least_diagonal) {
     for (int c = 0; c < n; c++) u[c] -= factor * earlier[c];
   }
   for (int c = 0; c < n; c++) {
-    if (!own->alive[c])
-      u[c] = 0; /* set to exactly 0, since the computed value is 0 only up to
-                                   rounding */
+    if (!own->alive[c]) u[c] = 0; /* exactly 0: the computed value is 0 only up to rounding */
     own->w[c] -= part * u[c];
     u[c] *= scale;
     own->diagonal[c] = fmax(own->diagonal[c] - u[c] * u[c], least_diagonal);
@@ -136,7 +135,7 @@ static void remove_weight(scratch *own, int at, double least_diagonal) {
   own->n_pending++;
 }
 
-/* Sets P to the alive rows and columns of P - U' U. */
+/* Sets P to P - U' U (U: the rows of u), without the rows and columns of removed weights. */
 static void update_inverse(scratch *own) {
   const int n = own->n;
   int left = 0;
@@ -156,7 +155,7 @@ static void update_inverse(scratch *own) {
                                                       .ldc = n});
   }
   for (int c = 0; c < n; c++) left += own->alive[c];
-  for (int c = 0, to = 0; c < n; c++) { /* in place: a write never overtakes the reads */
+  for (int c = 0, to = 0; c < n; c++) { /* in place: writes never overtake reads */
     if (!own->alive[c]) continue;
     double *row = own->p + (int64_t)to * left;
     const double *old = own->p + (int64_t)c * n;

@@ -18,11 +18,11 @@ enum { MOST_LANES = 16 };
 typedef struct observe_lane {
   laci_observation *observation;
   int number;
-  int64_t first; /* the first sample of its batch */
+  int64_t first; /* index of the first sample of the batch that the lane runs */
   laci_engine *engine;
-  void **in; /* [n_in] of the network */
+  void **in; /* [n_in] buffers of the network's inputs */
   int n_in;
-  const void **ports; /* of the engine: some of `in` */
+  const void **ports; /* inputs of the engine, each one of the buffers `in` */
   void **out;
   lac_status status;
   lac_error err;
@@ -33,10 +33,11 @@ struct laci_observation {
   const laci_weighted_graph *from;
   int form; /* index of the form (set of input shapes) of the samples that the lanes run */
   laci_network *network;
-  laci_graph *part; /* the network without inputs that all samples share; NULL: there are none */
+  laci_graph *part; /* the network's graph without inputs that all samples share; NULL: there are
+                       none */
   int *values;      /* [n_values] the observed values that exist in the graph that is run */
   int n_values;
-  int *place; /* [n_values of the graph that is run] index in the caller's list of values; -1: not
+  int *place; /* for each value of the graph that is run, its index in how.values; -1: it is not
                  observed */
   observe_lane *lanes;
   int n_lanes, most_lanes;
@@ -88,7 +89,7 @@ static lac_status create_lane_engine(laci_observation *o, observe_lane *lane, la
       .engine = o->how.samples->engine,
       .threads = 1,
       .dense_only = true,
-      .finite = LACI_FINITE_ASSUMED, /* whoever sees values checks them */
+      .finite = LACI_FINITE_ASSUMED, /* the caller's function `see` checks that values are finite */
       .budget = budget,
       .observer = &observer};
   const laci_engine_port *ports;
@@ -122,7 +123,8 @@ static void clear_lane(observe_lane *lane) {
   laci_engine_destroy(lane->engine);
 }
 
-/* Creates the lanes. The first one must fit in memory; more are added while memory allows. */
+/* Creates the lanes (engines). The first one must fit in memory; more are added while memory
+ * allows. */
 static lac_status create_lanes(laci_observation *o, lac_error *err) {
   laci_budget budget = o->how.budget ? *o->how.budget : laci_budget_with_limit(UINT64_MAX);
   for (; o->n_lanes < o->most_lanes; o->n_lanes++) {
@@ -153,7 +155,8 @@ static void clear_shape_set(laci_observation *o) {
   o->network = NULL;
 }
 
-/* Builds the graph that computes the outputs, without inputs that all samples share. */
+/* Builds the graph that computes the network's outputs, without the inputs that all samples
+ * share. */
 static lac_status build_part_without_constants(laci_observation *o, lac_error *err) {
   laci_network *n = o->network;
   laci_graph *graph = &n->graph;
@@ -167,7 +170,7 @@ static lac_status build_part_without_constants(laci_observation *o, lac_error *e
   return st;
 }
 
-/* Finds the wanted values in the graph that runs. */
+/* Finds the values that the caller wants to observe in the graph that is run. */
 static lac_status find_observed_values(laci_observation *o, lac_error *err) {
   const laci_graph *graph = graph_that_runs(o);
   o->place = laci_alloc((size_t)graph->n_values + 1, sizeof *o->place);

@@ -16,7 +16,7 @@
 
 enum { NETWORKS = 2, MOST_LANES = 16 };
 
-/* Sums over a batch. */
+/* Results of the comparison, summed over one batch. */
 typedef struct sums {
   laci_error_sums errors;
   int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS], n_lost, n_won;
@@ -26,19 +26,19 @@ typedef struct sums {
 /* Records whether the first network's inputs and outputs vary. If all samples or all outputs are
  * the same, two networks agree for any weights. */
 typedef struct variety {
-  void **first_in, **first_out; /* of the first sample */
-  bool inputs_vary;             /* from sample to sample */
-  bool inside_varies;           /* within a sample */
+  void **first_in, **first_out; /* inputs and outputs of the first sample */
+  bool inputs_vary;             /* some input differs between samples */
+  bool inside_varies;           /* the elements of some sample are not all equal */
   bool outputs_vary;
 } variety;
 
 /* The results over all samples. */
 typedef struct totals {
   sums sums;
-  int n_forms; /* number of forms (sets of input shapes) of which there were samples */
+  int n_forms; /* number of forms (sets of input shapes) that occur among the samples */
   bool inputs_vary, inside_varies, outputs_vary;
   int n_parts;
-  laci_output_part parts[LACI_MOST_PARTS]; /* without sums */
+  laci_output_part parts[LACI_MOST_PARTS]; /* the fields `sums` of these are not used */
 } totals;
 
 typedef struct comparison {
@@ -48,19 +48,20 @@ typedef struct comparison {
   laci_part parts[NETWORKS];
   laci_part_engines lanes[NETWORKS];
   int n_lanes, n_inputs, n_outputs;
-  int64_t n_units; /* number of units of a batch that are compared: its samples if every output has
-                      an axis of samples, else 1 */
+  int64_t n_units; /* number of independent units of a batch that are compared: its samples if every
+                      output has an axis of samples, else 1 */
   void **in;       /* [n_lanes, n_inputs] inputs of the first network */
-  void **out;      /* [n_lanes, NETWORKS, n_outputs] */
+  void **out;      /* [n_lanes, NETWORKS, n_outputs] outputs of both networks */
   int form;        /* index of the form of the samples that are compared */
   int64_t *firsts; /* [n_batches] the first sample of each batch of this form */
   int64_t n_batches;
-  const int64_t *at;     /* the first sample of each lane's batch: a part of firsts */
+  const int64_t *at;     /* [n_lanes] the first sample of each lane's batch: points into `firsts` */
   const uint8_t **known; /* [n_lanes] outputs of the first network from an earlier comparison; NULL:
-                            not known, to be computed */
+                            they must be computed */
   variety seen;
-  laci_output_cut *cuts; /* [n_outputs]; decided by the first batch */
-  sums *sums;            /* [n_lanes] */
+  laci_output_cut *cuts; /* [n_outputs] how each output is cut into parts; decided by the first
+                            batch */
+  sums *sums;            /* [n_lanes] results for each lane's batch */
   lac_status *status;
   lac_error *errors;
 } comparison;
@@ -111,8 +112,8 @@ static lac_status create_networks(comparison *c, const laci_weighted_graph *cons
   return st ? st : check_same_inputs_and_outputs(c, err);
 }
 
-/* Returns the number of units of a batch: its samples if all float outputs have them along the
- * first axis, else 1. */
+/* Returns the number of independent units of a batch: its samples if they are along the first axis
+ * of all float outputs, else 1. */
 static int64_t count_units(const comparison *c) {
   const laci_graph *graph = &c->networks[0]->graph;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -161,8 +162,8 @@ static lac_status alloc_comparison_buffers(comparison *c, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
-/* Are all outputs of the first network kept from an earlier comparison, so that it need not be run?
- * */
+/* Are the outputs of the first network known from an earlier comparison, for all batches? Then it
+ * need not be run. */
 static bool are_all_outputs_cached(const comparison *c) {
   bool all = c->how->kept != NULL;
   for (int64_t k = 0; all && k < c->n_batches; k++)
@@ -225,8 +226,8 @@ static size_t bytes_of_sample(const comparison *c, int value) {
   return batch ? bytes / (size_t)c->how->batch : bytes;
 }
 
-/* Does any sample of the batch differ from the first sample of all, *first? If *first is NULL, the
- * batch's first sample is copied there. */
+/* Does any sample of the batch differ from *first, the first one of all samples? If *first is NULL,
+ * it is set to a copy of the batch's first sample. */
 static bool differs_from_first(void **first, const uint8_t *batch, size_t bytes, size_t sample,
                                bool *ok) {
   if (!*first) {
@@ -320,7 +321,7 @@ static size_t bytes_of_output(const comparison *c, int output) {
   return (size_t)laci_network_value_bytes(n, n->graph.outputs[output]);
 }
 
-/* Copies the first network's kept outputs into the lane's buffers. */
+/* Copies the first network's outputs, known from an earlier comparison, into the lane's buffers. */
 static void copy_cached_outputs(const comparison *c, int lane) {
   const uint8_t *from = c->known[lane];
   for (int i = 0; i < c->n_outputs; i++) {
@@ -369,8 +370,7 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
   }
 }
 
-/* Adds the errors of n elements of one unit's output: *error += sum (a - b)^2, *energy += sum a^2.
- * */
+/* Adds the squares of n elements of an output: *error += sum (a - b)^2, *energy += sum a^2. */
 static void add_squares(const float *a, const float *b, int64_t n, double *error, double *energy) {
   for (int64_t j = 0; j < n; j++) {
     double of_a = (double)a[j], difference = of_a - (double)b[j];
@@ -510,7 +510,7 @@ static lac_status list_batches_of_shape_set(comparison *c, lac_error *err) {
   return LAC_OK;
 }
 
-/* Compares the networks on the samples of one form. */
+/* Compares the networks on the samples of one form (set of input shapes). */
 static lac_status compare_shape_set(comparison *c, const laci_weighted_graph *const from[NETWORKS],
                                     totals *to, lac_error *err) {
   lac_status st = list_batches_of_shape_set(c, err);

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 enum { MOST_SLICES = 4096 };
-/* Slices are sorted by size. Two neighbours whose sizes differ by at least this factor separate two
- * scales. */
+/* apart: two scales are separate if the root mean squares of neighbouring slices, sorted by these,
+ * differ by at least this factor. near: tolerance of sums that should be 1. */
 static const double apart = 30, near = 1e-3;
 
 /* ---- Rows ---- */
@@ -19,7 +19,7 @@ typedef struct row_kinds {
   bool probabilities, logarithms, unit;
 } row_kinds;
 
-/* Finds out what is true of all rows of n elements. */
+/* Returns which kinds apply to all rows of n elements. */
 static row_kinds classify_rows(const float *x, int64_t rows, int64_t n) {
   row_kinds k = {n > 1, n > 1, n > 1};
   for (int64_t r = 0; r < rows && (k.probabilities || k.logarithms || k.unit); r++) {
@@ -47,7 +47,8 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Returns the mean square at the upper end of the widest gap between slices; 0: none is wide. */
+/* Sorts the slices' sums of squares and finds the two neighbours with the largest ratio (*ratio).
+ * Returns the larger of the two sums; 0: no ratio is large enough. */
 static double find_widest_scale_gap(const double *squares, int64_t n, double *ratio) {
   double *sorted = laci_alloc((size_t)n + 1, sizeof *sorted), above = 0;
   *ratio = apart * apart;
@@ -63,7 +64,8 @@ static double find_widest_scale_gap(const double *squares, int64_t n, double *ra
   return above;
 }
 
-/* Cuts along the axis with the widest gap between the scales of its slices. */
+/* Divides the output's slices along one axis into large and small ones: the axis with the widest
+ * gap between the scales of its slices. */
 static void split_by_scale(const laci_shape *shape, const float *x, laci_output_cut *cut) {
   const int64_t count = laci_shape_count(shape);
   double widest = 0;

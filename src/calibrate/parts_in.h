@@ -10,27 +10,29 @@
 
 #include "calibrate/samples.h"
 
-/** How the numbers of an output are cut into parts. */
+/** How the numbers of one output are divided into parts whose errors are measured separately. */
 typedef struct laci_output_cut {
-  int first, n_parts;      /* index of the output's first part among the parts of all outputs, and
-                              number of its parts; 0: it has none */
+  int first, n_parts;      /* first: index of the output's first part among the parts of all
+                              outputs; n_parts: number of its parts; 0: it has none */
   bool answers;            /* rows along the last axis are probabilities */
-  bool unit_rows;          /* rows have the length 1, as embeddings do, and are no answers */
-  int64_t row;             /* elements of a row */
-  int64_t inner, n_slices; /* distance in elements from a slice to the next along one axis, and
-                              number of slices: element j is in slice j / inner % n_slices */
-  bool *is_small;          /* [n_slices] true: the slice has the smaller of two scales; from
-                              laci_alloc; NULL: all slices have one scale */
+  bool unit_rows;          /* rows have the Euclidean norm 1, as embeddings have, and are no
+                              probabilities */
+  int64_t row;             /* number of elements of a row */
+  int64_t inner, n_slices; /* inner: distance in elements between neighbouring slices along one
+                              axis; n_slices: number of slices; element j is in slice j / inner %
+                              n_slices */
+  bool *is_small;          /* [n_slices] true: the slice has the smaller of the output's two scales;
+                              from laci_alloc; NULL: all slices have one scale */
 } laci_output_cut;
 
-/** Decides how an output is cut, by a first content x, [elements of shape]. If memory is short,
- * it has one scale. */
+/** Decides how an output is divided into parts, by its content x for the first batch, [elements of
+ * shape]. If memory is short, it is treated as having one scale. */
 void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output_cut *cut);
 void laci_output_cut_clear(laci_output_cut *cut);
 
-/** Adds the errors of elements [begin, begin + n) of an output of two networks, y[0] and y[1], to e
- * and s, each [cut->n_parts] (laci_error_sums says what they sum). The elements belong to one
- * sample, or to one batch. */
+/** Adds the errors of elements [begin, begin + n) of an output to e and s, each [cut->n_parts]
+ * (laci_error_sums says what they sum). y[0], y[1]: the output of two networks. The elements belong
+ * to one sample, or to one batch. */
 void laci_output_cut_add_errors(const laci_output_cut *cut, const float *const y[2], int64_t begin,
                                 int64_t n, double *e, double *s);
 

@@ -12,7 +12,7 @@ typedef struct planning {
   bool *there;  /* [n_values] the value is available: computed by an earlier part, or an input of
                    the network */
   int *stop_of; /* [n_nodes] index of the stop whose part contains the node; -1: none */
-  int *wanted;  /* [n_values] */
+  int *wanted;  /* [n_values] outputs of the part that is being planned */
   lac_error *err;
 } planning;
 
@@ -29,8 +29,8 @@ static int compare_by_node(const void *a, const void *b) {
   return (p->node > q->node) - (p->node < q->node);
 }
 
-/* Sorts the stops by their first layers, so that a value comes after all values that it depends on.
- */
+/* Lists the stops (values that layers read) in the order of their first layers, so that a value
+ * comes after all values that it depends on. */
 static lac_status list_stops(planning *p) {
   laci_walk_plan *plan = p->plan;
   size_t n = (size_t)plan->n_layers;
@@ -79,7 +79,7 @@ static void mark_inputs_available(planning *p) {
   for (int v = 0; v < graph->n_values; v++) p->there[v] = graph->values[v].is_input;
 }
 
-/* Marks the values that the part computes as available. */
+/* Marks the values that the part computes as available for later parts. */
 static void mark_computed_values(planning *p, const laci_part *part) {
   const laci_graph *graph = &p->network->graph;
   for (int i = 0; i < part->n_nodes; i++) {

@@ -14,10 +14,10 @@ enum { LACI_STREAM_DENSE, LACI_STREAM_PRUNED, LACI_STREAMS };
 
 typedef struct laci_stop {
   int value;
-  int first_layer, n_layers; /* indices of plan->layers */
-  /* A part without nodes: the stop's value is available already, and is the part's only input. In
-   * the pruned network, the part outputs only values that differ from the dense network's. If it
-   * has no inputs either, the stop's value does not differ. */
+  int first_layer, n_layers; /* the stop's layers: n_layers of plan->layers, from first_layer on */
+  /* The nodes to run before this stop, in each network. No nodes: the stop's value is available
+   * already, and is the part's only input. In the pruned network, the part outputs only values that
+   * differ from the dense network's. No nodes and no inputs: the stop's value does not differ. */
   laci_part part[LACI_STREAMS];
 } laci_stop;
 
@@ -27,12 +27,12 @@ typedef struct laci_walk_plan {
   laci_stop *stops;
   bool *differs;  /* [n_values] the value differs between the dense and the pruned network */
   int *last_stop; /* [n_values] index of the last stop whose part or layers read the value; -1: none
-                     does */
+                     reads it */
 } laci_walk_plan;
 
-/** Plans the walk for plan->layers and plan->n_layers, which the caller sets (layers by
- * laci_alloc); sorts the layers, which may replace the array. is_pruned: [n_stored] tensors whose
- * weights the walk will change. The plan's other arrays are in the network's arena. */
+/** Plans the calibration of plan->layers, whose n_layers entries the caller sets (memory of
+ * laci_alloc). Sorts the layers, which may replace the array. is_pruned: [n_stored] tensors whose
+ * weights will change. The plan's other arrays are in the network's arena. */
 LAC_MUST_CHECK lac_status laci_walk_plan_make(laci_network *network, const bool *is_pruned,
                                               laci_walk_plan *plan, lac_error *err);
 

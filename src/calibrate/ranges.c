@@ -14,7 +14,7 @@
 typedef struct range_job {
   const laci_ranges_options *how;
   const laci_graph *graph;
-  laci_range *ranges; /* [n_lanes, n_values] */
+  laci_range *ranges; /* [n_lanes, n_values] ranges of each lane's (engine's) batches */
   int n_lanes;
   bool counts; /* true in the second pass, which fills the histograms */
 } range_job;

@@ -24,8 +24,8 @@ typedef struct laci_ranges_options {
   const int *values; /* [n_values] values of the graph, of a float type, without duplicates */
   int n_values;
   const laci_calibration_samples *samples;
-  int64_t batch, n_batches; /* number of samples in a batch, and number of batches to run, the first
-                               ones of the samples */
+  int64_t batch, n_batches; /* batch: number of samples in a batch; n_batches: number of batches to
+                               run, from the first sample on */
   laci_pool *pool;
   const laci_budget *budget;
 } laci_ranges_options;
@@ -37,23 +37,23 @@ LAC_MUST_CHECK lac_status laci_ranges_measure(const laci_weighted_graph *from,
                                               const laci_ranges_options *options,
                                               laci_range *ranges, lac_error *err);
 
-/** How the range that integers represent is chosen: elements outside of it are clipped. */
+/** How the range that the integers represent is chosen. Elements outside of it are clipped. */
 typedef enum laci_range_rule {
   LACI_RANGE_PERCENTILE, /* clips at most one in 10000 elements */
-  LACI_RANGE_MSE,        /* the least squared error of rounding and of clipping */
+  LACI_RANGE_MSE,        /* gives the least squared error of rounding and of clipping */
   LACI_RANGE_MINMAX,     /* clips nothing */
 } laci_range_rule;
 
 /** The integers that represent a range: x = (q - zero) * scale, q in [least, most]. */
 typedef struct laci_affine {
-  float scale; /* 0: the value is 0 throughout */
+  float scale; /* 0: all elements are 0 */
   int zero, least, most;
-  double error; /* squared error of rounding and clipping / sum of squares, estimated from the bins
-                   */
+  double error; /* squared error of rounding and clipping, divided by the sum of squares; estimated
+                   from the bins */
 } laci_affine;
 
-/** Chooses scale and zero point for a range. is_signed: -127 .. 127 with zero point 0; else 0 ..
- * 255, with the zero point that the range implies. */
+/** Chooses scale and zero point for a range. is_signed: integers -127 .. 127 with zero point 0;
+ * else 0 .. 255, with the zero point that follows from the range. */
 laci_affine laci_range_choose_affine(const laci_range *range, laci_range_rule rule, bool is_signed);
 
 #endif

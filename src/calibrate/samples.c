@@ -10,8 +10,8 @@
 
 enum { HELD_BACK = 8 }; /* one batch in HELD_BACK is held back to judge the fits */
 
-/* Returns the batch size between most / 2 and most that leaves the fewest samples over; of equally
- * good sizes the largest. */
+/* Returns the batch size in (most / 2, most] for which the fewest samples remain outside of whole
+ * batches; the largest of equally good sizes. */
 static int64_t find_best_batch_size(int64_t count, int64_t most) {
   int64_t best = most;
   for (int64_t batch = most; batch > most / 2 && batch >= 1; batch--) {

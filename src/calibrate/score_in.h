@@ -10,7 +10,8 @@
 
 #include "calibrate/fit.h"
 
-/** The data of a layer to prune, and the sums that all scores derive from them. */
+/** The input of a score: the layer to prune with its sums H and K, and the damping d that all
+ * scores use (fit.h). */
 typedef struct laci_sums {
   const laci_fit *fit;
   laci_pool *pool;
@@ -20,10 +21,11 @@ typedef struct laci_sums {
 struct laci_score {
   const char *name, *title, *paper;
   bool needs_gram;
-  /** Computes out [rows, columns], >= 0: the larger, the more the weight matters. */
+  /** Computes the saliency of each weight, out [rows, columns], >= 0: the larger, the more the
+   * weight matters. */
   lac_status (*saliency)(const laci_sums *sums, double *out, lac_error *err);
-  /** Computes mask and weight as laci_fit_choose_mask says. NULL: the weights of largest saliency
-   * are kept, unchanged. */
+  /** Computes mask and weight as laci_fit_choose_mask says. NULL: in each block, the weights of
+   * largest saliency are kept unchanged. */
   lac_status (*choose)(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err);
   /** Returns the peak number of bytes that `choose` allocates (or `saliency`, if choose is NULL).
    * NULL: none are allocated. */
@@ -51,17 +53,18 @@ typedef struct laci_fit_block {
 } laci_fit_block;
 
 /** laci_fit_count_blocks returns the number of N:M blocks of a row: ceil(channels / m) for every
- * tap. laci_fit_find_block returns block number `at`, in the order of columns. */
+ * tap (kernel position). laci_fit_find_block returns the block with index `at`, in the order of
+ * columns. */
 int laci_fit_count_blocks(const laci_fit *fit);
 laci_fit_block laci_fit_find_block(const laci_fit *fit, int at);
 
-/** Sets mask[c] to 1 for the n largest of n_columns scores, else to 0; of equal scores the lower
- * column is kept. */
+/** Sets mask[c] to 1 for the n largest of n_columns scores, else to 0; of equal scores the one with
+ * the lower index is kept. */
 void laci_fit_mask_block(const double *score, int n_columns, int n, uint8_t *mask);
-/** Does laci_fit_mask_block for every block of a row. */
+/** Calls laci_fit_mask_block for every N:M block of a row. */
 void laci_fit_mask_row(const laci_fit *fit, const double *score, uint8_t *mask);
 
-/** Does laci_fit_mask_row by |score|. */
+/** Chooses a row's mask like laci_fit_mask_row, by the absolute values of the scores. */
 void laci_fit_mask_row_by_magnitude(const laci_fit *fit, const float *score, uint8_t *mask);
 
 #endif

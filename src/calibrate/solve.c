@@ -28,20 +28,22 @@
 #include "kernel/linear/linear.h"
 
 enum {
-  FLOAT_FROM = 512, /* supports of at least so many columns are factorized in float instead of
-                       double */
+  FLOAT_FROM = 512, /* supports (sets of kept columns) of at least this size are factorized in float
+                       instead of double */
   MOST_STEPS = 12,
   MOST_TRIES = 40
-}; /* the last try adds 1e40 d, which makes H negligible */
+}; /* limit of the tries, each with 10 times the damping d; the last one adds 1e40 d, which makes H
+      negligible */
 
-static const double RESIDUAL = 1e-8; /* of |G[s]| */
+static const double RESIDUAL = 1e-8; /* the residual of the refined solution must be below this
+                                        fraction of the largest |G[s]| */
 
 typedef struct sorted_row {
   const uint8_t *mask;
   int columns, row;
 } sorted_row;
 
-/** Rows of sorted[begin, end) share a support. */
+/** The rows sorted[begin, end), which have the same support (set of kept columns). */
 typedef struct support_group {
   int begin, end;
 } support_group;
@@ -49,28 +51,29 @@ typedef struct support_group {
 typedef struct solver {
   const laci_sums *sums;
   const uint8_t *mask;
-  double *weight; /* [rows, columns] holds the right-hand sides G, which are replaced by the
+  double *weight; /* [rows, columns] at first the right-hand sides G; they are replaced by the
                      solution */
   sorted_row *sorted;
   support_group *groups;
   int n_groups, most_support;
-  _Atomic int next; /* next group to be processed */
+  _Atomic int next; /* index of the next group to be processed */
   _Atomic bool short_of_memory, interrupted;
 } solver;
 
-/** The memory of one thread; the last four arrays are only for large supports. */
+/** The memory of one thread for solving a row with n kept columns. The last four arrays are only
+ * for large n. */
 typedef struct scratch {
-  int *support;   /* [n] columns */
+  int *support;   /* [n] indices of the kept columns (s in the comments below) */
   double *matrix; /* [n, n] A[s, s], lower triangle, overwritten by its factor */
-  double *side;   /* [n] G[s] */
-  double *answer; /* [n] w[s] */
+  double *side;   /* [n] right-hand side G[s] */
+  double *answer; /* [n] solution w[s] */
   double *rest;   /* [n] residual: side - answer * A[s, s] */
-  double *scale;  /* [n] 1 / roots of the diagonal */
-  float *factor;  /* [n, n] of the scaled matrix */
-  float *step;    /* [n] */
+  double *scale;  /* [n] 1 / sqrt of the diagonal of A[s, s] */
+  float *factor;  /* [n, n] Cholesky factor of A[s, s], scaled to a unit diagonal */
+  float *step;    /* [n] correction of the solution in one step of the refinement */
 } scratch;
 
-/* ---- groups ---- */
+/* ---- groups of rows with the same mask ---- */
 
 static int compare_rows_by_mask(const void *a, const void *b) {
   const sorted_row *x = a, *y = b;
@@ -84,7 +87,7 @@ static int count_kept(const uint8_t *mask, int columns) {
   return n;
 }
 
-/** Sorts the rows by their masks and divides them into groups of equal ones. */
+/** Sorts the rows by their masks and divides them into groups with equal masks. */
 static void group_rows_by_mask(solver *s) {
   const laci_fit *fit = s->sums->fit;
   for (int row = 0; row < fit->rows; row++) {
@@ -115,8 +118,8 @@ static void gather_support_matrix(const solver *s, const int *support, int n, do
   }
 }
 
-/* Factorizes A = H + d I. A is positive definite unless the rounding of H exceeds d: then d is
- * raised. */
+/* Factorizes A[s, s], A = H + d I. It is positive definite unless the rounding of H exceeds d: then
+ * d is raised. */
 static void factorize_support(const solver *s, const int *support, int n, double *factor) {
   double damping = s->sums->damping;
   gather_support_matrix(s, support, n, damping, factor);
@@ -143,7 +146,7 @@ static double largest_magnitude(const double *x, int n) {
   return most;
 }
 
-/* Solves for own->answer from own->side by the float factor, with refinement. False: the residual
+/* Computes own->answer from own->side by the factor in float, and refines it. False: the residual
  * did not become small enough. */
 static bool refine_solution(const scratch *own, int n) {
   const double wanted = RESIDUAL * largest_magnitude(own->side, n);

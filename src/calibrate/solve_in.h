@@ -5,12 +5,12 @@
 
 #include "calibrate/fit.h"
 
-/** Checks shapes, pattern and that all values are finite; the sums H and K only where needs_gram.
- */
+/** Checks the fit's shapes and pattern, and that all values are finite; checks the sums H and K
+ * only if needs_gram. */
 LAC_MUST_CHECK lac_status laci_fit_check_input(const laci_fit *fit, bool needs_gram,
                                                lac_error *err);
 
-/** Bytes that laci_fit_solve_weights allocates for a mask of the fit's pattern. */
+/** Returns the bytes that laci_fit_solve_weights allocates for a mask of the fit's pattern. */
 uint64_t laci_fit_solve_memory_bytes(const laci_fit *fit, int n_threads);
 
 #endif

@@ -18,12 +18,13 @@ enum { PANEL_COLUMNS = 128, ROWS_AT_ONCE = 32 };
 
 typedef struct pruning {
   const laci_fit *fit;
-  const double *factor; /* [columns, columns] U */
+  const double *factor; /* [columns, columns] U, upper triangular (top of this file) */
   uint8_t *mask;
   double *weight; /* [rows, columns] */
 } pruning;
 
-/* Transposes the lower factor in place, which gives U of U' U = inverse. */
+/* Transposes the lower triangular factor of the inverse in place, which gives U with U' U =
+ * inverse. */
 static void transpose_lower(double *a, int n) {
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < i; j++) {
@@ -33,7 +34,7 @@ static void transpose_lower(double *a, int n) {
   }
 }
 
-/* Chooses the block's mask by its weights as updated so far. */
+/* Chooses the block's mask by the weights w, in which earlier columns have been compensated for. */
 static void choose_block_mask(const pruning *p, laci_fit_block block, const double *w,
                               uint8_t *mask) {
   double worth[LACI_MOST_PATTERN_M] = {0};
@@ -45,7 +46,7 @@ static void choose_block_mask(const pruning *p, laci_fit_block block, const doub
   laci_fit_mask_block(worth, block.n_columns, p->fit->pattern.n, mask + block.first);
 }
 
-/** Columns [first, end): whole blocks. */
+/** A panel: the columns [first, end), which are n_blocks whole N:M blocks. */
 typedef struct column_panel {
   int first_block, n_blocks, first, end;
 } column_panel;
@@ -62,8 +63,8 @@ static column_panel find_column_panel(const laci_fit *fit, int first_block) {
   return p;
 }
 
-/* Prunes one row inside the panel. lost [end - first] is set to the errors that columns to the
- * right of the panel compensate for. */
+/* Prunes the columns of a panel in one row. lost [end - first]: set to the errors for which the
+ * columns to the right of the panel must still compensate. */
 static void prune_row_in_panel(const pruning *p, const column_panel *panel, int64_t row,
                                double *lost) {
   const int columns = p->fit->columns;

@@ -6,10 +6,10 @@
 #include "calibrate/solve_in.h"
 #include "kernel/linear/linear.h"
 
-static const double LEAST_DAMPING = 0.01; /* damping as a fraction of mean(diag H), as published for
-                                             SparseGPT */
-static const double SCARCE = 0.25;        /* damping as a fraction of mean(diag H), multiplied by
-                                             columns / positions: for few samples */
+static const double LEAST_DAMPING = 0.01; /* minimum damping as a fraction of mean(diag H), as
+                                             published for SparseGPT */
+static const double SCARCE = 0.25;        /* damping for few samples, as a fraction of mean(diag H)
+                                             that is multiplied by columns / positions */
 
 double laci_fit_compute_damping(const laci_fit *fit) {
   double trace = 0, part = fit->damping;
@@ -68,7 +68,7 @@ lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight, dou
     st = laci_fail_memory(err, "a layer's error");
     goto out;
   }
-  if (rest) { /* symmetric form: computed from W - W_d, so that nothing cancels */
+  if (rest) { /* symmetric form (K = H): computed from W - W_d, so that nothing cancels */
     for (int64_t at = 0; at < count; at++) rest[at] = weight[at] - fit->weight[at];
     multiply_by_matrix(pool, fit, rest, fit->h, product);
     *error = dot_product(rest, product, count);
@@ -78,7 +78,7 @@ lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight, dou
     multiply_by_matrix(pool, fit, weight, fit->h, product);
     *error = energy - 2 * cross + dot_product(weight, product, count);
   }
-  if (*error < 0) *error = 0; /* negative by rounding */
+  if (*error < 0) *error = 0; /* it can be negative by rounding */
 out:
   laci_free(rest);
   laci_free(product);

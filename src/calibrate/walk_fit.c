@@ -11,11 +11,13 @@
 typedef struct fitting {
   laci_walk_state *w;
   const laci_matrix_layer *layer;
-  const laci_grams *grams;        /* NULL: the score does not need them */
-  uint8_t *before, *after, *mask; /* bytes of the stored tensor: masked only, and fitted; then the
-                                     mask */
-  double *dense, *fitted;         /* [rows, columns] */
-  uint8_t *kept;                  /* [rows, columns] */
+  const laci_grams *grams;        /* sums over the layer's inputs; NULL: the score does not need
+                                     them */
+  uint8_t *before, *after, *mask; /* the stored tensor with the mask alone (before) and with fitted
+                                     weights (after), as bytes; and its mask */
+  double *dense, *fitted;         /* [rows, columns] weights of one group, before and after the
+                                     fit */
+  uint8_t *kept;                  /* [rows, columns] mask of one group */
 } fitting;
 
 static lac_status fitting_init(fitting *f, lac_error *err) {
@@ -70,8 +72,8 @@ static lac_status fit_weight_group(fitting *f, int64_t group, lac_error *err) {
 }
 
 /* Stores the layer's result. Fitted weights are dropped if their error on samples held back is
- * larger than with the mask alone. Without options->solve, the weights of the score's own method
- * are always used, as its paper says. */
+ * larger than that of the masked dense weights. Without options->solve, the weights of the score's
+ * own method are always used, as its paper says. */
 static void store_better_weights(fitting *f, const laci_judgement *judged) {
   laci_walk_state *w = f->w;
   laci_calibrated_layer *out = &w->out->layers[f->layer->layer];

@@ -20,14 +20,17 @@ typedef struct laci_walk_state {
   const uint8_t **pruned;  /* [n_stored] current weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
-  int n_lanes; /* number of batches that are run at the same time (lanes_in.h) */
+  int n_lanes; /* number of lanes: engines that run different batches at the same time
+                  (lanes_in.h) */
   laci_frontier frontier;
-  uint64_t memory; /* bytes that the walk plans to hold in addition to the values of the frontier */
+  uint64_t memory; /* bytes that the calibration plans to hold in addition to the stored values */
   laci_stored_batches *
-      *kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the
-                                     dense network */
-  const uint8_t *const *weights[LACI_STREAMS]; /* [n_stored] weights of the two networks */
-  int64_t done, total;                         /* number of batches, for the progress log */
+      *kept[LACI_STREAMS]; /* [n_values] stored batches of each value in each network; NULL: not
+                              stored, or the same as in the dense network */
+  const uint8_t *const *weights[LACI_STREAMS]; /* [n_stored] weights of the dense and of the pruned
+                                                  network */
+  int64_t done, total;                         /* numbers of batches for the progress log: run so
+                                                  far, and to run in all */
 } laci_walk_state;
 
 /** Returns the stored batches of a value in the dense or the pruned network. */
@@ -36,8 +39,8 @@ static inline laci_stored_batches *laci_walk_stored_batches(const laci_walk_stat
   return w->kept[w->plan.differs[value] ? stream : LACI_STREAM_DENSE][value];
 }
 
-/** The first batch that is held back to judge fits, and the number of these batches. If none is
- * held back, all batches judge. */
+/** Index of the first batch that is held back to judge fits, and the number of these batches. If
+ * none is held back, all batches judge. */
 static inline int64_t laci_walk_first_held_back(const laci_walk_state *w) {
   return w->cut.n_fitted < w->cut.n_batches ? w->cut.n_fitted : 0;
 }
@@ -50,7 +53,8 @@ static inline int laci_walk_shape_set_of(const laci_walk_state *w, int64_t batch
   return laci_calibration_shape_set_of(w->samples, batch * w->cut.batch);
 }
 
-/** Lists the batches first .. n_batches - 1 of a form in batches[]; returns their number. */
+/** Lists in batches[] those of the batches first .. n_batches - 1 whose samples have this form (set
+ * of input shapes); returns their number. */
 static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int form, int64_t first,
                                              int64_t *batches) {
   int64_t n = 0;
@@ -59,7 +63,7 @@ static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int form,
   return n;
 }
 
-/** Returns the bytes of a value in a batch; if there are several forms, of the form in which it is
+/** Returns the bytes of a value in a batch, for the form (set of input shapes) in which it is
  * largest. */
 static inline uint64_t laci_walk_largest_value_bytes(const laci_walk_state *w, int value) {
   uint64_t most = 0;
@@ -73,32 +77,35 @@ static inline uint64_t laci_walk_largest_value_bytes(const laci_walk_state *w, i
 /** Counts n batches as done and logs the progress. Fails LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *err);
 
-/** Chooses the number of lanes, and how many bytes of the frontier stay in memory. Fails
- * LAC_MEMORY_LIMIT (walk_memory.c). */
+/** Chooses the number of lanes (engines that run at the same time), and how many bytes of stored
+ * values stay in memory. Fails LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
 /** Returns why the layer's fit exceeds the memory limit even if it is done alone: a static text, or
  * one in the result's arena. NULL: it does not. (walk_memory.c) */
 const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer);
 
-/** Returns the limit of the positions of a batch that are summed for a layer (walk.c). */
+/** Returns the limit of the positions (inputs x) of a batch that are summed for a layer
+ * (walk.c). */
 int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfold);
 
 /** Reads all samples and stores them as the network's inputs in the frontier, the set of stored
  * values (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);
 
-/** Runs the part before stop s for all batches in both networks. Adds the batches for fitting to
- * grams, [n_grams], the sums of the stop's layers. The stop's value stays stored at least for the
- * batches that are held back. (walk_part.c) */
+/** Runs the part that computes the value of stop s, which the stop's layers read, for all batches
+ * in both networks. Adds the batches for fitting to grams, [n_grams], the sums of the stop's
+ * layers. The stop's value stays stored at least for the batches that are held back.
+ * (walk_part.c) */
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams,
                                              int n_grams, lac_error *err);
-/** Describes the layer's input in a batch of a form, for the sums. Fails LAC_UNSUPPORTED if that is
- * impossible for these shapes. (walk.c) */
+/** Describes, for the sums, how the layer's inputs x are taken from its input value in a batch of a
+ * form (set of input shapes). Fails LAC_UNSUPPORTED if that is impossible for these shapes.
+ * (walk.c) */
 LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
                                                          const laci_matrix_layer *layer, int form,
                                                          laci_unfold *unfold, lac_error *err);
-/** Frees the kept values that are not needed after stop s. */
+/** Frees the stored values that no part and no layer after stop s reads. */
 void laci_walk_free_unneeded_values(laci_walk_state *w, int s);
 
 /** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network
@@ -110,11 +117,11 @@ LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_mat
  * over the held-back batches. */
 typedef struct laci_judgement {
   double energy;    /* sum |y_d|^2 of the dense network's outputs */
-  double errors[2]; /* sum |y_d - y|^2 for each of the two weights */
+  double errors[2]; /* sum |y_d - y|^2, for each of two candidate weights */
 } laci_judgement;
-/** Measures errors of the layer's outputs without bias. y_d: the dense weight on the dense
- * network's inputs. y: each of the two other weights (bytes of the stored tensor) on the pruned
- * network's inputs. (layer_error.c) */
+/** Measures the errors of the layer's outputs without bias. y_d: the outputs of the dense weight
+ * for the dense network's inputs. y: the outputs of each of the two other weights (bytes of the
+ * stored tensor) for the pruned network's inputs. (layer_error.c) */
 LAC_MUST_CHECK lac_status laci_walk_measure_layer_error(laci_walk_state *w,
                                                         const laci_matrix_layer *layer,
                                                         const uint8_t *const others[2],

@@ -10,8 +10,8 @@
 #include "cpu/pool.h"
 
 enum { MOST_LANES = 32 };
-/* Limit of the bytes of values between layers in memory. Others go to files, which the system
- * caches while it has free memory. */
+/* Limit of the bytes of values between layers that are kept in memory. Others go to files, which
+ * the system caches while it has free memory. */
 static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
@@ -20,7 +20,8 @@ static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int
   return bytes;
 }
 
-/* Bytes of the engines and buffers of one lane. */
+/* Returns the bytes of the engines and buffers of one lane: of the part before a stop, in both
+ * networks. */
 static uint64_t bytes_of_lane(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
   for (int which = 0; which < LACI_STREAMS; which++) {
@@ -52,8 +53,8 @@ static uint64_t bytes_of_sums(const laci_walk_state *w, const laci_stop *stop) {
   return bytes;
 }
 
-/* Returns the larger of two sizes: a layer's matrices with its fit, and its outputs when its error
- * is measured. */
+/* Returns the peak bytes of a layer's fit: the larger of its matrices during the fit and its
+ * outputs while its error is measured. */
 static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_layer *l) {
   const laci_stored *stored = &w->network->graph.stored[l->stored];
   const double some = 0;
@@ -75,8 +76,8 @@ static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_l
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }
 
-/* Adds to the budget all memory that the fits of one stop's layers need, apart from stored values.
- */
+/* Adds to the budget the memory for one stop (a value that layers read): its layers' sums, and the
+ * larger of its engines and its fits. Stored values are not counted. */
 static void add_stop_to_budget(const laci_walk_state *w, const laci_stop *stop,
                                laci_budget *budget) {
   uint64_t lanes = bytes_of_lane(w, stop) * (uint64_t)w->n_lanes, sums = bytes_of_sums(w, stop),
@@ -91,12 +92,12 @@ static void add_stop_to_budget(const laci_walk_state *w, const laci_stop *stop,
     largest = layer;
   }
   laci_budget_add(budget, sums, "sums over what layers read of %s", name);
-  /* Engines are freed before layers are fitted: only the larger of the two counts. */
+  /* Engines are freed before layers are fitted, so only the larger of the two counts. */
   if (lanes > most) laci_budget_add(budget, lanes, "running the network up to %s", name);
   else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
 }
 
-/* Returns the budget before the first stop, including masks and new weights of all layers. */
+/* Returns the options' budget with the masks and new weights of all layers added. */
 static laci_budget budget_before_first_stop(const laci_walk_state *w) {
   laci_budget start = w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   for (int l = 0; l < w->plan.n_layers; l++) {

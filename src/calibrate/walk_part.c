@@ -13,21 +13,23 @@
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
-/* A part of one of the two networks, and its engines. */
+/* The part of the dense or of the pruned network that is run, and its engines. */
 typedef struct stream {
   const laci_part *part;
   laci_part_engines lanes;
-  void **buffers; /* [n_lanes, n_inputs + n_outputs]; NULL: the value is in memory */
+  void **buffers; /* [n_lanes, n_inputs + n_outputs] buffers for values that are stored in files;
+                     NULL: the value is in memory */
   void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
 } stream;
 
-/* A part run in both networks up to a value, for batches of one form. */
+/* A run of a part in both networks, up to a stop's value, for batches of one form (set of input
+ * shapes). */
 typedef struct part_run {
   laci_walk_state *w;
   int value;
-  int form; /* of the samples in the batches that are run (calibrate/samples.h) */
+  int form; /* index of the form that the batches' samples have (samples.h) */
   stream streams[LACI_STREAMS];
-  const int64_t *batches; /* the batches that the lanes run */
+  const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
   lac_status *status;
   lac_error *errors;
 } part_run;
@@ -48,8 +50,9 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 
 /* ---- Setting up ---- */
 
-/* Allocates storage for an output of the part. If the value is read later, it is stored for all
- * batches. The stop's own value is otherwise stored only for the batches that are held back. */
+/* Allocates storage for an output of the part before stop s. If the value is read later, it is
+ * stored for all batches. The stop's own value is otherwise stored only for the batches that are
+ * held back. */
 static lac_status alloc_output_storage(laci_walk_state *w, int s, int which, int value,
                                        lac_error *err) {
   size_t bytes = (size_t)laci_walk_largest_value_bytes(w, value);
@@ -172,7 +175,8 @@ static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams,
   return LAC_OK;
 }
 
-/* Runs the part for p->batches [n], whose samples have one form: equal sizes of all inputs. */
+/* Runs the part for the batches p->batches [n], whose samples all have one form (set of input
+ * shapes). */
 static lac_status run_batches_of_shape_set(part_run *p, int s, int64_t n, laci_grams *grams,
                                            int n_grams, lac_error *err) {
   laci_walk_state *w = p->w;
@@ -192,7 +196,7 @@ static lac_status run_batches_of_shape_set(part_run *p, int s, int64_t n, laci_g
   return st;
 }
 
-/* Prepares the sums for values of this form's sizes. */
+/* Prepares the sums for values of the sizes that this form (set of input shapes) gives. */
 static lac_status set_grams_batch_sizes(laci_walk_state *w, int form, laci_grams *grams,
                                         int n_grams, lac_error *err) {
   lac_status st = LAC_OK;
@@ -238,9 +242,11 @@ void laci_walk_free_unneeded_values(laci_walk_state *w, int s) {
 /* ---- The network's inputs ---- */
 
 typedef struct inputs {
-  laci_stored_batches **kept; /* [n_inputs] NULL: not read */
-  void **buffers;             /* [n_inputs] for values that are in a file or not kept */
-  void **places;              /* [n_inputs] addresses of the values of the batch */
+  laci_stored_batches **kept; /* [n_inputs] stored batches of each network input; NULL: no part
+                                 reads the input */
+  void **buffers;             /* [n_inputs] buffers for inputs that are stored in a file or not
+                                 stored */
+  void **places;              /* [n_inputs] addresses of the inputs of the current batch */
 } inputs;
 
 static lac_status alloc_input_storage(laci_walk_state *w, inputs *in, lac_error *err) {
