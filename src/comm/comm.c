@@ -22,7 +22,8 @@ static lac_status alloc_comm_buffers(laci_comm *c, lac_error *err) {
   return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
 }
 
-/* Exchanges with all processes on which machine, and under which process id, each of them runs. */
+/* Exchanges with all processes the identity of each: its process id, and the machine on which it
+ * runs. */
 static lac_status exchange_process_ids(laci_comm *c, lac_error *err) {
   const laci_peer ours = laci_peer_describe_self();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
@@ -63,12 +64,12 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
   return st || !transport ? st : laci_comm_open_transport(transport, options, comm, err);
 }
 
-/* Waits until all processes close the comm. True: all do, so that the transport can be closed in
- * order. The wait is here, with a timeout, since the transport itself would wait forever for a lost
- * process. */
+/* Waits until all processes close the comm (this group of processes). True: all do, so that the
+ * transport can be closed in order. The wait is here, with a timeout, since the transport itself
+ * would wait forever for a lost process. */
 static bool wait_for_close(laci_comm *c, lac_status ended) {
-  static const double MOST_S = 30; /* limit of the wait after a failure, when the other processes
-                                      only have to report it */
+  static const double MOST_S = 30; /* limit of the wait after a failure, in seconds; the other
+                                      processes then only have to report the failure */
   void *request = NULL;
   c->timeout = !ended ? INFINITY : c->timeout < MOST_S ? c->timeout : MOST_S;
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;

@@ -35,30 +35,30 @@ typedef struct lac_transport lac_transport;
 typedef struct laci_comm laci_comm;
 
 typedef struct laci_comm_options {
-  double timeout; /* seconds without an answer; > 0 */
+  double timeout; /* seconds after which a process that has not answered counts as lost; > 0 */
 } laci_comm_options;
 
-/** Opens the group in which a launcher (mpirun, srun) started this process, according to the
- * environment. *comm is NULL where there is only one process or no launcher. To be called once in a
- * process. Fails LAC_UNSUPPORTED where the plug-in cannot be loaded or started: otherwise each of
- * several processes would do the whole job; as laci_comm_open_transport. */
+/** Opens the group of processes in which a launcher (mpirun, srun) started this one, according to
+ * the environment. *comm is NULL if there is only one process or no launcher. Call it once in a
+ * process. Fails as laci_comm_open_transport, and LAC_UNSUPPORTED if the plug-in cannot be loaded
+ * or started: otherwise each of several processes would do the whole job. */
 LAC_MUST_CHECK lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm,
                                          lac_error *err);
 /** Opens a comm over a given transport, which laci_comm_close ends. Fails as laci_comm_broadcast,
- * LAC_NO_MEMORY. After a failure the caller reports it, and then closes *comm, which ends this
- * process. If *comm is NULL, memory ran out, and all processes are ended. */
+ * LAC_NO_MEMORY. After a failure the caller reports it and then closes *comm, which ends this
+ * process. *comm NULL: memory ran out, and all processes are ended. */
 LAC_MUST_CHECK lac_status laci_comm_open_transport(const lac_transport *transport,
                                                    const laci_comm_options *options,
                                                    laci_comm **comm, lac_error *err);
-/** Called after this process has lost another one: waits for process 0, which may have to report
- * and save, to end all processes, this one included. It waits while process 0 lives, and for
- * `timeout` seconds at most. Does nothing at process 0, or in a second call. */
+/** Waits for process 0, after this process has lost another one. Process 0 may have to report and
+ * save before it ends all processes, this one included. The wait lasts while process 0 lives, and
+ * for `timeout` seconds at most. Does nothing in process 0, or in a second call. */
 void laci_comm_wait_for_process_0(laci_comm *comm);
-/** Closes the comm; ended: the status of this process's work. After a failure that the others do
+/** Closes the comm. ended: the status of this process's work. After a failure that the others do
  * not know (laci_comm_is_failure_known_to_all), it ends all processes at once, this one included,
- * and does not return; after LAC_PEER it first calls laci_comm_wait_for_process_0. Else it waits
- * for the others to close: after a success as long as they live, since one may still write a common
- * result; after a failure for `timeout` seconds, at most 30, and then ends all. */
+ * and does not return; after LAC_PEER it first calls laci_comm_wait_for_process_0. Otherwise it
+ * waits for the others to close: after a success as long as they live, since one may still write a
+ * common result; after a failure for `timeout` seconds, at most 30, and then ends all. */
 void laci_comm_close(laci_comm *comm, lac_status ended);
 
 /** Returns the rank from the launcher's environment, without opening a comm; 0 for a single
@@ -84,13 +84,13 @@ LAC_MUST_CHECK lac_status laci_comm_broadcast(laci_comm *comm, void *bytes, size
  * there. */
 LAC_MUST_CHECK lac_status laci_comm_gather(laci_comm *comm, const void *mine, size_t n, void *all,
                                            lac_error *err);
-/** Gathers parts of different sizes: part k is at [begin[k], begin[k + 1]) of `all`, and each
- * process's own part is in place. begin [size + 1] is the same everywhere. At most
- * LAC_TRANSPORT_MOST bytes in all. */
+/** Gathers parts of different sizes in `all`. The part of process k is at bytes [begin[k], begin[k
+ * + 1]); each process has its own part there before the call. begin [size + 1] is the same in all
+ * processes. At most LAC_TRANSPORT_MOST bytes in all. */
 LAC_MUST_CHECK lac_status laci_comm_gather_parts(laci_comm *comm, void *all, const size_t *begin,
                                                  lac_error *err);
-/** Agrees on a status: LAC_OK where all processes pass it, else the failure of the first process
- * that has one, with "process K: " before its text where that is not process 0. */
+/** Agrees on a status: LAC_OK if all processes pass it, else the failure of the first process (by
+ * rank) that has one, with "process K: " before its text unless that is process 0. */
 LAC_MUST_CHECK lac_status laci_comm_agree_on_status(laci_comm *comm, lac_status mine,
                                                     lac_error *err);
 /** Does the same as laci_comm_agree_on_status, but waits as long as the other processes live: after
@@ -102,36 +102,38 @@ bool laci_comm_is_failure_known_to_all(const laci_comm *comm);
 
 /* ---- Operations during which the caller can work ---- */
 
-/** Begins a vote with 32 bits from each process; one vote at a time. Fails LAC_PEER. */
+/** Begins a vote: an OR of 32 bits over all processes. One vote at a time. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_begin(laci_comm *comm, uint32_t bits, lac_error *err);
-/** Waits until all processes have begun the vote, for at most `times` usual timeouts: for a caller
- * that votes early, while others still have up to `times` steps of work to do. The vote must still
- * be ended. Fails LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_comm_vote_wait(laci_comm *comm, int times, lac_error *err);
-/** Ends a vote. *any becomes the bits that any process has set; a NULL comm leaves it as it is.
+/** Waits until all processes have begun the vote, at most `times` timeouts: for a caller that votes
+ * early, while others still have up to `times` steps of work to do. The vote must still be ended.
  * Fails LAC_PEER. */
+LAC_MUST_CHECK lac_status laci_comm_vote_wait(laci_comm *comm, int times, lac_error *err);
+/** Ends a vote. *any: set to the bits that are set in at least one process; a NULL comm leaves it
+ * as it is. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_end(laci_comm *comm, uint32_t *any, lac_error *err);
 
-/** The number format in which the floats of sums are sent. */
+/** The format in which the floats of a sum are sent. */
 typedef enum laci_wire {
   LACI_WIRE_F32,
-  LACI_WIRE_BF16, /* each process's numbers and the sums are rounded; added in f32 */
+  LACI_WIRE_BF16, /* each process's numbers and the sums are rounded to bf16; the addition is in
+                     f32 */
 } laci_wire;
 
-/** Allocates memory for sums of up to `most` floats: about four bytes for each, in either format.
- * Fails LAC_NO_MEMORY, LAC_BAD_ARGUMENT (more than a transport can send at a time). comm NULL: a
- * sum that does nothing. */
+/** Creates a sum over all processes of up to `most` floats, about four bytes of memory for each, in
+ * either format. Fails LAC_NO_MEMORY, LAC_BAD_ARGUMENT (more than a transport can send at a time).
+ * comm NULL: creates a sum that does nothing. */
 typedef struct laci_comm_sum laci_comm_sum;
 LAC_MUST_CHECK lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire,
                                                laci_comm_sum **sum, lac_error *err);
-/** Destroys a sum. If it is still in progress, after a failure, the group cannot be used any more,
- * and the sum's memory is not freed, since the transport may still write to it. NULL is fine. */
+/** Destroys a sum; NULL is fine. If the sum is still in progress, after a failure, the comm cannot
+ * be used any more, and the sum's memory is not freed, since the transport may still write to
+ * it. */
 void laci_comm_sum_destroy(laci_comm_sum *sum);
-/** Begins to replace x [n] by the sum of all processes' x, which may not be accessed until the end.
- * Several sums may be in progress, begun in the same order everywhere. Failures are reported by
- * laci_comm_sum_end. */
+/** Begins to replace x [n] by the sum of all processes' x. x may not be accessed until
+ * laci_comm_sum_end, which also reports failures. Several sums may be in progress; all processes
+ * must begin them in the same order. */
 void laci_comm_sum_begin(laci_comm_sum *sum, float *x, int64_t n);
-/** Advances the sums in progress, without waiting. Cheap. */
+/** Advances the sums in progress without waiting. Cheap: call it often during computation. */
 void laci_comm_advance_sums(laci_comm *comm);
 /** Waits for a sum to finish; sums must be ended in the order in which they were begun. Fails
  * LAC_PEER. */

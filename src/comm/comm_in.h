@@ -26,24 +26,25 @@ struct laci_comm {
   const lac_transport *transport;
   int rank, size;
   double timeout;
-  bool agreed; /* all processes know of the last failure, and have begun no operation since */
+  bool agreed; /* all processes know of the last failure, and no operation has begun since */
   bool left;   /* laci_comm_wait_for_process_0 was called */
 
-  int64_t n_meetings;          /* number of operations of all processes (meetings) that this process
+  int64_t n_meetings;          /* number of meetings (operations of all processes) that this process
                                   has entered so far */
-  int64_t *heard;              /* [size], used by process 0: the number of meetings that each
-                                  process has entered so far */
+  int64_t *heard;              /* [size] in process 0: the number of meetings that each process has
+                                  entered so far */
   laci_peer *peers;            /* [size] the identity of each process */
-  size_t *begin;               /* [size + 1]: where the parts of a gathered buffer begin */
+  size_t *begin;               /* [size + 1] offset in bytes of each process's part in a gathered
+                                  buffer */
   uint32_t *votes;             /* [size] the bits that each process has voted */
-  struct laci_ending *endings; /* [size]: the status of each process */
+  struct laci_ending *endings; /* [size] the status of each process */
   void *vote;                  /* request of the vote in progress; NULL: none */
 
-  laci_comm_sum *first, *last; /* list of sums in progress, in order */
+  laci_comm_sum *first, *last; /* list of sums in progress, in the order in which they were begun */
   bool broken;                 /* a sum failed; the transport has the reason */
 };
 
-/** The phase of a sum. */
+/** The phase of a sum over all processes. */
 typedef enum laci_phase {
   LACI_PHASE_IDLE,
   LACI_PHASE_EXCHANGING,
@@ -58,12 +59,12 @@ struct laci_comm_sum {
   laci_phase phase;
   float *x;
   int64_t n, most;
-  int64_t first, count; /* the chunk that this process adds */
-  uint16_t *packed;     /* [most] the numbers as they are sent in bf16; NULL: they are sent as
+  int64_t first, count; /* the floats [first, first + count) that this process adds up for all */
+  uint16_t *packed;     /* [most] the numbers in bf16, as they are sent; NULL: they are sent as
                            f32 */
-  void *chunks;         /* [size, count] from each process, its numbers in the chunk that this
-                           process adds */
-  size_t *begin;        /* [size + 1]: where the chunk of each process begins, in bytes */
+  void *chunks;         /* [size, count] what each process sent of the floats that this process adds
+                           up */
+  size_t *begin;        /* [size + 1] offset in bytes of the chunk that each process adds up */
   void *request;
   laci_comm_times times;
   laci_comm_sum *next;
@@ -85,10 +86,10 @@ LAC_MUST_CHECK lac_status laci_comm_wait_request(laci_comm *comm, void **request
 /** Waits until the sum is done. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_sum *sum,
                                              lac_error *err);
-/** Tells process 0 that this process has entered another meeting or sum; at process 0, receives
- * these messages. */
+/** Tells process 0 that this process has entered another operation of all processes. In process 0:
+ * receives these messages. */
 void laci_comm_announce_operation(laci_comm *comm);
-/** Fails with the text of the transport. */
+/** Fails LAC_PEER with the transport's text about its last failure. */
 lac_status laci_comm_fail_transport(const laci_comm *comm, lac_error *err);
 
 /* ---- phases.c ---- */
@@ -98,22 +99,23 @@ lac_status laci_comm_fail_transport(const laci_comm *comm, lac_error *err);
 bool laci_comm_advance_sum_phases(laci_comm *comm);
 /** Appends the sum to the comm's list of sums in progress. */
 void laci_comm_append_sum_in_progress(laci_comm *comm, laci_comm_sum *sum);
-/** Returns the bytes in which a float is sent. */
+/** Returns the number of bytes in which a float is sent. */
 size_t laci_wire_element_bytes(laci_wire wire);
-/** Returns the floats of the largest chunk when n floats are divided among the processes. */
+/** Returns the number of floats of the largest chunk if n floats are divided among `size`
+ * processes. */
 int64_t laci_comm_chunk_size(int64_t n, int size);
 
 /* ---- launch.c ---- */
 
-/** Finds the transport to the processes with which a launcher started this one; *transport is NULL
- * if it was started alone. Fails LAC_UNSUPPORTED. */
+/** Finds the transport to the other processes that a launcher (mpirun, srun) started with this one;
+ * *transport is NULL if this one was started alone. Fails LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_comm_find_launched_transport(const lac_transport **transport,
                                                             lac_error *err);
 
 /* ---- add.c ---- */
 
-/** Adds parts: sum [n] = numbers of part 0 + numbers of part 1 ..., in this order. parts: [n_parts,
- * n]. */
+/** Adds the numbers of several processes: sum [n] = parts[0] + parts[1] + ..., in this order.
+ * parts: [n_parts, n]. */
 void laci_comm_sum_parts_f32(const float *parts, int n_parts, int64_t n, float *sum);
 /** Does the same as laci_comm_sum_parts_f32 for bf16 numbers, which are added in f32 and rounded
  * once. */

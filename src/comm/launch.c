@@ -19,7 +19,8 @@
 
 #define PLUGIN "lib/lacuna/lacuna-mpi.so"
 
-/** A launcher's variables: how many processes it started, and which this one is. */
+/** The environment variables by which a launcher tells a process how many processes it started
+ * (size) and which of them this one is (rank). */
 typedef struct launcher {
   const char *name, *size, *rank;
 } launcher;

@@ -11,8 +11,8 @@
 
 /* ---- Meeting ---- */
 
-/* Waits for an operation that the transport has begun. begun: the transport's answer to the
- * beginning; not 0: it failed. */
+/* Waits for an operation of the transport. begun: what the transport returned when the operation
+ * was begun; not 0: that failed. */
 static lac_status wait_for_started_request(laci_comm *c, int begun, void **request,
                                            lac_error *err) {
   return begun ? laci_comm_fail_transport(c, err) : laci_comm_wait_request(c, request, err);
@@ -54,8 +54,8 @@ lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all,
 
 /* ---- Agreement ---- */
 
-/* Exchanges statuses and texts, and fails with those of process `from`, one of those that failed.
- * mine: this process's status. */
+/* Exchanges statuses and texts, and fails with those of process `from`, which is one of those that
+ * failed. mine: this process's status. */
 static lac_status fail_with_status_of_process(laci_comm *c, lac_status mine, int from,
                                               lac_error *err) {
   laci_ending e = {.status = (int)mine};
@@ -76,7 +76,7 @@ static lac_status fail_with_status_of_process(laci_comm *c, lac_status mine, int
 }
 
 lac_status laci_comm_agree_on_status(laci_comm *c, lac_status mine, lac_error *err) {
-  if (!c || mine == LAC_PEER) return mine; /* there is nobody to agree with any more */
+  if (!c || mine == LAC_PEER) return mine; /* after LAC_PEER there is no process to agree with */
   uint32_t own = (uint32_t)mine;
   lac_status st = laci_comm_gather(c, &own, sizeof own, c->votes, err);
   for (int k = 0; k < c->size && !st; k++) {

@@ -27,8 +27,8 @@ laci_peer laci_peer_describe_self(void) {
   return (laci_peer){.pid = getpid(), .place = hash_machine_identity()};
 }
 
-/* Has the process of this machine ended? A zombie, which has ended but was not collected by its
- * parent, counts as ended. */
+/* Has the process with this pid, on this machine, ended? A zombie, which has ended but was not
+ * collected by its parent, counts as ended. */
 static bool has_pid_died(int64_t pid) {
   char path[64], text[512];
   if (kill((pid_t)pid, 0) != 0) return true;
@@ -38,7 +38,7 @@ static bool has_pid_died(int64_t pid) {
   size_t n = fread(text, 1, sizeof text - 1, file);
   (void)fclose(file);
   text[n] = 0;
-  /* the state follows the name in parentheses, which may itself contain ) */
+  /* /proc/PID/stat has the state after the name in parentheses, which may itself contain ) */
   const char *state = strrchr(text, ')');
   return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }

@@ -9,7 +9,7 @@
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 
-enum { CHUNK_ALIGNMENT = 16 }; /* floats; makes chunks begin at cache lines */
+enum { CHUNK_ALIGNMENT = 16 }; /* number of floats in a cache line, at which chunks begin */
 
 int64_t laci_comm_chunk_size(int64_t n, int size) {
   int64_t each = (n + size - 1) / size;
@@ -71,8 +71,8 @@ static bool is_request_done(laci_comm_sum *s) {
   return answer == 1;
 }
 
-/* Advances one sum by one phase, if possible without waiting; true if it advanced. may_gather: all
- * sums before it have begun to gather. */
+/* Advances a sum by one phase if that needs no waiting; true: it advanced. may_gather: all sums
+ * begun before it have begun to gather. */
 static bool advance_sum(laci_comm_sum *s, bool may_gather) {
   if (s->phase == LACI_PHASE_EXCHANGING && is_request_done(s)) {
     s->times.exchanged = laci_clock_seconds();

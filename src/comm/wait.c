@@ -18,13 +18,13 @@ enum {
   NAP_NS = 50 * 1000,
   LONGEST_NAP_NS = 1000 * 1000,
   LEAVING_NAP_NS = 20 * 1000 * 1000,
-  ENDING_NAPS = 250, /* naps; after this time, an order to end all processes has reached all of
+  ENDING_NAPS = 250, /* number of naps after which an order to end all processes has reached all of
                         them */
-  RANK_NAPS = 10     /* naps between the ends of two processes with neighbouring ranks */
+  RANK_NAPS = 10     /* number of naps between the ends of two processes with neighbouring ranks */
 };
 static const double LOOK_EVERY_S = 0.25,
-                    HEAD_START_S = 2; /* time that process 0 has to report first, since it knows
-                                         most */
+                    HEAD_START_S = 2; /* seconds by which process 0 reports a timeout earlier, since
+                                         it knows best which process is late */
 
 /* ---- Finding the process that is late ---- */
 
@@ -39,13 +39,14 @@ void laci_comm_announce_operation(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   comm->n_meetings++;
   comm->agreed = false; /* a new operation shows that the caller has handled the earlier failure */
-  receive_meeting_numbers(comm); /* messages must be received, or they would accumulate */
+  receive_meeting_numbers(comm); /* process 0 must receive these messages, or they would
+                                    accumulate */
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
-/* Fails because a process is late. Process 0 knows which one, unless all have entered the same
- * number of meetings. The other processes only know that nothing arrived, not even a message of
- * process 0. */
+/* Fails LAC_PEER because a process is late. Process 0 knows which one, unless all have entered the
+ * same number of meetings (operations of all processes). The other processes only know that nothing
+ * arrived, not even a message of process 0. */
 static lac_status fail_late_process(const laci_comm *comm, lac_error *err) {
   char who[128] = "";
   int n_late = 0, at = 0;
