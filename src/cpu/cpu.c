@@ -18,7 +18,7 @@ static const char *const names[] = {[LACI_CPU_ANY] = "scalar",
                                     [LACI_CPU_NEON] = "neon"};
 enum { N_NAMES = sizeof names / sizeof *names };
 
-/* The levels of this kind of processor, ascending. */
+/* The SIMD levels of this kind of processor, ascending. */
 #if defined(__x86_64__)
 static const laci_cpu_level ladder[] = {LACI_CPU_ANY, LACI_CPU_AVX2, LACI_CPU_AVX512};
 #elif defined(__aarch64__)
@@ -28,9 +28,10 @@ static const laci_cpu_level ladder[] = {LACI_CPU_ANY};
 #endif
 enum { N_STEPS = sizeof ladder / sizeof *ladder };
 
-static atomic_int level_now = -1; /* -1: not known yet; several threads may find it at once, with
-                                     the same result */
-static atomic_int level_most;     /* the cap, once level_now is known */
+static atomic_int level_now = -1; /* level in force; -1: not known yet; several threads may find it
+                                     at once, with the same result */
+static atomic_int level_most;     /* the highest level that is allowed; set once level_now is
+                                     known */
 
 #if defined(__x86_64__)
 static bool processor_has_avx512f(void) {
@@ -59,7 +60,7 @@ static laci_cpu_level find_max_level(void) {
   return ladder[N_STEPS - 1];
 }
 
-/* Sets the level in force: the highest one that the processor has and that is at most `most`. */
+/* Sets the level in force: the highest one that the processor has and that is not above `most`. */
 static laci_cpu_level set_level(laci_cpu_level most) {
   laci_cpu_level has = level_of_processor(), level = LACI_CPU_ANY;
   for (int i = 0; i < N_STEPS && ladder[i] <= has; i++) {

@@ -17,28 +17,28 @@ typedef enum laci_cpu_level {
   LACI_CPU_NEON,   /* every 64-bit ARM processor has it */
 } laci_cpu_level;
 
-/** Returns the level in force, which is one of this kind of processor. Callable from any thread;
+/** Returns the SIMD level in force, a level of this kind of processor. Callable from any thread;
  * after the first call it costs one atomic read. */
 laci_cpu_level laci_cpu_level_in_force(void);
 
 /** Returns "scalar", "avx2", "avx512" or "neon", the values of LAC_CPU. */
 const char *laci_cpu_level_name(laci_cpu_level level);
 
-/** Does the processor have AVX-512 F, BW, VL and DQ, and does the cap allow AVX-512? The first
+/** Does the processor have AVX-512 F, BW, VL and DQ, and does LAC_CPU allow AVX-512? The first
  * processors with AVX-512 have these, but not VNNI; their level is therefore below LACI_CPU_AVX512.
  * Callable from any thread. */
 bool laci_cpu_has_avx512f(void);
 
-/** Does the processor have AVX512-BF16 in addition to LACI_CPU_AVX512, and does the cap allow that
+/** Does the processor have AVX512-BF16 in addition to LACI_CPU_AVX512, and does LAC_CPU allow that
  * level? Callable from any thread. */
 bool laci_cpu_has_avx512bf16(void);
 
-/** Does the processor have matrix tiles of bf16 (AMX-BF16), and does the cap allow LACI_CPU_AVX512?
+/** Does the processor have matrix tiles of bf16 (AMX-BF16), and does LAC_CPU allow LACI_CPU_AVX512?
  * Dense products are then several times as fast as with vectors. Callable from any thread. */
 bool laci_cpu_has_bf16_tiles(void);
 
-/** Caps the level, and returns the level now in force, which is never above what the processor has.
- * A level of another kind of processor caps nothing. For tests and benchmarks, while no other
+/** Caps the SIMD level, and returns the level now in force, which is never above what the processor
+ * has. A level of another kind of processor caps nothing. For tests and benchmarks, while no other
  * thread computes. */
 laci_cpu_level laci_cpu_limit_level(laci_cpu_level level);
 

@@ -9,20 +9,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MOST = 64, SPINS = 2000 /* before a waiting thread lets others run */ };
+enum { MOST = 64, SPINS = 2000 /* number of polls before a waiting thread lets others run */ };
 
 typedef struct mark {
-  _Alignas(64) _Atomic uint32_t loop; /* the last loop of which the part was taken */
+  _Alignas(64) _Atomic uint32_t loop; /* number of the last loop of which this part was taken by a
+                                         thread */
 } mark;
 
 struct laci_crew {
   laci_crew_lead *lead;
   void *lead_context;
   int n;
-  laci_crew_body *body; /* of the loop that runs */
+  laci_crew_body *body; /* function that computes a part of the current loop */
   void *context;
-  _Alignas(64) _Atomic uint32_t loop; /* its number; 0: none yet */
-  _Alignas(64) _Atomic int n_done;    /* parts of it that are computed */
+  _Alignas(64) _Atomic uint32_t loop; /* number of the current loop; 0: none yet */
+  _Alignas(64) _Atomic int n_done;    /* number of the current loop's parts that are computed */
   atomic_bool ended;
   mark marks[MOST];
 };
@@ -38,7 +39,7 @@ static void pause_or_yield(int *n_spins) {
 #endif
 }
 
-/** Computes the parts of a loop that nobody has taken, from part `first` on. */
+/** Computes those parts of a loop that no thread has taken, from part `first` on, cyclically. */
 static void compute_free_parts(laci_crew *crew, uint32_t loop, int first) {
   for (int at = 0; at < crew->n; at++) {
     const int part = (first + at) % crew->n;
@@ -66,7 +67,8 @@ static void run_as_follower(laci_crew *crew, int first) {
   }
 }
 
-/** Index 0, which some thread takes before any other index, is the leader. */
+/** A thread's share of the pool's loop: index 0, which some thread takes before any other index,
+ * leads; the other indices follow. */
 static void join_crew(int64_t begin, int64_t end, void *context) {
   laci_crew *crew = context;
   for (int64_t at = begin; at < end; at++) {

@@ -13,9 +13,11 @@
 
 typedef struct laci_crew laci_crew;
 
-/** Runs all loops of a series, on the leader's thread. */
+/** A caller's function that runs all loops of a series (by laci_crew_for), on the leader's
+ * thread. */
 typedef void laci_crew_lead(laci_crew *crew, void *context);
-/** Computes part `part` of n. The parts of a loop run at the same time. */
+/** A caller's function that computes part `part`, 0 to n - 1, of a loop. The parts of a loop run at
+ * the same time. */
 typedef void laci_crew_body(int part, int n, void *context);
 
 /** Runs `lead` on one of the pool's threads, and returns when it has returned. Allocates nothing.

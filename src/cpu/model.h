@@ -7,11 +7,11 @@
 
 enum { LACI_CPU_MODEL = 128 };
 
-/** Writes the name of the processor as the system reports it, or else the architecture. */
+/** Writes the processor's name as the system reports it, or else the name of the architecture. */
 void laci_cpu_read_model(char name[LACI_CPU_MODEL]);
 
-/** Writes the vendor by CPUID ("AuthenticAMD"), and the processor family in the vendor's numbering;
- * without CPUID "" and 0. */
+/** Writes the processor's vendor ("AuthenticAMD") and family, in the vendor's numbering, as CPUID
+ * gives them; without CPUID "" and 0. */
 void laci_cpu_read_vendor(char *vendor, size_t size, int *family);
 
 #endif

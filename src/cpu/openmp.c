@@ -29,22 +29,21 @@
 
 enum {
   STACK_RESERVE = 8 << 20
-}; /* bytes that the run time may need in addition to the threads'
-                                     stacks */
+}; /* bytes that the OpenMP run time may need in addition to the stacks of its threads */
 
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
 static void (*run_region)(void (*body)(void *), void *context, unsigned n, unsigned flags);
-static _Thread_local pid_t team_of; /* the process in which this thread had its team; 0: it has had
-                                       none */
-static bool survives_fork;          /* a forked process may use this run time */
+static _Thread_local pid_t team_of; /* process id in which this thread had a team of OpenMP threads;
+                                       0: it has had none */
+static bool survives_fork;          /* a forked process may use this OpenMP run time */
 
 static void *find_function(void *library, const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   return found || !library ? found : dlsym(library, name);
 }
 
-/** Are both functions of one shared object? */
+/** Are both functions in the same shared object? */
 static bool is_same_object(const void *one, const void *other) {
   Dl_info a, b;
   return one && other && dladdr(one, &a) && dladdr(other, &b) && a.dli_fbase == b.dli_fbase;
@@ -135,8 +134,8 @@ static int count_startable_threads(int n) {
 static void do_nothing(void *context) { (void)context; }
 
 int laci_openmp_available_threads(int n) {
-  static _Thread_local int seen = 1; /* per thread, since the run time's threads belong to the
-                                        thread that calls it */
+  static _Thread_local int seen = 1; /* largest n of this thread so far; per thread, since the run
+                                        time's threads belong to the thread that calls it */
   if (!set_threads || n <= seen) return n;
   seen += count_startable_threads(n - seen);
   if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);

@@ -36,7 +36,7 @@ typedef struct loop {
   void *context;
   /* context of the thread that posted the loop: workers use its log and its interrupt flag */
   lac_context *job;
-  bool flushes; /* denormals are flushed in the posting thread, and so in its workers */
+  bool flushes; /* denormals are flushed to 0 in the posting thread, and so in its workers */
   _Atomic int64_t next;
 } loop;
 
@@ -44,18 +44,20 @@ struct laci_pool {
   pthread_mutex_t lock;
   pthread_cond_t posted; /* signalled when a loop was posted, or the pool is closed */
   pthread_cond_t left;   /* signalled when the last worker has left the loop */
-  loop *current;         /* NULL: there is no loop */
-  uint64_t n_posted;     /* number of loops so far; a worker joins each loop only once */
-  int n_inside;          /* workers inside the current loop */
+  loop *current;         /* the loop that runs; NULL: none does */
+  uint64_t n_posted;     /* number of loops posted so far; a worker joins each loop only once */
+  int n_inside;          /* number of workers inside the current loop */
   bool closing;
   bool borrows;           /* the workers are threads of the OpenMP run time */
-  laci_parallel parallel; /* the caller's threads, which are the workers; run NULL: they are not */
-  pid_t owner;            /* the process that has the workers */
+  laci_parallel parallel; /* the caller's threads, on which loops run; run NULL: the pool has its
+                             own threads */
+  pid_t owner;            /* id of the process that has the workers */
   int n_workers;
   pthread_t workers[];
 };
 
-static _Thread_local bool inside_body; /* a loop posted from a body runs on the calling thread */
+static _Thread_local bool inside_body; /* this thread is inside a loop's body; a loop posted from
+                                          there runs on this thread alone */
 
 static int count_cores_allowed(void) {
   cpu_set_t set;
@@ -102,8 +104,8 @@ static void *run_worker(void *context) {
   return NULL;
 }
 
-/* Workers block all signals, so that these are delivered to the caller's threads, which handle
- * Ctrl-C. */
+/* Starts up to n workers. They block all signals, so that these are delivered to the caller's
+ * threads, which handle Ctrl-C. */
 static void start_workers(laci_pool *pool, int n) {
   sigset_t all, old;
   sigfillset(&all);
@@ -192,7 +194,7 @@ static void run_serially(int64_t n, int64_t grain, laci_pool_body *body, void *c
 }
 
 static void run_part(void *arg, int index) {
-  (void)index; /* whoever comes takes what is left */
+  (void)index; /* each call takes the parts that are left */
   run_parts(arg);
 }
 
@@ -200,7 +202,7 @@ static void run_on_callers_threads(const laci_pool *pool, loop *l) {
   const int64_t n_parts = (l->n - 1) / l->grain + 1;
   const int n = n_parts < laci_pool_threads(pool) ? (int)n_parts : laci_pool_threads(pool);
   pool->parallel.run(pool->parallel.context, run_part, l, n);
-  run_parts(l); /* all is done, unless the caller's function left a part out */
+  run_parts(l); /* normally no part is left; the caller's function may have omitted some */
 }
 
 void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context) {
