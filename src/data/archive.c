@@ -48,9 +48,9 @@ typedef struct functions {
 
 #ifdef LAC_ARCHIVE_LOADED
 
-static const char LIBRARY[] = "libarchive.so.13"; /* since libarchive 3.0, of 2011 */
+static const char LIBRARY[] = "libarchive.so.13"; /* the name since libarchive 3.0, of 2011 */
 static functions tar_library;
-static char why_missing[256]; /* empty: the library is there */
+static char why_missing[256]; /* why the library could not be loaded; empty: it was */
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
 static void load_library(void) {
@@ -95,7 +95,7 @@ static lac_status check_library(const char *archive, lac_error *err) {
 typedef struct feed {
   const laci_archive *archive;
   size_t at;  /* bytes of the archive that libarchive has read or skipped so far */
-  size_t end; /* end of the last member found so far */
+  size_t end; /* byte at which the last member found so far ends */
   uint8_t block[BLOCK];
   lac_status status; /* status of reading the file */
   lac_error *err;
@@ -127,7 +127,7 @@ static la_int64_t skip_bytes(struct archive *tar, void *context, la_int64_t want
   return (la_int64_t)n;
 }
 
-/* ---- Walking ---- */
+/* ---- Visiting the archive's files ---- */
 
 static lac_status fail_archive(const feed *f, const char *what) {
   if (f->status) return f->status;
@@ -135,8 +135,8 @@ static lac_status fail_archive(const feed *f, const char *what) {
                    what ? what : "it is damaged");
 }
 
-/** Checks that the archive ends with sectors of zeros; otherwise it was cut off. They must be after
- * all members, since an archive inside this one may end with such sectors, too. */
+/** Checks that the archive ends with sectors of zeros; otherwise it was cut off. They must come
+ * after all members, since an archive inside this one may end with such sectors, too. */
 static lac_status check_zero_sectors_at_end(feed *f) {
   const laci_archive *a = f->archive;
   uint8_t end[2 * SECTOR];
@@ -149,8 +149,8 @@ static lac_status check_zero_sectors_at_end(feed *f) {
   return st;
 }
 
-/** Fails unless the first bytes that libarchive returns for the member are those at its position.
- * */
+/** Fails unless the first bytes that libarchive returns for the member equal those at the member's
+ * position in the file. */
 static lac_status compare_first_bytes(const feed *f, struct archive *tar,
                                       const laci_archive_member *member) {
   const void *bytes = NULL;

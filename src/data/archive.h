@@ -11,7 +11,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** An archive: the bytes [offset, offset + n) of a file that `reader` reads. */
+/** A tar archive: the bytes [offset, offset + n) of the file that `reader` reads. */
 typedef struct laci_archive {
   const char *name; /* for messages */
   laci_reader *reader;
@@ -28,10 +28,10 @@ typedef struct laci_archive_member {
 typedef lac_status laci_archive_visit(void *context, const laci_archive_member *member,
                                       lac_error *err);
 
-/** Calls visit for each regular file, in the archive's order, until it fails. Only headers are
- * read. Fails LAC_BAD_FILE for what is no whole tar archive, one that is cut off, and one whose
- * files are not stored in it as they are (compressed, sparse); LAC_UNSUPPORTED where Lacuna was
- * built without libarchive; LAC_IO, LAC_NO_MEMORY; and as visit does. */
+/** Calls visit for each regular file, in the archive's order, until visit fails. Reads only
+ * headers. Fails LAC_BAD_FILE if this is no complete tar archive, or if files are not stored in it
+ * as they are (compressed, sparse); LAC_UNSUPPORTED if Lacuna was built without libarchive; LAC_IO,
+ * LAC_NO_MEMORY; and as visit does. */
 LAC_MUST_CHECK lac_status laci_archive_visit_files(const laci_archive *archive,
                                                    laci_archive_visit *visit, void *context,
                                                    lac_error *err);

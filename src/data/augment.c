@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "data/image.h"
 
-/* Number of this file's random stream; each use of the same seed has another stream. */
+/* Number of the random stream of this file; every use of a seed has a stream of its own. */
 enum { STREAM_AUGMENT = 0x41554721 };
 
 const char *laci_policy_name(laci_policy_kind kind) {
@@ -45,7 +45,7 @@ static void mirror_row(uint8_t *row, int width) {
   }
 }
 
-/** Copies a row of the image shifted by `shift` pixels; pixels from outside the image are black. */
+/** Copies a row of pixels, shifted by `shift` pixels; pixels from outside the image are black. */
 static void copy_shifted_row(const uint8_t *from, uint8_t *to, int width, int shift) {
   int first = shift < 0 ? -shift : 0, end = shift > 0 ? width - shift : width;
   memset(to, 0, (size_t)width * 3);

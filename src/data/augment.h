@@ -15,7 +15,7 @@
 
 typedef struct laci_image laci_image;
 
-/** The rule by which further changes of an image's bytes are drawn (policy.h). */
+/** The rule by which changes of an image's colours and shape are drawn (policy.h). */
 typedef enum laci_policy_kind {
   LACI_POLICY_NONE,
   LACI_POLICY_RANDAUGMENT,
@@ -34,22 +34,23 @@ typedef struct laci_policy {
 
 /** Returns "none", "randaugment" or "trivialaugment". */
 const char *laci_policy_name(laci_policy_kind kind);
-/** Sets *kind to the policy of that name; false: there is none. */
+/** Sets *kind to the policy of that name; false: there is no such policy. */
 bool laci_policy_find(const char *name, laci_policy_kind *kind);
 
 typedef struct laci_augment {
   int pad;            /* number of pixels by which an image is padded on every side before it is
-                         cropped back, 0..LACI_AUGMENT_MAX_PAD; 0: no padding and no crop */
-  bool flip;          /* half of the images are mirrored */
+                         cropped to its old size, 0..LACI_AUGMENT_MAX_PAD; 0: no padding and no
+                         crop */
+  bool flip;          /* images are mirrored left to right with probability 1/2 */
   bool resized;       /* a random part of the image (region.h) is resized to the crop's size,
                          instead of padding and cropping */
-  laci_policy policy; /* how the image's bytes are changed after the padding or resizing */
+  laci_policy policy; /* how the image is changed after the padding or resizing */
 } laci_augment;
 
 enum { LACI_AUGMENT_MAX_PAD = 1024 };
 
-/** The change of a sample: the crop's corner in the padded image, both 0 .. 2 pad, and whether it
- * is mirrored. */
+/** A random change of an image: the crop's corner (top, left) in the padded image, both 0 .. 2 pad,
+ * and whether the image is mirrored. */
 typedef struct laci_augment_draw {
   int top, left;
   bool flipped;
@@ -57,11 +58,11 @@ typedef struct laci_augment_draw {
 laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t seed,
                                            uint64_t sample);
 
-/** A sample of training: the number of its image, and how that is changed before it is prepared. */
+/** A training sample: the index of its image, and how that is changed before it is prepared. */
 typedef struct laci_sample_change {
   int64_t image;
   laci_augment augment;
-  uint64_t seed, sample; /* random seed, and number of the sample in the training */
+  uint64_t seed, sample; /* random seed, and number of the sample since training began */
 } laci_sample_change;
 
 /** Mirrors the image left to right, in place. */

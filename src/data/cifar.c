@@ -18,10 +18,10 @@ enum { RUN = 64 }; /* number of records that are read at a time to get their lab
 
 /** A variant of CIFAR: 10 or 100 classes, binary or pickled. */
 typedef struct layout {
-  int n_labels, n_classes; /* n_labels: label bytes in a record, of which the last one is used; 0: a
-                              pickle */
+  int n_labels, n_classes; /* n_labels: number of label bytes in a record, of which the last one is
+                              used; 0: a pickle */
   const char *format, *test, *train, *names;
-  const char *label_key, *name_key; /* in pickles */
+  const char *label_key, *name_key; /* keys of the labels and of the class names in pickles */
 } layout;
 
 static const layout layouts[] = {
@@ -35,7 +35,7 @@ enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 typedef struct cifar_file {
   laci_reader *reader;
   const char *path;
-  int64_t first; /* number, in the set, of the file's first image */
+  int64_t first; /* index, in the set, of the file's first image */
   laci_cifar_images images;
 } cifar_file;
 
@@ -159,7 +159,8 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
   return LAC_OK;
 }
 
-/** Reads the labels of n records from record `first` of the file on; buffer: [n] records. */
+/** Reads the labels of n records of the file, from record `first` on. buffer: scratch of n
+ * records. */
 static lac_status read_record_labels(laci_dataset *set, const cifar_file *file, int64_t first,
                                      int64_t n, uint8_t *buffer, lac_error *err) {
   const size_t stride = file->images.stride, label_at = file->images.offset - 1;
@@ -209,7 +210,7 @@ static lac_status read_class_names_from_text(laci_dataset *set, const char *path
   return LAC_OK;
 }
 
-/** Reads the class names, if there are any; a set without names is complete. */
+/** Reads the class names if a file has them; a set without names is complete. */
 static lac_status read_names(laci_dataset *set, lac_error *err) {
   const layout *l = ((cifar *)set->own)->layout;
   if (!has_file_of_kind(set->folder, l->names, !l->n_labels)) return LAC_OK;

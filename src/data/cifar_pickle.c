@@ -17,7 +17,8 @@
 bool laci_is_pickle(const char *path) {
   struct stat info;
   uint8_t first = 0;
-  if (stat(path, &info) || !S_ISREG(info.st_mode)) return false; /* reading a pipe could block */
+  if (stat(path, &info) || !S_ISREG(info.st_mode))
+    return false; /* no regular file: reading a pipe could block */
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   bool is = read(fd, &first, 1) == 1 && first == 0x80;
@@ -49,7 +50,7 @@ static lac_status find_image_array(const char *path, const laci_pickle_value *fi
                    wide, image_bytes);
 }
 
-/** Reads the labels called `key`, which must be as many as the images. */
+/** Reads the list of labels that is stored under `key`; there must be one for each image. */
 static lac_status read_label_list(const char *path, const laci_pickle_value *file, const char *key,
                                   int n_classes, laci_cifar_images *images, lac_error *err) {
   const laci_pickle_value *list = laci_pickle_find_in_dict(file, key);

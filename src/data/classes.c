@@ -50,8 +50,8 @@ static int compare_listed(const void *a, const void *b) {
   return strcmp(((const listed *)a)->name, ((const listed *)b)->name);
 }
 
-/** Splits each line into name and text, and sorts the list by name. Fails if a name is missing or
- * occurs twice. */
+/** Splits each line of the file of classes into a folder name and a text, and sorts the list by
+ * name. Fails if a name is missing or occurs twice. */
 static lac_status split_and_sort_lines(laci_arena *arena, const char *path, const char **lines,
                                        int n, listed *list, lac_error *err) {
   for (int at = 0; at < n; at++) {
@@ -168,7 +168,7 @@ static int find_name_index(const laci_name_list *known, const char *name) {
   return -1;
 }
 
-/* Writes the first names, such as "'dog', 'emu' and 3 more". */
+/* Writes the first of the names as text, such as "'dog', 'emu' and 3 more". */
 static void write_first_names(const char *const *names, size_t n, char text[300]) {
   size_t used = 0, k = 0;
   text[0] = 0;
@@ -196,8 +196,8 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
                              set->folder, names, one ? "is none" : "are none", wanted));
 }
 
-/* Numbers the folders by the known classes. All known classes become the set's classes, even those
- * without a folder. */
+/* Numbers the class folders by the network's known class names. All known classes become the set's
+ * classes, even those without a folder. */
 static lac_status number_folders_by_known_names(laci_dataset *set, const char *const *folders,
                                                 int n, const laci_name_list *known,
                                                 int32_t *numbers, lac_error *err) {
@@ -213,7 +213,7 @@ static lac_status number_folders_by_known_names(laci_dataset *set, const char *c
   return LAC_OK;
 }
 
-/* Lists the known names of the network's classes, from options->known or the folders of
+/* Lists the names of the network's classes, from options->known or the folders of
  * options->trained_on. The list is empty if these folders are named by WordNet ids. It is also
  * empty if their number is not that of the network's outputs, since the network cannot have been
  * trained on them. */

@@ -14,7 +14,7 @@ enum { STREAM_ERASE = 0x45524153, STREAM_CUT = 0x43555458, TRIES = 10, DRAWS = 6
 
 static const double LEAST_AREA = 0.02, MOST_AREA = 0.33, LEAST_ASPECT = 0.3, MOST_ASPECT = 3.3;
 
-/** Rounds as Python does: halves to even numbers. */
+/** Rounds as Python does: a half is rounded to the even neighbour. */
 static int round_half_even(double value) { return (int)nearbyint(value); }
 
 bool laci_erase_rectangle_size(double area, double aspect, laci_plane_sizes sizes, int *height,

@@ -10,8 +10,8 @@
 #include "data/image.h"
 #include "data/policy.h"
 
-/* Arrays count only if the folder has no data of another format: other programs leave such files.
- * */
+/* Are arrays the only data in the folder? Arrays next to data of another format do not count, since
+ * other programs leave such files. */
 static bool has_only_arrays(const char *folder) {
   return laci_arrays_exist_in(folder) && !laci_cifar_exists_in(folder) &&
          !laci_digits_exist_in(folder) && !laci_records_exist_in(folder) &&
@@ -83,7 +83,7 @@ int laci_dataset_label(const laci_dataset *set, int64_t at) {
   return set->labels[at];
 }
 
-/** Decodes a stored image, or a part of it; part: NULL is the whole image. */
+/** Decodes the stored image with index `at`, or a part of it; part NULL: the whole image. */
 static lac_status decode_stored_image(const laci_dataset *set, int64_t at,
                                       const laci_image_part *part, laci_image *image,
                                       lac_error *err) {
@@ -124,15 +124,15 @@ lac_status laci_dataset_read_sample(const laci_dataset *set, int64_t at, laci_pr
   return laci_prepare_image(preparer, name, image, out, err);
 }
 
-/* ---- Samples of training ---- */
+/* ---- Training samples ---- */
 
 static laci_region choose_region(const void *context, int width, int height) {
   const laci_sample_change *change = context;
   return laci_draw_region(change->seed, change->sample, width, height);
 }
 
-/** Prepares a part that a policy changes: resized to bytes first, as the policy's pixels are those
- * of the crop. */
+/** Prepares a training sample that a policy changes (policy.h). The image is resized to bytes
+ * first, since the policy works on pixels of the crop. */
 static lac_status policy_sample(const laci_sample_change *change, const char *name,
                                 laci_preparer *preparer, laci_image *scratch, float *out,
                                 lac_error *err) {

@@ -34,13 +34,14 @@ typedef enum laci_numbering {
   LACI_NUMBERED_BY_LIST, /* classes are numbered by the lines of the file classes_path */
   LACI_NUMBERED_BY_WORDNET, /* class folders are named by WordNet ids and are numbered as ImageNet's
                                1000 classes */
-  LACI_NUMBERED_IN_ORDER, /* classes are numbered in the sorted order of the class folders' names */
+  LACI_NUMBERED_IN_ORDER, /* classes are numbered in the order of the class folders' sorted names */
   LACI_NUMBERED_BY_NETWORK, /* classes are numbered by the options `known` or trained_on */
 } laci_numbering;
 
 typedef struct laci_dataset_options {
   laci_dataset_part
-      part; /* which part of CIFAR and TFRecords (default: test); a folder of images has only one */
+      part; /* which part of CIFAR, digits or TFRecords to open (default: test); a folder of images
+               has only one */
   const char *classes_path; /* a file with a line for each class, NAME or NAME<TAB>TEXT, in the
                                order of the network's outputs; NAME is the class folder; NULL: see
                                laci_dataset_open */
@@ -52,16 +53,16 @@ typedef struct laci_dataset_options {
                                not known */
   int64_t outputs;          /* number of the network's outputs; 0: not known, and trained_on is used
                                with any number of class folders */
-  bool may_be_new;          /* a folder that is missing in `known` or trained_on is no failure: all
-                               folders are then numbered as if these two were NULL */
-  const char *input; /* name of the network's input, which an array of samples must have; NULL:
-                               any name */
+  bool may_be_new;          /* true: if a folder is missing in `known` or trained_on, all folders
+                               are numbered as if these two were NULL; false: that is a failure */
+  const char *input; /* name of the network's input, which the array of samples must have; NULL: any
+                        name */
   const laci_rows_memory *arrays; /* [n_arrays] the caller's arrays, which are opened instead of a
                                      folder; the structs are read only while the set is opened, the
                                      elements until it is closed */
   int n_arrays;
-  bool quiet; /* does not log files that are left out, since an earlier open has
-                               logged them */
+  bool quiet; /* true: files that are left out are not logged, since an earlier open has logged
+                 them */
 } laci_dataset_options;
 
 /** Opens the data in `folder`, whose format follows from the names in it.
@@ -96,12 +97,12 @@ typedef struct laci_dataset_options {
  * LAC_BAD_ARGUMENT for classes_path with CIFAR or digits, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                                             laci_dataset **set, lac_error *err);
-/** Opens a set of digits from the bytes of a digits.csv.gz, which are copied; `name` is used in
- * error texts. */
+/** Opens a set of digits from the bytes of a digits.csv.gz, which are copied. name: for error
+ * texts. */
 LAC_MUST_CHECK lac_status laci_dataset_open_digits(const char *name, const uint8_t *bytes,
                                                    size_t size_bytes, laci_dataset_part part,
                                                    laci_dataset **set, lac_error *err);
-void laci_dataset_close(laci_dataset *set); /* NULL is fine; nothing can fail */
+void laci_dataset_close(laci_dataset *set); /* NULL is fine */
 
 int64_t laci_dataset_count(const laci_dataset *set);
 int laci_dataset_count_classes(const laci_dataset *set);
@@ -113,34 +114,34 @@ const char *laci_dataset_class_folder(const laci_dataset *set, int class_number)
 /** Returns the format: "cifar10", "cifar100", "digits", "folder", "tfrecords" or "arrays". */
 const char *laci_dataset_format(const laci_dataset *set);
 laci_numbering laci_dataset_numbering(const laci_dataset *set);
-/** Checks that the classes of the data fit a network with `outputs` classes, whose output is called
- * `name`: their numbers must be equal, even if a list names the classes. Fails LAC_BAD_SHAPE with
- * both numbers and advice. */
+/** Checks that the data and the network have the same number of classes, even if a list names the
+ * classes. outputs: the network's classes; name: its output. Fails LAC_BAD_SHAPE with both numbers
+ * and advice. */
 LAC_MUST_CHECK lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                                                      int64_t outputs, lac_error *err);
-/** Returns the class of image `at`, 0 <= at < count. */
+/** Returns the class of the image with index `at`, 0 <= at < count. */
 int laci_dataset_label(const laci_dataset *set, int64_t at);
-/** Returns the usual preprocessing for the format: digits are grey, 8 x 8, with pixels divided by
- * 16; CIFAR stays at 32 x 32, with the mean and std of ImageNet; all others are prepared by
+/** Returns the usual preprocessing for the format. Digits: grey, 8 x 8, pixels divided by 16.
+ * CIFAR: 32 x 32 as stored, with the mean and std of ImageNet. Others:
  * laci_preprocessing_default. */
 laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set);
-/** Returns the usual augmentation for the format. CIFAR: padded by 4, cropped, flipped; digits:
- * padded by 1 and cropped; bytes in arrays: as CIFAR; floats in arrays: none; others: a random
- * part, flipped. */
+/** Returns the usual augmentation for the format. CIFAR and bytes in arrays: padded by 4, cropped,
+ * mirrored. Digits: padded by 1 and cropped. Floats in arrays: none. Others: a random part,
+ * mirrored. */
 laci_augment laci_dataset_augment(const laci_dataset *set);
 
-/** Reads the image at its stored size. Fails as laci_image_decode does, naming the file. Any
- * thread, each with its own *image. */
+/** Reads the image with index `at`, at its stored size. Fails as laci_image_decode does, naming the
+ * file. Any thread, each with its own *image. */
 LAC_MUST_CHECK lac_status laci_dataset_read_image(const laci_dataset *set, int64_t at,
                                                   laci_image *image, lac_error *err);
-/** Reads the image and prepares it by the preparer's preprocessing, into
+/** Reads the image with index `at` and prepares it by the preparer's preprocessing, into
  * out[laci_preprocessing_sample_size]; *image is scratch. */
 LAC_MUST_CHECK lac_status laci_dataset_read_sample(const laci_dataset *set, int64_t at,
                                                    laci_preparer *preparer, laci_image *image,
                                                    float *out, lac_error *err);
 
-/** Reads and prepares an image like laci_dataset_read_sample, but changes it at random before the
- * preparation. scratch: two images. */
+/** Reads a training sample: like laci_dataset_read_sample, but changes the image at random, as
+ * `change` says, before its preparation. scratch: two images. */
 LAC_MUST_CHECK lac_status laci_dataset_read_changed_sample(const laci_dataset *set,
                                                            const laci_sample_change *change,
                                                            laci_preparer *preparer,

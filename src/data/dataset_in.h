@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "data/prepare.h"
 
-/** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialized is empty. */
+/** The encoded bytes of a stored image: JPEG, PNG or WebP. Zero-initialized is empty. */
 typedef struct laci_encoded {
   uint8_t *memory; /* allocated memory that holds the bytes; to be freed */
   const uint8_t *bytes;
@@ -17,8 +17,8 @@ typedef struct laci_encoded {
 } laci_encoded;
 
 typedef struct laci_dataset_kind {
-  /* One of these three functions is set, and reads image number `at`: `image` returns its pixels,
-   * `encoded` its file's bytes, `ready` a sample that needs no preparation,
+  /* Functions that read the image with index `at`; exactly one of the three is set. `image` returns
+   * its pixels; `encoded` the bytes of its file; `ready` a sample that needs no preparation,
    * [laci_preprocessing_sample_size] floats. The caller frees the result, also after a failure. Any
    * thread. */
   lac_status (*image)(const laci_dataset *set, int64_t at, laci_image *image, lac_error *err);
@@ -27,30 +27,30 @@ typedef struct laci_dataset_kind {
   /* Writes the name of image `at` for error texts. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
   void (*close)(laci_dataset *set); /* frees the set's private data `own`, which may be NULL, and
-                                       all that they point to */
+                                       all that it points to */
 } laci_dataset_kind;
 
 struct laci_dataset {
   const laci_dataset_kind *kind;
-  laci_arena arena; /* all texts */
+  laci_arena arena; /* memory of all texts */
   const char *folder;
-  const char *format; /* laci_dataset_format */
+  const char *format; /* name of the format, as laci_dataset_format returns it */
   int64_t count;
   int32_t *labels; /* [count] the class of each image */
   int n_classes;
-  bool may_lack_classes; /* n_classes is found from the labels alone; the network may have more
+  bool may_lack_classes; /* n_classes was found from the labels alone; the network may have more
                             outputs */
   laci_numbering numbering;
   const char **class_names;   /* [n_classes] the name of each class; NULL: the data have no names */
-  const char **class_folders; /* [n_classes] in the arena, if they differ from the class names; else
-                                 NULL */
+  const char **class_folders; /* [n_classes] name of each class's folder, in the arena, if these
+                                 differ from the class names; else NULL */
   laci_preprocessing preprocessing;
   laci_augment augment;
   void *own; /* private data of the file that reads this format */
 };
 
-/** Open a data set of one format each: fill *set, whose `folder` is already set. On failure the
- * caller closes the set. */
+/** Each of these opens a data set of one format: fills *set, whose `folder` is already set. On
+ * failure the caller closes the set. */
 LAC_MUST_CHECK lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *options,
                                           lac_error *err);
 LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *options,
@@ -61,11 +61,12 @@ LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset
 LAC_MUST_CHECK lac_status laci_digits_open_memory(laci_dataset *set, const char *name,
                                                   const uint8_t *bytes, size_t size_bytes,
                                                   laci_dataset_part part, lac_error *err);
-/** Opens images in one folder, with a text file that gives the class of each. */
+/** Opens images that are all in one folder, with a text file that gives the class of each
+ * (flat.c). */
 LAC_MUST_CHECK lac_status laci_flat_folder_open(laci_dataset *set,
                                                 const laci_dataset_options *options,
                                                 lac_error *err);
-/** Opens arrays of samples and labels: those of a path, or the caller's. */
+/** Opens an array of samples and one of labels: those of a path, or the caller's. */
 LAC_MUST_CHECK lac_status laci_arrays_open(laci_dataset *set, const laci_dataset_options *options,
                                            lac_error *err);
 /** Is the path a .npz or .npy, or a folder with labels.npy? */
@@ -93,15 +94,16 @@ LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, c
 LAC_MUST_CHECK lac_status laci_classes_read_from_file(laci_dataset *set, const char *classes_path,
                                                       lac_error *err);
 
-/** Returns the class number of a synset such as "n01440764" in ImageNet; -1: none. */
+/** Returns the number in ImageNet of the class of a synset (WordNet id) such as "n01440764"; -1:
+ * ImageNet has no such class. */
 int laci_imagenet_class_of_synset(const char *name);
-/** Writes the synset of class 0..999, 9 letters. */
+/** Writes the synset (WordNet id) of ImageNet's class 0..999: 9 characters. */
 void laci_imagenet_write_synset(int class_number, char synset[16]);
 /** Sets the classes to those of ImageNet. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error *err);
 
-/** Fills numbers [n] with the class number of each folder, and sets the classes of the set, as
- * dataset.h describes. folders: the sorted names of the class folders. */
+/** Sets numbers [n] to the class number of each class folder, and sets the classes of the set, as
+ * dataset.h describes. folders: their sorted names. */
 LAC_MUST_CHECK lac_status laci_number_class_folders(laci_dataset *set, const char *const *folders,
                                                     int n, const laci_dataset_options *options,
                                                     int32_t *numbers, lac_error *err);

@@ -18,15 +18,15 @@ enum {
   BRIGHTEST = 16,
   CLASSES = 10,
   MOST_IMAGES = 1 << 16,
-  LEAST_LINE = 2 * (PIXELS + 1), /* bytes of the shortest line */
+  LEAST_LINE = 2 * (PIXELS + 1), /* minimum number of bytes of a line */
   MOST_TEXT = 1 << 24,
   GZIP = 16,
 };
 
 static const char file_name[] = "digits.csv.gz";
 
-/* Reads an image of 8 x 8 pixels from laci_dataset.own, which has the pixels of all images, [count,
- * 64] bytes. */
+/* Reads an image of 8 x 8 pixels. laci_dataset.own holds the pixels of all images, [count, 64]
+ * bytes. */
 
 static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,
                              lac_error *err) {
@@ -57,8 +57,8 @@ bool laci_digits_exist_in(const char *folder) {
   return is_there;
 }
 
-/** Decompresses the text and adds a final zero; memory grows in steps, so that it takes no more
- * than needed. */
+/** Decompresses the text and adds a final zero. Memory grows in steps, so that little more than
+ * needed is allocated. */
 static lac_status decompress_text(const char *name, const uint8_t *bytes, size_t size_bytes,
                                   char **text, lac_error *err) {
   z_stream stream = {0};
@@ -96,7 +96,8 @@ static lac_status decompress_text(const char *name, const uint8_t *bytes, size_t
   return st;
 }
 
-/** Reads a line of 64 pixels and a label at *at, and moves *at past it; false: it is malformed. */
+/** Reads a line of 64 pixels and a label at *at, and moves *at past it; false: the line is
+ * malformed. */
 static bool parse_digit_line(const char **at, uint8_t *pixels, int32_t *label) {
   for (int k = 0; k <= PIXELS; k++) {
     bool is_label = k == PIXELS;

@@ -17,21 +17,21 @@
 
 typedef struct laci_reader laci_reader;
 
-/** The fields of an Example to be written. */
+/** The fields of a TensorFlow Example that is written. */
 typedef struct laci_example {
-  const uint8_t *encoded; /* bytes of the image's file, a JPEG */
+  const uint8_t *encoded; /* the bytes of the image's file, a JPEG */
   size_t encoded_bytes;
   int height, width; /* size of the image in pixels */
   int label;         /* image/class/label, 1..1000 */
   const char *synset, *text, *filename;
 } laci_example;
 
-/** Packs an example into the message's bytes, *n of them, the caller's (laci_free); equal examples
- * give equal bytes. Fails LAC_NO_MEMORY. */
+/** Encodes an Example as a protobuf message of *n bytes, which the caller frees (laci_free). Equal
+ * Examples give equal bytes. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_t *n,
                                             lac_error *err);
 
-/** The source of an Example: memory, or a part of a file, of which as little as possible is
+/** Where an Example is read from: memory, or a part of a file, of which as little as possible is
  * read. */
 typedef struct laci_example_source {
   const char *name;     /* for messages */
@@ -44,15 +44,15 @@ typedef struct laci_example_source {
 
 enum { LACI_SYNSET_BYTES = 32 };
 
-/** The fields of an Example that are read. */
+/** The fields of a TensorFlow Example that are read. */
 typedef struct laci_example_view {
   size_t encoded, encoded_bytes;  /* position and size of image/encoded in the Example */
   int64_t label;                  /* image/class/label, unchanged */
   char synset[LACI_SYNSET_BYTES]; /* image/class/synset; "": it is missing, or too long */
 } laci_example_view;
 
-/** Finds the fields of an Example. Fails LAC_BAD_FILE if the bytes are no Example, or if it does
- * not have exactly one image and one label; LAC_IO. Any thread. */
+/** Finds the fields of an Example. Fails LAC_BAD_FILE if the bytes are no Example, or if the
+ * Example does not have exactly one image and one label; LAC_IO. Any thread. */
 LAC_MUST_CHECK lac_status laci_example_find_features(const laci_example_source *source,
                                                      laci_example_view *view, lac_error *err);
 

@@ -63,13 +63,14 @@ bool laci_is_flat_image_folder(const char *folder) {
 /* ---- Lines ---- */
 
 typedef struct labelled {
-  const char *name, *label; /* name NULL: the line is the label alone */
+  const char *name, *label; /* the image's name and the text of its label; name NULL: the line has
+                               only the label */
   int line;
 } labelled;
 
 static bool is_separator(char c) { return c == ' ' || c == '\t' || c == ','; }
 
-/** Splits "NAME LABEL" or "LABEL" in place; false for other lines. */
+/** Splits a line "NAME LABEL" or "LABEL" in place; false: the line has another form. */
 static bool split_line(char *line, labelled *row) {
   size_t n = strlen(line);
   while (n > 0 && is_separator(line[n - 1])) n--;
@@ -134,7 +135,7 @@ static lac_status use_labels_in_order(const laci_dataset *set, const char *path,
 
 /* ---- Classes ---- */
 
-/** Returns the number in a label; -1: it is no number. */
+/** Returns the class number that a label's text is; -1: it is no number. */
 static int parse_number(const char *label) {
   size_t n = strspn(label, "0123456789");
   return n > 0 && n <= MOST_DIGITS && !label[n] ? atoi(label) : -1;
@@ -164,7 +165,8 @@ static int compare_labels(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/** Numbers the class names in labels as class folders are numbered (laci_number_class_folders). */
+/** Sets the images' labels: numbers the class names in `labels` as class folders are numbered
+ * (laci_number_class_folders). */
 static lac_status set_labels_by_class_name(laci_dataset *set, const char **labels,
                                            const laci_dataset_options *options, lac_error *err) {
   const size_t n = (size_t)set->count;

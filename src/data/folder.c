@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "data/image_files_in.h"
 
-/** Lists the images of all classes, one class after the other; ends[k] is the number of images of
- * classes 0 to k. */
+/** Lists the images of all class folders, one folder after the other. ends[k]: the number of images
+ * of classes 0 to k. */
 static lac_status list_images(laci_dataset *set, const laci_name_list *classes, int64_t *ends,
                               lac_error *err) {
   laci_image_files *f = set->own;

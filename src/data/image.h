@@ -25,8 +25,8 @@ typedef struct laci_image {
 /** Limits of an image, so that a small file cannot claim all memory. */
 enum { LACI_IMAGE_MAX_PIXELS = 1 << 26, LACI_IMAGE_MAX_SIDE = 65535 };
 
-/** Gives the image a size (each side at least 1) and memory for it; the pixels are undefined. Fails
- * LAC_UNSUPPORTED beyond the limits, LAC_NO_MEMORY; `name` is put in the text. */
+/** Sets the image's size (each side at least 1) and allocates its memory; the pixels are undefined.
+ * Fails LAC_UNSUPPORTED beyond the limits, LAC_NO_MEMORY. name: for error texts. */
 LAC_MUST_CHECK lac_status laci_image_set_size(laci_image *image, const char *name, int64_t width,
                                               int64_t height, lac_error *err);
 /** Makes *image empty again; an empty one is fine. */
@@ -37,29 +37,30 @@ void laci_image_crop(laci_image *image, laci_region region);
 
 /** Which part of an image to decode, and down to which size the decoder may reduce it. */
 typedef struct laci_image_part {
-  /* returns the part of an image of width x height pixels, which are known when the header is
-   * read */
+  /* chooses the part to decode, from the image's width and height in pixels, which are known when
+   * the header is read */
   laci_region (*choose)(const void *context, int width, int height);
   const void *context;
-  int least_width, least_height; /* size to which the caller will resize the part; 0: it must not be
+  int least_width, least_height; /* size in pixels to which the caller will resize the part, so that
+                                    the decoder may reduce it to no less; 0: it must not be
                                     reduced */
 } laci_image_part;
 
-/** Decodes an image of any of the three formats, recognized by its first bytes and not by its name:
- * ImageNet has PNG files with a JPEG's name. Fails as the three decoders below do, and LAC_BAD_FILE
- * for other bytes. Any thread, each with its own image. */
+/** Decodes a JPEG, PNG or WebP, recognized by its first bytes and not by its name: ImageNet has PNG
+ * files with a JPEG's name. Fails as the three decoders below do, and LAC_BAD_FILE for other bytes.
+ * Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *bytes,
                                             size_t size_bytes, laci_image *image, lac_error *err);
-/** Decodes as laci_image_decode does, but only a part; part NULL: the whole image. If the part is
- * not reduced, its pixels are those of the whole image's decoding. */
+/** Decodes like laci_image_decode, but only a part of the image; part NULL: the whole image. If the
+ * part is not reduced, its pixels are those of the whole image's decoding. */
 LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t *bytes,
                                                  size_t size_bytes, const laci_image_part *part,
                                                  laci_image *image, lac_error *err);
 /** Reads a file and decodes it like laci_image_decode. */
 LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
 
-/** Are the bytes a JPEG of three colours or of grey, which every reader supports? False for CMYK
- * and for other formats. Only the header is read. */
+/** Are the bytes a JPEG in RGB or in grey, which every reader supports? False for CMYK and for
+ * other formats. Reads only the header. */
 bool laci_image_is_common_jpeg(const uint8_t *bytes, size_t size_bytes);
 
 /** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,
@@ -80,10 +81,9 @@ LAC_MUST_CHECK lac_status laci_jpeg_decode_part(const char *name, const uint8_t 
                                                 size_t size_bytes, const laci_image_part *part,
                                                 laci_image *image, lac_error *err);
 
-/** Encodes the image as a JPEG of the best quality, with colours at half their resolution. *bytes
- * is the caller's (laci_free). The result depends only on the image. Fails LAC_UNSUPPORTED,
- * LAC_NO_MEMORY.
- */
+/** Encodes the image as a JPEG of the best quality, with colours at half their resolution. The
+ * caller frees *bytes (laci_free). The result depends only on the image. Fails LAC_UNSUPPORTED,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_jpeg_encode(const char *name, const laci_image *image,
                                            uint8_t **bytes, size_t *n, lac_error *err);
 

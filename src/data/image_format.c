@@ -51,10 +51,10 @@ bool laci_image_is_common_jpeg(const uint8_t *bytes, size_t size_bytes) {
   for (size_t at = 2; at + 4 <= size_bytes && bytes[at] == 0xFF;) {
     const int marker = bytes[at + 1];
     if (marker == 0xFF) {
-      at++; /* padding */
+      at++; /* a byte of padding */
       continue;
     }
-    /* the header of a frame: C0 to CF, except for tables (C4, CC) and the reserved C8 */
+    /* the marker of a frame's header: C0 to CF, except for tables (C4, CC) and the reserved C8 */
     if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) {
       return at + COMPONENTS < size_bytes && bytes[at + COMPONENTS] != INKS;
     }

@@ -31,7 +31,7 @@ static const char *const part_patterns[N_PARTS] = {"train-*-of-*", "validation-*
 typedef struct source {
   laci_raw_part raw;
   int n_shards;
-  int64_t first; /* number of this part's first shard, counted over both parts */
+  int64_t first; /* index of this part's first shard among the shards of both parts */
 } source;
 
 typedef struct conversion {
@@ -44,8 +44,8 @@ typedef struct conversion {
   laci_imagenet_part *results;
   int lock;
   pthread_mutex_t mutex; /* guards the fields below, `results` and the journal */
-  int64_t done, total;   /* images */
-  lac_status status;     /* the first failure */
+  int64_t done, total;   /* numbers of images for the progress: converted so far, and in all */
+  lac_status status;     /* status of the first failure, whose text is in `error` */
   lac_error error;
 } conversion;
 
@@ -73,7 +73,8 @@ static uint64_t hash_conversion(const conversion *c) {
   return hash;
 }
 
-/** Logs classes without images and files that were left out, which could otherwise be missed. */
+/** Warns of classes without images and of files that were left out, which could otherwise go
+ * unnoticed. */
 static void warn_of_missing_images(const laci_raw_part *raw, const char *name) {
   bool there[LACI_IMAGENET_CLASSES] = {false};
   int missing = 0;
@@ -231,7 +232,7 @@ static void record_first_failure(conversion *c, lac_status st, const lac_error *
 
 typedef struct todo {
   conversion *c;
-  int64_t *numbers; /* numbers of the shards that are not finished */
+  int64_t *numbers; /* [n] indices of the shards that are not finished */
   int64_t n;
 } todo;
 

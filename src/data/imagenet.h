@@ -14,26 +14,24 @@
 #include "lacuna/status.h"
 
 typedef struct laci_imagenet_options {
-  int threads;            /* <= 0: as many as cores */
-  int shards, val_shards; /* number of shards of the training and of the validation images,
+  int threads;            /* number of threads; <= 0: as many as cores */
+  int shards, val_shards; /* number of shards of the training images, and of the validation images;
                              1..99999 */
   uint64_t seed;
   bool force; /* true: removes the files of another conversion from the folder */
 } laci_imagenet_options;
 
 typedef struct laci_imagenet_part {
-  int64_t images, broken; /* number of images that were written, and of broken images, which were
-                             left out */
-  int shards, kept;       /* number of shards, and how many of these an earlier run had written */
+  int64_t images, broken; /* number of images that were written; and number of broken images, which
+                             were left out */
+  int shards, kept;       /* number of shards; and number of those that an earlier run had
+                             written */
 } laci_imagenet_part;
 
-/** Converts RAW to TFRecords in the folder, which is created. Broken images are logged, left out,
- * and listed in folder/broken.txt. A run continues an earlier one, however that was ended, with the
- * same resulting shards. Memory: names, and for each thread an image and its decoded pixels.
- *
- * Fails as laci_raw_part_open does, LAC_NOT_FOUND for a RAW without images, LAC_EXISTS for a folder
- * with shards of something else or in use, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. Finished shards
- * stay. */
+/** Converts the original images in the folder `raw` to TFRecords in `folder`, which is created.
+ * Broken images are logged, left out, and listed in folder/broken.txt. A run continues an earlier
+ * one, however that was ended, with the same resulting shards. Memory: names, and for each thread
+ * an image and its decoded pixels. */
 LAC_MUST_CHECK lac_status laci_imagenet_convert(const char *raw, const char *folder,
                                                 const laci_imagenet_options *options,
                                                 laci_imagenet_part parts[2], lac_error *err);

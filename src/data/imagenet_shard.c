@@ -23,8 +23,8 @@ static const char *file_name_of_image(const laci_raw_image *image) {
   return slash ? slash + 1 : image->name;
 }
 
-/** Adds a line to broken_lines: the file's name, a tab, and the error text without "NAME: ". Also
- * logs the text. */
+/** Records a broken image: appends its file's name, a tab, and the error text without "NAME: " to
+ * shard->broken_lines. Also logs the text. */
 static lac_status record_broken_image(laci_imagenet_shard *shard, const laci_raw_image *image,
                                       const lac_error *why, lac_error *err) {
   char line[LINE];

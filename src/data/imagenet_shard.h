@@ -17,8 +17,8 @@ typedef struct laci_imagenet_shard {
   char name[LACI_SHARD_NAME];
   uint64_t seed;
   int part;           /* 0: training, 1: validation */
-  int64_t first, end; /* range of the shard's images, as places in the order of all images of the
-                         part */
+  int64_t first, end; /* the shard's images: the range [first, end) of the (shuffled) order of the
+                         part's images */
   /* Results. */
   int64_t images, broken;
   char *broken_lines; /* a line "NAME<TAB>why\n" for each broken image; freed by
@@ -26,12 +26,12 @@ typedef struct laci_imagenet_shard {
   size_t n_broken_bytes;
 } laci_imagenet_shard;
 
-/** Called after each image; returns false to end the conversion. */
+/** A function that is called after each image; it returns false to end the conversion. */
 typedef bool laci_imagenet_counter(void *context);
 
-/** Writes folder/name atomically and fills the results. Images that cannot be decoded are logged
- * and left out. Fails LAC_INTERRUPTED, LAC_IO, LAC_NOT_FOUND for an image that was removed
- * meanwhile, LAC_NO_MEMORY; then there is no file. Any thread. */
+/** Writes the shard to folder/name atomically and sets the results. Images that cannot be decoded
+ * are logged and left out. Fails LAC_INTERRUPTED, LAC_IO, LAC_NOT_FOUND for an image that was
+ * removed meanwhile, LAC_NO_MEMORY; then there is no file. Any thread. */
 LAC_MUST_CHECK lac_status laci_imagenet_shard_write(laci_imagenet_shard *shard,
                                                     laci_imagenet_counter *counter, void *context,
                                                     lac_error *err);

@@ -56,15 +56,15 @@ static lac_status add_shard_to_list(laci_journal *j, const laci_journal_shard *s
   return LAC_OK;
 }
 
-/** Lines of broken images that were read, whose shard line has not been read yet. */
+/** Lines about the broken images of a shard whose own line has not been read yet. */
 typedef struct pending {
-  char *lines; /* the lines without "broken SHARD " */
+  char *lines; /* the text of the lines, without "broken SHARD " at the beginning of each */
   size_t n_bytes;
   int64_t n;
 } pending;
 
-/** Parses a line: "broken SHARD NAME<TAB>why" is added to *broken, and "shard SHARD IMAGES" becomes
- * a finished shard, with *is_shard = true. Fails LAC_BAD_FILE for other lines. */
+/** Parses a line of the journal. "broken SHARD NAME<TAB>why" is added to *broken. "shard SHARD
+ * IMAGES" becomes a finished shard, and sets *is_shard. Fails LAC_BAD_FILE for other lines. */
 static lac_status parse_journal_line(laci_journal *j, char *line, pending *broken, bool *is_shard,
                                      lac_error *err) {
   char name[NAME];
@@ -90,8 +90,8 @@ static lac_status parse_journal_line(laci_journal *j, char *line, pending *broke
   return add_shard_to_list(j, &shard, err);
 }
 
-/** Reads the lines after the first `head` bytes. *good: the number of bytes up to the end of the
- * last shard line. */
+/** Parses the journal's lines after its first `head` bytes. *good: the number of bytes up to the
+ * end of the last shard line. */
 static lac_status parse_journal_lines(laci_journal *j, char *text, size_t head, size_t *good,
                                       lac_error *err) {
   lac_status st = LAC_OK;

@@ -22,13 +22,14 @@
 typedef struct laci_journal_shard {
   const char *name;
   int64_t images, broken;
-  const char *broken_lines; /* "NAME<TAB>why\n" for each; "": none */
+  const char *broken_lines; /* a line "NAME<TAB>why\n" for each broken image; "": there are none */
 } laci_journal_shard;
 
 typedef struct laci_journal laci_journal;
 
-/** Opens or creates the journal of the folder, which no other process may use. Fails LAC_EXISTS
- * where it belongs to another conversion, LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
+/** Opens or creates the journal of a folder that no other process uses. fingerprint: a hash of
+ * images, labels and options. Fails LAC_EXISTS if the journal belongs to another conversion,
+ * LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_journal_open(const char *folder, uint64_t fingerprint,
                                             laci_journal **journal, lac_error *err);
 /** Closes the journal and its file; NULL is fine. */
