@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collects the changes of an edit: finds free names, and lists what is to be changed. */
+ * Collects the changes that an edit (edit.h) will make to a file: finds free names, and lists nodes
+ * and tensors to add, change or remove. */
 #include "onnx/edit_in.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Applies an edit: new arrays of the message are built next to the old ones and exchanged, so that
- * everything can be undone. Strings and messages that are in both arrays are shared, not copied. */
+ * Applies an edit: builds new arrays of the decoded file next to the old ones, and exchanges them,
+ * so that everything can be undone. Strings and messages that are in both arrays are shared, not
+ * copied. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ static bool add_name_once(laci_name_table *table, const char *name, int id) {
 
 /* ---- Inputs and outputs of nodes that are kept ---- */
 
-/** Returns the index of the node that outputs a value after the edit; -1: none does. */
+/** Returns the index of the node that will output a value after the edit; -1: there is none. */
 static int find_producer_after_edit(const applier *a, const char *value) {
   for (size_t at = 0; at < a->edit->n_removals; at++) {
     if (strcmp(a->edit->removals[at].output, value) == 0)
@@ -73,7 +74,7 @@ static bool has_redirected_input(const applier *a, const Onnx__NodeProto *node) 
   return false;
 }
 
-/** Replaces the node's inputs by a new array of n entries. */
+/** Replaces the node's list of inputs by a new array with n entries. */
 static lac_status resize_input_list(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
   size_t old_n = node->n_input;
   char **fresh = laci_edit_alloc_block(a->edit, (n + 1) * sizeof *fresh);
@@ -89,7 +90,7 @@ static lac_status resize_input_list(applier *a, Onnx__NodeProto *node, size_t n,
   return laci_edit_replace_array(a->edit, &node->input, &node->n_input, fresh, n, err);
 }
 
-/** Replaces the text of an entry of a new array. */
+/** Replaces the name in an entry of a new array by `text`. */
 static lac_status replace_name_in_list(applier *a, char **entry, const char *text, lac_error *err) {
   if (!add_name_once(&a->dropped_reads, *entry, 0) ||
       !laci_edit_register_block(a->edit, *entry, NULL, false))
@@ -126,7 +127,8 @@ static lac_status apply_input_changes(applier *a, lac_error *err) {
   return st;
 }
 
-/** Removes dropped nodes: the node that computed the operand of one outputs its result instead. */
+/** Removes the nodes of edit->removals. The node that computed the operand of such a node outputs
+ * the removed node's result instead. */
 static lac_status remove_dropped_nodes(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->edit->n_removals && !st; at++) {
@@ -171,8 +173,8 @@ static bool add_axis_attribute(Onnx__NodeProto *node, int64_t axis) {
   return set_text_field(&attr->name, "axis");
 }
 
-/** Creates the message of a new node. Its parts are valid from the start, so that it can be freed
- * at any time. */
+/** Allocates and fills the message of a new node. All its fields are valid from the start, so that
+ * it can be freed at any time. */
 static Onnx__NodeProto *create_node_message(applier *a, const laci_edit_node *from) {
   Onnx__NodeProto *node = laci_onnx_block_alloc(sizeof *node);
   if (!node) return NULL;
@@ -196,8 +198,8 @@ static Onnx__NodeProto *create_node_message(applier *a, const laci_edit_node *fr
   return ok ? node : NULL;
 }
 
-/** Returns the slot of a new node: twice the index of the node that it is added before, or one more
- * than twice the index of the node that it is added after; -1: before all. */
+/** Returns the slot of a new node, a position between the old nodes: 2 * k if it is added before
+ * node k, 2 * k + 1 if it is added after node k; -1: before all nodes. */
 static int find_slot_of_new_node(const applier *a, const laci_edit_node *node) {
   int place = find_producer_after_edit(a, node->after ? node->after : node->before);
   if (place < 0) return -1;
@@ -215,7 +217,8 @@ static lac_status append_new_nodes_of_slot(applier *a, int slot, lac_error *err)
   return LAC_OK;
 }
 
-/** Returns new nodes sorted by slot; in one slot, in the order in which they were added. */
+/** Returns the indices of new nodes sorted by slot (find_slot_of_new_node). Nodes of one slot are
+ * in the order in which they were added. */
 static size_t *sort_new_nodes_by_slot(const applier *a) {
   const laci_onnx_edit *edit = a->edit;
   size_t n_slots = 2 * a->graph->n_node + 2, at = 0;
@@ -281,7 +284,8 @@ static bool mark_bound_names_read(applier *a, Onnx__StringStringEntryProto *cons
   return ok;
 }
 
-/** Marks the values that the file names outside of the network's nodes (ties.c) as read. */
+/** Marks the values that the file names outside of the network's nodes (ties.c) as read, so that
+ * they are not removed. */
 static bool mark_names_used_elsewhere(applier *a, const Onnx__ModelProto *model) {
   bool ok = true;
   for (size_t at = 0; at < model->graph->n_quantization_annotation && ok; at++) {
@@ -396,7 +400,8 @@ static Onnx__ValueInfoProto *create_type_message(applier *a, const laci_edit_ten
   return set_text_field(&info->name, from->name) && set_type_from_tensor(info, from) ? info : NULL;
 }
 
-/** Lists each new stored tensor as an input too, as files of old IR versions must. */
+/** Lists each new stored tensor as an input of the graph, too. Files of IR versions below 4 must do
+ * so. */
 static lac_status list_new_tensors_as_inputs(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   if (a->edit->n_tensors == 0 || a->edit->file->model->ir_version >= LACI_FIRST_IR_WITH_DEFAULTS)
@@ -414,8 +419,8 @@ static lac_status list_new_tensors_as_inputs(applier *a, lac_error *err) {
   return laci_edit_replace_array(a->edit, &graph->input, &graph->n_input, list, n, err);
 }
 
-/** Removes declared types of values that no longer exist. In files of old IR versions, also inputs
- * that list removed stored tensors. */
+/** Removes the declared types of values that no longer exist. In files of IR versions below 4, also
+ * removes the inputs that list removed stored tensors. */
 static lac_status remove_types_of_missing_values(applier *a, Onnx__ValueInfoProto ***types,
                                                  size_t *n_types, lac_error *err) {
   size_t n = 0;
@@ -440,8 +445,8 @@ static lac_status mark_external_tensor_as_present(Onnx__TensorProto *tensor, voi
   return LAC_OK;
 }
 
-/** Removes the records of removed tensors from their data files, which are written without their
- * bytes from now on. */
+/** Removes the records of stored tensors that are removed. Their data files will be written without
+ * their bytes. */
 static lac_status remove_records_of_removed_tensors(applier *a, lac_error *err) {
   laci_onnx *file = a->edit->file;
   laci_onnx_edit *edit = a->edit;

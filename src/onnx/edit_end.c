@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ends an edit: keeps what was exchanged, or restores it, and frees the blocks that are not needed
- * then. */
+ * Ends an edit. It keeps the arrays that were exchanged, or restores the old ones, and frees the
+ * blocks that are no longer needed. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
@@ -21,7 +21,8 @@ void laci_edit_restore_arrays(laci_onnx_edit *edit) {
     file->data_files[at].is_compact = edit->was_compact[at];
 }
 
-/** Frees the blocks that this end does not need, and the edit. */
+/** Frees the edit, and the blocks that are no longer needed if the change is kept (keeps is true)
+ * or undone. */
 static void free_blocks_and_edit(laci_onnx_edit *edit, bool keeps) {
   for (size_t at = 0; at < edit->n_blocks; at++) {
     const laci_edit_block *b = &edit->blocks[at];

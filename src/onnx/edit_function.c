@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A value that a local function computes becomes an input of the function: each call passes its own
- * stored tensor.
+ * Makes a value that a local function computes an input of the function. Each call then passes its
+ * own stored tensor.
  *
- * Values of calls are found by the names that inlining makes up, CALL/VALUE (function.c). Nodes of
- * the function's body whose outputs nothing reads any more are removed, and so are inputs that
- * nothing reads.
- */
+ * Inlining names the values of a call CALL/VALUE (function.c), and by these names they are found.
+ * Nodes and inputs of the function that nothing reads any more are removed. */
 #include "onnx/edit_in.h"
 
 #include <stdio.h>
@@ -45,8 +43,8 @@ static bool has_call_in_graph(const Onnx__GraphProto *graph, const Onnx__Functio
   return found;
 }
 
-/* Is the function called by nodes of the main graph alone, each with a name, and is it the only
- * function of that name? */
+/* Do only nodes of the main graph call the function, each with a name of its own, and is it the
+ * only function of that name? */
 static bool is_called_only_from_main_graph(const laci_onnx_edit *edit,
                                            const Onnx__FunctionProto *f) {
   const Onnx__ModelProto *model = edit->file->model;
@@ -154,13 +152,13 @@ lac_status laci_edit_replace_call_value(laci_onnx_edit *edit, const laci_edit_ca
 
 /* ---- One function ---- */
 
-/** A function that is changed, and the changes. */
+/** A function that is changed, and what is changed in it. */
 typedef struct change {
   laci_edit_applier *a;
   Onnx__FunctionProto *f;
-  bool *is_removed;   /* [n_node] the node is removed */
-  bool *keeps;        /* [n_input] the input is kept */
-  const char **fresh; /* [n_fresh] values that become inputs */
+  bool *is_removed;   /* [n_node] true: the node is removed */
+  bool *keeps;        /* [n_input] true: the input is kept */
+  const char **fresh; /* [n_fresh] names of the values that become inputs */
   size_t n_fresh, n_kept;
 } change;
 
@@ -177,9 +175,9 @@ static bool is_read_after_removal(const change *c, const char *name) {
   return reads;
 }
 
-/* Marks nodes to be removed: those whose outputs are inputs now, and those that only such nodes
- * read. Goes from the last node to the first, since readers come after. Other nodes that nothing
- * reads stay. */
+/* Marks the nodes to be removed: those whose outputs become inputs, and those that only such nodes
+ * read. It goes from the last node to the first, since a node's readers come after it. Nodes that
+ * nothing read before the edit stay. */
 static void mark_nodes_to_remove(change *c) {
   for (size_t k = c->f->n_node; k-- > 0;) {
     const Onnx__NodeProto *node = c->f->node[k];
@@ -219,7 +217,8 @@ static lac_status remove_marked_nodes(change *c, lac_error *err) {
   return laci_edit_replace_array(edit, &c->f->node, &c->f->n_node, list, n, err);
 }
 
-/* Builds a list of inputs: the names that stay ("" for an absent one), then the new ones. */
+/* Builds a list of inputs: first the old names that stay ("" if the call leaves one out), then the
+ * new ones. is_caller: the list is of a calling node, else of the function. */
 static lac_status replace_argument_names(const change *c, char ***names, size_t *count,
                                          const char *const *fresh, bool is_caller, lac_error *err) {
   laci_onnx_edit *edit = c->a->edit;
@@ -245,7 +244,8 @@ static lac_status replace_argument_names(const change *c, char ***names, size_t 
   return laci_edit_replace_array(edit, names, count, list, n, err);
 }
 
-/* Returns the tensor that this call passes for a new input; NULL: none was given. */
+/* Returns the name of the tensor that this call passes for a new input; NULL: the edit has none for
+ * it. */
 static const char *find_tensor_passed_by_call(const change *c, int call, const char *value) {
   const laci_onnx_edit *edit = c->a->edit;
   for (size_t k = 0; k < edit->n_inner; k++) {

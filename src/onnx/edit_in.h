@@ -11,13 +11,13 @@ typedef struct laci_edit_tensor {
   const char *name;
   lac_dtype dtype;
   laci_shape shape;
-  const void *bytes; /* owned by the edit */
+  const void *bytes; /* bytes of the tensor, owned by the edit */
   size_t size_bytes;
 } laci_edit_tensor;
 
 typedef struct laci_edit_change {
-  const char *node; /* name of a value that the changed node outputs; NULL: the change is for all
-                       nodes that read `from` */
+  const char *node; /* name of a value that the changed node outputs. NULL: all nodes that read
+                       `from` are changed */
   int port;
   const char *from, *to;
 } laci_edit_change;
@@ -31,75 +31,82 @@ typedef struct laci_edit_removal {
   const char *output, *instead;
 } laci_edit_removal;
 
-/** An array of the message that was replaced, and how to restore it. */
+/** An array in the decoded file that was replaced, and how to restore it. */
 typedef struct laci_edit_replaced_array {
-  void *place; /* address of the pointer to the array */
+  void *place; /* address of the pointer that points to the array */
   void *old, *fresh;
   size_t *count, old_n;
 } laci_edit_replaced_array;
 
-/** A block that is freed when the edit ends by keep or by undo. */
+/** A block of memory that is freed when the edit ends: either by keep or by undo. */
 typedef struct laci_edit_block {
-  void *block;               /* from laci_onnx_block_alloc; NULL: `message` is set */
+  void *block;               /* the block, from laci_onnx_block_alloc; NULL: `message` is freed
+                                instead */
   ProtobufCMessage *message; /* a whole message, freed with its parts */
   bool is_fresh;             /* true: freed by undo; false: freed by keep */
 } laci_edit_block;
 
-/** The tensor that a call of a local function passes for a value that the function's body
- * computed. */
+/** The tensor that one call of a local function passes for a new input. The function's body
+ * computed this value before. */
 typedef struct laci_edit_call_tensor {
   Onnx__FunctionProto *function;
-  const char *value; /* its name in the function */
-  int call;          /* index of the calling node in the main graph */
+  const char *value; /* name of the value in the function */
+  int call;          /* index in the main graph of the node that calls the function */
   const char *tensor;
 } laci_edit_call_tensor;
 
 struct laci_onnx_edit {
   laci_onnx *file;
   laci_arena arena;
-  laci_name_table names; /* the names of values and nodes that are used anywhere in the file */
+  laci_name_table names; /* all names of values and nodes in the file */
   laci_name_table
-      made; /* maps the name of a value to the node of the main graph that computes it */
-  laci_name_table held; /* maps the name of a value to the initializer, input or Constant node of
-                           the main graph that holds it */
+      made; /* made: maps the name of a value to the node of the main graph that computes it */
+  laci_name_table held; /* maps the name of a value that is not computed to the initializer, input
+                           or Constant node of the main graph that has it */
   laci_edit_tensor *tensors;
   laci_edit_node *nodes;
   laci_edit_change *changes;
   laci_edit_removal *removals;
-  laci_edit_attribute *attributes; /* [n_attributes] the attributes to be removed */
+  laci_edit_attribute *attributes; /* [n_attributes] attributes to be removed */
   size_t n_attributes, attribute_capacity;
-  int64_t opset; /* the new opset version of ai.onnx; 0: unchanged */
+  int64_t opset; /* new version of the operator set ai.onnx; 0: it stays */
   laci_edit_call_tensor *inner;
-  const char **replaced;           /* values that become stored tensors */
-  laci_edit_replaced_array *swaps; /* [n_swaps] arrays that were replaced; undo restores them from
+  const char **replaced;           /* [n_replaced] names of computed values that become stored
+                                      tensors */
+  laci_edit_replaced_array *swaps; /* [n_swaps] arrays that were replaced. undo restores them from
                                       the last to the first */
   laci_edit_block *blocks;
   size_t n_tensors, n_nodes, n_changes, n_removals, n_replaced, n_inner, n_swaps, n_blocks;
   size_t tensor_capacity, node_capacity, change_capacity, removal_capacity, replaced_capacity,
       inner_capacity, swap_capacity, block_capacity;
-  laci_external *externals; /* the old file->externals; NULL: not replaced */
+  laci_external *externals; /* file->externals before the edit; NULL: it was not replaced */
   size_t n_externals;
-  bool *was_compact; /* [n_data_files] the old is_compact of data files */
+  bool *was_compact; /* [n_data_files] laci_data_file.is_compact of each data file before the
+                        edit */
 };
 
-/** The state of laci_onnx_edit_apply: new arrays of the message are built next to the old ones. */
+/** The state of laci_onnx_edit_apply, which builds new arrays of the decoded file next to the old
+ * ones. */
 typedef struct laci_edit_applier {
   laci_onnx_edit *edit;
   Onnx__GraphProto *graph;
-  laci_name_table redirects;     /* name of a value -> index in edit->changes */
-  laci_name_table dropped_reads; /* maps names of values that a removed or changed node no longer
+  laci_name_table redirects;     /* maps the name of a value that nodes read to the entry of
+                                    edit->changes that replaces it */
+  laci_name_table dropped_reads; /* names of the values that a removed or changed node no longer
                                     reads */
-  /* names that are read after the edit, or that the file names elsewhere */
+  /* names of the values that are read after the edit, or that the file names outside of its
+     nodes */
   laci_name_table read;
-  bool *is_removed;       /* [n_node] the node of the main graph is removed */
-  size_t *order, next;    /* indices of the new nodes, sorted by the slots at which they are added
-                             (order), and number of them that are in `list` so far (next) */
-  Onnx__NodeProto **list; /* the new list of nodes, n_list so far */
+  bool *is_removed;       /* [n_node] true: the node of the main graph is removed */
+  size_t *order, next;    /* order: indices of the new nodes, sorted by the positions at which they
+                             are added. next: number of new nodes that are in `list` already */
+  Onnx__NodeProto **list; /* new list of nodes, with n_list nodes so far */
   size_t n_list;
 } laci_edit_applier;
 
-/** Makes the end of the edit free a block, or a message: laci_onnx_edit_undo if is_fresh is set,
- * else laci_onnx_edit_keep. Returns false without memory; then the caller still owns the block. */
+/** Registers memory that the end of the edit frees: a block, or a message if block is NULL.
+ * laci_onnx_edit_undo frees it if is_fresh is true, else laci_onnx_edit_keep. Returns false if
+ * there is no memory; the caller then still owns it. */
 bool laci_edit_register_block(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
                               bool is_fresh);
 void *laci_edit_alloc_block(laci_onnx_edit *edit, size_t size_bytes);
@@ -107,9 +114,10 @@ char *laci_edit_copy_text(laci_onnx_edit *edit, const char *text);
 /** Replaces the array at *place, which has *count entries, by the array `fresh` of n entries. */
 LAC_MUST_CHECK lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *place, size_t *count,
                                                   void *fresh, size_t n, lac_error *err);
-/** Makes all changes that laci_edit_replace_call_value collected (edit_function.c). */
+/** Changes all functions for which laci_edit_replace_call_value collected changes
+ * (edit_function.c). */
 LAC_MUST_CHECK lac_status laci_edit_apply_function_changes(laci_edit_applier *a, lac_error *err);
-/** Removes attributes, and sets the opset (edit_opset.c). */
+/** Removes the attributes of edit->attributes, and sets the version of ai.onnx (edit_opset.c). */
 LAC_MUST_CHECK lac_status laci_edit_apply_attribute_and_opset_changes(laci_edit_applier *a,
                                                                       lac_error *err);
 /** Marks the nodes that are to be removed because their values are replaced, and adds the names

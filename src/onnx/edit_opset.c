@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attributes that nodes lose, and the version of ai.onnx that the file imports: what it takes to
- * write a network in a later opset. */
+ * Removes attributes of nodes, and sets the version of ai.onnx that the file imports. A network
+ * that is written for a later version needs this. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the nodes that are removed when a value becomes a stored tensor: the one that computes it,
- * and backwards those whose outputs nothing else reads. */
+ * Finds the nodes that are removed when a computed value becomes a stored tensor: the node that
+ * computes it, then those whose outputs nothing else reads. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/** Counts how often each name is read by remaining nodes, by bodies and as an output. */
+/** How often each name is read by the remaining nodes, by bodies (subgraphs) and as an output of
+ * the graph. */
 typedef struct reads {
-  laci_name_table ids; /* name -> index in n */
+  laci_name_table ids; /* maps a name to its index in n */
   int *n;
   size_t n_names, capacity;
 } reads;
@@ -46,11 +47,13 @@ static bool count_reads_of_graph(reads *r, const Onnx__GraphProto *graph) {
   return ok;
 }
 
-/** The nodes to be removed, the last first; each is listed once. */
+/** The search for the nodes to be removed. It goes backwards from the nodes that compute replaced
+ * values. */
 typedef struct leaving {
   laci_edit_applier *a;
   reads r;
-  int *stack; /* [n_node] nodes whose inputs have still to be looked at */
+  int *stack; /* [n_node] nodes to be removed whose inputs have still to be examined; each node is
+                 pushed once */
   size_t n;
 } leaving;
 
@@ -72,8 +75,8 @@ static void mark_node_removed(leaving *l, int place) {
   l->stack[l->n++] = place;
 }
 
-/** Decreases the counts of the names that the node read; nodes whose outputs are not read any more
- * may be removed too. */
+/** Decreases the counts of the names that a removed node read. A node whose outputs nothing reads
+ * any more may be removed, too, and is pushed on the stack. */
 static bool subtract_reads_of_node(leaving *l, const Onnx__NodeProto *node) {
   for (size_t i = 0; i < node->n_input; i++) {
     const char *name = node->input[i];

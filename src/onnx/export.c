@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a model: the decoded file, with changed tensors instead of the old ones.
+ * Writes a model: the decoded file, in which changed tensors replace the old ones.
  *
- * The message itself is patched for as long as it is being written and restored afterwards:
- * pointers to arrays, not their contents, so that nothing large is copied. A tensor goes back into
- * the kind of field that it came from. Next: export_data.c. */
+ * While the decoded message is written, it is patched: pointers to arrays are replaced, not the
+ * arrays, so that nothing large is copied. Afterwards it is restored. A tensor is written in the
+ * kind of field that it was read from. Next: export_data.c. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/** Makes a copy of the wide array with changed elements. Elements that did not change keep their
- * bits, for writers differ in the bits above a narrow element. Signed elements are
- * sign-extended. */
+/** The file's array has wider elements than the tensor (float16 in int32_data, for example). Makes
+ * a copy of it with the changed elements, *widened. Unchanged elements keep all their bits, since
+ * writers differ in the unused ones. Signed elements are sign-extended. */
 static lac_status widen_elements(laci_export *x, const laci_stored *stored, const uint8_t *bytes,
                                  size_t size_bytes, void **widened, lac_error *err) {
   const laci_source *source = stored->source;
@@ -67,7 +67,7 @@ static lac_status patch_stored_tensor(laci_export *x, const laci_stored *stored,
                    stored->name);
 }
 
-/* Puts class names that training set or removed into the metadata. */
+/* If training set or removed the names of classes, puts the new names into the metadata. */
 static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_error *err) {
   Onnx__ModelProto *model = x->file->model;
   Onnx__StringStringEntryProto **entries;
@@ -80,17 +80,19 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
 
 /* ---- Writing ---- */
 
-/** Commits data files before the model, so that a model on disk always has its data. */
+/** Commits the data files (gives them their names) before the model, so that a model on disk always
+ * has its data. */
 static lac_status commit_files(laci_export *x, laci_writer *model, lac_error *err) {
   lac_status st = laci_export_commit_first_version(x, err);
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
-    /* without a writer, no tensor of the data file is left */
+    /* a data file without a writer has no tensor any more */
     if (x->writers[at]) st = laci_writer_commit(x->writers[at], err);
   }
   return st ? st : laci_writer_commit(model, err);
 }
 
-/** Lists the files that were read, which must not be replaced, whatever the path. */
+/** Lists the files that the model was read from. Saving must never replace them, even under another
+ * path. */
 static lac_status list_source_files(laci_export *x, lac_error *err) {
   const laci_onnx *file = x->file;
   x->inputs = laci_arena_alloc(&x->arena, file->n_data_files + 1, sizeof *x->inputs);

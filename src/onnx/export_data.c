@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes data files: copies of the old ones, with changed tensors at their old offsets.
+ * Writes the data files of a model: copies of the old ones, with changed tensors at their old
+ * offsets.
  *
  * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its offset only if
  * all other tensors in these bytes have the same new content; else it moves to the end of the file.
@@ -19,7 +20,8 @@
 #include <sys/stat.h>
 
 enum {
-  MOVED_ALIGNMENT = 4096, /* so that readers can map a moved tensor by itself */
+  MOVED_ALIGNMENT = 4096, /* a tensor that gets a new offset begins at a multiple of this, so that
+                             readers can map it by itself */
   CHUNK_BYTES = 1 << 20,
 };
 
@@ -30,18 +32,19 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/** Is the output written to the folder of the old data files, or to a folder that may be it? */
+/** Is the output written to the folder of the old data files? If this cannot be told, returns
+ * true. */
 static bool is_output_in_source_folder(laci_export *x) {
   char resolved[PATH_MAX];
   size_t n = laci_path_folder_length(x->path);
-  if (x->file->open_data) return false; /* the data files were in no folder */
+  if (x->file->open_data) return false; /* the model's data files were not read from a folder */
   const char *folder = n ? laci_arena_text_n(&x->arena, x->path, n) : ".";
   if (!folder || !x->file->data_dir || !realpath(folder, resolved)) return true;
   return strcmp(resolved, x->file->data_dir) == 0;
 }
 
-/** Can the data files keep their names? Yes in another folder, unless a name has a folder of its
- * own or is the output's name. */
+/** Can the data files keep their names? They can in another folder, unless a name contains a folder
+ * or is the output's name. */
 static bool can_keep_data_file_names(laci_export *x) {
   if (is_output_in_source_folder(x)) return false;
   for (size_t at = 0; at < x->file->n_data_files; at++) {
@@ -51,8 +54,8 @@ static bool can_keep_data_file_names(laci_export *x) {
   return true;
 }
 
-/** Builds the name of data file `at`: the output's name without .onnx, then .data, .1.data, .2.data
- * ... */
+/** Builds the name of data file number `at`: the output's name with .data (then .1.data, .2.data
+ * ...) in place of .onnx. */
 static char *make_data_file_name(laci_export *x, size_t at) {
   const char *base = base_name(x->path);
   const char *dot = strrchr(base, '.');
@@ -91,7 +94,7 @@ static const uint8_t *current_bytes_of_tensor(const laci_export *x, const laci_e
   return e->fresh ? e->fresh : laci_reader_bytes(x->file->data_files[e->file].reader) + e->offset;
 }
 
-/** Finds whether two tensors write the same bytes to the offsets that they share: *same. */
+/** Finds whether two tensors have the same bytes where their ranges of the file overlap: *same. */
 static lac_status check_shared_bytes_agree(const laci_export *x, const laci_external *a,
                                            const laci_external *b, bool *same, lac_error *err) {
   const laci_byte_source from = laci_onnx_byte_source(x->file);
@@ -110,8 +113,8 @@ static lac_status check_shared_bytes_agree(const laci_export *x, const laci_exte
   return st;
 }
 
-/** Marks changed tensors that cannot keep their offsets, among n tensors of one file, sorted by
- * offset. */
+/** spans: n tensors of one data file, sorted by offset. Marks the changed tensors that cannot keep
+ * their offsets. */
 static lac_status mark_tensors_to_move(const laci_export *x, laci_external **spans, size_t n,
                                        lac_error *err) {
   size_t run = 0; /* spans[run] and the spans after it may overlap spans[at] */
@@ -173,8 +176,7 @@ static lac_status write_data_at_old_offsets(laci_external **spans, size_t n, lac
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = spans[at];
     if (!e->fresh || e->moved || e->offset < done)
-      continue; /* offset < done: the bytes were already written for another tensor with the same
-                   content */
+      continue; /* the bytes were already written, for another tensor with the same content */
     st = append_bytes_of_old_file(writer, old, done, e->offset, err);
     if (!st) st = append_changed_tensor(writer, e, err);
     done = e->offset + e->length;
@@ -191,7 +193,8 @@ static lac_status write_data_at_old_offsets(laci_external **spans, size_t n, lac
   return st ? st : laci_writer_finish(writer, err);
 }
 
-/** Writes tensors one after the other, those with equal offsets once, with their old alignment. */
+/** Writes the tensors one after the other, without gaps but for their old alignment. Tensors with
+ * equal offsets are written once. */
 static lac_status write_data_compactly(const laci_export *x, laci_external **spans, size_t n,
                                        laci_writer *writer, laci_reader *old, lac_error *err) {
   uint64_t end = 0;
@@ -228,8 +231,8 @@ static Onnx__StringStringEntryProto *create_string_entry(laci_export *x, const c
   return entry->key ? entry : NULL;
 }
 
-/** Sets the new location and offset in the tensor's entries. Removes the file's checksum if the
- * file changed. */
+/** Sets the new location and offset in the tensor's external_data. If the data file changed, its
+ * checksum is removed. */
 static lac_status set_location_and_offset(laci_export *x, const laci_external *e, bool file_changed,
                                           lac_error *err) {
   Onnx__TensorProto *tensor = e->tensor;
@@ -258,7 +261,7 @@ static lac_status set_location_and_offset(laci_export *x, const laci_external *e
 
 /* ---- One file after the other ---- */
 
-/** Writes the data file that holds n tensors, sorted by offset. */
+/** Writes data file number `file`. spans: its n tensors, sorted by offset. */
 static lac_status write_data_file(laci_export *x, int file, laci_external **spans, size_t n,
                                   lac_error *err) {
   laci_write_options options = {
@@ -305,7 +308,7 @@ static bool path_exists(const char *path) {
   return path && lstat(path, &found) == 0;
 }
 
-/** Makes the model refer to second names of the data files. *wanted is false where there are no
+/** Makes the model refer to the data files by second names. *wanted becomes false if there are no
  * such names, or none is needed. */
 static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wanted,
                                         lac_error *err) {

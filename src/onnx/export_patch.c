@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Patches values in the decoded message while it is being written, and restores them. */
+ * Replaces values in the decoded file while it is written, and restores them afterwards. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * External data: tensors whose bytes are in files in the model's folder.
+ * Opens external data: tensors whose bytes are in data files, in the model's folder.
  *
- * A model is not trusted: a location must be relative, and the file it leads to, links resolved,
- * must be in the model's folder; offsets and lengths must be within the file. Data files are opened
- * here; nothing is read yet. Next: source.c, export.c writes them again. */
+ * A model is not trusted. A location must be a relative path, and the file it leads to, with links
+ * resolved, must be in the model's folder. Offsets and lengths must be within the file. Data files
+ * are opened here, but not read yet. Next: source.c reads them, export.c writes them again. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -16,10 +16,10 @@
 
 enum {
   MOST_OPEN = 16
-}; /* at most so many data files are open at once, since a process has few
-                            descriptors */
+}; /* maximum number of data files that are open at once, since a process has few descriptors */
 
-/** The entries of a TensorProto that say where its external data is; an absent entry is NULL. */
+/** The entries of a TensorProto's external_data, which say where its bytes are. NULL: there is no
+ * such entry. */
 typedef struct claim {
   const char *location, *offset, *length;
 } claim;
@@ -36,7 +36,7 @@ static claim read_external_entries(const Onnx__TensorProto *tensor) {
   return c;
 }
 
-/** Parses a text that must be a decimal number and nothing else. */
+/** Parses a text that must be a decimal number without anything after it. */
 static bool parse_number(const char *text, uint64_t *number) {
   *number = 0;
   for (const char *c = text; *c; c++) {
@@ -56,7 +56,8 @@ static bool has_parent_folder_step(const char *path) {
   return false;
 }
 
-/** Finds the path of a location, with links resolved; checks that it is in the model's folder. */
+/** Finds the file that a location leads to: path, with links resolved. Fails if it is not in the
+ * model's folder. */
 static lac_status resolve_location(const laci_onnx *file, const char *name, const char *location,
                                    char path[PATH_MAX], lac_error *err) {
   if (!file->data_dir) {
@@ -106,8 +107,8 @@ static lac_status open_data_reader(const laci_onnx *file, const char *name, cons
   return st ? laci_fail_with_prefix(err, st, "tensor '%s'", name) : st;
 }
 
-/** Opens a data file, or finds it open already. Most models have one; some have one for each
- * tensor, in order. */
+/** Sets *id to the index of a data file, which is opened unless it is open already. Most models
+ * have one data file; some have one for each tensor, in order. */
 static lac_status open_data_file(laci_onnx *file, const char *name, const char *location, int *id,
                                  lac_error *err) {
   for (size_t at = file->n_data_files; at-- > 0;) {
@@ -129,7 +130,8 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   return LAC_OK;
 }
 
-/** Computes the bytes that the dims require; 0 where the element type has no fixed size. */
+/** Computes the number of bytes that the tensor's dims require. *is_known becomes false if the
+ * element type has no fixed size. */
 static lac_status count_required_bytes(const Onnx__TensorProto *tensor, const char *name,
                                        uint64_t *wanted, bool *is_known, lac_error *err) {
   int64_t count;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local functions: every call in the graph is replaced by the function's nodes, with names of their
- * own.
+ * Imports calls of local functions: each call is replaced by the function's nodes, with names of
+ * their own.
  *
- * The file keeps its functions, so what the graph changes in one call changes in all: a Constant
- * node of a body is one stored tensor, shared by the calls. A function that is also called from
- * graphs that are not imported (bodies, training graphs) must keep its constants: they are declared
- * replaceable, which freezes them. A small file can describe an enormous expansion, so there is a
- * budget. Next: node.c (all other nodes), scope.c (names). */
+ * The file keeps its functions, so what the graph changes in one call changes in all calls. A
+ * Constant node of a function is one stored tensor, which all calls share. Functions may also be
+ * called from graphs that are not imported (bodies, training graphs). The constants of such a
+ * function must not change: they are declared replaceable, which freezes them. A small file can
+ * describe an enormous expansion, so memory has a budget. Next: node.c (all other nodes), scope.c
+ * (names). */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -51,7 +52,7 @@ lac_status laci_import_list_functions(laci_importer *im, lac_error *err) {
 
 /* ---- Calls ---- */
 
-/** Adds the tensors of the function's Constant nodes, with its first call. */
+/** Adds the function's Constant nodes as stored tensors, when its first call is imported. */
 static lac_status add_constants_of_function(laci_importer *im, laci_onnx_function *function,
                                             lac_error *err) {
   const Onnx__FunctionProto *proto = function->proto;
@@ -91,7 +92,8 @@ static lac_status define_inputs_of_call(laci_importer *im, laci_scope *scope, la
   return st;
 }
 
-/** Finds the value that the call has for the function's output of that name; -1: none. */
+/** Finds the value that the call has for the function's output `name`. -1: `name` is no output of
+ * the function, or the call does not use it. */
 static lac_status find_output_of_call(laci_importer *im, const laci_scope *scope, const char *name,
                                       int *value, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
@@ -103,8 +105,8 @@ static lac_status find_output_of_call(laci_importer *im, const laci_scope *scope
   return LAC_OK;
 }
 
-/** Defines one value for each output of a node of the function: the call's output, the shared
- * constant, or a new value. */
+/** Defines a value for each output of a node in a function: the call's output, the shared constant,
+ * or a new value. */
 static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
                                       const Onnx__NodeProto *node, lac_error *err) {
   const char *fresh;
@@ -128,8 +130,8 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   return st;
 }
 
-/** Adds an Identity node for each output of the function that no node computes: an input that is
- * returned directly, or a shared constant. */
+/** Adds an Identity node for each output of the function that no node of it computes: an input that
+ * is returned as it is, or a shared constant. */
 static lac_status add_identity_for_passed_outputs(laci_importer *im, const laci_scope *scope,
                                                   lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;

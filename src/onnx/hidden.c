@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds local functions that are called from graphs that are not imported: bodies that are not
- * opened, and training graphs. Their stored tensors must not change. Next: function.c. */
+ * Finds hidden functions: local functions that are called from graphs which are not imported, which
+ * are bodies (subgraphs) that stay closed, and training graphs. Their stored tensors must not
+ * change. Next: function.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -28,10 +29,10 @@ laci_onnx_function *laci_import_find_called_function(const laci_importer *im,
   return NULL;
 }
 
-/** Hidden functions whose own calls still have to be followed. */
+/** A list of hidden functions. The functions that they call have still to be found. */
 typedef struct hidden_list {
   laci_importer *im;
-  laci_onnx_function **items; /* [n_functions]; each is added once */
+  laci_onnx_function **items; /* [n_functions] functions; each is added once */
   size_t n;
 } hidden_list;
 
@@ -60,8 +61,8 @@ static void hide_functions_called_in_graph(hidden_list *list, const Onnx__GraphP
   }
 }
 
-/** Marks the functions that hidden functions call as hidden too, and freezes stored tensors that
- * they have already. */
+/** Marks all functions that hidden functions call as hidden, too. Stored tensors that they have
+ * already are frozen. */
 static void hide_functions_called_by_hidden(hidden_list *list) {
   bool any = list->n > 0;
   while (list->n > 0) {
@@ -76,7 +77,7 @@ static void hide_functions_called_by_hidden(hidden_list *list) {
     graph->stored[at].overridable |= graph->stored[at].in_function;
 }
 
-/** Allocates a list with capacity for all functions. */
+/** Allocates a list that can hold all functions of the file. */
 static lac_status hidden_list_init(hidden_list *list, laci_importer *im, lac_error *err) {
   *list = (hidden_list){.im = im, .items = laci_alloc(im->n_functions, sizeof *list->items)};
   return list->items ? LAC_OK : laci_fail_memory(err, "local functions");

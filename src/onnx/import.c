@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Imports the decoded file into a graph: inputs, outputs, declared types, initializers; then the
+ * Imports the decoded file as a graph: inputs, outputs, declared types and initializers, then the
  * nodes, one by one.
  *
- * All names of the main graph get their values first, so that names which inlining makes up never
- * collide with them. Next: node.c, function.c, body.c. */
+ * All names of the main graph get their values first. So names that inlining makes up never collide
+ * with them. Next: node.c, function.c, body.c. */
 #include "onnx/import_in.h"
 #include "onnx/metadata_in.h"
 
@@ -60,7 +60,8 @@ static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, 
   return laci_import_add_initializer(im, tensor, &about, err);
 }
 
-/** Adds a sparse initializer, as the output of an undeclared operator. */
+/** Adds a sparse initializer. It becomes the output of an operator that the graph has no rules
+ * for. */
 static lac_status add_sparse_initializer(laci_importer *im, const Onnx__SparseTensorProto *sparse,
                                          lac_error *err) {
   const char *name = sparse->values ? laci_onnx_text_or_empty(sparse->values->name) : "";
@@ -83,7 +84,9 @@ static lac_status add_input(laci_importer *im, const Onnx__ValueInfoProto *info,
     stored->overridable = graph->ir_version >= LACI_FIRST_IR_WITH_DEFAULTS;
     return LAC_OK;
   }
-  if (value >= 0 && graph->values[value].producer >= 0) return LAC_OK; /* a sparse initializer */
+  if (value >= 0 && graph->values[value].producer >= 0)
+    return LAC_OK; /* the value is a sparse
+                                                                          initializer */
   laci_type type;
   lac_status st = laci_import_convert_type(im, info, &type, err);
   return st ? st : laci_graph_add_input(graph, name, &type, err);
@@ -145,8 +148,8 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
 
 /* ---- Loading ---- */
 
-/** Stores the folder's path, with links resolved. A folder that does not exist is no error until
- * data is needed. */
+/** Stores the path of the data folder, with links resolved. If the folder does not exist, this
+ * fails only later, when data is needed. */
 static lac_status store_data_folder(laci_onnx *file, const char *folder, lac_error *err) {
   char *resolved = realpath(folder, NULL);
   if (!resolved) return LAC_OK;
@@ -162,7 +165,7 @@ static lac_status store_folder_of_path(laci_onnx *file, const char *path, lac_er
   return store_data_folder(file, folder, err);
 }
 
-/** Loads the model after its bytes are read; file has its reader and folder already. */
+/** Decodes and imports the model of `file`, whose reader and folder are set already. */
 static lac_status decode_and_import(laci_onnx *file, laci_graph **graph, lac_error *err) {
   lac_status st = laci_onnx_decode_file(file, err);
   if (!st) st = laci_onnx_open_data_files(file, err);
@@ -171,14 +174,14 @@ static lac_status decode_and_import(laci_onnx *file, laci_graph **graph, lac_err
   return st;
 }
 
-/** Replaces line breaks in an error text, for names from the file may contain them. */
+/** Replaces line breaks in an error's text, which may quote names from the file. */
 static void replace_line_breaks(lac_error *err) {
   for (char *c = err ? err->text : NULL; c && *c; c++) {
     if ((unsigned char)*c < ' ') *c = '?';
   }
 }
 
-/** Returns the loaded file in *file, or destroys it after a failure. */
+/** If st is LAC_OK, sets *file to the loaded file. Otherwise destroys it. Returns st. */
 static lac_status return_or_destroy_file(laci_onnx *made, lac_status st, laci_onnx **file,
                                          lac_error *err) {
   if (!st) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads and writes the entry of a model's metadata that holds the names of its classes. Other
+ * Reads and writes the names of a model's classes, which are an entry of its metadata. Other
  * entries are not changed. */
 #include "onnx/metadata_in.h"
 
@@ -35,7 +35,7 @@ bool laci_metadata_has_other_class_names(const Onnx__ModelProto *model, const la
   return !there || strcmp(model->metadata_props[at]->value, graph->class_names) != 0;
 }
 
-/* Copies the metadata without the entry for class names, of which there may be several. */
+/* Copies all metadata entries but those for class names; a file may have several of them. */
 static lac_status copy_other_entries(laci_arena *arena, const Onnx__ModelProto *model,
                                      Onnx__StringStringEntryProto ***entries, size_t *n,
                                      lac_error *err) {

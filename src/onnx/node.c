@@ -4,7 +4,7 @@
  * Three kinds of nodes are not copied directly: calls of local functions are expanded (function.c,
  * which calls this file), Constant nodes become stored tensors, and the bodies of If, Loop, Scan
  * are imported (open.c), or only the values that they read are recorded (body.c). Only Constant is
- * known by name here, as ONNX's second form of a stored tensor. */
+ * known by name here, since it is another form of a stored tensor. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -16,7 +16,8 @@
 
 /* ---- Attributes ---- */
 
-/** Converts a tensor in an attribute to exact numbers, if it has a numeric type. */
+/** Converts a tensor in an attribute to exact numbers. Tensors of other than numeric types are left
+ * out. */
 static lac_status convert_tensor_attribute(laci_importer *im, Onnx__TensorProto *tensor,
                                            laci_attr *attr, lac_error *err) {
   laci_tensor_view view;
@@ -79,8 +80,8 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
       if (!from->t) return laci_fail(err, LAC_BAD_FILE, "attribute '%s': no tensor in it", name);
       return convert_tensor_attribute(im, from->t, attr, err);
     default:
-      break; /* graphs, sparse tensors and types are not imported; they stay in the file
-                       alone */
+      break; /* these kinds of attributes (graphs, sparse tensors, types) are not imported, and stay
+                in the file alone */
   }
   return LAC_OK;
 }
@@ -89,8 +90,8 @@ static void free_attribute_tensors(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy(node->attrs[at].tensor);
 }
 
-/** Converts the node's attributes in a scope; those that refer to an absent argument are left
- * out. */
+/** Converts the node's attributes in a scope. Attributes that refer to an argument which the call
+ * does not pass are left out. */
 static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
                                 const Onnx__NodeProto *from, laci_node *node, lac_error *err) {
   laci_attr *attrs = laci_arena_alloc(&im->scratch, from->n_attribute, sizeof *attrs);
@@ -152,7 +153,7 @@ static bool has_bodies(const Onnx__NodeProto *node) {
   return false;
 }
 
-/** Adds an If, a Loop or a Scan whose bodies can be imported. */
+/** Adds an If, a Loop or a Scan together with its bodies, if these can be imported. */
 static lac_status add_node_with_bodies(laci_importer *im, const laci_scope *scope,
                                        const Onnx__NodeProto *from, laci_node *node, bool *is_done,
                                        lac_error *err) {
@@ -161,14 +162,15 @@ static lac_status add_node_with_bodies(laci_importer *im, const laci_scope *scop
   lac_status st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
   st = laci_import_bodies(im, scope, from, node, is_done, err);
-  free_attribute_tensors(node); /* the graph has copies */
+  free_attribute_tensors(node); /* the graph has copies of them */
   node->attrs = NULL;
   node->n_attrs = 0;
   return st;
 }
 
-/** Adds a Constant node of the main graph, or of a function if an argument of the call is its
- * content. Other Constant nodes are added together with their function or body. */
+/** Adds a Constant node as a stored tensor. It is a node of the main graph, or one of a function
+ * whose content is an argument of the call. Other Constant nodes are added together with their
+ * function or body. */
 static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
                                     const Onnx__NodeProto *from, bool *is_done, lac_error *err) {
   Onnx__AttributeProto *attr = laci_import_find_constant_attr(from), *resolved = NULL;
@@ -190,9 +192,9 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   return laci_import_add_constant(im, resolved, &about, is_shared, &value, err);
 }
 
-/* Fails where a function imports another operator set than the model, and the node means something
- * else in it. Runtimes that inline functions use the model's set, so the results would differ.
- */
+/* Fails if a function imports another version of the operators than the model does, and the node
+ * has another meaning in it. Runtimes that inline functions use the model's version, so results
+ * would differ. */
 static lac_status check_same_meaning_in_both_opsets(laci_importer *im, const laci_scope *scope,
                                                     const laci_node *node, lac_error *err) {
   const laci_scope model = {0};

@@ -3,8 +3,8 @@
  * names, between a node that begins an iteration and one that ends it (graph.h, laci_body).
  *
  * These three operators are known by name here, because the file defines how names of a body map to
- * values. A body whose names or counts do not fit stays closed: the graph only records what it
- * reads (body.c), and channels of these values are frozen. Next: scope.c. */
+ * values. A body whose names or numbers of inputs and outputs do not fit stays closed: the graph
+ * only records what it reads (body.c), and channels of these values are frozen. Next: scope.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_SCAN = 9 /* before opset 9, a Scan had a batch axis */ };
+enum { FIRST_SCAN = 9 /* first opset whose Scan has no batch axis */ };
 
 /* ---- Deciding which bodies are imported ---- */
 
@@ -48,7 +48,7 @@ static size_t count_scanned_inputs(const Onnx__NodeProto *node) {
   return fits ? (size_t)attr->i : SIZE_MAX;
 }
 
-/** Checks that all names of a body's inputs and outputs are present and differ. Returns what is
+/** Checks that all inputs and outputs of a body have names, and that these differ. Returns what is
  * wrong, or NULL. */
 static const char *find_fault_in_names(const Onnx__GraphProto *body) {
   for (size_t at = 0; at < body->n_input; at++) {
@@ -110,7 +110,7 @@ static const char *find_fault_of_scan(const Onnx__NodeProto *node) {
   return why ? why : find_fault_in_names(body);
 }
 
-/** Checks that the body does not define names that exist outside, for these would change their
+/** Checks that the body defines no name that exists outside of it. Such a name would change its
  * meaning at some node of the body. Returns what is wrong, or NULL. */
 static const char *find_shadowed_name(const laci_importer *im, const laci_scope *scope,
                                       const Onnx__GraphProto *body) {
@@ -125,7 +125,7 @@ static const char *find_shadowed_name(const laci_importer *im, const laci_scope 
   return NULL;
 }
 
-/** Returns why the node's bodies stay closed; NULL: they are opened. */
+/** Returns why the node's bodies are not imported; NULL: they can be imported. */
 static const char *find_fault_of_node(const laci_importer *im, const laci_scope *scope,
                                       const Onnx__NodeProto *node, int version) {
   static const char *const names[] = {"then_branch", "else_branch", "body"};
@@ -150,9 +150,10 @@ typedef struct opening {
   laci_importer *im;
   const laci_scope *scope; /* the scope around the node */
   const Onnx__NodeProto *from;
-  laci_node *node; /* the node that ends the bodies; its inputs and outputs are not filled in yet */
-  int body;        /* the body that the node belongs to */
-  int stride;      /* difference of the numbers of two bodies of the node */
+  laci_node *node; /* the node of the graph that ends the bodies; its inputs and outputs are not
+                      filled in yet */
+  int body;        /* index of the body that the node itself belongs to */
+  int stride;      /* difference between the indices of the node's two bodies */
   const int *begin_inputs;
 } opening;
 
@@ -167,8 +168,8 @@ static lac_status define_new_value_of_body(laci_importer *im, laci_scope *body, 
   return laci_import_define_value(body, name, *value, err);
 }
 
-/** Makes a key from the address of a tensor in the file: a tensor in a function is one stored
- * tensor for all calls. */
+/** Makes a key from the address of a tensor in the file. A tensor in a function has the same key in
+ * all calls, so that it becomes one stored tensor. */
 static void format_address_key(const void *place, char key[32]) {
   (void)snprintf(key, 32, "%p", place);
 }
@@ -245,7 +246,7 @@ static lac_status declare_type_of_value(laci_importer *im, const laci_scope *bod
   return value < 0 ? LAC_OK : laci_import_declare_type(im, value, info, true, err);
 }
 
-/** Defines values for the body's inputs. */
+/** Defines values for the inputs of a body, and lists them in `inputs`. */
 static lac_status define_inputs_of_body(laci_importer *im, laci_scope *body,
                                         const Onnx__GraphProto *proto, int *inputs,
                                         lac_error *err) {
@@ -262,7 +263,8 @@ static lac_status define_inputs_of_body(laci_importer *im, laci_scope *body,
   return st;
 }
 
-/** Adds the nodes of the body, as part of body `id`, and finds the values of its results. */
+/** Adds the nodes of a body, as part of body `id` of the graph. Lists the values of its results in
+ * `outputs`. */
 static lac_status add_nodes_of_body(laci_importer *im, laci_scope *body,
                                     const Onnx__GraphProto *proto, int id, int *outputs,
                                     lac_error *err) {
@@ -305,15 +307,15 @@ static lac_status begin_body_import(const opening *o, const char *name, laci_sco
   return st;
 }
 
-/** Adds a body to the graph; its end is set later. */
+/** Adds a body to the graph, and sets *id to its index; where it ends is set later. */
 static lac_status add_body(const opening *o, int begin, int branch, int *id, lac_error *err) {
   laci_body body = {.outer = o->body, .begin = begin, .end = -1, .branch = branch};
   *id = laci_graph_add_body(o->im->graph, &body);
   return *id < 0 ? laci_fail_memory(err, o->node->name) : LAC_OK;
 }
 
-/** Adds the node that ends the bodies. Its outputs are those of the file's node, plus outputs that
- * nothing reads up to `n_outputs`. */
+/** Adds the node that ends the bodies. It has n_outputs outputs: those of the file's node, then
+ * outputs that nothing reads. */
 static lac_status add_body_end_node(const opening *o, const int *inputs, size_t n_inputs,
                                     size_t n_outputs, int n_bodies, lac_error *err) {
   laci_node *node = o->node;
@@ -381,9 +383,9 @@ static lac_status add_iteration_begin_node(opening *o, const char *type, const l
   return st ? st : laci_graph_add_node_copy(o->im->graph, &begin, id, err);
 }
 
-/** Imports a Loop or a Scan. Inputs from .. from + carried - 1 of the body are carried values, and
- * so are as many of its results (after the condition of a Loop). The remaining inputs and results
- * are slices. */
+/** Imports a Loop or a Scan. Inputs from, ..., from + carried - 1 of the body are values carried
+ * from one iteration to the next. As many of its results are, too (after the condition of a Loop).
+ * The remaining inputs and results are slices. */
 static lac_status import_loop_or_scan(opening *o, const char *type, size_t from, size_t carried,
                                       lac_error *err) {
   laci_importer *im = o->im;
@@ -409,8 +411,8 @@ static lac_status import_loop_or_scan(opening *o, const char *type, size_t from,
   return add_body_end_node(o, inputs, n_inputs, carried + n_slices, 1, err);
 }
 
-/** Names the node, whose name is the prefix of names in its bodies. A node without a name is named
- * after an output. */
+/** Sets the name of the graph's node, which is also the prefix of the names in its bodies. If the
+ * file's node has no name, it is that of an output. */
 static lac_status set_node_name(const opening *o, lac_error *err) {
   const Onnx__NodeProto *from = o->from;
   const char *own = laci_onnx_text_or_empty(from->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which operator sets can be read. */
+ * Checks that the versions of a file's operator sets can be read. */
 #include <inttypes.h>
 
 #include "base/error.h"

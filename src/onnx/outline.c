@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model's message without the bytes of its tensors.
+ * Builds the outline of a model: its message without the bytes of its tensors.
  *
- * protobuf-c copies all that it decodes, mostly weights. So it decodes an outline: the same
- * message, in which 16 bytes with offset and size in the file replace the raw bytes of each tensor.
- * After decoding, source.c replaces these by pointers. Lengths of enclosing messages change, and
- * are written in five bytes each, since they are known only at the end. */
+ * protobuf-c copies all that it decodes, and most of a model is weights. So it decodes an outline
+ * instead. This is the same message, but 16 bytes with an offset and a size in the file replace the
+ * raw bytes of each tensor. After decoding, source.c replaces these by pointers. The lengths of
+ * enclosing messages change, and are known only at the end; so each is written in five bytes. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -15,14 +15,14 @@
 #include <string.h>
 
 enum {
-  MAX_DEPTH = 200, /* as in wire.c, which has accepted the file already */
+  MAX_DEPTH = 200, /* limit for nested messages, as in wire.c, which has checked the file already */
   LENGTH_BYTES = 5,
-  LENGTH_PREFIXED = 2, /* wire type */
+  LENGTH_PREFIXED = 2, /* protobuf's number for fields that have a length: bytes and messages */
 };
 
 typedef struct outline {
   laci_reader *reader;
-  const uint8_t *file; /* begin of the file's addresses */
+  const uint8_t *file; /* address that the reader reserves for the first byte of the file */
   uint8_t *to;
   size_t n, capacity;
 } outline;
@@ -49,7 +49,7 @@ static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
   return put_bytes(o, bytes, n, err);
 }
 
-/** Writes the offset and size of the content instead of the content. */
+/** Writes field `number` with the offset and size of its content, instead of the content. */
 static lac_status put_offset_and_size(outline *o, unsigned number, laci_byte_range content,
                                       lac_error *err) {
   const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
@@ -90,8 +90,7 @@ static bool is_raw_data(const ProtobufCMessageDescriptor *message,
          field->offset == offsetof(Onnx__TensorProto, raw_data);
 }
 
-/** Copies a field of the message unchanged to the outline; its bytes may not have been read from
- * the file yet. */
+/** Copies a field of the file to the outline. Its bytes are read from the file if necessary. */
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
       laci_reader_load_range(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a message as the bytes of a file. */
+ * Writes a protobuf message as the bytes of a file. */
 #include "base/error.h"
 #include "base/writer.h"
 #include "onnx/onnx_in.h"
 
-enum { AT_ONCE = 1 << 20, LEAST_AWAY = 512 /* below, bytes are copies (source.c) */ };
+enum { AT_ONCE = 1 << 20, LEAST_AWAY = 512 /* shorter bytes are always in memory (source.c) */ };
 
 static const uint64_t max_model_bytes = INT32_MAX;
 
@@ -18,7 +18,7 @@ typedef struct sink {
   lac_error *err;
 } sink;
 
-/** Writes the bytes of a large tensor, which may not be in memory. */
+/** Writes the bytes of a large tensor, which may not be in memory, chunk by chunk. */
 static lac_status put_bytes_by_chunks(const sink *s, const uint8_t *bytes, size_t size_bytes) {
   laci_acquired_bytes held;
   lac_status st = LAC_OK;

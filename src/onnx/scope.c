@@ -22,12 +22,12 @@ lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes, lac_er
 
 enum { SUFFIX_ROOM = 16 };
 
-/** Concatenates first and second, with space for a suffix after them. */
+/** Concatenates first and second, and leaves space for a suffix. */
 static lac_status concatenate_with_space(laci_importer *im, const char *first, const char *second,
                                          char **joined, lac_error *err) {
   size_t n_first = strlen(first), n_second = strlen(second);
   *joined = NULL;
-  /* The node or value with this name takes about as much memory as a laci_node. */
+  /* memory of the name, and about that of the node or value which gets it */
   lac_status st = laci_import_spend_budget(im, n_first + n_second + sizeof(laci_node), err);
   if (st) return st;
   char *text = laci_arena_alloc(&im->scratch, n_first + n_second + SUFFIX_ROOM, 1);
@@ -125,13 +125,13 @@ lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *s
     return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
                      laci_onnx_text_or_empty(scope->function->proto->name), name);
   }
-  *value = laci_graph_intern_value(im->graph, name); /* creates the value now, since the main graph
-                                                        may define the name later */
+  *value = laci_graph_intern_value(im->graph, name); /* creates the value already now, since the
+                                                        main graph may define the name later */
   return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
 }
 
-/* Returns the opset version of a domain in a scope. A domain that a function does not import has
- * the model's version. */
+/* Returns the version of a domain's operators in a scope. If a function does not import the domain,
+ * that is the model's version. */
 int laci_import_find_domain_version(const laci_importer *im, const laci_scope *scope,
                                     const char *domain) {
   const Onnx__ModelProto *model = im->file->model;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the bytes of a model's tensors come from.
+ * Reads the bytes of a model's tensors, which may still be in their files.
  *
- * Running a network needs each weight once, to copy it to another layout; changing a network needs
- * all weights for a long time. So large tensors stay in their files at first: they have addresses,
+ * Running a network needs each weight once, to copy it to another layout. Changing a network needs
+ * all weights for a long time. So large tensors stay in their files at first; they have addresses,
  * which a reader reserves. An engine fetches the bytes that it reorders; others hold them for a
  * while (base/acquire.h). Code that reads bytes at their addresses materialises the model first:
- * then the bytes are in memory at the same addresses. Next: base/reader.h, outline.c, external.c.
- * */
+ * then the bytes are in memory at the same addresses. Next: base/reader.h, outline.c,
+ * external.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-enum { SMALL = 1024 }; /* tensors of up to so many bytes are copied at once */
+enum { SMALL = 1024 }; /* tensors of up to this many bytes are copied when the file is decoded */
 
 /* ---- Views ---- */
 
-/** Replaces the offset and size that the outline has by a pointer, or by a copy of a small
- * tensor. */
+/** The outline has an offset and a size in place of a tensor's raw bytes. Replaces them by a
+ * pointer to the bytes, or to a copy if the tensor is small. */
 static lac_status point_to_raw_data(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   laci_reader *reader = ((laci_onnx *)context)->reader;
   ProtobufCBinaryData *raw = &tensor->raw_data;
@@ -46,7 +46,8 @@ static lac_status point_to_raw_data(Onnx__TensorProto *tensor, void *context, la
   return LAC_OK;
 }
 
-/** Removes pointers into the reader's memory, which must not be freed with the message. */
+/** Clears the tensor's pointer if it points into the reader's memory, which must not be freed with
+ * the message. */
 static lac_status clear_raw_data(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   const laci_onnx *file = *(const laci_onnx *const *)context;
   (void)err;
@@ -81,7 +82,8 @@ void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message) {
 
 /* ---- Reading ---- */
 
-/** Returns the reader whose file an address belongs to; NULL: it is in memory. */
+/** Returns the reader whose reserved addresses contain `bytes`; NULL: the bytes are ordinary
+ * memory. */
 static laci_reader *find_reader_of_address(const laci_onnx *file, const uint8_t *bytes) {
   if (laci_reader_contains(file->reader, bytes)) return file->reader;
   for (size_t at = 0; at < file->n_data_files; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the elements of tensors are in the files of a model, byte by byte: for a writer that copies
- * a file except for these spans. */
+ * Where the elements of tensors are in the files of a model. For a writer that copies a file except
+ * for these ranges of bytes. */
 #ifndef LACI_ONNX_SPANS_H
 #define LACI_ONNX_SPANS_H
 
@@ -18,9 +18,9 @@ typedef struct laci_onnx_span {
   size_t offset, size_bytes;
 } laci_onnx_span;
 
-/** Finds every range of a model file's bytes that holds elements of a tensor in their layout in
- * memory (raw bytes, packed floats and doubles), at any depth, in the order of the file. The caller
- * frees *spans by laci_free. Fails LAC_BAD_FILE where the bytes are no model. */
+/** Finds all ranges of a model's file that hold elements of a tensor as they are in memory (raw
+ * bytes, packed floats or doubles), at any depth, in the order of the file. The caller frees *spans
+ * by laci_free. Fails with LAC_BAD_FILE if the bytes are no model. */
 LAC_MUST_CHECK lac_status laci_onnx_find_element_ranges(const uint8_t *bytes, size_t size_bytes,
                                                         laci_onnx_span **spans, size_t *n,
                                                         lac_error *err);
@@ -36,8 +36,8 @@ typedef struct laci_onnx_data {
 size_t laci_onnx_n_data_files(const laci_onnx *file);
 laci_onnx_data laci_onnx_data_file_at(const laci_onnx *file, size_t at);
 
-/** Finds the data file and the offset of a stored tensor's bytes; returns false if they are in the
- * model's file. */
+/** Finds where the bytes of a stored tensor are: *data is the index of a data file, *offset the
+ * offset in it. Returns false if they are in the model's file. */
 bool laci_onnx_find_data_file_of_stored(const laci_stored *stored, size_t *data, size_t *offset);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the bytes of a tensor of the message: which field holds them, and whether there are as many
- * as its dims require.
+ * Finds the bytes of a tensor in the decoded file: which field holds them, and whether there are as
+ * many as its dims require.
  *
- * Where the field has the graph's layout already (raw bytes, floats, int64 ...) the bytes are the
- * message's own; where it holds wider elements (float16 in int32_data) a narrow copy is made. Next:
- * external.c, import.c. */
+ * If the field has the graph's layout already (raw bytes, floats, int64 ...), the bytes are those
+ * of the decoded file. If it holds wider elements (float16 in int32_data), a narrow copy is made.
+ * Next: external.c, import.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -19,14 +19,15 @@ const char *laci_onnx_canonical_domain(const char *domain) {
   return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 
-/** A repeated field of numbers in a TensorProto: its array, the number of elements, and the bytes
- * of each. */
+/** A repeated field of numbers in a TensorProto: its array, the number of elements, and the size of
+ * an element in bytes. */
 typedef struct typed_field {
   void **array;
   size_t n, element_bytes;
 } typed_field;
 
-/** Returns the typed field for an element type; array NULL: there is none (text, unknown types). */
+/** Returns the field that holds elements of this type. Its array is NULL if there is none (texts,
+ * unknown types). */
 static typed_field find_typed_field(Onnx__TensorProto *t, lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_F32:
@@ -50,9 +51,9 @@ static lac_status fail_wrong_size(lac_error *err, const char *name, const laci_t
       found, lac_dtype_name(view->dtype), laci_shape_text(&view->shape, text, sizeof text), wanted);
 }
 
-/** Views a typed field. If elements are as wide as those of the array, or twice as wide (complex
- * numbers), the bytes are the array itself; else a narrow copy. Packed elements have one byte in
- * each element of the array. */
+/** Sets view's bytes to those of a typed field. If the field's elements are as wide as the
+ * tensor's, or half as wide (complex numbers), that is the array itself; else a narrow copy.
+ * Elements of 4 or 2 bits have one byte in each element of the array. */
 static lac_status view_typed_field(laci_onnx *file, const char *name, typed_field field,
                                    laci_tensor_view *view, lac_error *err) {
   size_t element = lac_dtype_size(view->dtype);
@@ -110,7 +111,7 @@ static lac_status view_tensor_bytes(laci_onnx *file, Onnx__TensorProto *tensor, 
   return LAC_OK;
 }
 
-/** Unpacks view's bytes, as packed in the file, to one byte for each element. */
+/** Unpacks elements of 4 or 2 bits: view's bytes become a copy with one byte for each element. */
 static lac_status unpack_elements(laci_onnx *file, const char *name, int64_t count,
                                   laci_tensor_view *view, lac_error *err) {
   const laci_byte_source from = laci_onnx_byte_source(file);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Marks values that the file names outside of its nodes: in quantization annotations and training
- * graphs. No operator describes their channels, so these values must not be reordered. */
+ * Marks values that the file names outside of its nodes: in quantization annotations and in
+ * training graphs. No operator describes the channels of these other uses, so the values must not
+ * be reordered. */
 #include "onnx/import_in.h"
 
 #include <string.h>
 
 #include "graph/graph.h"
 
-/* Marks the value of that name, if the network has one. */
+/* Marks the value `name`, if the network has one. by: what names it, for messages. */
 static void mark_value_as_named(laci_importer *im, const char *name, const char *by) {
   const int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(name));
   if (value >= 0 && !im->graph->values[value].tied_by) im->graph->values[value].tied_by = by;
 }
 
-/* Is the value a stored tensor of one element, which has no channel order? A value that is not
+/* Is the value a stored tensor of one element? Then it has no channel order. A value that is not
  * stored counts as a list. */
 static bool is_stored_scalar(const laci_importer *im, const char *name) {
   const int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(name));
@@ -38,7 +39,8 @@ static void mark_values_of_annotation(laci_importer *im, const Onnx__TensorAnnot
 enum { MOST_DEPTH = 100 };
 static const char by_training[] = "training_info";
 
-/* Marks the network's values whose names the graph reads, computes or stores. */
+/* Marks the network's values that another graph (a training graph) reads, computes or stores by
+ * name. */
 static void mark_values_of_graph(laci_importer *im, const Onnx__GraphProto *graph, int depth) {
   if (!graph || depth > MOST_DEPTH) return;
   for (size_t at = 0; at < graph->n_node; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a new model from a graph: builds the message in an arena, with texts and bytes that point
- * into the graph, and packs it like any other message. */
+ * Writes a new model from a graph. It builds the message in an arena, with texts and bytes that
+ * point into the graph, and packs it like any other message. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "onnx/metadata_in.h"
 #include "onnx/onnx_in.h"
 
-/** The state of building a model. */
+/** The state of building the message of a model. */
 typedef struct builder {
   const laci_graph *graph;
   laci_arena arena;
@@ -25,7 +25,7 @@ static lac_status fail_memory(const builder *m) { return laci_fail_memory(m->err
 /** Casts away const: protobuf-c does not write to texts that it packs. */
 static char *cast_text(const char *text) { return (char *)(uintptr_t)text; }
 
-/** Allocates a list of n messages and an array of pointers to them; the caller initializes each. */
+/** Allocates n messages, and an array of pointers to them. The caller initializes each message. */
 static void *allocate_message_list(builder *m, size_t n, size_t size, void *list) {
   void **pointers = laci_arena_alloc(&m->arena, n, sizeof *pointers);
   uint8_t *items = laci_arena_alloc(&m->arena, n, size);
@@ -70,7 +70,7 @@ static lac_status make_value_info(builder *m, int id, Onnx__ValueInfoProto *to) 
   type->tensor_type = tensor;
   tensor->has_elem_type = true;
   tensor->elem_type = (int32_t)value->type.dtype;
-  if (shape->rank < 0) return LAC_OK; /* any shape */
+  if (shape->rank < 0) return LAC_OK; /* the shape is unknown */
   tensor->shape = dims;
   dims->n_dim = (size_t)shape->rank;
   Onnx__TensorShapeProto__Dimension *items =
@@ -171,7 +171,7 @@ static lac_status make_attribute(builder *m, const laci_node *node, const laci_a
   }
 }
 
-/** Returns the names of values; an absent value has an empty name. */
+/** Returns the names of n values; the name of an absent value (id -1) is empty. */
 static char **list_value_names(builder *m, const int *ids, int n) {
   char **names = laci_arena_alloc(&m->arena, (size_t)n, sizeof *names);
   for (int at = 0; names && at < n; at++) {
@@ -207,7 +207,8 @@ static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *
 
 /* ---- The model ---- */
 
-/** Sets the versions of the operators' domains; all nodes of a domain have the same. */
+/** Sets the versions of the operator sets, one for each domain. All nodes of a domain have the same
+ * version. */
 static lac_status make_opsets(builder *m, Onnx__ModelProto *model) {
   const laci_graph *g = m->graph;
   Onnx__OperatorSetIdProto *sets =
@@ -251,7 +252,7 @@ static lac_status make_graph(builder *m, Onnx__GraphProto *to) {
   return st;
 }
 
-/** Builds the message, allocated in m->arena and body. */
+/** Builds the messages of a model and its graph; what they point to is in m->arena. */
 static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphProto *body) {
   onnx__model_proto__init(model);
   lac_status st = make_graph(m, body);

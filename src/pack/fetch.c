@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads a range of a file of a pack without reading the rest.
+ * Reads a range of an original file from a pack, without reading the rest of the pack.
  *
- * A file is a sequence of parts; a range is copied from those that it touches. Of a packed weight
- * only the outer indices that the range touches are unpacked: their rows are consecutive in each of
- * the three packed arrays, so they form a packed weight, too. Next: open.c, sparse/pack.h. */
+ * An original file is a sequence of parts: plain bytes and packed weights. A range is copied from
+ * the parts that it touches. Of a packed weight, only the outer indices that the range touches are
+ * unpacked. Their rows are consecutive in each of the three packed arrays, so they form a packed
+ * weight, too. Next: open.c, sparse/pack.h. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,10 +12,10 @@
 #include "pack/format_in.h"
 #include "pack/open_in.h"
 
-/** A part of a file, and where it is in the file. */
+/** A part of an original file, and its position in that file. */
 typedef struct part {
   const laci_packfile *pack;
-  uint64_t offset, end; /* in the file */
+  uint64_t offset, end; /* range of the part in the original file */
   uint8_t *to;
 } part;
 
@@ -36,7 +37,7 @@ lac_status laci_packfile_read_rows(const laci_packfile *pack, size_t tensor, int
                                   some * index, to->index, err);
 }
 
-/** Returns the packing of n outer indices of a weight, as if they were a weight. */
+/** Returns a description of n outer indices of a weight, as if they were the whole weight. */
 static laci_packing make_packing_of_rows(const laci_packing *p, int64_t n) {
   laci_packing some = *p;
   size_t all = (size_t)p->outer, few = (size_t)n;
@@ -76,10 +77,12 @@ lac_status laci_packfile_unpack_weight(const laci_packfile *pack, const laci_pac
   return st;
 }
 
-/** Copies bytes [from, from + n) of the dense weight. */
+/** Copies n bytes of the dense weight, beginning at byte `from`. Only the rows that they touch are
+ * unpacked. */
 static lac_status unpack_weight_range(const part *p, const laci_packfile_tensor *t, size_t from,
                                       size_t n, uint8_t *to, lac_error *err) {
-  size_t each = t->packing.dense_bytes / (size_t)t->packing.outer; /* bytes of an outer index */
+  size_t each = t->packing.dense_bytes / (size_t)t->packing.outer; /* number of bytes of the dense
+                                                                      weight for each outer index */
   size_t first = from / each, last = (from + n - 1) / each;
   int64_t n_outer = (int64_t)(last - first + 1);
   if (from % each == 0 && n % each == 0) {

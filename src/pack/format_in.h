@@ -3,9 +3,10 @@
  *
  *     head | section, zeros to a multiple of 64 | section, zeros ... | directory, zeros | tail
  *
- * Sections have a fixed order: the parts of all files (a "rest", or "values", "index" and maybe
- * "signs"), then "names", "files", "pieces", "tensors". Everything is little-endian; every byte is
- * covered by a checksum (XXH3, 64 bits) or must be zero. */
+ * Sections have a fixed order. First come the parts of all files: a part of plain bytes is a
+ * section "rest", a packed weight is "values", "index" and maybe "signs". Then come "names",
+ * "files", "pieces" and "tensors". Numbers are little-endian. Every byte is covered by a checksum
+ * (XXH3, 64 bits) or must be zero. */
 #ifndef LACI_PACK_FORMAT_IN_H
 #define LACI_PACK_FORMAT_IN_H
 
@@ -18,12 +19,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 enum { PACK_VERSION = 1, PACK_ALIGNMENT = 64 };
 
-/* Bytes that no text begins with, and that a transfer in text mode would change. */
+/* The first and last bytes of a pack. No text begins with such bytes, and a transfer in text mode
+ * would change them. */
 #define PACK_HEAD_MAGIC "\x89LAC\r\n\x1a\n"
 #define PACK_TAIL_MAGIC "LACends\n"
 #define PACK_LAYOUT "rows1"
 
-/** A text of up to 8 bytes, padded with zeros. */
+/** A text of up to 8 bytes, padded with zeros to 8. */
 typedef struct pack_word {
   char text[8];
 } pack_word;
@@ -39,15 +41,15 @@ typedef struct pack_head {
   pack_word magic;
   uint32_t version, alignment;
   uint8_t zero[40];
-  uint64_t hash; /* of the bytes before it */
+  uint64_t hash; /* checksum of the bytes of this record before this field */
 } pack_head;
 
 typedef struct pack_tail {
   uint64_t directory_at, n_sections, directory_hash;
-  uint64_t file_bytes; /* bytes of the whole pack */
+  uint64_t file_bytes; /* size of the whole pack, in bytes */
   uint8_t zero[16];
   pack_word magic;
-  uint64_t hash; /* of the bytes before it */
+  uint64_t hash; /* checksum of the bytes of this record before this field */
 } pack_tail;
 
 /** An entry of the directory, for one section. */
@@ -56,21 +58,24 @@ typedef struct pack_section {
   uint64_t offset, size_bytes, hash;
 } pack_section;
 
-/** An entry of the section "files". The parts of a file follow those of the file before it. */
+/** An entry of the section "files", for one original file. Its parts follow those of the file
+ * before it. */
 typedef struct pack_file {
-  uint64_t name; /* offset in the section "names" of a zero-terminated name */
+  uint64_t name; /* offset of the file's name in the section "names", where it ends with a zero
+                    byte */
   uint64_t size_bytes;
-  uint64_t hash; /* hash of the file's bytes: the hash of each part takes the hash of the parts
-                    before it as its seed */
+  uint64_t hash; /* checksum of the original file, computed part by part: the checksum of the parts
+                    before a part is the seed for it */
   uint64_t n_parts;
 } pack_file;
 
-/** The section "pieces": one byte for each part of all files, in order. */
+/** The bytes of the section "pieces", one for each part of all files in order: a part is plain
+ * bytes (rest) or a packed weight (tensor). */
 enum { PACK_PART_REST = 'r', PACK_PART_TENSOR = 't' };
 
-/** An entry of the section "tensors", in the order of the parts. */
+/** An entry of the section "tensors", for one packed weight, in the order of the parts. */
 typedef struct pack_tensor {
-  uint64_t name; /* offset in the section "names" */
+  uint64_t name; /* offset of the weight's name in the section "names" */
   pack_word dtype, layout;
   uint32_t n, m;
   int64_t outer, columns, inner, run;

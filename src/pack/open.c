@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens a pack and checks everything, so that nothing must be checked later.
+ * Opens a pack and checks all of it, so that nothing must be checked later.
  *
  * It checks from the outside in: head and tail, the directory, each section's offset and checksum,
  * the zeros between sections, the order of sections, and last the consistency of the records. A
@@ -83,7 +83,7 @@ static lac_status check_file_tail(const laci_packfile *pack, pack_tail *tail, la
   return LAC_OK;
 }
 
-/** Reads and checks the directory and the zeros after it, up to the tail. The caller frees
+/** Reads the directory, and checks it and the zeros after it, up to the tail. The caller frees
  * *directory. */
 static lac_status read_directory(const laci_packfile *pack, const pack_tail *tail,
                                  uint8_t **directory, lac_error *err) {
@@ -102,16 +102,17 @@ static lac_status read_directory(const laci_packfile *pack, const pack_tail *tai
 
 /* ---- Sections ---- */
 
-enum { STEP_BYTES = 1 << 20 }; /* bytes of a section that are read at a time */
+enum { STEP_BYTES = 1 << 20 }; /* sections are read in steps of this many bytes */
 
-/** The state of reading the directory section by section; each section is checked when it is read.
- */
+/** The state of reading the sections in the order of the directory. Each section is checked when it
+    is read. */
 typedef struct section_reader {
   laci_packfile *pack;
   const uint8_t *directory;
   uint64_t n_left;
-  uint64_t at, end;  /* where the next section must begin; where the directory begins */
-  uint8_t *capacity; /* [STEP_BYTES] the buffer through which sections are read */
+  uint64_t at, end;  /* at: offset where the next section must begin. end: offset where the
+                        directory begins */
+  uint8_t *capacity; /* [STEP_BYTES] buffer through which sections are read */
   laci_hash_stream *hash;
 } section_reader;
 
@@ -126,8 +127,8 @@ static bool next_section_is(const section_reader *r, const char *kind) {
   return r->n_left && is_word_equal(&section.kind, kind);
 }
 
-/** Advances to the next section, *s, which must be of this kind and begin where the last one ended.
- */
+/** Reads the next entry of the directory, *s. It must be a section of this kind, and begin where
+    the last section ended. */
 static lac_status advance_to_section(section_reader *r, const char *kind, pack_section *s,
                                      lac_error *err) {
   *s = peek_section(r);
@@ -148,7 +149,8 @@ static lac_status advance_to_section(section_reader *r, const char *kind, pack_s
   return LAC_OK;
 }
 
-/** Checks that a section's hash is right, and that only zeros follow up to the next section. */
+/** Checks that the computed hash is the section's, and that only zeros follow up to the next
+ * section. */
 static lac_status check_section_hash(section_reader *r, const char *kind, const pack_section *s,
                                      uint64_t hash, lac_error *err) {
   uint8_t zeros[PACK_ALIGNMENT];
@@ -161,7 +163,8 @@ static lac_status check_section_hash(section_reader *r, const char *kind, const 
                    s->offset);
 }
 
-/** Checks a section that stays in the file, and returns its address and size. */
+/** Checks a section whose content stays in the file. Sets *bytes to the address that the reader
+ * reserves for it, and *size_bytes to its size. */
 static lac_status check_and_locate_section(section_reader *r, const char *kind,
                                            const uint8_t **bytes, uint64_t *size_bytes,
                                            lac_error *err) {
@@ -180,7 +183,7 @@ static lac_status check_and_locate_section(section_reader *r, const char *kind,
   return st ? st : check_section_hash(r, kind, &s, laci_hash_stream_result(r->hash), err);
 }
 
-/** Copies a section that is a table; the copy lives as long as the pack. */
+/** Reads a section that is a small table into memory: *bytes, which lives as long as the pack. */
 static lac_status read_table_section(section_reader *r, const char *kind, const uint8_t **bytes,
                                      uint64_t *size_bytes, lac_error *err) {
   pack_section s;
@@ -195,19 +198,21 @@ static lac_status read_table_section(section_reader *r, const char *kind, const 
   return check_section_hash(r, kind, &s, laci_hash64(table, (size_t)s.size_bytes, 0), err);
 }
 
-/** Addresses of a packed weight's arrays, whose record comes later in the file. */
+/** Addresses and sizes of a packed weight's three arrays. The record of the weight comes later in
+ * the file. */
 typedef struct arrays {
   const uint8_t *values, *index, *signs;
   uint64_t values_bytes, index_bytes, signs_bytes;
 } arrays;
 
 typedef struct tables {
-  arrays *weights; /* [n_tensors], counted by the sections */
+  arrays *weights; /* [n_tensors] arrays of the packed weights, in the order of the sections */
   const uint8_t *names, *files, *parts, *tensors;
   uint64_t names_bytes, files_bytes, parts_bytes, tensors_bytes;
 } tables;
 
-/* Checks the sections of all parts. The number of sections bounds those of rests and of weights. */
+/* Checks the sections of all parts, plain bytes and packed weights. The directory's number of
+ * sections is the limit for the number of each. */
 static lac_status check_part_sections(section_reader *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
@@ -301,8 +306,8 @@ static lac_status read_tensor_record(laci_packfile *pack, const tables *t, size_
   return LAC_OK;
 }
 
-/* Checks the name of a data file, which is unpacked into the folder of the first file: it must be a
- * plain name without a folder, and names must ascend, so that none occurs twice. */
+/* Checks the name of data file number `at`, which is restored into the folder of the first file. It
+ * must be a plain name without a folder. Names must ascend, so that none occurs twice. */
 static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_error *err) {
   const char *name = pack->files[at].name;
   bool good = (at == 0) == (name[0] == '\0') && !strchr(name, '/') && strcmp(name, ".") != 0 &&
@@ -313,13 +318,13 @@ static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_erro
                    name, at);
 }
 
-/** How many parts, plain byte ranges ("rests") and packed weights belong to the files read so
- * far. */
+/** Numbers of parts, of plain byte ranges ("rests") and of packed weights that belong to the files
+ * read so far. */
 typedef struct progress {
   size_t part, rest, tensor;
 } progress;
 
-/* Checks that the file's parts exist, and that their sizes add up to the file's. */
+/* Checks that all parts of the file exist, and that their sizes add up to the file's size. */
 static lac_status check_parts_of_file(laci_packfile *pack, laci_packfile_entry *file,
                                       uint64_t n_parts, progress *done, lac_error *err) {
   uint64_t size = 0;
@@ -407,8 +412,8 @@ bool laci_packfile_has_signature(const void *first, size_t n) {
   return n >= n_magic && memcmp(first, PACK_HEAD_MAGIC, n_magic) == 0;
 }
 
-/** Opens a pack from a reader, which it owns from then on, even on failure. path: for messages, or
- * NULL. */
+/** Opens a pack from a reader, and takes ownership of the reader, even on failure. path: for
+ * messages, or NULL. */
 static lac_status open_owned_reader(laci_reader *file, const char *path, laci_packfile **pack,
                                     lac_error *err) {
   laci_packfile *made = laci_alloc(1, sizeof *made);
@@ -424,8 +429,8 @@ static lac_status open_owned_reader(laci_reader *file, const char *path, laci_pa
   return st;
 }
 
-/** Opens a pack from a file: either all of it is kept in memory, or what is read again is compared
- * with the first read. */
+/** Opens a pack from a file. whole: all of it is kept in memory. Otherwise, what is read again
+ * later is compared with the first read. */
 static lac_status open_file(const char *path, bool whole, laci_packfile **pack, lac_error *err) {
   laci_reader *file;
   *pack = NULL;

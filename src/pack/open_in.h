@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An open pack: where its parts are in the file. open.c fills it, fetch.c and restore.c read it.
+ * The data structure of an open pack: where the parts of the original files are in it. open.c fills
+ * it, fetch.c and restore.c read it.
  *
- * Addresses of parts are addresses of the reader. They can be dereferenced only where the whole
+ * Addresses of parts are those that the reader reserves. They can be dereferenced only if the whole
  * pack is in memory, so parts are read through laci_packfile_read_bytes. */
 #ifndef LACI_PACK_OPEN_IN_H
 #define LACI_PACK_OPEN_IN_H
@@ -12,9 +13,10 @@
 typedef struct laci_packfile_entry {
   const char *name;
   uint64_t size_bytes, hash;
-  size_t first_part, n_parts; /* range in laci_packfile.parts */
-  size_t first_rest;          /* index in laci_packfile.rests */
-  size_t first_tensor;        /* index in laci_packfile.tensors */
+  size_t first_part, n_parts; /* range of the file's parts in laci_packfile.parts */
+  size_t first_rest;          /* index in laci_packfile.rests of the file's first part of plain
+                                 bytes */
+  size_t first_tensor;        /* index in laci_packfile.tensors of the file's first packed weight */
 } laci_packfile_entry;
 
 typedef struct laci_packfile_rest {
@@ -24,10 +26,10 @@ typedef struct laci_packfile_rest {
 
 struct laci_packfile {
   laci_reader *reader;
-  laci_arena tables; /* names and records, read once */
+  laci_arena tables; /* memory of the names and records, which are read once */
   size_t n_files, n_parts, n_rests, n_tensors;
   laci_packfile_entry *files;
-  const uint8_t *parts; /* [n_parts] PACK_PART_... */
+  const uint8_t *parts; /* [n_parts] kind of each part: PACK_PART_REST or PACK_PART_TENSOR */
   laci_packfile_rest *rests;
   laci_packfile_tensor *tensors;
 };

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Restores the files of a pack: parts in order, weights unpacked one at a time, checked by the
- * checksum of the original file. */
+ * Restores the files of a pack: writes their parts in order, and unpacks one weight at a time. The
+ * checksum of the original file is checked at the end. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "pack/format_in.h"
 #include "pack/open_in.h"
 
-enum { STEP_BYTES = 1 << 20 }; /* bytes of unpacked parts that are copied at a time */
+enum {
+  STEP_BYTES = 1 << 20
+}; /* parts that are plain bytes, not packed weights, are copied in
+                                  steps of this many bytes */
 
-/* Returns the memory that the largest weight of the file needs. A packed weight is at least 1/64 of
- * its dense form, so a small pack cannot require much memory. */
+/* Returns the number of bytes that the file's largest weight needs when it is unpacked. A packed
+ * weight is at least 1/64 of its dense form, so a small pack cannot require much memory. */
 static size_t find_scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
   size_t most = STEP_BYTES, tensor = entry->first_tensor;
   for (size_t at = 0; at < entry->n_parts; at++) {

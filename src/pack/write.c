@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a pack from its first byte to its last, in one pass: the parts of the files in order,
- * then the small tables that describe them, the directory and the tail.
+ * Writes a pack from its first byte to its last, in one pass: the parts of the files in order, then
+ * the small tables that describe them, the directory and the tail.
  *
- * No total must be known beforehand, and at most one weight is in memory at a time. */
+ * It needs no total before it begins, and has at most one weight in memory at a time. */
 #include "pack/packfile.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct packer {
   const laci_packfile_input *input;
   const char *path;
   laci_writer *writer;
-  uint64_t at; /* bytes written to the pack so far */
+  uint64_t at; /* number of bytes of the pack that are written so far */
   pack_section *sections;
   size_t n_sections, section_capacity;
   uint8_t *names, *parts;
@@ -125,8 +125,8 @@ static void append_part_record(packer *k, pack_file *file, char kind, const uint
   file->hash = laci_hash64(bytes, n, file->hash);
 }
 
-/* Writes the parts of one file. Its weights begin at k->input->weights[*next]; *next is set to
- * those of the next file. */
+/* Writes the parts of one file. *next is the index of its first weight in k->input->weights; it is
+ * set to that of the next file's first weight. */
 static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
   const laci_packfile_part *part = &k->input->files[id];
   pack_file *file = &k->files[id];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes and reads permutation files.
  *
- * For each class of channels the file lists the places (tensor, axis, positions) where the channels
- * are. They are written for other programs and for people. When the library reads a file, it finds
- * the places by its own analysis and compares them, to check that the file means the same channels.
- * */
+ * A class is a group of channels that must be reordered together. For each class the file lists its
+ * order, and the places (tensor, axis, positions) where its channels are. Places are written for
+ * other programs and for people. When the library reads a file, it finds the places by its own
+ * analysis and compares them, to check that the file means the same channels. */
 #include "permute/file.h"
 
 #include <inttypes.h>
@@ -42,7 +42,7 @@ static uint64_t hash_graph_structure(const laci_graph *graph) {
   return hash;
 }
 
-/* Returns the positions of a class's channels as JSON: runs of positions with equal distance. */
+/* Returns the positions of a class's channels as JSON: runs of positions at equal distances. */
 static json_t *positions_as_json_runs(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {
@@ -63,7 +63,7 @@ typedef struct place_context {
   const laci_analysis *analysis;
   json_t *places;
   const int32_t *position;
-  int32_t *inside; /* [n] */
+  int32_t *inside; /* [n] positions of channels inside a place */
   int n, copy;
 } place_context;
 
@@ -84,8 +84,8 @@ static void add_place_json(int stored_id, int axis, int conv_groups, void *conte
   laci_json_append(c->w, c->places, place);
 }
 
-/* Returns as JSON where the channels of group g are: stored tensors, and places in them. The writer
- * records a failure to allocate. */
+/* Returns as JSON the places of group g's channels: which tensors, which axis, which positions. If
+ * an allocation fails, the writer records it. */
 static json_t *class_places_as_json(laci_json_writer *w, const laci_plan *plan, int g) {
   const laci_analysis *a = plan->analysis;
   json_t *places = json_array();
@@ -142,8 +142,8 @@ lac_status laci_permutation_text(const laci_plan *plan, laci_pattern pattern, ui
 
 /* ---- Reading ---- */
 
-/* Reads the order of group g. Fails if its length is not the number of channels or a number occurs
- * twice, so that any loss of data in the file is noticed. */
+/* Reads the order of group g from JSON. Fails if its length is not the number of channels, or if a
+ * number occurs twice. */
 static lac_status read_order(laci_plan *plan, int g, const json_t *class, const char *name,
                              bool invert, lac_error *err) {
   const json_t *order = json_object_get(class, "permutation");
@@ -171,9 +171,9 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
   return st;
 }
 
-/* Returns the class whose places are exactly `wanted`, among those not matched yet; -1: none. The
- * search starts at `begin`, after the class found last, since most files list the classes in the
- * order of the analysis. */
+/* Returns the class of the network whose places are exactly `wanted`; -1: there is none. places[g]
+ * is NULL for classes that are matched already. The search starts at `begin`, after the class found
+ * last, since most files list the classes in the order of the analysis. */
 static int find_class_by_places(json_t *const *places, int n, int begin, const json_t *wanted) {
   for (int k = 0; k < n; k++) {
     int g = (begin + k) % n;
@@ -182,8 +182,8 @@ static int find_class_by_places(json_t *const *places, int n, int begin, const j
   return -1;
 }
 
-/* Matches the file's classes with the network's by their places, since class numbers depend on
- * which layers are to be pruned. Each class is matched once; then places[g] is freed. */
+/* Matches the file's classes with the network's by their places: class numbers depend on which
+ * layers are to be pruned. places[g] is freed when class g is matched. */
 static lac_status match_classes(laci_plan *plan, const json_t *classes, json_t **places,
                                 const char *name, bool invert, lac_error *err) {
   int n = plan->analysis->n_groups, found = -1;
@@ -229,8 +229,8 @@ static lac_status read_classes(laci_plan *plan, const json_t *classes, const cha
   return st;
 }
 
-/* Reads the file's top level. Everything that laci_permutation_text writes must be present: if one
- * part is missing, others may be, too. */
+/* Reads the whole file, given as JSON. All that laci_permutation_text writes must be there: if one
+ * entry is missing, others may be, too. */
 static lac_status read_json_root(laci_plan *plan, const json_t *root, const char *name, bool invert,
                                  lac_error *err) {
   char hash[20];

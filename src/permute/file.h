@@ -13,8 +13,8 @@ LAC_MUST_CHECK lac_status laci_permutation_text(const laci_plan *plan, laci_patt
                                                 uint64_t seed, char **text, lac_error *err);
 
 /** Reads the text of a permutation file into plan->found[].order, inverted if `invert`, and
- * completes the plan. `name` is for messages. Fails LAC_BAD_FILE if the text is damaged, no
- * permutation, or of another network. */
+ * completes the plan. name: for messages. Fails with LAC_BAD_FILE if the text is damaged, is no
+ * permutation file, or belongs to another network. */
 LAC_MUST_CHECK lac_status laci_permutation_read(laci_plan *plan, const char *name, const char *text,
                                                 bool invert, lac_error *err);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reorders a tensor by its axis orders.
+ * Reorders a tensor along some of its axes, as its axis orders (orders.h) say.
  *
- * Each order becomes a table of old offsets with one entry for each combined index of its axes. The
- * old offset of a new element is the sum of one entry per table, so that any number of orders takes
- * one pass. The elements after the last reordered axis stay together as one run. */
+ * Each axis order becomes a table of old offsets, with one entry for each combined index of its
+ * axes. The old offset of a new element is the sum of one entry of each table. So any number of
+ * axis orders takes one pass. The elements after the last reordered axis stay together as one
+ * run. */
 #include "permute/orders.h"
 
 #include <string.h>
@@ -32,8 +33,8 @@ bool laci_orders_are_identity(const laci_value_orders *orders) {
   return true;
 }
 
-/* Checks that the axes exist, that no axis is in two orders, and that `count` is the product of
- * their sizes. */
+/* Checks that the axes of an order exist, that none of them is in `taken` (the axes of other
+ * orders), and that item->count is the product of their sizes. */
 static lac_status check_axes(const laci_axis_order *item, const laci_shape *shape, unsigned *taken,
                              lac_error *err) {
   bool grouped = item->n_groups > 0;
@@ -66,8 +67,8 @@ static lac_status check_axes(const laci_axis_order *item, const laci_shape *shap
   return LAC_OK;
 }
 
-/* Checks that the order is a permutation, and that a grouped one moves no channel to another group.
- */
+/* Checks that the order is a permutation. For a grouped convolution, also that no channel moves to
+   another group. */
 static lac_status check_order_is_permutation(const laci_axis_order *item, lac_error *err) {
   int64_t part = item->n_groups > 0 ? item->count / item->n_groups : item->count;
   lac_status st = LAC_OK;
@@ -108,15 +109,14 @@ static lac_status fill_offset_table(struct laci_order_walk_item *to, const laci_
     for (int i = item->n_axes - 1; i >= 0; i--) {
       int axis = item->axes[i];
       to->offset[q] += left % walk->dims[axis] * walk->strides[axis];
-      left /= walk->dims[axis]; /* grouped: the rest is the group's number, which depends on the row
-                                   */
+      left /= walk->dims[axis]; /* for a grouped convolution, what is left is the group's number,
+                                   which the row determines */
     }
   }
   return LAC_OK;
 }
 
-/* Merges the axes after the last reordered one into one run, and sets the stride of the other axes
- * that have no order. */
+/* Merges the axes after the last reordered one into one run of elements that stay together. */
 static void merge_trailing_axes(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
@@ -149,7 +149,7 @@ lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
     for (int k = 0; k < item->n_axes; k++) moving |= 1u << item->axes[k];
     if (to->row_axis >= 0) moving |= 1u << to->row_axis;
   }
-  /* An axis whose offsets are in a table gets the stride 0. */
+  /* an axis that a table covers gets the stride 0 */
   for (int i = 0; i < walk->n_items; i++) {
     for (int axis = 0; axis < walk->rank; axis++) {
       if (walk->items[i].step[axis]) walk->strides[axis] = 0;
@@ -164,7 +164,8 @@ void laci_order_walk_clear(laci_order_walk *walk) {
   memset(walk, 0, sizeof *walk);
 }
 
-/* Returns the part of the combined index in this table that the outer axes contribute. */
+/* Returns the contribution of all axes but the innermost (inner) to the combined index of this
+ * table. index: the index along each axis. */
 static int64_t combined_outer_index(const struct laci_order_walk_item *item, int inner,
                                     const int64_t *index) {
   int64_t q = 0;
@@ -173,9 +174,10 @@ static int64_t combined_outer_index(const struct laci_order_walk_item *item, int
   return outer_row ? q + index[item->row_axis] / item->rows_per_group * item->size : q;
 }
 
-/* Writes the sources of n runs that differ only in the innermost axis, from index `at` on. An order
- * along that axis gives their offsets; without one its stride does. The outer axes add a constant,
- * and a grouped order whose rows are along this axis adds its offsets. */
+/* Sets sources[0 .. n) to the old offsets of n runs that differ only in the index along the
+ * innermost axis: at, at + 1, ... Along it, an order gives the offsets; without an order the stride
+ * does. The outer axes add a constant. A grouped order whose rows are along this axis adds its
+ * offsets. */
 static void list_line_sources(const laci_order_walk *walk, const int64_t *index, int64_t at,
                               int64_t n, int64_t base, int64_t *restrict sources) {
   int inner = walk->rank - 1;
@@ -210,7 +212,7 @@ static void list_line_sources(const laci_order_walk *walk, const int64_t *index,
 void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, int64_t n,
                                   int64_t *sources) {
   int inner = walk->rank - 1;
-  if (inner < 0) { /* no axis is reordered: the whole tensor is copied as one run */
+  if (inner < 0) { /* no axis is reordered, and the whole tensor is copied as one run */
     if (n > 0) sources[0] = 0;
     return;
   }
@@ -229,7 +231,7 @@ void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, in
   }
 }
 
-/* Integers of an element's size, to copy elements of any type at any address. */
+/* Integers as wide as an element. They copy elements of any type, at any address. */
 typedef uint16_t word16 __attribute__((may_alias, aligned(1)));
 typedef uint32_t word32 __attribute__((may_alias, aligned(1)));
 typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
@@ -239,8 +241,8 @@ typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
     for (int64_t i = 0; i < n; i++) ((type *)out)[i] = ((const type *)in)[sources[i]]; \
   } while (0)
 
-/* Copies runs to `out`: single elements as integers, which is the common case (reordered columns);
- * longer runs by memcpy. */
+/* Copies n runs of `run` elements, which begin at the old offsets `sources`, to `out`. Single
+ * elements, the common case (reordered columns), are copied as integers; longer runs by memcpy. */
 static void gather_elements(const int64_t *sources, int64_t n, int64_t run, size_t element_size,
                             const void *in, void *out) {
   switch (run == 1 ? element_size : 0) {

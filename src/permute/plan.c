@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Derives the orders of all tensors from the orders of groups, and checks them by the analysis's
- * certificate (analyze.h). */
+ * Derives the orders of all tensors from the orders of groups of channels. Then it checks by the
+ * analysis's certificate (analyze.h) that these orders do not change the network's results. */
 #include "permute/plan.h"
 
 #include <string.h>
@@ -104,8 +104,8 @@ static bool set_value_orders(laci_plan *plan, int value) {
   return true;
 }
 
-/* Makes the track orders of all groups. If a group fails the certificate, its order is reset to the
- * identity and all track orders are made again. */
+/* Derives the orders of all tracks from the orders of all groups. If a group fails the certificate,
+ * its order is reset to the identity and all are derived again. */
 static lac_status make_all_track_orders(laci_plan *plan, lac_error *err) {
   const laci_analysis *a = plan->analysis;
   for (;;) {

@@ -15,13 +15,13 @@ typedef struct laci_search_options laci_search_options;
 typedef struct laci_plan {
   const laci_analysis *analysis;
   laci_arena arena;
-  laci_found *found; /* [n_groups] what was found for each group; found[g].order maps each place to
-                        the old channel that comes there, and is the identity for groups that were
-                        not searched */
+  laci_found *found; /* [n_groups] what the search found for each group. found[g].order maps each
+                        new position to the old channel that moves there; the identity for groups
+                        that were not searched */
   bool *held; /* [n_groups] true: the group is not searched and keeps its order; all false at the
                  start */
-  int32_t **track_order; /* [n_tracks] for each track, the old position that comes to each place;
-                            NULL: every position stays */
+  int32_t **track_order; /* [n_tracks] for each track, the old position that moves to each new
+                            position; NULL: no position moves */
   laci_orders orders;    /* the orders of all values of the graph */
 } laci_plan;
 
@@ -31,9 +31,10 @@ LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_p
 void laci_plan_destroy(laci_plan *plan);
 
 /** Searches the orders of all searchable groups that are not held, several at a time, and completes
- * the plan. The result keeps at least as much magnitude (or score, if options->views is set) as the
- * present order. With options->comm all processes call it for the same network, each searches a
- * part of the groups, and all end with the same plan or the same failure. */
+ * the plan. With the result, pruning keeps at least as much magnitude (or score, if options->views
+ * is set) as with the present order. With options->comm, all processes call it for the same
+ * network. Each searches a part of the groups, and all end with the same plan or the same
+ * failure. */
 LAC_MUST_CHECK lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
                                                   const laci_search_options *options,
                                                   laci_pool *pool, lac_error *err);
