@@ -44,9 +44,10 @@ struct laci_net {
                        node is tried */
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;
-  const laci_engine_watch *watch; /* of the run in progress, for steps that take long; or NULL */
+  const laci_engine_watch *watch; /* while a run lasts: its watch, which long steps call; NULL:
+                                     none */
   const laci_checked_value
-      /* name of the value at which the last run stopped because that value may not be finite */
+      /* the value at which the last run stopped, because it may not be finite; NULL: none */
       *suspect;
   laci_onednn *onednn;
   laci_native_net *native; /* data of native layers (native/layer.h); NULL: native kernels support
@@ -84,7 +85,7 @@ void laci_net_write_text(laci_net *net);
 
 /* ---- observe.c ---- */
 
-/** Notes the values to be observed; observer NULL: none. */
+/** Records which values the observer wants to see; observer NULL: none. */
 LAC_MUST_CHECK lac_status laci_net_note_observed_values(laci_net *net,
                                                         const laci_engine_observer *observer,
                                                         lac_error *err);

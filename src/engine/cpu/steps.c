@@ -90,8 +90,9 @@ static void count_plain_bytes(const laci_net *net, const laci_node *node, laci_e
   }
 }
 
-/* Counts the bytes of a step with a function. The result is the tensor that the text shows, or the
- * last one. Of a table from which rows are picked, as many bytes are read as are written. */
+/* Counts the bytes of a step that is a function. Its result is the tensor that the text shows, or
+ * its last tensor. Of a table from which rows are picked, only as many bytes are read as are
+ * written. */
 static void count_code_bytes(const laci_net *net, const laci_net_step *step,
                              laci_engine_step *info) {
   int to = step->shown >= 0 ? step->shown : step->tensors[step->n_args - 1];
@@ -108,8 +109,7 @@ static void count_code_bytes(const laci_net *net, const laci_net_step *step,
 
 size_t laci_net_step_count(const laci_net *net) { return net->n_steps; }
 
-/* The last step that uses the output's buffer. An output without bytes is never written.
- */
+/* Returns the last step that uses the output's buffer. An output without bytes is never written. */
 size_t laci_net_output_step(const laci_net *net, int port) {
   for (size_t at = 0; at < net->n_buffers; at++) {
     const laci_buffer *buffer = &net->buffers[at];
@@ -137,7 +137,7 @@ static void mark_sparse_nodes(const laci_net *net, const laci_graph *graph,
   }
 }
 
-/* Several nodes of the plan may belong to one of the graph: the slowest of them counts. */
+/* Several nodes of the plan may belong to one node of the graph; the slowest of them is listed. */
 void laci_net_list_nodes(const laci_net *net, const laci_graph *graph, laci_engine_node *nodes) {
   int from = 0;
   for (int n = 0; n < net->plan.graph->n_nodes; n++) {

@@ -23,12 +23,13 @@ static void append_text(writer *w, const char *format, ...) {
   if (n > 0) w->used += (size_t)n;
 }
 
-/* Returns the step's kernel; without a name it is a copy by code of this library. */
+/* Returns the name of the step's kernel. A step without one is a copy by code of this library. */
 static const char *kernel_name_or_copy(const laci_net_step *step) {
   return step->kernel && step->kernel[0] ? step->kernel : "own";
 }
 
-/* Widths of the text's columns before the shape. */
+/* Widths, in characters, of the text's columns before the shape: what the step computes, and its
+ * kernel. */
 typedef struct widths {
   int what, kernel;
 } widths;

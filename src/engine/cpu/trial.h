@@ -8,11 +8,11 @@
 typedef struct laci_trial {
   laci_net *net;
   void **inputs, **outputs;
-  double *seconds, *least; /* [n_steps] times of the steps in the last run; [n_steps] least times of
-                              all runs but the first */
+  double *seconds, *least; /* [n_steps] each: the seconds of the steps in the last run, and their
+                              least times in all runs but the first */
 } laci_trial;
 
-/** Plans the graph with that use of sparse kernels. The trial is checked against options->budget
+/** Plans the graph, with native kernels as `use` says. The trial is checked against options->budget
  * but not counted in it: its memory is freed before the real plan is made. There is no observer.
  * Fails as laci_net_create; call laci_trial_end in any case. */
 LAC_MUST_CHECK lac_status laci_trial_begin(const laci_graph *graph,

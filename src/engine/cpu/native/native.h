@@ -35,11 +35,11 @@ bool laci_native_find_next_refusal(const laci_net *net, int *at, laci_native_ref
 /** Finds the next layer, chosen or not, for whose weight a kernel skips zeros, from layer *at on,
  * and sets *at to the layer after it. Returns its node; -1: there are no more. */
 int laci_native_find_next_sparse(const laci_net *net, int *at);
-/** laci_native_predict_cost: predicts what a step costs, in units of costs/figures.def; info: the
- * work of the step (choose/predict.c). laci_native_seconds_of_cost: returns the time that
- * corresponds to a cost, with the threads of the net. */
+/** Predicts what a step costs, in units of costs/figures.def. info: the work of the step.
+ * choose/predict.c */
 double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
                                 const laci_engine_step *info);
+/** Returns the time in seconds that corresponds to a cost, with the threads of the net. */
 double laci_native_seconds_of_cost(const laci_net *net, double cost);
 /** Is the fused node a chosen layer? */
 bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused);
@@ -49,39 +49,43 @@ void laci_native_destroy_layers(laci_net *net);
 
 /* ---- Implementations ---- */
 
-/** For convolutions, products, pools and sums that are chosen layers. */
+/** The implementation of layers that were chosen to be native: convolutions, products, pools and
+ * sums. */
 laci_lower_supports laci_can_lower_native;
 laci_lower_function laci_lower_native;
-/** For gradients of chosen layers' weights, under masks. */
+/** The implementation of the gradients of such layers' weights, in training under masks. */
 laci_lower_supports laci_can_lower_native_gradient;
 laci_lower_function laci_lower_native_gradient;
-/** For batch normalizations with constant parameters, where only chosen layers read the result. */
+/** The implementation of batch normalizations with constant parameters whose results only native
+ * layers read. */
 laci_lower_supports laci_can_lower_native_norm;
 laci_lower_function laci_lower_native_norm;
-/** For products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
- * native/algorithms/vector.c */
+/** The implementation of products of few rows with a constant matrix of many zeros, by
+ * kernel/sparse/vector. native/algorithms/vector.c */
 laci_lower_supports laci_can_lower_product_sparse;
-/** laci_vector_kernel_may_be_faster: may kernel/sparse/vector be faster than a dense product, for
- * a matrix of n_weights weights? laci_vector_kernel_is_faster: is it faster if the share `kept`
- * of the weights is not zero? native/algorithms/costs.c */
+/** May kernel/sparse/vector be faster than a dense product, for a matrix of n_weights weights?
+ * native/algorithms/costs.c */
 bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights);
+/** Is kernel/sparse/vector faster, if the share `kept` of the weights is not zero?
+ * native/algorithms/costs.c */
 bool laci_vector_kernel_is_faster(const laci_net *net, double kept);
 /** Returns how many bytes products by kernel/sparse/vector save by storing their matrices without
  * zeros. */
 double laci_native_bytes_saved_by_sparse_products(laci_net *net);
 laci_lower_function laci_lower_product_sparse;
-/** For batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
- * writes the input or reads the result; and for its gradient. native/train/norm.c */
+/** The implementations of training's batch normalization in HWC16N (kernel/sparse/image_norm.h),
+ * where a native layer writes the input or reads the result, and of its gradient.
+ * native/train/norm.c */
 laci_lower_supports laci_can_lower_image_norm, laci_can_lower_image_norm_gradient;
 laci_lower_function laci_lower_image_norm, laci_lower_image_norm_gradient;
-/** For the sum of two values in HWC16N, in training. native/train/sum.c */
+/** The implementation of the sum of two values in HWC16N, in training. native/train/sum.c */
 laci_lower_supports laci_can_lower_image_sum;
 laci_lower_function laci_lower_image_sum;
-/** For 3x3 convolutions of bf16 in training, and the gradient of their input, by
- * kernel/convolution/winograd.h. Weights are dense. native/train/blocked_winograd.c */
+/** The implementation of 3x3 convolutions of bf16 in training, and of the gradient of their input,
+ * by kernel/convolution/winograd.h. Weights are dense. native/train/blocked_winograd.c */
 laci_lower_supports laci_can_lower_conv_winograd;
 laci_lower_function laci_lower_conv_winograd;
-/** For ConvGradWeight of bf16, by kernel/convolution/weight_gradient.h.
+/** The implementation of ConvGradWeight in bf16, by kernel/convolution/weight_gradient.h.
  * native/train/blocked_weight_gradient.c */
 laci_lower_supports laci_can_lower_conv_bf16_gradient;
 laci_lower_function laci_lower_conv_bf16_gradient;

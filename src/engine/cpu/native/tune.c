@@ -19,7 +19,7 @@ static double sum_node_seconds(const laci_trial *t, const laci_node *node) {
   return sum;
 }
 
-/** Stores the mean time of all layers of that name. */
+/** Stores the mean time of all layers with this name, computed by algorithm `id`. */
 static lac_status store_layer_time(const laci_trial *t, const char *name, laci_algorithm_id id,
                                    laci_timings *timings, lac_error *err) {
   const laci_native_net *native = t->net->native;
@@ -57,7 +57,7 @@ static bool is_part_of_reorder(const laci_trial *t, size_t at) {
   return at + 1 < t->net->n_steps && laci_native_is_reorder(&steps[at + 1]);
 }
 
-/** Stores the mean time of all reorders between dense and native layers, for one float. */
+/** Stores the mean time of all reorders between dense and native layers, per float. */
 static lac_status store_reorder_time(const laci_trial *t, laci_timings *timings, lac_error *err) {
   char name[LACI_NATIVE_NAME];
   double seconds = 0, floats = 0;
@@ -101,7 +101,7 @@ static lac_status time_algorithm(const laci_graph *graph, const laci_engine_opti
 }
 
 /** Finds which algorithms have to be timed: none if there is no choice, or if all times are known.
- * The last entry means the default algorithms of all kinds. */
+ * wanted[LACI_N_ALGORITHMS] stands for the default algorithms of all kinds. */
 static lac_status find_algorithms_to_time(const laci_graph *graph,
                                           const laci_engine_options *options,
                                           bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {

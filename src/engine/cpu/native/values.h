@@ -12,10 +12,11 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 /** Returns a tensor in a native layout as a tensor in a layout that oneDNN knows: an existing copy,
  * or a new one, made by a step. */
 int laci_native_read_for_onednn(laci_net *net, int tensor);
-/** laci_native_onednn_layout: returns the layout in which laci_native_read_for_onednn copies a
- * tensor. laci_native_onednn_layout_of_shape: returns the one in which it would copy an NCHW
- * tensor of this shape. NULL after a failure. */
+/** Returns the layout in which laci_native_read_for_onednn copies a tensor. NULL after a
+ * failure. */
 laci_layout *laci_native_onednn_layout(laci_net *net, int tensor);
+/** Returns the layout in which laci_native_read_for_onednn would copy an NCHW tensor of this shape.
+ * NULL after a failure. */
 laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape *shape);
 /** Returns an int8 tensor in a native layout as floats: an existing copy, or a new one, made by a
  * step. Other tensors are returned unchanged. */
@@ -28,7 +29,8 @@ int laci_native_read_in_layout_of(laci_net *net, int value, int like);
 int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes);
 
-/** Does a chosen layer write or add the value, or read it as it is stored? */
+/** Is the value written by a native layer, added to its result, or read in the layout in which it
+ * is stored? */
 bool laci_native_is_value_used(const laci_net *net, int value);
 /** Does a chosen int8 layer read the value? */
 bool laci_native_has_int8_reader(const laci_net *net, int value);

@@ -18,14 +18,17 @@
 
 enum {
   BLOCK = LACI_NET_BLOCK,
-  /* least channels of the input; with fewer, the transforms take more time than is saved */
+  /* minimum number of input channels for Winograd's algorithm: with fewer, its transforms take
+   * longer than it saves */
   WINOGRAD_MIN_CHANNELS = 64,
-  /* least channels of the output where its images have WINOGRAD_FEW_ROWS rows or more */
+  /* minimum number of output channels for Winograd's algorithm, if the output has WINOGRAD_FEW_ROWS
+   * rows and columns */
   WINOGRAD_FEW_CHANNELS = 32,
-  WINOGRAD_FEW_ROWS = 14, /* with fewer rows the output needs WINOGRAD_MIN_CHANNELS channels, too */
-  /* The whole network is in blocks if at least one in so many of its multiplications is in a layer
-   * that gains by blocks. A depthwise convolution moves far more bytes for each multiplication, so
-   * a smaller share is enough. */
+  WINOGRAD_FEW_ROWS = 14, /* an output with fewer rows or columns needs WINOGRAD_MIN_CHANNELS
+                             channels */
+  /* The network's values are in blocks if Winograd's algorithm can compute 1/WINOGRAD_SHARE of its
+   * multiplications, or if 1/DEPTHWISE_SHARE of them is depthwise: a depthwise convolution moves
+   * far more bytes for each multiplication. */
   WINOGRAD_SHARE = 8,
   DEPTHWISE_SHARE = 32,
 };
@@ -148,9 +151,9 @@ static bool is_slow_kernel(const laci_primitive *pd) {
   return laci_primitive_is_reference(pd) || laci_primitive_copies_windows(pd);
 }
 
-/** Replaces *pd by a quick kernel that has no pads in a row, where there is one: oneDNN's have no
- * pads that are wider than the few pixels that they compute at a time. c then describes a copy of x
- * with these pads. */
+/** Replaces *pd, a slow kernel, by a quick one, if there is one for a copy of x in which each row
+ * includes its pads. oneDNN's quick kernels support no pads wider than the few pixels that they
+ * compute at a time. c then describes this copy. */
 static void replace_wide_pads(laci_net *net, laci_conv *c, const laci_posts *attr,
                               laci_primitive **pd) {
   const int last = c->window.n_spatial - 1;
@@ -189,8 +192,8 @@ static laci_primitive *choose_conv(laci_net *net, laci_conv *c, const laci_posts
   return pd;
 }
 
-/** Multiplications of the direct algorithm: of all convolutions, of those that gain by Winograd's
- * algorithm, and of depthwise ones. */
+/** Numbers of multiplications by the direct algorithm: of all convolutions, of those that
+ * Winograd's algorithm makes faster, and of depthwise ones. */
 typedef struct products {
   double all, winograd, depthwise;
   bool needs_copies; /* a depthwise convolution would need copies into blocks and back */
@@ -257,7 +260,8 @@ static int add_padding_steps(laci_net *net, const laci_conv *c, int x, const lac
   laci_move_add_clear_step(net, to);
   if (net->plan.status) return -1;
   if (!laci_layout_create_part(&part, md, shape.rank, shape.dims, offsets)) {
-    laci_plan_fail_no_memory(&net->plan); /* part of a row: every layout has it */
+    laci_plan_fail_no_memory(&net->plan); /* every layout can describe a part of a row, so only
+                                             memory can be missing */
   }
   const int inside = laci_net_view_new(net, to, &shape, part, true);
   if (net->plan.status) return -1;
@@ -268,8 +272,8 @@ static int add_padding_steps(laci_net *net, const laci_conv *c, int x, const lac
   return to;
 }
 
-/** Returns the weights in that layout. Row-major weights have the same bytes if height and width
- * are exchanged. */
+/** Returns the weights in the layout `wanted`. Row-major weights have the same bytes if height and
+ * width are exchanged. */
 static int read_weights_in_layout(laci_net *net, const laci_conv *c,
                                   const laci_conv_operands *operands, const laci_layout *wanted) {
   if (!operands->constant) {
@@ -309,7 +313,7 @@ static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive 
 
 /* ---- Swish, by a kernel of ours (swish.h): oneDNN's takes twice its time ---- */
 
-enum { SWISH_GRAIN = 16384 }; /* elements, for the threads */
+enum { SWISH_GRAIN = 16384 }; /* number of elements that a thread computes at a time */
 
 typedef struct swish_work {
   laci_swish *swish;
@@ -384,9 +388,9 @@ static void add_post_steps(laci_net *net, const laci_fused *fused, int first, in
   }
 }
 
-/** Chooses the primitive for as many of the first posts as its kernel computes quickly: fused keeps
- * these. oneDNN's kernels for AVX2 add no value after a function; its reference does, in a hundred
- * times the time. A swish at the end is left to our kernel. */
+/** Chooses a primitive with as many of the first posts as its kernel computes quickly, and sets
+ * fused->n_posts to their number. oneDNN's kernels for AVX2 add no value after a function; its
+ * reference does, but takes a hundred times as long. A swish at the end is left to our kernel. */
 static laci_primitive *choose_conv_and_posts(laci_net *net, laci_conv *c, laci_fused *fused,
                                              int *sum) {
   for (;; fused->n_posts--) {

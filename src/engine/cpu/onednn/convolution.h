@@ -50,7 +50,7 @@ typedef struct laci_conv {
   int64_t groups;
   laci_window window;
   laci_element result; /* element type of the result */
-  /* How it is computed; laci_conv_add_steps sets these: */
+  /* How it is computed: laci_conv_add_steps sets this field and those below. */
   bool has_bias;
   bool upright;   /* height and width are exchanged in all fields above, see
                      laci_conv_is_one_pixel_wide */

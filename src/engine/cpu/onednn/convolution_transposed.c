@@ -18,8 +18,8 @@
 
 enum {
   AXES = 2,         /* height and width; a row has height 1 */
-  MOST_STRIDE = 64, /* most phases of an axis */
-  MOST_GROUPS = 64, /* most convolutions that a node becomes */
+  MOST_STRIDE = 64, /* maximum number of phases along an axis */
+  MOST_GROUPS = 64, /* maximum number of convolutions that compute one node */
 };
 
 /** One axis of the node. */
@@ -29,7 +29,7 @@ typedef struct axis_plan {
 
 typedef struct transposed {
   laci_shape x, y;         /* [n, c, h, w] */
-  int64_t groups, in, out; /* channels of a group */
+  int64_t groups, in, out; /* number of groups, and of input and output channels in a group */
   bool depthwise;
   axis_plan axis[AXES];
 } transposed;
@@ -44,7 +44,7 @@ typedef struct phases {
 
 static int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-/** Returns the zeros before the axis, as the operator's text defines them. */
+/** Returns the number of zeros before the axis, as the operator's text defines it. */
 static int64_t read_begin_pad(const laci_node *node, int at, const axis_plan *axis) {
   size_t n;
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
@@ -96,8 +96,8 @@ static void read_transposed_node(const laci_net *net, const laci_fused *fused, t
   }
 }
 
-/** Writes the groups of phases of an axis, those with more terms first; returns their number, 0
- * where there are results without terms. */
+/** Groups the phases of an axis by their number of terms (each: no phases share a group). Returns
+ * the number of groups; 0: the stride is too large, or some results have no terms. */
 static int group_phases(const axis_plan *axis, bool each, phases groups[MOST_STRIDE]) {
   int n = 0;
   if (axis->stride > MOST_STRIDE || axis->kernel < axis->stride) return 0;
@@ -113,7 +113,8 @@ static int group_phases(const axis_plan *axis, bool each, phases groups[MOST_STR
     if (begin < last->begin) last->begin = begin;
     if (end > last->end) last->end = end;
   }
-  /* A convolution has no negative pads: it computes more, which is not copied. */
+  /* A convolution has no negative pads. So it computes more results than needed, and these are not
+   * copied. */
   for (int at = 0; at < n; at++) {
     const int64_t reach = (groups[at].terms - 1) * axis->dilation;
     if (groups[at].begin > reach) groups[at].begin = reach;
@@ -155,8 +156,8 @@ typedef struct part {
   laci_conv conv;
 } part;
 
-/** Writes the weights of the convolution's channel: those of channel k of group g, at a phase of
- * each axis, in reverse order of the terms. */
+/** Writes the weights of one output channel of the convolution, in reverse order of the terms.
+ * place: group, output channel in the group, phase of the height, phase of the width. */
 static void write_channel_weights(const transposed *t, const part *p, const float *from,
                                   float scale, const int64_t place[4], float *to) {
   const int64_t g = place[0], k = place[1];
@@ -178,8 +179,9 @@ typedef struct parameters {
   float *weights, *biases;
 } parameters;
 
-/** Writes them for all channels of the convolution, from the node's weights and bias (NULL: none):
- * for each group of channels, phases of the height, those of the width, and channels. */
+/** Writes the weights and biases of all channels of the convolution, from those of the node (bias
+ * NULL: none). The order is: groups, phases of the height, phases of the width, output channels in
+ * a group. */
 static void write_weights_and_bias(const transposed *t, const part *p, const laci_fused *fused,
                                    const float *from, const float *bias, parameters to) {
   const int64_t each = t->in * p->axis[0].terms * p->axis[1].terms;
@@ -247,8 +249,8 @@ static int add_part_convolution(laci_net *net, const laci_fused *fused, const tr
 
 /* ---- Interleaving ---- */
 
-/** Where the elements of an image [c, h, w] are: strides in bytes. `together` channels are
- * adjacent, from a multiple of that number on. */
+/** Where the elements of an image [c, h, w] are: strides in bytes. Runs of `together` channels are
+ * adjacent in memory. */
 typedef struct places {
   int64_t image, channel, row, pixel, together;
 } places;
@@ -261,8 +263,10 @@ typedef struct source {
 
 /** The last step: its operands are the results of the convolutions, then that of the node. */
 typedef struct weave {
-  int64_t images, channels, group, rows, columns; /* of the node's result; channels of a group */
-  int64_t together, bytes;                        /* channels that are copied at once, their size */
+  int64_t images, channels, group, rows, columns; /* sizes of the node's result; `group`: number of
+                                                     channels in a group */
+  int64_t together, bytes;                        /* number of channels that are copied at once, and
+                                                     their bytes */
   int64_t stride[AXES], pad[AXES];
   places to;
   int n_sources;
@@ -291,7 +295,8 @@ static void copy_pixels(const char *from, int64_t from_step, char *to, int64_t t
 #undef COPY
 }
 
-/** Copies those phases that the source has of a row. from: its image; to: the row. */
+/** Copies those pixels of a row of the result that the convolution `s` computed. from: the image in
+ * its result; to: the row. */
 static void interleave_phases_of_row(const weave *w, const source *s, const char *from, int64_t row,
                                      int64_t channel, char *to) {
   const int64_t place = row + w->pad[0], phase = place % w->stride[0];
@@ -301,7 +306,8 @@ static void interleave_phases_of_row(const weave *w, const source *s, const char
   for (int64_t r = 0; r < wide->n; r++) {
     const int64_t number = (phase - high->first) * wide->n + r;
     const int64_t group = channel / w->group * high->n * wide->n + number;
-    const int64_t begin = group * w->group + channel % w->group; /* the source's channel */
+    const int64_t begin = group * w->group + channel % w->group; /* channel of the convolution's
+                                                                    result */
     const int64_t first =
         floor_divide(w->pad[1] - wide->first - r + w->stride[1] - 1, w->stride[1]);
     const int64_t column = first * w->stride[1] + wide->first + r - w->pad[1];
@@ -338,7 +344,7 @@ static lac_status run_interleave(laci_net *net, laci_net_step *step, lac_error *
   return LAC_OK;
 }
 
-/** Finds where the tensor's elements are; false: its layout is of another kind. */
+/** Finds the strides of the tensor's elements; false: its layout has no such strides. */
 static bool find_element_strides(laci_net *net, int tensor, places *at) {
   const laci_net_tensor *t = &net->tensors[tensor];
   const int64_t bytes = (int64_t)laci_element_bytes(t->dt),
@@ -365,8 +371,9 @@ static bool find_element_strides(laci_net *net, int tensor, places *at) {
   return equal;
 }
 
-/** Returns a layout of the result like that of the convolutions' results, where whole blocks of
- * their channels, or all channels, are copied at once; else NULL. */
+/** Returns a layout for the node's result in which whole blocks of channels (or all channels of a
+ * pixel) can be copied from the convolutions' results; NULL: there is none. *together: number of
+ * channels in such a block. */
 static laci_layout *make_common_layout(laci_net *net, const transposed *t, const int *parts, int n,
                                        laci_element dt, int64_t *together) {
   laci_layout *md = NULL;

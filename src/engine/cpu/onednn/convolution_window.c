@@ -7,7 +7,8 @@
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { WINOGRAD_MIN_SIDE = 7 }; /* least rows and columns of the output for Winograd's algorithm */
+/* minimum number of rows and of columns of the output for Winograd's algorithm */
+enum { WINOGRAD_MIN_SIDE = 7 };
 
 bool laci_conv_read_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
                            const int64_t *kernel, laci_window *w) {

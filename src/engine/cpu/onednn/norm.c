@@ -97,8 +97,8 @@ static bool can_lower_softmax(laci_net *net, const laci_fused *fused, const char
          axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
-/** Returns the tensor with that axis innermost: oneDNN has quick kernels for adjacent elements
- * alone. */
+/** Returns the tensor with that axis innermost: oneDNN has quick kernels only where the elements
+ * along the axis are adjacent. */
 static int move_axis_innermost(laci_net *net, int tensor, int64_t axis) {
   if (net->plan.status || tensor < 0) return -1;
   const laci_net_tensor t = net->tensors[tensor];

@@ -44,7 +44,7 @@ typedef enum laci_arg {
 
 enum {
   LACI_MOST_SOURCES = 1024,
-  LACI_MOST_AXES = 12, /* most axes of a layout */
+  LACI_MOST_AXES = 12, /* maximum number of axes of a layout */
 };
 
 typedef enum laci_conv_algorithm { LACI_CONV_DIRECT, LACI_CONV_WINOGRAD } laci_conv_algorithm;
@@ -140,8 +140,8 @@ LAC_MUST_CHECK lac_status laci_posts_create(const laci_onednn *dnn, const laci_p
                                             laci_posts **made);
 void laci_posts_destroy(laci_posts *posts); /* NULL is fine */
 
-/* The following describe primitives. posts NULL: none. Where a layout is `any`, the primitive
- * chooses it. */
+/* The following functions describe primitives. posts NULL: none. Where a layout is `any`, the
+ * primitive chooses it. */
 lac_status laci_primitive_describe_reorder(laci_primitive **made, const laci_onednn *dnn,
                                            const laci_layout *from, const laci_layout *to);
 /** md: source, weights, bias (or NULL), destination. */
@@ -173,8 +173,8 @@ lac_status laci_primitive_describe_resample(laci_primitive **made, const laci_on
 lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_onednn *dnn, int n,
                                           int axis, const laci_layout *const *sources);
 
-/* Primitives of training: forward ones, and gradients, each with its forward primitive as the hint.
- * Both agree about layouts and about the workspace that the forward one fills. */
+/* Primitives of training: forward ones, and gradients. A gradient gets its forward primitive as the
+ * hint, so that both agree about layouts and about the workspace that the forward one fills. */
 
 /** Does batch norm's gradient take the shift as an operand? It does in version 2, which does not
  * read it. */

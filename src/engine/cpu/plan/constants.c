@@ -19,7 +19,7 @@
 #include "tensor/buf.h"
 
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
-enum { KNOWN_ELEMENTS = 4096 }; /* most elements of a content that shape rules may read */
+enum { KNOWN_ELEMENTS = 4096 }; /* a shape rule may read contents of at most this many elements */
 
 static void clear_constant(laci_constant *constant) {
   if (!constant) return;

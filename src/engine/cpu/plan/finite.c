@@ -11,8 +11,9 @@
 
 typedef struct bound_search {
   laci_cpu_plan *plan;
-  double *bounds; /* [n_values] bounds of computed values of floats; INFINITY: not known */
-  bool *numbers;  /* [n_values] the value has no NaN, even if it has no bound */
+  double *bounds; /* [n_values] the largest magnitude that a value of floats can have; INFINITY: not
+                     known */
+  bool *numbers;  /* [n_values] is the value free of NaN? This may be known even without a bound */
 } bound_search;
 
 static bool is_bound_known(double bound) { return bound < LACI_FINITE_BOUND; }
@@ -29,8 +30,8 @@ static bool is_data_move(const laci_node *node) {
   return false;
 }
 
-/** If nodes made the value by moving elements alone, returns the value that they moved, so that a
- * check needs no copy. */
+/** If the value was made only by moving elements of another value, returns that other value. It can
+ * be checked instead, and the moves can still be views. */
 static int find_unmoved_value(const laci_cpu_plan *plan, int value) {
   for (;;) {
     const int producer = plan->graph->values[value].producer;
@@ -124,7 +125,8 @@ static bool has_operands_without_nan(bound_search *w, const laci_fused *fused) {
 
 /* ---- The walk ---- */
 
-/** Returns the bound of a fused node with its posts; *most: the bound of all numbers in between. */
+/** Returns the bound of a fused node's result. core: the bound before the posts. *most: the largest
+ * bound of this and of each post's result. */
 static double bound_after_posts(bound_search *w, const laci_fused *fused, double core,
                                 double *most) {
   double y = infinite_if_nan(core);
@@ -165,8 +167,7 @@ static void set_other_output_bounds(bound_search *w, const laci_fused *fused, do
 static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output))
-    return; /* integers are
-                                                                                    exact */
+    return; /* integers are exact */
   laci_finite_core core = laci_finite_core_bounds(w->plan, w->bounds, fused);
   double most, y;
   bool loses = core.loses;

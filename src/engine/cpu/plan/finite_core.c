@@ -19,10 +19,10 @@ static const double most_integer = 1e19;
 
 enum { RUN = 4096 };
 
-/** Sums of magnitudes of a block of rows. */
+/** Sums of the magnitudes of each row, for the rows of one block. */
 typedef struct row_sums {
   const laci_finite_rows *rows;
-  double *sums;     /* [inner] */
+  double *sums;     /* [inner] sum of each row in the block */
   int64_t in, left; /* in: row of the next element; left: elements of the block still to come */
   int64_t first_row;
   double largest;
@@ -189,7 +189,8 @@ static double conv_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
       (laci_finite_rows){.inner = 1, .length = laci_shape_count_range(w, 1, w->rank)});
 }
 
-/** Takes of a weight [c, k, kernel] the largest sum over c, times the size of the kernel. */
+/** Returns the bound of a ConvTranspose with a weight [c, k, kernel]: the largest sum over c, times
+ * the size of the kernel, times the bound of the input. */
 static double conv_transpose_bound(laci_cpu_plan *plan, const double *bounds,
                                    const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
@@ -233,8 +234,8 @@ static double combine_operand_bounds(laci_cpu_plan *plan, const double *bounds,
   return all;
 }
 
-/** Returns the bound of Max (sign 1) or Min (-1). A constant counts only by how far it is beyond 0
- * on that side, so that the largest negative float in a mask does not count. */
+/** Returns the bound of Max (sign 1) or Min (sign -1). A constant counts only by how far it is
+ * above 0 (Max) or below 0 (Min), so that the largest negative float in a mask does not count. */
 static double bound_of_extremes(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
                                 double sign) {
   double all = 0;
@@ -319,7 +320,7 @@ typedef enum bound_rule {
   REACH_LAYER_NORM,
 } bound_rule;
 
-/** An operator: how a bound of its results follows, and the flags of laci_finite_core. */
+/** An operator, the rule for the bound of its results, and its flags of laci_finite_core. */
 typedef struct row {
   const laci_op *op;
   bound_rule rule;

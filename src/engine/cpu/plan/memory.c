@@ -28,7 +28,8 @@ typedef struct span {
   size_t offset, end;
 } span;
 
-/** The lowest offset where `buffer` fits among `placed`, which ascend by offset. */
+/** Returns the lowest offset at which `buffer` fits among the n placed buffers, which are sorted by
+ * offset. */
 static size_t find_lowest_gap(const laci_buffer *buffer, const span *placed, size_t n) {
   const size_t bytes = round_to_alignment(buffer->bytes);
   size_t at = 0;

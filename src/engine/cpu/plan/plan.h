@@ -18,7 +18,7 @@
 enum {
   LACI_FUSED_MAX_POSTS = 6,
   LACI_FUSED_MAX_READS = 5,
-  LACI_FUSED_MAX_NODES = 8, /* most nodes of a pattern, not counting its last node */
+  LACI_FUSED_MAX_NODES = 8, /* maximum number of nodes in a pattern, not counting its last node */
 };
 
 typedef struct laci_arena laci_arena;
@@ -116,7 +116,7 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_NONE,
   LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
   LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
-  LACI_PATTERN_RELU_SUM,   /* laci_fused.reads: two summands, and the result of the Relu */
+  LACI_PATTERN_RELU_SUM,   /* reads two summands and the result of the Relu (laci_fused.reads) */
   LACI_PATTERN_QUANTIZE,   /* details: laci_fake_quantized */
   LACI_PATTERN_SAME,       /* the result equals another value, which it reads in addition */
   LACI_N_PATTERNS
@@ -269,13 +269,13 @@ int laci_plan_find_computing_node(const laci_cpu_plan *plan, int node);
 bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
 /** Appends the node to the fused node, whose new output is that of the node. */
 void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node);
-/** laci_fused_n_reads: returns how many values a fused node reads when it is computed, or when it
- * is recomputed. laci_fused_nth_read: returns the value of read number `at`; -1: none. */
+/** Returns how many values a fused node reads when it is computed, or when it is recomputed. */
 int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool recomputed);
+/** Returns the value of read number `at` of a fused node; -1: none. */
 int laci_fused_nth_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** laci_fused_n_writes: returns how many values a fused node computes. laci_fused_nth_write:
- * returns value number `at` of these; -1: none. */
+/** Returns how many values a fused node computes. */
 int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused);
+/** Returns value number `at` of those that a fused node computes; -1: none. */
 int laci_fused_nth_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
 /** Is the fused node a batch norm of training whose statistics are results? A recomputation then
  * reads these statistics. */
@@ -369,7 +369,7 @@ bool laci_plan_is_same_quantization(laci_cpu_plan *plan, const laci_node *a, con
 
 /* ---- pads.c ---- */
 
-/** Elements added before and after each axis; negative: so many elements are removed. */
+/** Numbers of elements that are added before and after each axis; negative: so many are removed. */
 typedef struct laci_pads {
   int64_t before[LACI_MAX_RANK], after[LACI_MAX_RANK];
 } laci_pads;

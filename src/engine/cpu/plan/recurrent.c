@@ -93,7 +93,7 @@ bool laci_plan_read_recurrent(const laci_cpu_plan *plan, const laci_node *node,
 
 /* ---- Bounds ---- */
 
-/** Returns the bound of the product of a weight's rows and of numbers up to x. */
+/** Returns the bound of the product of a weight with a vector of numbers of magnitude up to x. */
 static double product_bound(laci_cpu_plan *plan, const double *bounds, int weight, double x) {
   const int64_t length = laci_plan_shape(plan, weight)->dims[2];
   const laci_finite_rows rows = {.inner = 1, .length = length};

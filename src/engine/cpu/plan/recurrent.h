@@ -30,8 +30,9 @@ typedef enum laci_recurrent_kind {
 typedef struct laci_recurrent_node {
   laci_recurrent_kind kind;
   int n_gates;
-  int64_t directions, time, batch, inputs, hidden; /* 1 or 2; time steps; sequences; inputs of a
-                                                      time step; hidden units */
+  int64_t directions, time, batch, inputs, hidden; /* numbers of directions (1 or 2), time steps,
+                                                      sequences, inputs of a time step, and hidden
+                                                      units */
   bool batch_first;                                /* attribute layout is 1: [batch, time, ...] */
   bool backward;                      /* the node has one direction, from the end of the sequence to
                                          the beginning */
@@ -39,8 +40,8 @@ typedef struct laci_recurrent_node {
                                          linear_before_reset (GRU) */
   float clip;                         /* sums are clipped to [-clip, clip] before the functions;
                                          INFINITY: they are not */
-  laci_function_kind functions[2][3]; /* [directions] functions of the gates, of the candidate, and
-                                         of the cell output */
+  laci_function_kind functions[2][3]; /* for each direction: the functions of the gates, of the
+                                         candidate, and of the cell output */
 } laci_recurrent_node;
 
 /** Reads a node. False: it is no recurrent node, or it has no fast form; `why` (may be NULL) then

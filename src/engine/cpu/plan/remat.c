@@ -17,8 +17,7 @@
 
 /* ---- Steps and values ---- */
 
-/** Appends the values that the step reads and writes to `places`; returns how many were
- * appended. */
+/** Appends the values that the step reads and writes to `places`, and returns their number. */
 static int list_values_of_step(laci_remat *r, laci_remat_step *step, int *places) {
   const laci_cpu_plan *plan = r->plan;
   const laci_fused *fused = &plan->fused[step->fused];

@@ -23,7 +23,7 @@ typedef struct laci_remat {
   const laci_cpu_plan *plan;
   int n_steps, n_forward; /* the first n_forward steps are the forward part */
   laci_remat_step *steps;
-  int *places;      /* memory of all `reads` and `writes` */
+  int *places;      /* memory of all steps' `reads` and `writes` */
   int *producer;    /* [values] the step that computes the value; -1: none */
   int64_t *bytes;   /* [values] size of values that steps compute; 0 for all others */
   int *last;        /* [values] last forward step that reads the value; -1: none */
@@ -46,8 +46,9 @@ static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
  * step s, before the first step that needs it. order: capacity n_steps + n_forward. Returns how
  * many numbers were written; -1: no memory. remat_peak.c */
 int laci_remat_write_order(const laci_remat *r, int *order);
-/** Returns the most bytes of values that exist at the same time in a run, with r->keep and
- * r->recomputed as they are: an estimate to compare plans by. -1: no memory. remat_peak.c */
+/** Returns the maximum number of bytes of values that exist at the same time in a run, with r->keep
+ * and r->recomputed as they are. It is an estimate to compare plans by. -1: no memory.
+ * remat_peak.c */
 int64_t laci_remat_peak_bytes(const laci_remat *r);
 
 /** Sets r->keep and r->recomputed. *gains is false where recomputation saves no memory.

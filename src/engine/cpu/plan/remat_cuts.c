@@ -23,9 +23,11 @@
 #include "graph/op.h"
 
 enum {
-  SMALL_SHARE = 256, /* values smaller than 1/SMALL_SHARE of the largest are always kept */
-  MOST_CUTS = 400,   /* cuts to choose from; of neighbours the one that the fewest bytes cross */
-  MOST_LIMITS = 96,  /* each limit is 1/STEP smaller than the one before */
+  SMALL_SHARE = 256, /* values smaller than 1/SMALL_SHARE of the largest value are always kept */
+  MOST_CUTS = 400,   /* maximum number of cuts to choose from: of neighboring cuts, the one that the
+                        fewest bytes cross is taken */
+  MOST_LIMITS = 96,  /* maximum number of memory limits that are tried; each is 1/STEP smaller than
+                        the one before */
   STEP = 12,
   PRODUCTS_A_BYTE = 8, /* multiplications that a core does in the time in which it moves one byte */
   NEAR_BEST = 16,      /* a peak counts as equal to the least if it is larger by at most
@@ -35,21 +37,23 @@ enum {
 
 typedef struct cut {
   int after; /* the forward step after which the cut is; -1: it is before all steps */
-  int n;     /* values that cross the cut and are not always kept */
+  int n;     /* number of values that cross the cut and are not always kept */
   int *values;
   int64_t bytes;
 } cut;
 
 typedef struct planner {
   laci_remat *r;
-  bool *anyway; /* [values] always kept */
+  bool *anyway; /* [n_values] the value is kept, whatever the cuts are */
   int n_cuts;
   cut *cuts;               /* [n_cuts]; the last one is the end of the forward part, which no value
                               crosses */
-  int64_t *added, *inside; /* [n_cuts, n_cuts], see above */
-  int64_t *kept;           /* [n_cuts] */
-  /* from: [n_cuts] the previous cut of the cheapest cuts up to each; best: [n_best] cuts of the
-   * best plan */
+  int64_t *added, *inside; /* [n_cuts, n_cuts] for the segment from cut i to cut j: bytes that are
+                              kept at its end, and memory while its gradients are computed */
+  int64_t *kept;           /* [n_cuts] bytes that are kept up to each cut, with the cheapest cuts
+                              before it */
+  /* from: [n_cuts] the cut before each cut, in the cheapest choice up to there; best: [n_best] the
+   * cuts of the best plan */
   int *from, *best;
   int n_best;
 } planner;
@@ -108,8 +112,8 @@ static lac_status find_crossing_values(planner *p, int *alive, bool fill, lac_er
   return st;
 }
 
-/** Reduces the cuts: of each run of neighbours the one that the fewest bytes cross stays, and the
- * first cut always. */
+/** Reduces the cuts to about MOST_CUTS: of each run of neighboring cuts, the one that the fewest
+ * bytes cross is kept. The first cut always stays. */
 static void drop_neighbouring_cuts(planner *p) {
   int run = (p->n_cuts - 1 + MOST_CUTS - 1) / MOST_CUTS, n = 1;
   for (int first = 1; run > 1 && first < p->n_cuts; first += run) {
@@ -190,8 +194,8 @@ static bool choose_cheapest_cuts(planner *p, int64_t limit) {
   return p->kept[p->n_cuts - 1] >= 0;
 }
 
-/** Fills `recomputed`: the steps whose results gradients need and that are not kept, and all that
- * these need. */
+/** Sets `recomputed` for the steps that run again: those whose results gradients need but are not
+ * kept, and all steps that these need. */
 static void mark_recomputed(laci_remat *r) {
   memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
   for (int v = 0; v < r->plan->graph->n_values; v++) {
@@ -208,7 +212,7 @@ static void mark_recomputed(laci_remat *r) {
   }
 }
 
-/** Fills keep and recomputed for n cuts, the latest first. */
+/** Sets r->keep and r->recomputed for n cuts: indices in p->cuts, in descending order. */
 static void apply_cuts(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;

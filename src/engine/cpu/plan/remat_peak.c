@@ -12,7 +12,7 @@
 
 typedef struct ordering {
   const laci_remat *r;
-  int n, *order; /* a step, or ~step for its recomputation */
+  int n, *order; /* order: [n] a step, or ~step for its recomputation */
   bool *placed;  /* [forward steps] the recomputation is in the order already */
   bool *wanted;  /* [forward steps] the recomputation must come next */
 } ordering;

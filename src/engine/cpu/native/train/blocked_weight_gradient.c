@@ -17,7 +17,7 @@
 enum {
   BLOCK = LACI_GRADIENT_BLOCK,
   TILE = LACI_GRADIENT_TILE,
-  HELD = 256, /* sums of a tile, in TILEs of 1 KiB */
+  HELD = 256, /* maximum number of sum matrices in a tile; each has TILE floats, 1 KiB */
   MOST_OUT = 16,
   LEAST_BLOCKS = 2, /* for Winograd's algorithm: with fewer channels its transforms cost more than
                        they save */
@@ -27,8 +27,9 @@ enum {
 typedef struct weight_step {
   laci_weight_gradient g;
   laci_weight_sums *sums_of;
-  int64_t n;              /* images */
-  int64_t k_tile, c_tile; /* blocks of input or output channels of a tile */
+  int64_t n;              /* number of images in the batch */
+  int64_t k_tile, c_tile; /* number of blocks of output channels (k) and of input channels (c) in a
+                             tile */
   int64_t k_tiles, c_tiles, parts;
   int64_t shares; /* number of threads that work, each with its own scratch */
   int x, dy, dw, sums, scratch;

@@ -17,15 +17,17 @@
 enum {
   BLOCK = LACI_WINOGRAD_BLOCK,
   WINDOW = LACI_WINOGRAD_WINDOW,
-  LEAST_BLOCKS = 2, /* with fewer channels oneDNN's direct kernels are as fast */
+  LEAST_BLOCKS = 2, /* minimum number of channel blocks: with fewer, oneDNN's direct kernels are as
+                       fast */
 };
 
 typedef struct winograd_step {
   laci_winograd g;
   laci_winograd_kernel kernel;
   bool gradient;
-  int64_t n, rows, images;    /* n: images of the batch; rows and images: of a band */
-  int64_t row_bands, n_bands; /* row_bands: bands of an image's rows; n_bands: all bands */
+  int64_t n, rows, images;    /* number of images in the batch (n), and of rows and images in a
+                                 band */
+  int64_t row_bands, n_bands; /* number of bands that cover an image's rows, and of all bands */
   int64_t shares;             /* number of threads that work, each with its own scratch */
   int x, weight, y, transformed, scratch;
   size_t scratch_bytes;
@@ -102,9 +104,7 @@ static bool describe_convolution(const laci_net *net, const laci_shape *x, const
 }
 
 static bool divide_into_bands(winograd_step *s, int n_threads) {
-  if (laci_winograd_scratch_bytes(&s->g, 1, 1) == 0)
-    return false; /* too large to be divided into
-                                                                bands */
+  if (laci_winograd_scratch_bytes(&s->g, 1, 1) == 0) return false; /* too large for bands */
   laci_winograd_choose_band(&s->g, &s->rows, &s->images);
   s->images = laci_min(s->images, (s->n + n_threads - 1) / n_threads);
   s->row_bands = (s->g.out_h + s->rows - 1) / s->rows;

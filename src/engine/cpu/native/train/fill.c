@@ -13,13 +13,14 @@
 typedef struct fill_step {
   const laci_native_kernel *kernel;
   int64_t n_weights;
-  int weight, scratch; /* tensors; -1: none */
+  int weight, scratch; /* indices of tensors: the weight, and its copy in bf16 (-1: none) */
 } fill_step;
 
 typedef struct filling {
   const laci_sparse_places *places;
   const float *weight;
-  uint16_t *bf16; /* the weight's elements as bf16; the one before them is zero */
+  uint16_t *bf16; /* the weight's elements as bf16; bf16[LACI_SPARSE_NOWHERE], the one before them,
+                     is zero */
   float *to;
 } filling;
 
@@ -35,7 +36,8 @@ static void fill_weight_range(int64_t begin, int64_t end, void *context) {
   for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->places->at[k]];
 }
 
-/** Fills pairs. A missing half of a pair (LACI_SPARSE_NOWHERE) is zero. */
+/** Gathers bf16 pairs. Where a pair has only one element, the index of the other is
+ * LACI_SPARSE_NOWHERE, and that half is zero. */
 static void fill_bf16_pairs(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const int32_t *at = f->places->at + 2 * begin;

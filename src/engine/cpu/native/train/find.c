@@ -14,7 +14,7 @@
 #include "engine/cpu/native/train/train.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { MOST_KEPT = 70 /* most kept weights, in percent */, FEW = 32 /* channels */ };
+enum { MOST_KEPT = 70 /* maximum % of nonzero weights */, FEW = 32 /* fewer channels are "few" */ };
 
 /* ---- Finding ---- */
 
@@ -24,10 +24,11 @@ static double kept_share(const uint8_t *mask, int64_t n) {
   return n > 0 ? (double)kept / (double)n : 1;
 }
 
-enum { THREE = 3, PHASES = 4 }; /* taps along an axis, and phases, of a 3x3 window of stride 2 */
+/* Of a 3x3 window of stride 2: taps along an axis, and phases (even or odd rows and columns). */
+enum { THREE = 3, PHASES = 4 };
 
-/** Sets the window of the gradient of a strided 1x1 convolution; the results in between are
- * zeros. */
+/** Sets the window of the input's gradient for a strided 1x1 convolution, which fills every
+ * stride-th row and column; the others are zeros. */
 static bool set_scattered_window(const laci_sparse_window *f, laci_native_layer *layer) {
   laci_sparse_window *g = &layer->window;
   layer->scatter = f->stride_h;
@@ -127,10 +128,9 @@ bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
 
 /* ---- Choosing ---- */
 
-/** Is the native layer faster? In f32 with AVX-512, Winograd's algorithm is as fast for dense 3x3
- * weights, and needs no border; in bf16 it saves too little. In bf16, layers of few channels take
- * as long as dense ones, whose weight gradients are faster; and with matrix tiles (AMX) dense
- * kernels are faster. */
+/** Is the native layer faster than the dense one? In f32 with AVX-512, oneDNN's Winograd kernels
+ * are as fast for 3x3 weights, and need no border. In bf16 native layers are faster, but not layers
+ * of few channels, and not on processors with matrix tiles (AMX). */
 static bool is_faster_than_dense(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
@@ -152,10 +152,11 @@ static double count_dense_products(const laci_native_layer *layer) {
   return sum * (double)g->channels_out * (double)(g->channels_in / g->groups);
 }
 
-/** Chooses among layers with masks. If few of a network's layers gain, the reorders around them
- * cost more than that, and none is chosen. */
+/** Chooses among layers with masks. If the layers that get faster are a small part of the network,
+ * the reorders around them cost more than they save, and no layer is chosen. */
 void laci_native_choose_trained_layers(laci_net *net) {
-  enum { LEAST_SHARE = 5 }; /* least percent of all products that must gain */
+  /* minimum percentage of the network's multiply-adds that chosen layers must have */
+  enum { LEAST_SHARE = 5 };
   laci_native_net *native = net->native;
   const bool any = net->use->which != LACI_NATIVE_USE_FASTER;
   double all = 0, chosen = 0;
@@ -181,8 +182,8 @@ static int64_t weight_tap(const laci_native_layer *layer, int phase, int64_t tap
   return (phase / 2 ? 2 - 2 * row : 1) * THREE + (phase % 2 ? 2 - 2 * column : 1);
 }
 
-/** Returns the index in the weight of the element for a row, an input channel of its group and a
- * tap. */
+/** Returns the index, in the weight tensor, of the element for a row, an input channel of its group
+ * and a tap. */
 static int64_t weight_index(const laci_native_layer *layer, int phase, int64_t row, int64_t channel,
                             int64_t tap) {
   const laci_sparse_window *g = &layer->window;

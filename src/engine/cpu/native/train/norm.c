@@ -19,10 +19,11 @@
 #include "cpu/pool.h"
 
 enum {
-  /* pixels of a tile, about: with all channels, it fits in the second-level cache */
+  /* approximate number of pixels in a tile, so that it fits, with all channels, in the second-level
+   * cache */
   TILE_PIXELS = 64,
   LANES = LACI_SPARSE_LANES,
-  TOTALS_GRAIN = 64, /* channels */
+  TOTALS_GRAIN = 64, /* number of channels that a thread combines at a time */
 };
 
 static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -30,23 +31,22 @@ static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
 /** One step, forward or backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
-  /* size.channels counts channels of the layout, each of which holds `each` channels of
-   * the value */
+  /* size.channels counts channels of the layout; each of them holds `each` channels of the value */
   laci_sparse_size size;
   int each;
-  /* layouts of the operands and of the result; backward, y is the layout of dy */
+  /* layouts of the tensors x, y and `to`; for the gradient, y is the layout of dy */
   laci_sparse_layout x, y, to;
-  int64_t tile_rows, n_tiles; /* rows of a tile; number of tiles of an image block */
+  int64_t tile_rows, n_tiles; /* number of rows in a tile, and of tiles in an image block */
   double epsilon;
   bool relu, given; /* given: mean and variance are inputs */
   bool fixed;       /* backward: mean and variance are constants, so that no sums are needed */
-  int tensors[10];  /* tensors, indexed by the enum below; -1: none */
+  int tensors[10];  /* index of each tensor, in the order of the enum below; -1: none */
 } norm_step;
 
 enum { X, SCALE, SHIFT, MEAN, VAR, TO, SCRATCH, DY, DSCALE, DSHIFT, N_TENSORS };
 
-/** SCRATCH holds the statistics of tiles, [2][tiles of all image blocks][channels], and
- * [3][channels]. */
+/** What a run works on. `tiles` and `vectors` point into tensor SCRATCH: two statistics of each
+ * tile, [tiles of all image blocks][channels], and three vectors [channels]. */
 typedef struct norm_work {
   laci_net *net;
   const norm_step *s;
@@ -78,7 +78,7 @@ static float *tensor_data(const norm_work *w, int which) {
 typedef struct norm_item {
   laci_norm_tile tile;
   int64_t tile_at, place, row, image_block;
-  int64_t channel; /* the first channel of `place` */
+  int64_t channel; /* the value's first channel in channel `place` of the layout */
 } norm_item;
 
 static int64_t layout_channels_per_item(const norm_step *s) {
@@ -214,8 +214,8 @@ static void find_tile_sums(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Computes the gradients of scale and shift, and in vectors[1] and [2] what the gradient of x
- * subtracts. */
+/** Computes the gradients of scale and shift. vectors[1] and vectors[2] get the two terms that are
+ * subtracted in the gradient of x. */
 static void combine_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
@@ -264,7 +264,7 @@ static int output_or_none(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
 }
 
-/** Adds a step with x and `to`; its other tensors are set later. */
+/** Creates a step that reads x and writes `to`; its other tensors are set later. */
 static norm_step *new_norm_step(laci_net *net, const laci_node *node, int x, int to) {
   norm_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;

@@ -21,7 +21,7 @@ typedef struct sum_work {
   float *to;
 } sum_work;
 
-enum { GRAIN = 1 << 14 }; /* floats, or bf16 pairs */
+enum { GRAIN = 1 << 14 }; /* number of floats, or of bf16 pairs, that a thread adds at a time */
 
 static void add_value_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;

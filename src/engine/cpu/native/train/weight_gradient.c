@@ -18,15 +18,16 @@
 
 typedef struct laci_native_weight_gradient {
   laci_sparse_gradient g;
-  int32_t *places;         /* [g.n_kept]: index in the weight */
-  laci_sparse_layout dy;   /* the layout of the results' gradient */
+  int32_t *places;         /* [g.n_kept] index, in the weight tensor, of each weight that the mask
+                              keeps */
+  laci_sparse_layout dy;   /* the layout of dy, the gradient of the layer's results */
   laci_sparse_tile *tiles; /* NULL: the tiles of the forward product are used */
 } laci_native_weight_gradient;
 
 /* ---- While the forward layer is lowered ---- */
 
-/** Returns the layout of the results' gradient. Its readers differ from those of the results, and
- * so does its border. */
+/** Returns the layout of dy, the gradient of the layer's results. Other layers read dy than read
+ * the results, so its border may differ. */
 static laci_sparse_layout make_dy_layout(const laci_net *net, const laci_native_layer *layer,
                                          const laci_sparse_form *form) {
   const laci_graph *graph = net->plan.graph;
@@ -91,13 +92,14 @@ typedef struct gradient_step {
   const laci_native_weight_gradient *of;
   laci_sparse_gradient_run *run;
   int64_t n_weights;
-  int n_parts;                  /* one for each thread */
-  int x, dy, dw, kept, scratch; /* tensors */
+  int n_parts;                  /* number of parts of the sum, one for each thread */
+  int x, dy, dw, kept, scratch; /* indices of tensors; `kept`: gradients of the weights that the
+                                   mask keeps */
 } gradient_step;
 
 typedef struct gradient_work {
   const gradient_step *s;
-  /* operands of each part; scratch is set for the first part */
+  /* operands of the kernel; `scratch` is that of the first part */
   laci_sparse_gradient_operands slopes;
   float *dw;
 } gradient_work;
