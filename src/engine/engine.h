@@ -123,7 +123,7 @@ typedef enum laci_engine_finite {
   LACI_FINITE_CAREFUL, /* every run is in careful mode, and slow */
 } laci_engine_finite;
 
-/** How far an engine is made. */
+/** How much of an engine is created. */
 typedef enum laci_engine_extent {
   LACI_EXTENT_WHOLE,   /* complete: it can run */
   LACI_EXTENT_OUTLINE, /* it is planned only, and cannot run: it fails where the whole one does, but
@@ -325,7 +325,7 @@ laci_engine_exact laci_engine_describe_exact_nodes(const laci_engine *engine);
  * computed; a view, valid until the next run. NULL: only the caller's buffer has the content,
  * which is never so for an open output. */
 const laci_buf *laci_engine_result(const laci_engine *engine, int port);
-/** How many steps skip zeros. */
+/** Returns how many steps skip zeros. */
 int laci_engine_sparse_step_count(const laci_engine *engine);
 /** Returns the number of the step after which a run writes no more to the buffer of output `port`.
  * It may be an early step with early_outputs. laci_engine_step_count: the content is final only

@@ -33,9 +33,9 @@ typedef struct laci_stepper_options {
   void *load_context;      /* first argument of `load` */
   laci_pool *pool;         /* threads that compute, borrowed; NULL: one thread */
   int iterations; /* 0: bodies of If, Loop and Scan run normally. Else all bodies are run as far as
-                     they can be, and this is the most iterations of a loop. In outputs with a slice
-                     for each iteration, the last slice is then repeated for the iterations that did
-                     not run */
+                     they can be, and this is the maximum number of iterations of a loop. In outputs
+                     with a slice for each iteration, the last slice is then repeated for the
+                     iterations that did not run */
   bool single;    /* results are rounded to f32, except those of type f64, as in engines that
                      compute in f32. Results that depend on no content of an input are rounded in
                      any case */
@@ -71,7 +71,7 @@ LAC_MUST_CHECK lac_status laci_stepper_step(laci_stepper *stepper, int node, lac
 /** Returns the content of a value as a view; NULL: it was not computed, or was freed. */
 const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value);
 
-/** Adds to `budget` the most memory that a walk over all nodes would hold at a time. types:
+/** Adds to `budget` the maximum memory that a walk over all nodes would hold at a time. types:
  * [n_values] types of the values (unknown shapes count as nothing). skipped: [n_stored] stored
  * tensors that are not loaded, or NULL. engine: as in laci_stepper_options. */
 LAC_MUST_CHECK lac_status laci_stepper_plan_memory(const char *engine, const laci_graph *graph,

@@ -17,9 +17,11 @@
 #include "graph/op.h"
 
 enum {
-  MOST_REPEATED = 4096, /* repeated slices at most, where iterations are limited */
-  MOST_LOOKED_AT = 512, /* iterations of all loops together under such a limit: nested loops could
-                           take forever */
+  MOST_REPEATED = 4096, /* an output of more slices than this is not completed by repeated slices
+                           (laci_stepper_options.iterations) */
+  MOST_LOOKED_AT = 512, /* with laci_stepper_options.iterations, loops stop after this many
+                           iterations of all loops together, since nested loops could take
+                           forever */
 };
 
 /* ---- Small values ---- */
@@ -49,7 +51,8 @@ static lac_status set_integer_value(laci_plain *run, int value, lac_dtype dtype,
   return LAC_OK;
 }
 
-/** The number in an operand; `absent` where the node leaves it out. */
+/** Reads the integer in an operand into *number; `absent`, where the node leaves the operand
+ * out. */
 static lac_status read_integer_operand(laci_plain *run, const laci_node *node, int port,
                                        int64_t absent, int64_t *number, lac_error *err) {
   int value = node->inputs[port];
@@ -103,8 +106,8 @@ static bool is_outside_body(const laci_graph *graph, int value, const laci_body 
   return producer < body->begin || producer >= body->end;
 }
 
-/** Adds `more` readers to each value that the loop reads from outside. begin_too: count also what
- * its begin node reads. */
+/** Adds `more` to the reader count of each value that the loop reads from outside. begin_too: also
+ * of those that its begin node reads. */
 static void add_readers_of_loop(laci_plain *run, const laci_body *body, bool begin_too, int more) {
   for (int n = body->begin + !begin_too; n < body->end; n++) {
     const laci_node *node = &run->graph->nodes[n];
@@ -151,7 +154,7 @@ static bool is_sequence_reversed(const laci_node *node, const char *name, int k)
   return directions && (size_t)k < n && directions[k] == 1;
 }
 
-/** Finds the k-th sequence of a Scan and its axis. */
+/** Finds the k-th sequence that a Scan reads in slices, and the axis of the slices. */
 static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
                                 const laci_buf **whole, int *axis, lac_error *err) {
   int value = begin->inputs[begin->n_inputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
@@ -194,11 +197,12 @@ typedef struct loop {
   const laci_node *begin, *end;
   laci_end_ports ports;
   bool is_scan;
-  int n_sequences; /* of a Scan */
-  int64_t wanted;  /* most iterations; INT64_MAX: the loop runs until its condition is false */
-  int64_t least;   /* iterations that are always run under laci_stepper_options.iterations, whatever
-                      the data are */
-  int64_t done;    /* iterations whose slices are kept */
+  int n_sequences; /* number of sequences that a Scan reads in slices */
+  int64_t wanted;  /* maximum number of iterations; INT64_MAX: the loop runs until its condition is
+                      false */
+  int64_t least;   /* number of iterations that are run in any case under
+                      laci_stepper_options.iterations, whatever the data are */
+  int64_t done;    /* number of iterations whose slices are in `slices` */
   size_t capacity;
   laci_buf **slices; /* [done, n_slices] */
   lac_error *err;
@@ -382,7 +386,7 @@ static lac_status run_iterations(loop *l) {
   return st;
 }
 
-/** The type of a slice where there was no iteration: unknown sizes are 0. */
+/** Returns the type of a slice where there was no iteration: unknown sizes are 0. */
 static laci_type slice_type_or_empty(const loop *l, int k) {
   int value = l->end->inputs[l->ports.slices + k];
   laci_type type = l->run->graph->values[value].type;

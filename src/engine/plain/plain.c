@@ -268,11 +268,11 @@ lac_status laci_plain_run_all(laci_plain *run, lac_error *err) {
 
 typedef struct memory_plan {
   const laci_graph *graph;
-  const laci_type *types; /* [n_values] */
-  const bool *skipped;    /* [n_stored], or NULL */
+  const laci_type *types; /* [n_values] type of each value */
+  const bool *skipped;    /* [n_stored] stored tensors that are not loaded; NULL: none */
   laci_budget *now, most;
-  uint64_t *held;    /* [n_values] bytes */
-  int *readers_left; /* [n_values] */
+  uint64_t *held;    /* [n_values] bytes that each value takes now; 0: it is not in memory */
+  int *readers_left; /* [n_values] number of nodes that still have to read the value */
 } memory_plan;
 
 static void plan_value_memory(memory_plan *o, int value) {

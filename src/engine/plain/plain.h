@@ -21,11 +21,11 @@ LAC_MUST_CHECK lac_status laci_plain_create(const laci_graph *graph, laci_steppe
                                             lac_error *err);
 void laci_plain_destroy(laci_plain *run);
 
-/** Sets the most elements a value may have (default 2^31), so that a false shape in a file cannot
- * use up memory. */
+/** Sets the maximum number of elements of a value (default 2^31), so that a false shape in a file
+ * cannot use up memory. */
 void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements);
-/** Sets the size, in elements, up to which a stored tensor is kept between nodes (default 65536);
- * a larger one is loaded again for each node. */
+/** Sets the maximum number of elements of a stored tensor that is kept between nodes (default
+ * 65536); a larger one is loaded again for each node. */
 void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements);
 
 /** Sets laci_stepper_options.iterations. */

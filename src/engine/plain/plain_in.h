@@ -12,8 +12,8 @@ struct laci_plain {
   laci_stepper_load *load;
   void *context;
   laci_pool *pool;
-  int64_t max_elements, keep_elements; /* most elements of a value; most elements of a stored tensor
-                                          that is kept between nodes */
+  int64_t max_elements, keep_elements; /* maximum number of elements of any value, and of a stored
+                                          tensor that is kept between nodes */
   laci_buf **values; /* [n_values] content of each value; NULL: not computed, or freed */
   int *readers_left; /* [n_values] number of nodes that still have to read the value */
   bool *from_data;   /* [n_values] the value depends on the content of an input */
@@ -35,7 +35,7 @@ struct laci_plain {
 
 /* values.c */
 
-/** Bytes that a value of that type takes in this engine: 8 for each element. */
+/** Returns the bytes that a value of that type takes in this engine: 8 for each element. */
 uint64_t laci_plain_bytes_of_type(const laci_type *type);
 /** Adds a value of that type to the budget. */
 void laci_plain_add_to_budget(laci_budget *budget, const laci_graph *graph, int value,

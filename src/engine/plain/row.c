@@ -15,11 +15,12 @@
 
 typedef struct plan {
   laci_engine_graph own;
-  laci_type *types; /* [n_values] */
+  laci_type *types; /* [n_values] type of each value */
   laci_pool *pool;
   laci_engine_port *inputs, *outputs, *observed;
   int *values, n_observed; /* [n_observed] values that the observer sees */
-  int *observed_at;        /* [n_values] place in `observed`, -1: none; NULL: no observer */
+  int *observed_at;        /* [n_values] index of the value in `observed`; -1: it is not observed.
+                              NULL: no observer */
   laci_engine_see *see;
   void *see_context;
   laci_engine_memory memory;

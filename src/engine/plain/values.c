@@ -20,7 +20,7 @@ static uint64_t buffer_bytes(const laci_buf *buf) {
   return buf && (buf->f || buf->i) ? laci_count_bytes_saturated(buf->count, sizeof *buf->f) : 0;
 }
 
-/* A shape that is known but too large to be counted takes the largest number. */
+/* Returns UINT64_MAX for a shape that is known but has too many elements to be counted. */
 uint64_t laci_plain_bytes_of_type(const laci_type *type) {
   int64_t count = laci_shape_count(&type->shape);
   if (count < 0 && laci_shape_is_known(&type->shape)) return UINT64_MAX;

@@ -44,7 +44,8 @@ lac_engine_answer laci_plugin_ask_about_node(const laci_plugin_row *row,
 
 /* ---- Nodes ---- */
 
-/* Values of a run are floats or integers of a known shape. */
+/* Checks that a value is of floats or integers and has a known shape, as all values of a run
+ * must. */
 static lac_status check_value_type(const laci_plugin_plan *p, const laci_node *node, int value,
                                    lac_error *err) {
   laci_engine_port port;
@@ -223,8 +224,8 @@ static lac_status allocate_on_host(laci_plugin_plan *p, size_t bytes, void **mem
   return *memory ? LAC_OK : laci_fail_memory(err, "the engine's values");
 }
 
-/* An engine may write results before it has read all inputs. So the caller's buffers are used only
- * if they do not overlap. */
+/* Makes the buffers of a run. An engine may write results before it has read all inputs, so the
+ * caller's buffers are used only if they do not overlap. */
 static lac_status make_buffers(laci_plugin_plan *p, bool early_outputs, lac_error *err) {
   const bool on_device = p->row->engine.device != NULL;
   size_t largest = 0;

@@ -48,7 +48,7 @@ typedef struct laci_plugin_seen {
 typedef struct laci_plugin_plan {
   const laci_plugin_row *row;
   laci_engine_graph own; /* the graph, with bytes of all stored tensors */
-  laci_type *types;      /* [n_values] */
+  laci_type *types;      /* [n_values] type of each value */
   laci_plugin_view view;
   lac_engine_request request;
   lac_engine_host host;
@@ -74,7 +74,7 @@ typedef struct laci_plugin_plan {
   laci_engine_see *see; /* receives observed values; NULL: nothing is observed */
   void *see_context;    /* first argument of `see` */
   int n_seen;
-  laci_plugin_seen *seen; /* [n_seen] */
+  laci_plugin_seen *seen; /* [n_seen] the values that the observer sees */
   int *seen_at;           /* [n_values] index in `seen`; -1: not observed */
   int *shown;             /* [request.n_observed] values that the engine itself shows:
                              request.observed */
@@ -90,21 +90,22 @@ typedef struct laci_plugin_plan {
   size_t n_steps;
   laci_engine_step *steps; /* [n_steps] texts are in the view's arena */
   laci_engine_memory memory;
-  size_t device_bytes, counted_bytes; /* bytes on the device; bytes that
+  size_t device_bytes, counted_bytes; /* number of bytes on the device, and of bytes that
                                          lac_engine_host.count_memory was called with */
   char *text;
 
-  /* the state of a run: */
+  /* the state of a run: this field and those below */
   const laci_engine_watch *watch;
   size_t next_step;
   lac_status ended; /* first failure of a function that the plug-in called in this run */
   lac_error why_ended;
 } laci_plugin_plan;
 
-/** Shows a whole graph, of which all stored bytes are in memory. types: [n_values]. */
+/** Fills the view with a whole graph, whose stored bytes must all be in memory. types:
+ * [n_values]. */
 LAC_MUST_CHECK lac_status laci_plugin_view_init(laci_plugin_view *view, const laci_graph *graph,
                                                 const laci_type *types, lac_error *err);
-/** Shows one node, as number 0, and its values without their contents. */
+/** Fills the view with one node, as number 0, and its values without their contents. */
 LAC_MUST_CHECK lac_status laci_plugin_view_init_node(laci_plugin_view *view,
                                                      const laci_graph *graph, const laci_node *node,
                                                      lac_error *err);

@@ -22,7 +22,7 @@ static int64_t sum_value_bytes(const laci_plugin_plan *p, const int *values, int
   return sum;
 }
 
-/* Fills what the plug-in leaves at 0 from the step's node. */
+/* Fills the fields of the step that the plug-in left at 0, from the step's node. */
 static void fill_missing_step_info(const laci_plugin_plan *p, const laci_node *node,
                                    laci_engine_step *step) {
   const laci_type *types = p->types;
@@ -69,7 +69,7 @@ static lac_status read_plugin_step(laci_plugin_plan *p, int at, const lac_engine
   return step->what && step->kernel ? LAC_OK : laci_fail_memory(err, "the engine's steps");
 }
 
-/* A plug-in without steps has one: the network. */
+/* Reads the steps that the plug-in lists. One without a list has one step, the whole network. */
 static lac_status read_plugin_steps(laci_plugin_plan *p, lac_error *err) {
   const lac_engine_plugin *engine = &p->row->engine;
   int n = engine->step_count ? engine->step_count(p->self) : 1;

@@ -64,7 +64,8 @@ static lac_status fetch_output(const laci_plugin_plan *p, const void *const *inp
   return LAC_OK;
 }
 
-/* Outputs that are inputs come first, since another output may have an input's buffer. */
+/* Writes all outputs. Those that are inputs of the network come first, since a later output may be
+ * written to the buffer of an input. */
 static lac_status fetch_outputs(const laci_plugin_plan *p, const void *const *inputs,
                                 void *const *outputs, lac_error *err) {
   lac_status st = LAC_OK;
@@ -123,7 +124,8 @@ static lac_status show_computed_result(laci_plugin_plan *p, int value, void *con
   return st ? st : show_to_observer(p, value, content, err);
 }
 
-/* Shows them in the order of the nodes, like engines that show values while they run. */
+/* Shows the observed values in the order of the nodes, like engines that show values while they
+ * run. */
 static lac_status show_results(laci_plugin_plan *p, void *const *outputs, lac_error *err) {
   const laci_graph *graph = &p->own.graph;
   lac_status st = LAC_OK;
@@ -140,7 +142,7 @@ static lac_status show_results(laci_plugin_plan *p, void *const *outputs, lac_er
 
 /* ---- Functions that the plug-in calls during a run ---- */
 
-/* A failure is kept: it ends the run also if the plug-in ignores it. */
+/* Records the first failure of the run, which then fails even if the plug-in ignores it. */
 static lac_status record_failure(laci_plugin_plan *p, lac_status st, lac_error *err) {
   if (st && !p->ended) p->ended = st;
   if (st && err) *err = p->why_ended;

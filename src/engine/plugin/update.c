@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "engine/plugin/plugin_in.h"
 
-enum { N_ARRAYS = 4 }; /* weights, gradients, two states */
+enum { N_ARRAYS = 4 }; /* weights, gradients and two states of each parameter */
 
-/* The update with a device's addresses. */
+/* The update, with copies of its arrays on the device. */
 typedef struct copies {
   const laci_plugin_row *row;
   const lac_engine_update *update;
@@ -80,7 +80,8 @@ static void free_copies(copies *c) {
   laci_free((void *)c->list);
 }
 
-/* LAC_UNSUPPORTED is an answer, not a failure: the caller then does the step. */
+/* Asks the plug-in for the step. LAC_UNSUPPORTED is an answer, not a failure: the caller then does
+ * the step. */
 static lac_status run_plugin_update(const laci_plugin_plan *p, const lac_engine_update *update,
                                     lac_error *err) {
   lac_error given = {0};
