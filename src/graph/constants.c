@@ -96,7 +96,7 @@ int *laci_graph_find_unknown_nodes(const laci_graph *graph, const uint8_t *const
 typedef struct evaluation {
   const laci_graph *graph;
   laci_buf **bufs; /* [n_values] content of the values computed so far; NULL: none */
-  int *uses;       /* [n_values] reads that remain */
+  int *uses;       /* [n_values] number of reads of each value that are still to come */
   uint64_t held, most;
 } evaluation;
 

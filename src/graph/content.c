@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds contents that matter in one walk from the last node to the first, since readers come after
- * producers. All nodes in bodies of loops count as mattering, so the walk need not follow
- * iterations. */
+ * Finds the values whose contents matter (content.h). It visits the nodes once, from the last to
+ * the first, since readers come after producers. All nodes in bodies of loops count as mattering,
+ * so iterations need not be followed. */
 #include "graph/content.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-enum { MATTERS = 1, SIZED = 2 }; /* SIZED: a node reads the shape of the value */
+/* flags of a value. MATTERS: its content matters; SIZED: a node reads its shape */
+enum { MATTERS = 1, SIZED = 2 };
 
 /* Is it one of the operators that are not declared, but known to read only type and shape of their
  * input? */

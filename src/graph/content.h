@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values whose content can change the outputs of a network. Of some inputs a node reads only type
- * and shape (Shape, Size, the second input of CastLike). Such a reader, and a node computed only
- * for such readers, is no reason to leave a weight unchanged. */
+ * Finds the values whose contents can change the outputs of a network. Of some inputs a node reads
+ * only type and shape (Shape, Size, the second input of CastLike). Such a reader, and a node
+ * computed only for such readers, is no reason to leave a weight unchanged. */
 #ifndef LACI_GRAPH_CONTENT_H
 #define LACI_GRAPH_CONTENT_H
 

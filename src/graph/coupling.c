@@ -185,8 +185,8 @@ void laci_coupling_mark_label_normalized(laci_coupling *c, int label) {
   if (label > 0 && label <= c->n_labels) c->normalized[label] = 1;
 }
 
-/** Returns the label of an out axis, given `label` and the size of the in axis that is broadcast to
- * it; LACI_FIXED (0) where the two axes may differ. */
+/** Returns the label of an output axis, given `label` and the size of the input axis that is
+ * broadcast to it; LACI_FIXED (0) where the two axes may differ. */
 static int label_of_broadcast_axis(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
   if (in_size == out_size) return label;
   return in_size == 1 ? laci_coupling_new_label(c) : LACI_FIXED;
@@ -207,7 +207,7 @@ void laci_couple_broadcast_ports(laci_coupling *c, const int *ports, int n) {
   if (!out) return;
   for (int at = 0; at < n; at++) {
     if (labels_of_port(c, ports[at]) && !laci_port_shape(c, ports[at]))
-      return; /* rank unknown: all fixed */
+      return; /* the rank is not known: all axes stay FIXED */
   }
   laci_coupling_mark_described(c, LACI_OUT(0));
   for (int at = 0; at < n; at++) laci_coupling_mark_described(c, ports[at]);

@@ -31,20 +31,20 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
  * together name any axis of a node. */
 #define LACI_OUT(i) (-1 - (i))
 
-/** Virtual axis k, the out axis of maps that belongs to no port of the node. All in positions that
- * maps read at one position of it form one channel. Used for the queries and keys of a packed
- * weight, whose products are summed inside the operator. */
+/** Names virtual axis k, which belongs to no port of the node. Several maps may have it as their
+ * output axis: all input positions that they read for one position of it form one channel. Used for
+ * the queries and keys of a packed weight, whose products are summed inside the operator. */
 #define LACI_UNSEEN(k) (-2 - (k))
 
-/** Out position start + i of (out_port, out_axis), 0 <= i < n, reads in position from[i] of
- * (in_port, in_axis); -1: reads nothing there (a constant fill). The map says nothing of the out
- * positions before and after these n. Both axes are LACI_MAPPED. Several maps may share an out axis
- * (Concat: one run for each input) or an in axis (Split). Where several maps cover the same out
- * position (DepthToSpace: one map for each block offset), all in positions that they name belong to
- * the channel of that out position. A scalar index (Gather) leaves out_axis == -1: one virtual out
- * position. n_out == size of the out axis (1 when virtual). Memory and time grow with the lengths
- * of runs, not with n_out for each map: a Concat may have ten thousand inputs. LACI_UNSEEN(k) as
- * out axis: an axis of no port, which several maps share. */
+/** Position start + i of an output axis (out_port, out_axis), 0 <= i < n, reads position from[i] of
+ * an input axis (in_port, in_axis); -1: it reads nothing (a constant fill). The map says nothing of
+ * the output positions before and after these n. Both axes are LACI_MAPPED. Several maps may share
+ * an output axis (Concat: one run for each input) or an input axis (Split). Where several maps
+ * cover the same output position (DepthToSpace: one map for each block offset), all input positions
+ * that they name belong to its channel. A scalar index (Gather) leaves out_axis == -1: one virtual
+ * output position. n_out: size of the output axis (1 when virtual). Memory and time grow with the
+ * lengths of runs, not with n_out for each map: a Concat may have ten thousand inputs.
+ * LACI_UNSEEN(k) as output axis: an axis of no port, which several maps share. */
 typedef struct laci_axis_map {
   int out_port, out_axis, in_port, in_axis;
   int64_t n_out, start, n;
@@ -67,7 +67,7 @@ typedef struct laci_grouped_axis {
   int64_t n_groups;
 } laci_grouped_axis;
 
-/** Positions [start, start + n) of an axis that is mapped stay in place. */
+/** Positions [start, start + n) of a LACI_MAPPED axis must stay in place. */
 typedef struct laci_axis_hold {
   int port, axis;
   int64_t start, n;
@@ -131,15 +131,15 @@ void laci_couple_equal_ports(laci_coupling *c, const int *ports, int n);
 /** Marks an output as fresh (laci_port_labels.fresh). */
 void laci_coupling_mark_output_fresh(laci_coupling *c, int port);
 void laci_coupling_mark_label_normalized(laci_coupling *c, int label);
-/** Adds a map of the whole out axis; from[] is all -1, and the caller fills it. Makes both axes
+/** Adds a map of the whole output axis. from[] is all -1, and the caller fills it. Makes both axes
  * MAPPED. NULL: no memory. */
 laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axis, int in_port,
                                      int in_axis, int64_t n_out);
-/** Adds a map of a run of the out axis; `map` has all fields except `from`, which this function
- * allocates and fills with -1, as laci_coupling_add_map does. */
+/** Adds a map of a run of positions of the output axis. `map` has all fields except `from`, which
+ * this function allocates and fills with -1, as laci_coupling_add_map does. */
 laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map);
-/** Adds a map of a run of the out axis as laci_coupling_add_map_of_run does. Its positions read
- * consecutive positions of the in axis, the first one at `from`. */
+/** Adds a map of a run of positions of the output axis as laci_coupling_add_map_of_run does. These
+ * read consecutive positions of the input axis, the first one at `from`. */
 void laci_coupling_add_map_of_consecutive(laci_coupling *c, laci_axis_map map, int64_t from);
 bool laci_coupling_add_axis_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
 bool laci_coupling_add_axis_hold(laci_coupling *c, laci_axis_hold hold);

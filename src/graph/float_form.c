@@ -33,7 +33,8 @@ typedef struct builder {
   size_t n_nodes, node_capacity, n_values, value_capacity;
   counterpart *counterparts; /* [n_values of graph] the floats that each value of integers stands
                                 for */
-  int *place;                /* [n_nodes of graph] where the last of each node's new nodes is */
+  int *place;                /* [n_nodes of graph] index of the last of the new nodes that each node
+                                became */
   bool failed;               /* there was no memory */
 } builder;
 
@@ -143,7 +144,7 @@ static bool has_same_numbers(const builder *b, int one, int other) {
   return same;
 }
 
-/** Returns the operand with values in place of ports. */
+/** Returns the operand with its ports replaced by the values that the node reads there. */
 static laci_quantized_operand map_ports_to_values(const laci_node *node,
                                                   laci_quantized_operand operand) {
   if (operand.data >= 0) operand.data = node->inputs[operand.data];
@@ -174,7 +175,8 @@ static const laci_node *find_only_cast_to_float(const builder *b, const laci_nod
   return is ? cast : NULL;
 }
 
-/** A product of integers: its zero points are numbers, or a list along a matrix's columns. */
+/** Is it a product of integers whose zero points are numbers, or a list along a matrix's
+ * columns? */
 static bool is_rewritable_product(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
   const int a_zero = map_ports_to_values(node, laci_quantized_operand_ports(form, node, 0)).zero;
@@ -194,7 +196,7 @@ static bool has_required_scales(const laci_quantized_form *form, const laci_node
 static bool can_rewrite(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op ? node->op->quantized : NULL;
   if (!form || node->n_outputs < 1 || node->outputs[0] < 0) return false;
-  if (laci_node_int(node, "channels_last", 0) != 0) return false; /* it is refused */
+  if (laci_node_int(node, "channels_last", 0) != 0) return false; /* such a node is refused */
   const int n = laci_quantized_count_operands(form, node);
   for (int k = 0; k < n; k++) {
     if (!can_dequantize_linear(
@@ -448,7 +450,8 @@ static void rewrite_dequantize(builder *b, const laci_node *node) {
   (void)add_binary_node(b, &laci_op_mul, steps, scale, node->outputs[0]);
 }
 
-/** Is it the Cast of a product of integers that is floats in the form? */
+/** Is it the Cast that reads a product of integers, where the float form computes that product in
+ * floats? */
 static bool is_cast_of_float_product(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_cast || node->n_inputs != 1 || node->inputs[0] < 0) return false;
   const int producer = b->graph->values[node->inputs[0]].producer;
@@ -460,7 +463,7 @@ static bool is_cast_of_float_product(const builder *b, const laci_node *node) {
 static bool is_dynamic_quantize(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_dynamic_quantize_linear || node->n_inputs != 1 || node->inputs[0] < 0)
     return false;
-  if (node->n_outputs < 1 || node->n_outputs > 3) return false; /* it is refused */
+  if (node->n_outputs < 1 || node->n_outputs > 3) return false; /* such a node is refused */
   const lac_dtype dtype = b->graph->values[node->inputs[0]].type.dtype;
   return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_NONE;
 }
@@ -499,10 +502,10 @@ static void visit_reads(const builder *b, int *last,
   }
 }
 
-/** Lists of readers, one after the other. */
+/** The readers of all values: one list after the other in `all`. */
 typedef struct reader_lists {
   laci_value *values;
-  size_t *ends; /* [n_values] where each value's list ends, so far */
+  size_t *ends; /* [n_values] where the list of each value ends in `all`, as far as it is filled */
   int *all;
 } reader_lists;
 
@@ -516,7 +519,7 @@ static void list_reader(void *context, int value, int node) {
   lists->all[lists->ends[value]++] = node;
 }
 
-/** Fills producers and readers. */
+/** Fills the producers and readers of all values. */
 static void fill_producers_and_readers(builder *b) {
   reader_lists lists = {.values = b->values, .ends = laci_alloc(b->n_values, sizeof *lists.ends)};
   int *last = laci_alloc(b->n_values, sizeof *last);
@@ -602,7 +605,7 @@ lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph
   return LAC_OK;
 }
 
-/* All nodes that were made of one share its name, the same string. */
+/* All new nodes that a node became have its name: the same pointer. */
 int laci_float_form_find_original_node(const laci_graph *graph, const laci_node *node, int *from) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const int at = (*from + n) % graph->n_nodes;

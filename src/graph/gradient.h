@@ -96,11 +96,11 @@ int laci_gradient_store_ints(laci_gradient_builder *b, int n, const int64_t *int
 int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape *shape,
                                double number);
 
-/** Shape and type of a value. Every value that a rule sees has a known shape. Value -1 gives rank
- * 0. */
+/** Return the shape and the type of a value. Every value that a rule sees has a known shape. Value
+ * -1 gives rank 0. */
 laci_shape laci_gradient_shape_of_value(const laci_gradient_builder *b, int value);
 lac_dtype laci_gradient_dtype_of_value(const laci_gradient_builder *b, int value);
-/** Shape of input `port`; rank 0 where the input is absent. */
+/** Returns the shape of input `port`; rank 0 where the input is absent. */
 laci_shape laci_gradient_shape_of_input(const laci_gradient_builder *b, const laci_node *node,
                                         int port);
 /** Returns the content of input `port` if inference knows it, else NULL. */

@@ -157,7 +157,7 @@ static int64_t new_symbolic_element(const laci_eval *eval) {
   return laci_element_from_size(laci_graph_add_symbol(eval->owner));
 }
 
-/** The arguments for infer and eval of one node; the arrays are one allocation. */
+/** The arguments for infer and eval of one node; all arrays are in one allocation. */
 typedef struct node_view {
   const laci_type **in;
   const laci_buf **known;
@@ -327,7 +327,8 @@ static lac_status infer_output_types(inference *job, const laci_node *node, node
   return st ? laci_fail(job->err, st, "%s", why.text) : LAC_OK;
 }
 
-/** Takes over sizes that a reader of the value tells. Returns true if some were unknown before. */
+/** Sets sizes of the value that are unknown to those that one of its readers requires (`told`).
+ * Returns true if there were any. */
 static bool adopt_reader_sizes(inference *job, laci_value *value, const laci_shape *told) {
   laci_shape *shape = &value->type.shape;
   bool learned = shape->rank < 0;
@@ -349,8 +350,8 @@ static bool has_unknown_size(const laci_shape *shape) {
   return shape->rank < 0 || !laci_shape_is_known(shape);
 }
 
-/** Takes over what the node's op->expect tells of its input 0, also for the inputs of elementwise
- * operators before it. */
+/** Sets unknown sizes of the node's input 0 to those that its op->expect requires, and so for the
+ * inputs of elementwise operators before it. */
 static void infer_shape_of_input(inference *job, const laci_node *node, const node_view *view) {
   laci_graph *graph = job->graph;
   laci_infer infer = {.node = node, .n_in = node->n_inputs, .in = view->in, .known = view->known};
@@ -415,7 +416,7 @@ out:
   return st;
 }
 
-/** Infers all nodes in order, after the contents of stored tensors. */
+/** Infers all nodes in order, after it has read the contents of stored tensors. */
 static lac_status infer_all_nodes(inference *job) {
   laci_graph *graph = job->graph;
   lac_status st = LAC_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ArgMax: the index of the largest element along an axis; of equal elements the first, or the last
- * (select_last_index). The result is an index, so the axis is FIXED; the labels of other axes pass.
- * arg_min.c shares this code. */
+ * ArgMax: the index of the largest element along an axis; of equal elements the first, or the
+ * last (select_last_index). The result is an index, so the axis is FIXED; the other axes keep
+ * their labels (coupling.h). arg_min.c shares this code. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/arg_in.h"
 #include "tensor/buf.h"

@@ -253,7 +253,7 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-/** The axes of an operand. */
+/** Returns the axis of tokens; the last axis has the channels. */
 static int tokens_axis(const laci_shape *x) { return x->rank - 2; }
 
 /** Couples the channels of two operands, within each head where heads share an axis with

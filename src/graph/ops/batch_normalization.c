@@ -21,7 +21,7 @@ static bool is_training(const laci_node *node) {
 }
 
 static bool is_normalized_per_position(
-    const laci_node *node) { /* opset 7 could normalize every spatial position separately */
+    const laci_node *node) { /* in opset 7, every spatial position could be normalized separately */
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
 }
 

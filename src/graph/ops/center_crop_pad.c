@@ -10,7 +10,7 @@
 #include "tensor/buf.h"
 
 typedef struct sizes {
-  int64_t size[LACI_MAX_RANK]; /* of every axis of y; -k: symbol k (shape.h), or
+  int64_t size[LACI_MAX_RANK]; /* size of each axis of y; -k: symbol k (shape.h), or
                                   LACI_SIZE_UNKNOWN */
 } sizes;
 

@@ -3,7 +3,8 @@
  *
  * A constant list of indices gives a map along that axis (exporters write channel shuffles like
  * this); a scalar index gives a map with one virtual position. If indices are computed, or have
- * several axes longer than 1, the axis is FIXED. Labels of the other axes of x pass. */
+ * several axes longer than 1, the axis is FIXED. The other axes of x keep their labels
+ * (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"

@@ -4,7 +4,7 @@
  * in the grid [N, positions..., axes] run from -1 to 1, the last axis first. Jaderberg et al.,
  * arXiv:1506.02025, 2015.
  *
- * Labels of batch and channels pass; all other axes are FIXED. */
+ * Batch and channels keep their labels (coupling.h); all other axes are FIXED. */
 #include <math.h>
 
 #include "base/to_int.h"

@@ -21,7 +21,7 @@ static bool has_shape_of_broadcast(const laci_shape *x, const laci_shape *both) 
   return same;
 }
 
-/** The scale tells the last sizes of x, unless it has one element, which is broadcast. */
+/** Finds the last sizes of x: those of the scale, unless it has one element, which is broadcast. */
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *scale = laci_expect_known_shape_of_input(infer, 1);
   bool says = scale && scale->rank >= 1 && scale->dims[scale->rank - 1] > 1;

@@ -3,8 +3,9 @@
  * edge, wrap). Negative pads crop. pads is an attribute before opset 11, then an input; from opset
  * 18 on, another input lists its axes.
  *
- * With constant padding, the map of an axis reads nothing at padded positions. The other modes read
- * elements by position, so a padded axis is FIXED. Labels of axes without pads pass. */
+ * With constant padding, the map of an axis reads nothing at padded positions. The other modes
+ * read elements by position, so a padded axis is FIXED. Axes without pads keep their labels
+ * (coupling.h). */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceSum: the sum over axes. Axes became an input with opset 13; for all other reductions with
- * 18. */
+ * ReduceSum: the sum over axes. The axes are an input from opset 13 on; for all other reductions
+ * from 18 on. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"

@@ -70,7 +70,8 @@ static lac_status compute_sizes_from_scales(const laci_node *node, const laci_sh
   return LAC_OK;
 }
 
-/** Plans from sizes, with the policy that keeps the aspect ratio: one scale for all listed axes. */
+/** Computes the scales of the listed axes from the wanted sizes. With a policy that keeps the
+ * aspect ratio, all of them get one scale. */
 static void compute_scales_from_sizes(const laci_node *node, const laci_shape *x,
                                       const listed *axes, const laci_buf *sizes, plan *p) {
   const char *policy = laci_node_text(node, "keep_aspect_ratio_policy", "stretch");

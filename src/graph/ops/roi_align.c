@@ -3,8 +3,8 @@
  * a bin is the mean (or maximum) of sampled points inside, each interpolated between four elements.
  * He et al., Mask R-CNN, arXiv:1703.06870, 2017.
  *
- * Labels of channels and regions pass; the axis of images is FIXED, for regions refer to images by
- * index. */
+ * Channels and regions keep their labels (coupling.h); the axis of images is FIXED, for regions
+ * refer to images by index. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -41,7 +41,7 @@ typedef struct job {
 /** How one axis of a region is divided into output bins. */
 typedef struct side {
   double begin, bin;
-  int64_t n_places; /* sampled points in a bin */
+  int64_t n_places; /* number of sampled points in a bin along this axis */
 } side;
 
 static side divide_region_axis(const job *j, double from, double to, int64_t bins) {

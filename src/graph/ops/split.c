@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Split: cuts x along one axis. Sizes are given (attribute before opset 13, then an input), or
- * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the axis.
- * Each output reads its own run of positions along that axis (one map each); labels of the other
- * axes pass. */
+ * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the
+ * axis. Each output reads its own run of positions along that axis (one map each); the other
+ * axes keep their labels (coupling.h). */
 #include "base/memory.h"
 #include "graph/coupling.h"
 #include "graph/gradient.h"

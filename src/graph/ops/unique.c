@@ -17,7 +17,7 @@ typedef struct items {
 /** The distinct items: the index of the first occurrence of each, in the wanted order. */
 typedef struct found {
   int64_t n;
-  int64_t *first; /* [items] */
+  int64_t *first; /* [n] index of each distinct item's first occurrence; memory for all items */
 } found;
 
 static lac_status divide_into_items(const laci_node *node, const laci_buf *x, items *it,

@@ -85,7 +85,8 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   heads h;
-  int64_t batch, tokens, n_keys, n_past; /* n_past: rows that the past has room for */
+  int64_t batch, tokens, n_keys, n_past; /* n_past: number of rows in the past operands, which may
+                                            have space for more tokens */
   int64_t window;                        /* local attention window; -1: none */
   bool first, causal;                    /* first: there are no earlier tokens */
   double *q, *k, *v;                     /* [B, heads, S, size], [B, kv, n_keys, size] */

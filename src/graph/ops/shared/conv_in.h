@@ -57,11 +57,10 @@ double *laci_conv_transposed_weight(const laci_buf *w, int64_t n_groups);
 LAC_MUST_CHECK lac_status laci_conv_read_groups(const laci_node *node, int64_t *n_groups,
                                                 lac_error *err);
 
-/** Check the operands of a convolution, as far as their shapes are known; both fail LAC_BAD_SHAPE.
- * laci_conv_check_ranks: the ranks of x (at least 3), weight and bias fit each other; *n_spatial is
- * set to the number of spatial axes, 0 if neither rank is known. laci_conv_check_bias: the bias has
- * channels_out elements. */
+/** Checks that the ranks of x (at least 3), weight and bias fit each other, as far as they are
+ * known. *n_spatial: the number of spatial axes; 0: no rank is known. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_conv_check_ranks(laci_infer *infer, int *n_spatial);
+/** Checks that the bias, if its shape is known, has channels_out elements. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_conv_check_bias(laci_infer *infer, int64_t channels_out);
 
 #endif

@@ -15,8 +15,9 @@ static lac_status fail_operand_type(const laci_eval *eval, const laci_buf *opera
 
 enum { FEW_RUNS = 64, LONG_RUN = 1 << 13 };
 
-/* Operands of equal shape are one run, and others few. So that no thread is idle, runs are divided
- * into parts when there are few of them. */
+/* An operation on two operands, run by run (walk_in.h). Operands of equal shape are one run, and
+ * others may be few. So runs are divided into parts where there are too few of them for all
+ * threads. */
 typedef struct binary_job {
   const laci_binary *op;
   laci_walk walk;

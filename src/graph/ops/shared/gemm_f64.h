@@ -28,7 +28,8 @@ typedef struct laci_gemm {
   int64_t n_batch, m, n, k;
   const double *a;
   int64_t a_row_stride, a_col_stride;
-  /* [n_batch] offsets in elements; a matrix used again after a_period products is packed once */
+  /* [n_batch] where each product's matrix begins in `a`, in elements. A matrix that is used again
+   * after a_period products is packed once */
   const int64_t *a_offset;
   int64_t a_period; /* a_offset[batch] == a_offset[batch % a_period] */
   laci_gemm_pack_b *pack_b;

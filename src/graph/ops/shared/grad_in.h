@@ -38,10 +38,11 @@ int laci_gradient_share_among_equal(laci_gradient_builder *b, const laci_node *n
  * position gets the sum of dy times its weights. */
 int laci_gradient_add_resize_gradient(laci_gradient_builder *b, int dy, int axis, int64_t in,
                                       const laci_attr *attrs, int n_attrs);
-/** For gradients of reductions. laci_gradient_restore_axes returns y with the reduced axes put back
- * as axes of size 1. laci_gradient_expand_reduced returns y expanded to the shape of the
- * reduction's input. */
+/** Returns y, the output of a reduction or its gradient, with the reduced axes put back as axes of
+ * size 1. */
 int laci_gradient_restore_axes(laci_gradient_builder *b, const laci_node *node, int y);
+/** Returns y, the output of a reduction or its gradient, expanded to the shape of the reduction's
+ * input. */
 int laci_gradient_expand_reduced(laci_gradient_builder *b, const laci_node *node, int y);
 
 /** Adds a LayerNormalizationGrad node; its outputs dX, dscale and dbias are returned in out, -1

@@ -30,7 +30,7 @@ lac_status laci_pooling_infer(laci_infer *infer) {
 typedef struct reach {
   int64_t start;       /* input position of kernel position 0 */
   int64_t first, last; /* kernel positions [first, last) inside the input */
-  int64_t n_padded;    /* kernel positions inside the padded input */
+  int64_t n_padded;    /* number of kernel positions inside the padded input */
 } reach;
 
 typedef struct job {

@@ -36,9 +36,10 @@ double laci_dynamic_quantize_to_steps(laci_dynamic_range range, double x) {
 typedef struct operands {
   int n;
   laci_node node;
-  int *inputs;             /* [n] values */
+  int *inputs;             /* [n] the value of each operand */
   const laci_buf **in;     /* [n] the contents of the operands */
-  laci_buf **lifted;       /* [n] operands that were made floats; NULL: the node's own */
+  laci_buf **lifted;       /* [n] operands that were converted to floats; NULL: the node's own
+                              operand is used */
   const laci_type **types; /* [n] the types that the operator on floats sees */
   laci_type *own_types;    /* [n] memory for those types that differ from the node's */
   const laci_buf **known;  /* [n] contents that inference knows; NULL: unknown */
@@ -198,8 +199,8 @@ static lac_status quantize_result(const laci_eval *eval, const laci_buf *sums) {
   return LAC_OK;
 }
 
-/** Computes the outputs by the operator on floats; sums: where output 0 goes before it is
- * quantized; NULL: it is not. */
+/** Computes the outputs by the operator on floats. sums: gets output 0 before it is quantized;
+ * NULL: it is not quantized. */
 static lac_status compute_on_floats(const laci_eval *eval, operands *o, laci_buf *sums) {
   laci_buf **out = laci_alloc((size_t)eval->n_out, sizeof(laci_buf *));
   if (!out) return laci_fail_memory(eval->err, "the results of a quantized operator");
@@ -265,7 +266,8 @@ static void renumber_port(int *port, const int *to) {
   if (*port >= 0) *port = to[*port];
 }
 
-/** Couples the operands as the operator on floats does its inputs, and the result. */
+/** Couples the operands and the result as the operator on floats couples its inputs and its
+ * output. */
 static lac_status couple_operands(laci_coupling *c) {
   const laci_quantized_form *form = c->node->op->quantized;
   const laci_node *node = c->node;
@@ -300,8 +302,8 @@ static lac_status couple_operands(laci_coupling *c) {
   return st;
 }
 
-/** Describes scales and zero points of operand k, and of the result (k < 0): a list has the
- * label. */
+/** Gives the label to lists of scales and zero points: those of operand k, or of the result (k <
+ * 0). */
 static void couple_scales_and_zeros(laci_coupling *c, int k, int label) {
   const laci_quantized_form *form = c->node->op->quantized;
   laci_quantized_operand o = {.scale = -1, .zero = -1};
@@ -335,7 +337,7 @@ lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node,
   return st ? st : laci_coupling_status(c);
 }
 
-/** The floats that are added have the label of the result's last axis. */
+/** Couples the floats that are added: they have the label of the result's last axis. */
 static void couple_added_floats(laci_coupling *c, int port) {
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *x = laci_port_shape(c, port);
   if (port == 0 || !y || !x || x->rank != 1) return;

@@ -86,7 +86,7 @@ static void fill_weights(const laci_resampling *r, double place, double shrink, 
   for (int64_t at = 0; at < t->width && sum != 0; at++) t->weight[o * t->width + at] /= sum;
 }
 
-/** Fills in the taps; t->n_out is set. */
+/** Fills in the taps of all t->n_out output positions. */
 static lac_status compute_taps(const laci_node *node, const laci_resampling *r,
                                const laci_resample_axis *axis, int64_t in, laci_resample_taps *t,
                                lac_error *err) {
@@ -170,7 +170,7 @@ out:
   return st;
 }
 
-/** Is the axis as it was before? */
+/** Does resampling leave the axis unchanged? */
 static bool is_axis_unchanged(const laci_resampling *r, const laci_resample_axis *axis, int64_t in,
                               int64_t out) {
   bool crop = r->place == LACI_CROP_AND_RESIZE && (axis->crop_begin != 0 || axis->crop_end != 1);
