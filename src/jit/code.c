@@ -10,7 +10,8 @@
 
 enum { STEP = 64 << 10, LARGE_PAGE = 2 << 20, NOP = 0x90 };
 
-/* Returns the size of the reserved addresses: with room to let the bytes begin at a large page. */
+/* Returns the number of addresses to reserve: the limit, and enough more to let the bytes begin at
+ * a large page. */
 static size_t reserved_bytes(const laci_code *code) { return code->limit_bytes + LARGE_PAGE; }
 
 void laci_code_clear(laci_code *code) {
@@ -33,8 +34,8 @@ static bool reserve_addresses(laci_code *code) {
   return true;
 }
 
-/* Makes more of the reserved memory usable. Large amounts of code get large pages, since a core has
- * few entries for pages of instructions. */
+/* Makes more of the reserved memory usable. Large amounts of code get large pages, since a
+ * processor core caches the addresses of few instruction pages. */
 static bool make_memory_usable(laci_code *code) {
   const size_t left = code->limit_bytes - code->capacity;
   const size_t step = code->capacity < LARGE_PAGE ? STEP : LARGE_PAGE;

@@ -36,9 +36,9 @@ static inline bool laci_code_reserve(laci_code *code, size_t more) {
   return more <= code->capacity - code->n || laci_code_grow(code, more);
 }
 
-/** Makes at least `more` bytes usable at once, which all threads of the pool clear; for callers
- * that will write about that much. Clearing pages is most of the time that code takes: the system
- * clears them more slowly than code is written. */
+/** Makes at least `more` bytes usable at once, for callers that will write about that much; all
+ * threads of the pool clear the pages. Clearing is most of the time that writing code takes: the
+ * system clears pages more slowly than code is written. */
 void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool);
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the terms of an int8 product (kernel/sparse/int8x4.h) cover the columns of a row: eight at
- * once, an int8x8.
+ * How an int8 product (kernel/sparse/int8x4.h) multiplies the columns of a row: eight at a time, an
+ * int8x8.
  *
- * An int8x8 is two int8x4 of columns, A and B. A term multiplies the four bytes of a register that
- * may hold bytes of both: A's bytes in one of four orders, B's in one of two, and one of six masks
- * that says which two bytes come from B. These 48 registers cover all 36 pairs of 2:4 patterns, and
- * each takes one blend. A row that keeps nothing of one int8x4 uses the other as it is. A row that
- * no register fits has two terms, all of A and all of B, with zero weights where nothing is
- * kept. */
+ * An int8x8 is two int8x4 of columns, A and B. A term multiplies the four bytes of one register by
+ * four weights. That register is A, or B, or a blend of both: A's bytes in one of four orders, B's
+ * in one of two, and one of six masks that says which two bytes come from B. These 48 blends cover
+ * all 36 pairs of 2:4 patterns, and each takes one instruction. A row that keeps no column of A
+ * uses B as it is, and the reverse. A row that no blend fits has two terms, one of A and one of B,
+ * with zero weights for columns that it does not keep. */
 #ifndef LACI_JIT_INT8X8_H
 #define LACI_JIT_INT8X8_H
 

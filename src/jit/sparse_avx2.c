@@ -15,8 +15,8 @@
 enum {
   HALVES = 2,
   VECTOR = 32,   /* bytes of a vector */
-  COLUMN = 12,   /* ymm12 and 13 */
-  WEIGHT = 14,   /* ymm14 and 15 */
+  COLUMN = 12,   /* ymm12 and 13: the two vectors of a column */
+  WEIGHT = 14,   /* ymm14 and 15, alternately: a weight in all lanes */
   REACH = 128,   /* bytes that a short displacement reaches on both sides of the pointer to
                     weights */
   LANES_AT = 12, /* ymm12 and 13: masks of the lanes that are results */

@@ -16,10 +16,10 @@
 enum {
   REGISTERS = 32,
   VECTOR = 64,         /* bytes of a vector */
-  MOST_AHEAD = 4,      /* most columns that are loaded before they are used */
+  MOST_AHEAD = 4,      /* maximum number of columns that are loaded before they are used */
   MASK = 1,            /* k1: the tile's lanes */
   NEIGHBOUR_MASKS = 1, /* mask registers k2 and k3: the lanes that have a pixel before, or after */
-  LOW = 31,            /* used after the last column */
+  LOW = 31,            /* zmm31, which is free after the last column */
   HIGH = 30,
 };
 
@@ -52,7 +52,7 @@ static int64_t find_next_kept_column(const laci_code_block *code_block, int64_t 
 typedef struct loader {
   int64_t next;
   int n_loaded, n_registers;
-  int64_t x_first; /* floats by which the pointer to x is ahead */
+  int64_t x_first; /* number of floats by which the pointer to x is ahead of its beginning */
 } loader;
 
 static void write_column_load(laci_code *code, const laci_sparse_frame *f,

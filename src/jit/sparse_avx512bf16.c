@@ -22,11 +22,12 @@ enum {
   VECTOR = 64,    /* bytes of a vector */
   HALF_BITS = 16, /* bits of one half of a bf16 pair */
   FIRST = 24,     /* zmm24 and 25: the bf16 pairs of a block; 26 and 27: of the next block */
-  /* added to the index of a dot (laci_sparse_all_dots), from the third on: its register */
+  /* dot k of laci_sparse_all_dots has register ACROSS + k, from k = 2 on */
   ACROSS = 28 - 2,
-  LANES_MASK = 1, /* k1 */
-  ODD = 2,        /* k2: the upper halves */
-  /* registers from here on are free after the sums: for a residual, or two rows as bf16 pairs */
+  LANES_MASK = 1, /* mask register k1: the tile's lanes */
+  ODD = 2,        /* mask register k2: the upper halves */
+  /* registers from this one on are free when the sums are complete: for a residual, or two rows as
+   * bf16 pairs */
   TAKEN = 28,
   ZEROS = 28,
   ORDER = 29,
@@ -38,7 +39,8 @@ static int64_t count_blocks(const laci_code_block *code_block) {
   return code_block->n_columns / BLOCK;
 }
 
-/* Returns the first block from `at` on of which a row keeps anything, or count_blocks. */
+/* Returns the first block from `at` on in which a row keeps a column; count_blocks: there is
+ * none. */
 static int64_t find_next_kept_block(const laci_code_block *code_block, int64_t at) {
   for (; at < count_blocks(code_block); at++) {
     const uint32_t *rows = code_block->rows + at * BLOCK;
@@ -47,8 +49,8 @@ static int64_t find_next_kept_block(const laci_code_block *code_block, int64_t a
   return at;
 }
 
-/* Loads the bf16 pairs of a block that a row keeps anything of. x_first: floats by which the
- * pointer to x is ahead. */
+/* Loads those bf16 pairs of a block in which a row keeps a column. x_first: number of floats by
+ * which the pointer to x is ahead of its beginning. */
 static void write_block_load(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block, int64_t block, int to,
                              int64_t x_first) {

@@ -21,7 +21,7 @@ enum {
   N_NUMBERS = LACI_INT8X8_REGISTERS,
   BYTE_BITS = 8,
   VECTOR = 64,    /* bytes of a vector */
-  LANES_MASK = 1, /* k1 */
+  LANES_MASK = 1, /* mask register k1: the tile's lanes */
   MASKS = 2,      /* mask registers k2 and on: the bytes that come from B */
   A = 24,         /* A and B as loaded, then in other orders */
   B = 25,
@@ -51,15 +51,16 @@ static uint32_t union_of_rows(const uint32_t *rows, int n) {
   return any;
 }
 
-/* Returns the first int8x8 from `at` on of which a row keeps anything, or count_int8x8. */
+/* Returns the first int8x8 from `at` on in which a row keeps a column; count_int8x8: there is
+ * none. */
 static int64_t find_next_kept_int8x8(const laci_code_block *code_block, int64_t at) {
   while (at < count_int8x8(code_block) && !union_of_rows(code_block->rows + at * INT8X8, INT8X8))
     at++;
   return at;
 }
 
-/* Loads the two int8x4 of an int8x8 that a row keeps anything of. x_first: floats by which the
- * pointer to x is ahead. */
+/* Loads those int8x4 of an int8x8 in which a row keeps a column. x_first: number of floats by which
+ * the pointer to x is ahead of its beginning. */
 static void write_int8x8_load(laci_code *code, const laci_sparse_frame *f,
                               const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
@@ -186,8 +187,8 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
       laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
                          laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
       if (f->after.residual) write_residual_addition(code, row);
-      /* Numbers beyond 32 bits would convert to the lowest integer, and so does a NaN, which stays
-       * here. */
+      /* Limits numbers that are too large for 32 bits, which would convert to the lowest integer. A
+       * NaN stays, and converts to that integer. */
       laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, MOST, row);
       laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
     }

@@ -13,8 +13,10 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  READ_AFTER = 3, /* weights after the last one: code may read four at once */
-  NEAR_TILES = 8, /* tiles whose results of a group's rows fit in the first-level cache */
+  READ_AFTER = 3, /* number of floats after the last weight that may be read: code may read four
+                     weights at once */
+  NEAR_TILES = 8, /* number of tiles whose results, for a group's rows, fit in the first-level
+                     cache */
   FLOATS_OF_LINE = LACI_SPARSE_LINE / sizeof(float),
   MOST_DISTANCE = 1 << 28, /* floats: half of what a 32-bit displacement reaches */
 };
@@ -23,15 +25,17 @@ struct laci_sparse_code {
   laci_code_cache *cache;
   laci_pool *pool; /* the options' pool, whose threads make the code */
   laci_sparse_plan plan;
-  size_t *entry; /* [n_code_blocks + 1] */
-  float *weight; /* [terms], in the code's order; memory of the cache */
+  size_t *entry; /* [n_code_blocks + 1] where the code of each code block begins in the cache; the
+                    last: where all code ends */
+  float *weight; /* [terms] the weights, in the order in which the code reads them; memory of the
+                    cache */
   int64_t row_stride;
   laci_sparse_values values;
   laci_sparse_prefetch ahead;
   laci_sparse_cut cut;
   laci_sparse_one_lane one_lane;
-  bool functions; /* the last code blocks also leave sums instead of results: functions may follow,
-                     or it is ARM */
+  bool functions; /* the last code block of a group leaves sums, not results, and compiled code
+                     computes the results: functions may follow, or it is ARM */
 };
 
 static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
@@ -61,9 +65,9 @@ static const laci_int8x4_constants int8x4_constants = {
 
 /* Properties of the code for an instruction set. */
 typedef struct code_of_isa {
-  int rows, terms;                /* most rows of a group, and terms of a code block
+  int rows, terms;                /* maximum number of rows in a group, and of terms in a code block
                                      (laci_sparse_cut) */
-  size_t least_bytes, term_bytes; /* bytes of code of a term: the least, and usual */
+  size_t least_bytes, term_bytes; /* bytes of code for a term: the minimum, and the usual number */
 } code_of_isa;
 
 static const code_of_isa codes[] = {
@@ -114,8 +118,8 @@ static void choose_division(const laci_sparse_product *p, int64_t n_tiles, int n
   cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
 }
 
-/* Returns the floats from a tile to the next one, if x is read from memory and only once; otherwise
- * 0, since what would be prefetched is in the cache already. */
+/* Returns how many floats ahead of a tile to prefetch, which is one tile; 0 if x is read more than
+ * once, or is small: it is in the cache already. */
 static int64_t find_prefetch_distance(const laci_sparse_extent *extent, double reuse) {
   enum { HELD = (2 << 20) / sizeof(float) };
   const laci_sparse_tile *tiles = extent->tiles;
@@ -132,8 +136,8 @@ static bool is_one_lane_faster(const laci_sparse_extent *extent, laci_jit_isa is
          laci_sparse_is_one_lane(&extent->tiles[extent->n_tiles - 1]);
 }
 
-/* What code blocks read of a chunk should stay in a core's second-level cache. The taps of a larger
- * window read the same lines repeatedly, so more tiles fit; and its code is larger. */
+/* Chooses the chunk so that what code blocks read of it stays in a core's second-level cache. In a
+ * larger window, several taps read the same lines, so more tiles fit; and its code is larger. */
 laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_isa isa,
                                        const laci_sparse_extent *extent) {
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
@@ -164,7 +168,7 @@ static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, 
                    MOST_DISTANCE);
 }
 
-/* Returns the cache lines that each tile prefetches: the tiles of a chunk together fetch the whole
+/* Returns how many cache lines each tile prefetches. The tiles of a chunk together fetch the whole
  * next code block, and some more, since code blocks differ in size. */
 static laci_sparse_prefetch count_prefetch_lines(const laci_sparse_code *code,
                                                  const laci_sparse_options *o) {
@@ -278,17 +282,18 @@ lac_status laci_sparse_code_order_places(const laci_sparse_code *code,
 
 float *laci_sparse_code_weights(laci_sparse_code *code) { return code->weight; }
 
-/* Returns the floats of the sums of a group's rows, for a chunk. */
+/* Returns how many floats hold the sums of a group's rows, for a chunk. */
 static size_t sum_floats_per_group(const laci_sparse_code *code) {
   return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES;
 }
 
-/* Returns the floats of all sums that are kept at once: with columns_first, those of all groups. */
+/* Returns how many floats hold all sums that are kept at once: with columns_first, those of all
+ * groups. */
 static size_t count_sum_floats(const laci_sparse_code *code) {
   return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sum_floats_per_group(code);
 }
 
-/* Returns the bytes of a thread's scratch: all sums, and the inputs of a one-lane tile. */
+/* Returns the bytes of a thread's scratch: for all sums, and for the inputs of a one-lane tile. */
 static size_t scratch_per_thread(const laci_sparse_code *code) {
   const size_t columns = (size_t)laci_ceil_div(code->one_lane.n, LANES) * LANES;
   return (count_sum_floats(code) + columns) * sizeof(float);
@@ -328,7 +333,7 @@ static void run_last_block_and_finish(const job *j, laci_code_block_run *run,
 
 /* The inputs of a chunk's one-lane tile; each thread has its own. */
 typedef struct one_lane_x {
-  float *x;      /* [columns] */
+  float *x;      /* [columns] the input of each column */
   int64_t chunk; /* the chunk whose inputs these are; -1: none yet */
 } one_lane_x;
 

@@ -31,16 +31,17 @@ typedef struct laci_code_block {
 /** How many cache lines of the next code block each tile prefetches. Processors prefetch data by
  * themselves, but code not at all or one line at a time. */
 typedef struct laci_sparse_prefetch {
-  int code, weight; /* cache lines of code, and of weights */
+  int code, weight; /* number of cache lines of code, and of weights */
 } laci_sparse_prefetch;
 
 /** What all code blocks of a product share. */
 typedef struct laci_sparse_frame {
-  int64_t row_stride, rows_each; /* floats from the results of rows that share four bytes to the
-                                    next; number of rows that share four bytes of a result: 1, 2 or
-                                    4 */
+  int64_t row_stride, rows_each; /* number of rows whose results share four bytes (rows_each): 1, 2
+                                    or 4; distance, in floats, from the results of such rows to
+                                    those of the next rows (row_stride) */
   laci_sparse_prefetch ahead;    /* what each tile prefetches of the next code block */
-  int64_t x_ahead; /* floats of x from a column to what is prefetched with it; 0: nothing */
+  int64_t x_ahead; /* distance, in floats of x, from a column to what is prefetched with it; 0: no
+                      prefetch */
   laci_sparse_epilogue after;
   const laci_int8x8 *int8x8; /* table of registers, for int8; else NULL */
 } laci_sparse_frame;
@@ -114,8 +115,8 @@ void laci_sparse_write_end_of_tile_zmm(laci_code *code, const laci_sparse_frame 
 #define LACI_SPARSE_FIELD(name) \
   laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_code_arguments, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
-#define LACI_SPARSE_AT LACI_X86_RAX /* address of the tile in x; for results, in y */
-/* advances through the weights; for results, the tile's residual */
+#define LACI_SPARSE_AT LACI_X86_RAX /* address of the tile in x; while results are computed, in y */
+/* address of the next weights; while results are computed, of the tile's residual */
 #define LACI_SPARSE_WEIGHT LACI_X86_R10
 #define LACI_SPARSE_SUMS LACI_X86_R9
 #define LACI_SPARSE_AHEAD_CODE LACI_X86_R11
@@ -165,7 +166,7 @@ typedef struct laci_sparse_plan {
   int64_t n_groups, n_code_blocks;
   int64_t n_terms;
   uint32_t *rows;     /* bits as in laci_code_block.rows, for the columns of all groups */
-  int64_t *row_begin; /* [rows of the product + 1], copied from the product */
+  int64_t *row_begin; /* [rows of the product + 1] copy of laci_sparse_product.row_begin */
   laci_sparse_values values;
   laci_int8x8 int8x8; /* table of registers, for int8 */
 } laci_sparse_plan;

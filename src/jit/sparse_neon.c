@@ -17,10 +17,10 @@ enum { CALL, SUMS, TILE, TILES_END, AHEAD_CODE, AHEAD_WEIGHT, X, WEIGHT, AT, PLA
 enum {
   QUARTERS = 4,
   VECTOR = 16, /* bytes of a vector */
-  COLUMN = 24, /* v24 to 27 */
+  COLUMN = 24, /* v24 to 27: the four vectors of a column */
   WEIGHTS = 28,
-  REACH = 1008,          /* bytes: the largest offset of a load pair */
-  FETCH_REACH = 1 << 15, /* bytes that a prefetch's offset reaches */
+  REACH = 1008,          /* largest offset of a load pair, in bytes */
+  FETCH_REACH = 1 << 15, /* largest offset of a prefetch, in bytes */
 };
 
 #define FIELD(name) ((int)offsetof(laci_sparse_code_arguments, name))

@@ -35,7 +35,8 @@ void laci_sparse_gather_one_lane(const laci_sparse_one_lane *one_lane, const lac
   }
 }
 
-/* Spreads the sums of rows to tiles: lane 0 is the sum, the other lanes are zero. */
+/* Spreads sums, one number for each row, to 16 lanes for each row: lane 0 is the sum, the others
+ * are zero. */
 static void spread_sums_to_tiles(float *sums, int64_t n_rows) {
   float rows[ROWS];
   memcpy(rows, sums, sizeof rows);

@@ -17,7 +17,7 @@ enum {
   PP_F2 = 3,
   SIB_NEEDED = 4, /* in ModRM in place of a register: a SIB byte follows, which the bases RSP and
                      R12 need, too */
-  MOST = 15,      /* most bytes of an instruction */
+  MOST = 15,      /* maximum number of bytes of an instruction */
 };
 
 /* An instruction under construction; its bytes are written in place, at the end of the code. */
@@ -135,7 +135,8 @@ void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
 
 enum {
   JUMP_BYTES = 6,
-  JUMP_DISTANCE = 4 /* the last four bytes: relative to the end of the jump */
+  JUMP_DISTANCE = 4 /* number of bytes of the distance, which ends the jump and counts from its
+                       end */
 };
 
 void laci_x86_jump_below(laci_code *code, size_t to) {
