@@ -21,7 +21,7 @@ laci_attend *laci_attend_variant(bool bf16) {
 }
 
 size_t laci_attention_scratch_bytes(const laci_attention *a) {
-  const uint64_t most = (uint64_t)1 << 24; /* most of each size: below this, nothing overflows */
+  const uint64_t most = (uint64_t)1 << 24; /* limit of each size, below which nothing overflows */
   uint64_t queries = LACI_ATTENTION_ROWS, block = LACI_ATTENTION_COLUMNS;
   uint64_t keys = (uint64_t)a->n_keys, depth = (uint64_t)a->depth, width = (uint64_t)a->width;
   if (keys > most || depth > most || width > most) return 0;

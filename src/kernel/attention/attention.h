@@ -19,8 +19,8 @@
 #include "kernel/variants.h"
 
 typedef struct laci_attention {
-  int64_t n_queries, n_keys, depth, width; /* queries, keys, elements of a query or key, elements of
-                                              a value; all >= 1 */
+  int64_t n_queries, n_keys, depth, width; /* number of queries, of keys, of elements in a query or
+                                              key, and of elements in a value; all >= 1 */
   int64_t q_row, k_row, v_row, y_row;      /* row strides of q, k, v and y, in elements */
   int64_t mask_row,
       mask_column; /* row stride and column stride of the mask, in elements; 0: one row, or one
@@ -58,7 +58,7 @@ laci_attend *laci_attend_variant(bool bf16);
 enum {
   LACI_ATTENTION_ROWS = 6,
   LACI_ATTENTION_COLUMNS = 64
-}; /* the largest block of scores (queries, keys) of any variant */
+}; /* number of queries, and of keys, in the largest block of scores of any variant */
 
 /** Returns the bytes of scratch memory that one thread needs, with any variant; 0: the size
  * overflows. */

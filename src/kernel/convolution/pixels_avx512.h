@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-enum { LACI_PIXEL = 16 /* channels */ };
+enum { LACI_PIXEL = 16 /* channels of a pixel */ };
 
 /** Returns pixel `at` of a row of `width` pixels, or zeros where `at` is outside [0, width). */
 static inline __m256i laci_pixel_or_zeros(const uint16_t *row, int64_t width, int64_t at) {

@@ -82,12 +82,15 @@ void laci_weight_gradient_from_sums(const laci_weight_gradient *g, const float *
  * for the 16 channels of a block, a pair of neighbouring positions along x; with `winograd`, the
  * pair of the same point of two neighbouring tiles. */
 typedef struct laci_gradient_band {
-  int64_t rows, images; /* rows of dy; images, more than one only where all their rows fit */
-  int64_t pairs;        /* entries of a row of dy; with `winograd`, of one point of the row */
-  int64_t in_rows;      /* rows of the input that the band reads */
-  int64_t entries;   /* entries of a row of the input; with `winograd`, of all points of the row */
-  int64_t pair_step; /* how many entries further an entry of the input is when its entry of dy is
-                        the next one */
+  int64_t rows, images; /* number of rows of dy; number of images, more than one only where all
+                           their rows fit */
+  int64_t pairs;        /* number of entries in a row of dy; with `winograd`, for one point of the
+                           row */
+  int64_t in_rows;      /* number of rows of the input that the band reads */
+  int64_t entries;   /* number of entries in a row of the input; with `winograd`, for all points of
+                        the row */
+  int64_t pair_step; /* distance, in entries, from the input of an entry of dy to the input of the
+                        next one */
 } laci_gradient_band;
 laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *g);
 

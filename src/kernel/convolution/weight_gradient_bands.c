@@ -4,8 +4,8 @@
 
 enum {
   ENTRY = 2 * LACI_GRADIENT_BLOCK * sizeof(uint16_t), /* bytes: two pixels of a block */
-  NEAR = 20 << 10, /* bytes of the cache for paired input, which all windows read one after the
-                      other */
+  NEAR = 20 << 10, /* limit of the bytes of paired input: they stay in the first-level cache while
+                      all windows read them one after the other */
 };
 
 void laci_weight_gradient_from_sums(const laci_weight_gradient *g, const float *sums,

@@ -32,17 +32,18 @@ enum { TILE = LACI_GRAM_TILE, POSITIONS = 8192 };
 
 /** One axis: each tap reads all positions except some within `reach` of either end. */
 typedef struct side {
-  int64_t in, reach, slots; /* slots: 2 * reach positions at the border, low ones first */
+  int64_t in, reach, slots; /* number of positions at the border, 2 * reach: those at the low end
+                               come first */
   const laci_unfold_axis *axis;
 } side;
 
 typedef struct layout {
   side y, x;
-  int64_t images;                            /* images of a block */
-  int64_t wide, high;                        /* floats of a row and of a column, zeros
-                                                           included */
-  int64_t image_stride, row, column, corner; /* floats from an image, row, column or
-                                                           corner to the next one */
+  int64_t images;                            /* number of images in a block */
+  int64_t wide, high;                        /* number of floats in a row, and in a column, zeros
+                                                included */
+  int64_t image_stride, row, column, corner; /* distance, in floats, from an image, row, column or
+                                                corner to the next one */
   /* where images, rows, columns and corners begin in a channel; channel: floats of a channel */
   int64_t first_image, rows, columns, corners, channel;
 } layout;
@@ -94,7 +95,7 @@ uint64_t laci_gram_correlate_scratch_bytes(const laci_unfold *u, bool with_dense
 typedef struct filling {
   const laci_unfold *unfold;
   const layout *l;
-  const float *value; /* of the block's first image */
+  const float *value; /* the value, from the block's first image on */
   int64_t group, n;   /* n: number of images */
   float *to;
 } filling;
@@ -145,15 +146,17 @@ typedef struct displaced_tile {
 typedef struct correlation {
   const laci_unfold *unfold;
   const layout *l;
-  const float *left, *right; /* values in the layout above */
+  const float *left, *right; /* values in the layout above: the channels of the matrix's rows, and
+                                of its columns */
   double *out;               /* the group's matrix */
-  int64_t n;                 /* images */
-  int64_t tiles;             /* tiles of channels */
+  int64_t n;                 /* number of images */
+  int64_t tiles;             /* number of tiles of channels */
   bool half;
   laci_dots_kernel *kernel;
 } correlation;
 
-/** The positions of a part in both operands, from the beginning of a channel on. */
+/** A part of a channel in both operands: where it begins in a channel, and n_runs runs of `length`
+ * floats, `stride` floats apart. */
 typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;
@@ -188,8 +191,9 @@ static void add_to_tap_pairs(const correlation *c, const displaced_tile *p, cons
   }
 }
 
-/* Adds the part's sum, times `sign`, to the tile. row, column: -1, or the position in the image
- * that taps must miss. Returns whether any tap does; with `sign` 0 nothing is added. */
+/* Adds the part's sum, times `sign`, to the elements of all pairs of taps that do not read position
+ * `row`, or `column`, of the image (-1: of all pairs). Returns whether there is such a pair; with
+ * `sign` 0 nothing is added. */
 static bool add_part_sum(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
                          double sign) {
   const side *y = &c->l->y, *x = &c->l->x;

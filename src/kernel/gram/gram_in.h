@@ -8,10 +8,8 @@
 #include "kernel/gram/dots.h"
 #include "kernel/gram/gram.h"
 
-enum {
-  LACI_GRAM_TILE = 64
-}; /* rows and columns of the block of H or K that one thread computes at
-                                 once */
+/* number of rows and columns in the block of H or K that one thread computes at once */
+enum { LACI_GRAM_TILE = 64 };
 
 static inline int64_t laci_gram_round_up_to_vectors(int64_t n) { /* n rounded up to whole vectors */
   return (n + LACI_DOTS_LANES - 1) / LACI_DOTS_LANES * LACI_DOTS_LANES;

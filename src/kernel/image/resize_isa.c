@@ -101,7 +101,7 @@ static inline __m128i join_row_sums(sums s) {
   return _mm_srli_epi32(sum, LACI_TAP_BITS);
 }
 
-enum { WIDE = 16 }; /* bytes of a row at a time */
+enum { WIDE = 16 }; /* number of bytes of a row that are added at a time */
 
 /** Adds two rows, 16 bytes of each. If there is no second row, `second` has weight 0. */
 static inline void add_rows(sums s[4], const uint8_t *first, const uint8_t *second,

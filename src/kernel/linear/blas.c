@@ -28,7 +28,8 @@ static const char LIBRARY[] = "libopenblas.so.0";
 static const size_t BUFFER_BYTES = 128UL << 20;
 
 enum { SERIAL = 0, OWN_THREADS = 1 }; /* results of openblas_get_parallel */
-enum { MOST_BUFFERS = 64 };           /* more buffers are created when they are needed */
+/* maximum number of buffers that are created at once; others are created when they are needed */
+enum { MOST_BUFFERS = 64 };
 
 typedef void factorize_f32(const char *triangle, const int *n, float *a, const int *lda, int *info);
 typedef void factorize_f64(const char *triangle, const int *n, double *a, const int *lda,
@@ -66,7 +67,7 @@ enum { MOST_RUNTIMES = 2 };
 static runtime runtimes[MOST_RUNTIMES];
 static int n_runtimes;
 
-typedef struct call { /* how many threads each run time had before it */
+typedef struct call { /* the number of threads that each run time had before the call */
   int threads[MOST_RUNTIMES];
 } call;
 

@@ -16,7 +16,7 @@ enum {
   TILE_ROWS = 128,
   TILE_COLUMNS = 512,
   PANEL = 384,
-  ALONE = 768, /* a matrix of at most so many columns is factorized by one thread */
+  ALONE = 768, /* a matrix of at most this many columns is factorized by one thread */
   SIDES = 128
 };
 

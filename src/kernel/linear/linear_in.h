@@ -25,9 +25,10 @@ typedef struct laci_linear_backend {
   void (*product_f32)(const laci_linear_operands_f32 *p);
   int (*cholesky)(double *a, int n, int lda);
   int (*cholesky_f32)(float *a, int n, int lda);
-  /** solve_transposed replaces rows x by x L'^-1, which computes columns below a diagonal block L
-   * of a Cholesky factor. solve replaces rows x by x L^-1. */
+  /** Replaces rows x by x L'^-1, which computes columns below a diagonal block L of a Cholesky
+   * factor. */
   void (*solve_transposed)(const laci_linear_solve_operands *s);
+  /** Replaces rows x by x L^-1. */
   void (*solve)(const laci_linear_solve_operands *s);
   void (*solve_transposed_f32)(const laci_linear_solve_operands_f32 *s);
   void (*solve_f32)(const laci_linear_solve_operands_f32 *s);

@@ -20,7 +20,8 @@
 
 enum {
   LACI_MAXSUM_ROWS = LACI_NUMBER_ROWS,
-  LACI_MAXSUM_LIMIT = 1 << 26 /* most rows * largest element: sums and differences fit in int32_t */
+  LACI_MAXSUM_LIMIT = 1 << 26 /* limit of rows * largest element, so that sums and differences fit
+                                 in int32_t */
 };
 
 /** A table of nt x nx sums over columns of `rows` elements, written to out[i * out_stride + j].

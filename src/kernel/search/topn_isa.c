@@ -116,11 +116,11 @@ typedef struct element_operations {
   add *add;
 } element_operations;
 
-/* Columns as bytes, at one position of their rows. */
+/* The columns, as bytes, from `at` on. */
 typedef struct stripe {
   const void *const *columns;
   int n_columns;
-  size_t at; /* bytes */
+  size_t at; /* offset in each column, in bytes */
 } stripe;
 
 INLINE lanes load_column(const stripe *s, int c) {

@@ -69,7 +69,7 @@ int64_t laci_top_sum_scalar(laci_number number, const void *const *columns, int 
       uint8_t u8[LACI_TOPN_MAX][ROWS_AT_ONCE];
       int16_t i16[LACI_TOPN_MAX][ROWS_AT_ONCE];
     } top;
-    int32_t sum = 0; /* 64 * 256 elements below 2^15 */
+    int32_t sum = 0; /* 64 * 256 elements below 2^15 do not overflow it */
     if (number == LACI_U8) {
       top_u8(columns, n_columns, n, row, length, top.u8);
       for (int k = 0; k < n; k++) {

@@ -22,8 +22,8 @@ static inline void store_word(float *at, uint32_t word) { memcpy(at, &word, size
 
 /* ---- Sixteen places ---- */
 
-/* Converts x [16] to bytes, and stores each in one place of int8x4 [16], `shift` bits from the
- * lowest. */
+/* Converts x [16] to bytes, and stores each in its own int8x4 [16], `shift` bits above the lowest
+ * bit. */
 static void quantize_lanes(const laci_fake_quantized *q, const float *x, int shift,
                            uint32_t *restrict int8x4) {
   const float scale = q->scale, low = q->low, high = q->high;
@@ -47,8 +47,8 @@ static void dequantize_lanes(const laci_fake_quantized *q, const float *int8x4, 
 typedef struct run {
   const laci_fake_quantized *q;
   int n_channels;
-  int64_t stride; /* floats from a channel to the next */
-  int64_t n;      /* places, a multiple of sixteen */
+  int64_t stride; /* distance, in floats, from a channel to the next */
+  int64_t n;      /* number of pixels, a multiple of sixteen */
 } run;
 
 static void pack_pixel_run(const run *r, const float *floats, float *to) {
@@ -75,12 +75,13 @@ static void unpack_pixel_run(const run *r, const float *from, float *floats) {
 
 /* ---- Items ---- */
 
-/* The int8x4 of an item, and their offsets. */
+/* An item: its channels, and where its floats and int8x4 begin. */
 typedef struct item {
   run run;
   int64_t channel_first, channel_last;
-  int64_t floats, int8x4; /* offsets of channel_first */
-  int64_t apart;          /* int8x4 from a place to the next */
+  int64_t floats, int8x4; /* offset of channel_first in the floats, and in the int8x4 */
+  int64_t apart;          /* distance, in int8x4, from a vector of int8x4 to that of the next
+                             channels */
 } item;
 
 static item find_item(const laci_bytes_form *f, int64_t at) {

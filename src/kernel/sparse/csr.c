@@ -18,7 +18,7 @@ static laci_csr_run *const of_level[] = {
 
 laci_csr_run *laci_csr_variant(void) { return of_level[laci_cpu_level_in_force()]; }
 
-/* As many vectors of sums as hide the latency of a multiply-add, and leave registers for a
+/* Returns as many vectors of sums as hide the latency of a multiply-add, and leave registers for a
  * weight. */
 int64_t laci_csr_tiles_per_strip(void) {
   static const int8_t strips[] = {
@@ -34,14 +34,15 @@ int64_t laci_csr_n_strips(int64_t n_tiles) {
 
 /* The set of cache lines that a strip reads for some columns. */
 enum {
-  LINE = 64 / (int)sizeof(float), /* floats of a line */
-  MOST_LINES = 256,               /* half of a first-level cache of 32 KB */
-  SLOTS = 1024,                   /* slots of a hash table that is never full */
-  FOUR = 4,                       /* columns */
+  LINE = 64 / (int)sizeof(float), /* number of floats in a cache line */
+  MOST_LINES = 256,               /* maximum number of lines in a set: half of a first-level cache
+                                     of 32 KB */
+  SLOTS = 1024,                   /* number of slots in the hash table, which is never full */
+  FOUR = 4,                       /* number of columns in a group of 2:4 */
 };
 
 typedef struct lines {
-  int64_t slot[SLOTS]; /* a line's number + 1 */
+  int64_t slot[SLOTS]; /* number of the line + 1; 0: the slot is free */
   int n;
 } lines;
 
@@ -121,7 +122,7 @@ static void fill_chunk(const builder *m, int64_t group, int64_t row_first, laci_
   *begin = n;
 }
 
-/* Allocates the chunks and the arrays of where entries begin. */
+/* Allocates the chunks, and the memory of their arrays `begin`. */
 static bool allocate_chunks(const builder *m, int64_t n_groups) {
   const laci_sparse_product *p = m->p;
   laci_csr *csr = m->csr;

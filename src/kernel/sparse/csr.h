@@ -19,8 +19,8 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_CSR_MOST_ROWS = 128, /* most rows of a chunk */
-  LACI_CSR_MOST_TILES = 8,  /* most tiles of a strip */
+  LACI_CSR_MOST_ROWS = 128, /* maximum number of rows in a chunk */
+  LACI_CSR_MOST_TILES = 8,  /* maximum number of tiles in a strip */
 };
 
 typedef struct laci_csr_entry {
@@ -29,22 +29,22 @@ typedef struct laci_csr_entry {
   float weight;
 } laci_csr_entry;
 
-/** Some rows, which all have the same columns to choose from. In block b, row r of the chunk has
- * entries [begin[b * n + r], begin[b * n + r + 1]), where n is the number of its rows. */
+/** Some rows of the same group, so of the same columns. In block b, row r of the chunk has entries
+ * [begin[b * n + r], begin[b * n + r + 1]), where n is the number of its rows. */
 typedef struct laci_csr_chunk {
   int64_t row_first, row_last, n_blocks;
-  const int64_t *begin; /* [n_blocks * n + 1] */
+  const int64_t *begin; /* [n_blocks * n + 1] where the entries of each row begin in each block */
 } laci_csr_chunk;
 
 typedef struct laci_csr {
-  laci_csr_chunk *chunks; /* [n_chunks] */
+  laci_csr_chunk *chunks; /* [n_chunks] the chunks of all rows */
   int64_t n_chunks, row_stride;
   laci_csr_entry *entries;
   int64_t *begin; /* memory of the arrays `begin` of all chunks */
   size_t bytes;   /* bytes of all arrays together */
 } laci_csr;
 
-/** Returns how many tiles a strip has at most, at the SIMD level in force. */
+/** Returns the maximum number of tiles in a strip, at the SIMD level in force. */
 int64_t laci_csr_tiles_per_strip(void);
 /** Returns the number of strips into which n_tiles tiles are divided (laci_sparse_strip_begin). */
 int64_t laci_csr_n_strips(int64_t n_tiles);
