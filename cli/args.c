@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parser of the command line. It reads argv once; every word is an option of the table, an
- * option's value, or an operand. The rules are those of GNU's getopt_long (--name value,
- * --name=value, -n value, -nvalue, and -- ends the options). In addition -n=value, _ for - in
- * names, and --no- before every switch are accepted. The tables are in args.h; nearest.c finds a
- * similar known word for an unknown one. */
+ * The parser of the command line. It reads argv once. Every word is an option, an option's value,
+ * or an operand. The rules are those of GNU's getopt_long (--name value, --name=value, -n value,
+ * -nvalue, and -- ends the options). In addition -n=value, _ for - in names, and --no- before every
+ * switch are accepted. The tables are in args.h; nearest.c finds a similar known word for an
+ * unknown one. */
 #include "args.h"
 
 #include <ctype.h>
@@ -124,7 +124,7 @@ static bool is_same_option_name(const char *name, const char *typed, size_t n_ty
   return true;
 }
 
-/* Other names of options, which their help tells. */
+/* Aliases of options, which the option's help text mentions. */
 static const char *const aliases[][2] = {{"data_dir", "data"}, {"dataset", "data"}};
 
 static const option_row *find_option_by_name(verb_id verb, const char *typed, size_t n_typed) {
@@ -176,7 +176,8 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   errno = 0;
   *number = strtoull(value, &end, 10);
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
-  if (!is_whole && most == UINT64_MAX) { /* the code that uses the value checks its limits */
+  if (!is_whole && most == UINT64_MAX) { /* no limits here: the code that uses the value checks them
+                                            */
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer without sign or unit",
                      option_name_with_dashes(option->name), value);
   }

@@ -24,7 +24,7 @@ typedef enum verb_id {
 
 typedef enum option_kind {
   OPTION_SWITCH,
-  OPTION_FLAG, /* a switch whose name begins with no, and which has no other form */
+  OPTION_FLAG, /* a switch like --no-NAME, which has no form --NAME */
   OPTION_COUNT,
   OPTION_TEXT,
   OPTION_FILE,
@@ -66,8 +66,8 @@ typedef struct arguments {
                                       executes */
   struct lac_process_group *group; /* the processes that run this command together, see group.h;
                                       NULL: this process alone */
-  char *named;                     /* path of the result, allocated, if it was made from MODEL's
-                                      path because -o was not given; NULL: it was not */
+  char *named;                     /* allocated path of the result, derived from MODEL's path if -o
+                                      was not given; NULL: not derived */
   struct tree *tree;               /* what the file of --config holds (tree.h); texts of this struct
                                       may point into it; NULL: no --config */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
@@ -82,7 +82,7 @@ typedef struct arguments {
 
 typedef struct verb_row {
   const char *name, *operands;
-  int least, most; /* number of operands */
+  int least, most; /* minimum and maximum number of operands */
   const char *summary, *description;
 } verb_row;
 
@@ -99,8 +99,8 @@ typedef struct option_row {
   const char *argument, *initial;
   unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */
   const char *help;
-  size_t offset, given; /* bytes from the beginning of struct arguments to the option's value
-                           (offset), and to its bool in the member `given` (given) */
+  size_t offset, given; /* byte offsets in struct arguments: of the option's value, and of its bool
+                           in the member `given` */
 } option_row;
 
 extern const verb_row verb_table[VERB_COUNT];
@@ -109,8 +109,8 @@ extern const int n_options;
 extern const example_row example_table[];
 extern const int n_examples;
 
-/** Fills args, which gets views of argv. Fails LAC_BAD_ARGUMENT; the text says what was found and,
- * for an unknown name, which known name is nearest. Operands may be missing. Clear args in any
+/** Fills args, whose texts point into argv. Fails LAC_BAD_ARGUMENT; the text says what was found
+ * and, for an unknown name, which known name is nearest. Operands may be missing. Clear args in any
  * case. */
 LAC_MUST_CHECK lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err);
 void arguments_clear(arguments *args);
@@ -120,7 +120,7 @@ void arguments_clear(arguments *args);
 LAC_MUST_CHECK lac_status arguments_check_operands(const arguments *args, lac_error *err);
 
 /** Stores a value as if it had been given on the command line; switches and counters take "yes" and
- * "no". args gets a view of the text. Fails LAC_BAD_ARGUMENT. */
+ * "no". args keeps a pointer to the text. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status arguments_store(arguments *args, const option_row *option,
                                           const char *value, lac_error *err);
 
@@ -131,8 +131,8 @@ LAC_MUST_CHECK lac_status verb_find_by_name(const char *word, verb_id *verb, lac
 /** Do help, manual and completions show this option under this verb? */
 bool option_is_shown(const option_row *option, verb_id verb);
 typedef void option_printer(FILE *out, const option_row *option, verb_id verb);
-/** Prints the options that the verb shows: the title of each group with the printf format `title`,
- * and each option by calling `print`. */
+/** Prints the options that the verb shows: it prints the title of each group of options with the
+ * printf format `title`, and calls `print` for each option. */
 void options_print(FILE *out, verb_id verb, const char *title, option_printer *print);
 
 /** Returns the verb's option for a word "--name", "--name=value", "--no-name" or "-n"; NULL: the

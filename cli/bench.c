@@ -96,7 +96,7 @@ static void add_rate_cells(text_table *table, const lac_bench_result *r,
 }
 
 static void add_dense_plan_row(text_table *table, const lac_bench_result *r) {
-  enum { BEFORE = 3 }; /* columns before the time */
+  enum { BEFORE = 3 }; /* number of columns before the time */
   table_add_cell(table, "(in the dense plan only)");
   for (int column = 0; column < BEFORE; column++) table_add_cell(table, "-");
   add_dense_time_cells(table, r, 0, r->dense_rest_seconds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes options of a configuration file's tree, and writes options as YAML. The file names options
- * as the command line does, without dashes; `verb` and `operands` are the words that are no
- * options. Where the command line gives an option, the file's is not used, nor are those of which
- * only one may be given. */
+ * Stores the options of a configuration file, read as a tree (tree.h), and writes options as YAML.
+ * The file names options as the command line does, without dashes; `verb` and `operands` are the
+ * words that are no options. An option of the command line replaces the same option of the file,
+ * and the file's options that exclude it. */
 #include "config.h"
 
 #include <ctype.h>
@@ -105,7 +105,8 @@ static lac_status fail_wrong_type(const tree *t, const tree_node *node, const tr
                    describe_found_value(value), wanted);
 }
 
-/* Stores one text; the failure gets the file's name and line, and the option without dashes. */
+/* Stores a value given as text. The text of a failure names the file, the line, and the option
+ * without dashes. */
 static lac_status store_text(const tree *t, const tree_node *node, const option_row *option,
                              const char *text, arguments *args, lac_error *err) {
   lac_error why = {0};
@@ -259,7 +260,7 @@ static void print_list(FILE *out, const text_list *list) {
   fputc(']', out);
 }
 
-/* Writes a number with as few digits as make it again. */
+/* Writes a number with the fewest digits that are read back as the same number. */
 static void print_real(FILE *out, double value) {
   char text[64];
   for (int digits = 6; digits <= 17; digits++) {
@@ -322,7 +323,8 @@ static void print_options(const arguments *args, FILE *out) {
   }
 }
 
-/* Makes the settings of a training as a text: what its recipe and options mean together. */
+/* Writes the settings of a training, which follow from its recipe and options, to an allocated
+ * text. */
 static lac_status format_training_settings(const arguments *args, char **text, lac_error *err) {
   arguments shown = *args;
   train_options options;

@@ -377,7 +377,7 @@ static bool is_accuracy_below(const lac_eval_result *a, const lac_eval_result *b
   return of_a[1] < of_b[0];
 }
 
-/* Prints which differences the figures prove, and which they do not. */
+/* Prints which differences between the methods are significant, and which are not. */
 static void print_differences(const demo *d) {
   double least[2], most[2];
   find_loss_range(d->in_order, &least[0], &most[0]);

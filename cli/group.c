@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joins and leaves the group, and makes its processes agree on a status. Process 0 prints a failure
- * on which all processes agreed. A failure that the others do not know is printed by the process in
- * which it happened; when that process leaves the group, all processes end. */
+ * on which all processes agreed. A failure that only one process knows is printed by that process;
+ * when it leaves the group, all processes end. */
 #include "group.h"
 
 #include <fcntl.h>
@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "lacuna/process_group.h"
 
-/* How long other processes wait, so that process 0 can report its failure and end all of them. */
+/* Seconds that other processes wait, so that process 0 can report its failure first and end all of
+ * them. */
 enum { HEAD_START_S = 2 };
 
 /* Do all processes run this verb together? The other verbs are short, or measure this machine. */

@@ -27,8 +27,8 @@ LAC_MUST_CHECK lac_status group_agree_on_status(const arguments *args, lac_statu
                                                 lac_error *err);
 
 /** Does group_agree_on_status after work on files, which may take one process much longer than the
- * others: it waits as long as the others live. As the last step of a verb call it only if no
- * library call failed, since after such a failure other processes may not get here. */
+ * others: it waits as long as the other processes live. At the end of a verb, call it only if no
+ * library call failed: after such a failure other processes may not get here. */
 LAC_MUST_CHECK lac_status group_agree_on_status_without_timeout(const arguments *args,
                                                                 lac_status st, lac_error *err);
 

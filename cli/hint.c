@@ -45,8 +45,8 @@ static const char *const words[] = {
 #undef LAC_HINT
 };
 
-/* Returns the length of the file's name at the begin of an error text; the name ends before ": ".
- */
+/* Returns the length of the file's name at the beginning of an error text; the name ends before ":
+ * ". */
 static int find_file_name_length(const char *text) {
   const char *end = strstr(text, ": not an ONNX model");
   return end ? (int)(end - text) : 0;

@@ -118,7 +118,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_infer_result *result = NULL;
   request r = {0};
-  outputs plan = {0}; /* the library names the files */
+  outputs plan = {0}; /* names no files: the library chooses and writes them */
   lac_status st = parse_inputs_and_outputs(args, &r, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) {

@@ -23,8 +23,8 @@ LAC_MUST_CHECK lac_status input_parse_shape(const char *text, laci_arena *arena,
 /** Parses "N:M" of --pattern. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status input_parse_pattern(const char *text, int *n, int *m, lac_error *err);
 
-/** Fills the library's options from the command line's, with views of args. Fails LAC_BAD_ARGUMENT
- * for a malformed pattern, or a score that the verb does not know. */
+/** Fills the library's options from those of the command line; texts in them point into args. Fails
+ * LAC_BAD_ARGUMENT for a malformed pattern, or a score that the verb does not know. */
 LAC_MUST_CHECK lac_status input_read_prune_options(const arguments *args, lac_options *options,
                                                    lac_error *err);
 

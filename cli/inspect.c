@@ -95,7 +95,7 @@ static lac_status print_slow_nodes(const lac_report *report, lac_error *err) {
   return st;
 }
 
-/* Prints what would be planned. */
+/* Prints how an engine would run the network: slow nodes, and whether it can run it. */
 static lac_status print_execution_plan(const lac_report *report, lac_error *err) {
   const lac_plan_facts *plan = report->plan;
   const bool slow = plan->n_fast + plan->n_no_step < plan->n_nodes;

@@ -165,7 +165,8 @@ static void print_loss_limit(const lac_calibration_result *c, FILE *out) {
 
 typedef struct agreement {
   int64_t answers, held_back;
-  double percent, least; /* 0: no bound is known */
+  double percent, least; /* share of equal answers in percent, and its lower bound; 0: no bound is
+                            known */
 } agreement;
 
 /* Writes the share of equal predictions with its lower bound for other samples. Few samples give a

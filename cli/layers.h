@@ -15,8 +15,8 @@ LAC_MUST_CHECK lac_status layers_print(const lac_report *report, FILE *out, lac_
 /** Prints the table of inspect: as layers_print, but with what may be permuted. */
 LAC_MUST_CHECK lac_status layers_print_movable(const lac_report *report, FILE *out, lac_error *err);
 
-/** Prints the table of check: layer, operator, shape, structure, share of zeros, non-zeros of all
- * elements, remark. */
+/** Prints the table of check: layer, operator, shape, structure, share of zeros, number of
+ * non-zeros and of all elements, remark. */
 LAC_MUST_CHECK lac_status layers_print_sparsity(const lac_report *report, FILE *out,
                                                 lac_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Translates the words of the command line with the list in like.def; then like_scripts.c adds the
- * script's defaults and the options that depend on several others. */
+ * Translates the options of the script to options of this command with the list in like.def. Then
+ * like_scripts.c adds the script's defaults, and options that depend on several options of the
+ * script. */
 #include "like.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ static const row *find_translation(const char *script, const char *word, size_t 
   return NULL;
 }
 
-/* Returns the row of a flag whose name follows "--no": "--noname". */
+/* Returns the row of the script's flag NAME for a word "--noNAME". */
 static const row *find_negated_flag(const char *script, const char *word, size_t n) {
   char name[LONGEST];
   if (n > sizeof name - 1 || n < 5) return NULL;

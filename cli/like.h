@@ -15,15 +15,16 @@ enum { LIKE_MOST = 64, LIKE_MOST_WORDS = 512, LIKE_MOST_TEXTS = LIKE_MOST_WORDS 
 
 /** An option of this command with its value. */
 typedef struct like_item {
-  const char *name;  /* name of the option, such as "batch-size"; with a leading *: the script's own
-                        option, from which like_complete_script makes others */
+  const char *name;  /* name of the option, such as "batch-size"; with a leading *: an option of the
+                        script, which like_complete_script replaces by options of this command */
   const char *value; /* the option's value; NULL: the option takes none */
   const char
-      *typed; /* the option as the user typed it; NULL: the item is a default of the script */
+      *typed; /* the script's option as the user typed it; NULL: the item is a default of the script
+                 */
 } like_item;
 
-/** A translation; like_clear frees it. Zero-initialized it is empty: there is nothing to translate.
- */
+/** A command line with options of a script, and its translation to options of this command.
+ * like_clear frees it; zero-initialized: there is nothing to translate. */
 typedef struct like {
   const char *script; /* name of the script that --like names; NULL: no --like */
   verb_id verb;
@@ -32,7 +33,9 @@ typedef struct like {
   const char *notes[LIKE_MOST]; /* pairs of texts: a word of the command line, and the message about
                                    it */
   int n_notes;
-  char *operands[LIKE_MOST_WORDS], *others[LIKE_MOST_WORDS]; /* options of this command, as typed */
+  char *operands[LIKE_MOST_WORDS], *others[LIKE_MOST_WORDS]; /* operands; and options of this
+                                                                command with their values, as typed
+                                                                */
   int n_operands, n_others;
   char *texts[LIKE_MOST_TEXTS]; /* allocated texts, which like_clear frees */
   int n_texts;
@@ -41,7 +44,7 @@ typedef struct like {
 } like;
 
 /** Translates the command line if it has --like as its first word or after a verb that takes it;
- * otherwise the result's words are the caller's. argv must outlive the translation. Fails
+ * otherwise l->argv are the words of argv. argv must outlive the translation. Fails
  * LAC_BAD_ARGUMENT for an unknown script or option (the text suggests a similar one), a missing
  * value, or script options that have no equivalent. */
 LAC_MUST_CHECK lac_status like_translate(int argc, char **argv, like *l, lac_error *err);

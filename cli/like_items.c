@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The items of a translation: options of this command that the script's words became. */
+ * Adds, finds and removes the items of a translation, that is, options of this command that replace
+ * those of a script. */
 #include "like_items.h"
 
 #include <inttypes.h>

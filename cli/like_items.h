@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The items of a translation. like.c makes them from words; like_scripts.c, like_runners.c and
- * like_tools.c make them from other items. */
+ * The items of a translation (like.h): options of this command that replace those of a script.
+ * like.c makes them from words of the command line. like_scripts.c, like_runners.c and like_tools.c
+ * make further items from these. */
 #ifndef CLI_LIKE_ITEMS_H
 #define CLI_LIKE_ITEMS_H
 
@@ -11,12 +12,14 @@
 /** Formats a text, printf-style. The text is freed with the translation. */
 LAC_MUST_CHECK lac_status like_format_text(like *l, const char **text, lac_error *err,
                                            const char *format, ...) LAC_PRINTF(4, 5);
-/** Sets the option's value; a later call replaces it. */
+/** Adds an item, or replaces the item of this name. typed: the word that the user typed; NULL: the
+ * item is a default. */
 LAC_MUST_CHECK lac_status like_set_option(like *l, const char *name, const char *value,
                                           const char *typed, lac_error *err);
 /** Was this option given as an option of this command, not of the script? */
 bool like_has_own_option(const like *l, const char *name);
-/** Notes once that the word `typed` is accepted without effect; `text` says why. */
+/** Adds the message `text` on a word `typed` of the command line that has no effect; a second word
+ * with the same text is left out. */
 LAC_MUST_CHECK lac_status like_add_note(like *l, const char *typed, const char *text,
                                         lac_error *err);
 
@@ -44,7 +47,8 @@ LAC_MUST_CHECK lac_status like_read_count(like *l, const char *name, uint64_t *c
                                           lac_error *err);
 bool like_is_in_list(const char *text, const char *const *list);
 
-/** Sets the network: `train` needs --arch, `finetune` needs a MODEL. */
+/** Sets --arch of `train` from the script's size of the network. resnext: a ResNeXt, else a ResNet.
+ * Fails for `finetune` if a size was given, since MODEL says which network is trained. */
 LAC_MUST_CHECK lac_status like_set_network_or_model(like *l, bool resnext, lac_error *err);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Trainings that another program starts with its options: the two of the model runner
- * (resnet_estimator, resnet_keras, see runner.h), and demo_resnet_hvd, which reads environment
- * variables. */
+ * Trainings that another program starts with its options: the two scripts of a model runner
+ * (resnet_estimator, resnet_keras), and demo_resnet_hvd, which reads environment variables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +40,7 @@ static lac_status set_force_if_clean(like *l, lac_error *err) {
 
 /* ---- resnet_estimator ---- */
 
-/* Translates export_dir, which is a folder, or a boolean: the network then goes to the folder of
+/* Translates export_dir, if it is a folder. If it is a boolean, the network goes to the folder of
  * checkpoints. */
 static lac_status set_export_folder(like *l, lac_error *err) {
   static const char *const words[] = {"True", "true", "1", "False", "false", "0", NULL};
@@ -88,7 +87,8 @@ static lac_status set_training_steps(like *l, lac_error *err) {
   return st;
 }
 
-/* Sets the recipe of the optimizer, and the schedule where it is not the recipe's. */
+/* Sets the recipe that belongs to the optimizer, and the schedule if it differs from the recipe's.
+ */
 static lac_status set_recipe_and_schedule(like *l, lac_error *err) {
   const char *optimizer = like_item_value(l, "*optimizer", "SGD");
   const bool lars = strcmp(optimizer, "LARS") == 0;

@@ -204,7 +204,8 @@ static lac_status set_resume_and_evaluate(like *l, lac_error *err) {
   return like_set_option(l, "eval-only", NULL, evaluate->typed, err);
 }
 
-/* Takes the folder of images: the first operand of train, the second of finetune. */
+/* Moves the operand that is the folder of images to --data: the first operand of train, the second
+ * of finetune. */
 static lac_status move_operand_to_data_folder(like *l, lac_error *err) {
   int first = verb_table[l->verb].most;
   if (l->n_operands <= first || like_is_option_given(l, "data")) return LAC_OK;
@@ -239,9 +240,9 @@ static lac_status complete_resnet_training_main(like *l, lac_error *err) {
 
 static const struct {
   const char *name;
-  verb_id verb; /* train: finetune, too */
+  verb_id verb; /* verb that the script becomes; VERB_train: train or finetune */
   lac_status (*complete)(like *l, lac_error *err);
-  const char *variables; /* of the environment; NULL: none */
+  const char *variables; /* environment variables that the script reads; NULL: none */
 } scripts[] = {{"demo_resnet", VERB_train, complete_demo_resnet, NULL},
                {"demo_keras_resnet", VERB_train, complete_demo_keras_resnet, NULL},
                {"demo_resnet_hvd", VERB_train, like_complete_demo_resnet_hvd,

@@ -29,9 +29,10 @@ static struct {
   bool quiet, is_terminal;
   char bar[512]; /* the progress line on the screen; empty: none */
   char job[64];
-  char note[64];               /* after the bar */
+  char note[64];               /* text that is shown after the bar */
   double shown_s;              /* time when progress was last shown */
-  double begun_s, begun_share; /* the time when the job was first heard of, and what was done */
+  double begun_s, begun_share; /* time of the job's first progress report, and the share that was
+                                  done then */
 } display = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void erase_bar(void) {
@@ -55,7 +56,8 @@ static void print_log_line(lac_log_level level, const char *line, void *context)
   pthread_mutex_unlock(&display.lock);
 }
 
-/* Writes the note and, as soon as that is known, ", 40 s left": at the speed until now. */
+/* Writes the note, followed by the estimated time left as soon as that is known: ", 40 s left". The
+ * estimate assumes the mean speed so far. */
 static void describe_rest(double now, double share, char *text, size_t size) {
   enum { A_MINUTE = 60, AN_HOUR = 3600 };
   const double spent = now - display.begun_s, done = share - display.begun_share;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks as text, read from the stored tensor. Groups of m are along the axis of input channels; the
- * indices of the other axes, the last one fastest, number the rows that consist of such groups. */
+ * Prints masks as text, from the zeros of stored tensors. A group is m neighbours along the axis of
+ * input channels. A row has all groups with the same indices on the other axes; the last axis is
+ * the fastest. */
 #include "masks.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keeps what the page shows of the command, and writes the page. */
+ * Remembers the command line and the warnings, which the HTML page (--html) shows, and writes the
+ * page. */
 #include "page.h"
 
 #include <stdio.h>
@@ -19,13 +20,13 @@ static struct {
   int n_warnings;
 } kept;
 
-/* Appends to the command; what does not fit is left out. */
+/* Appends n bytes to the text of the command line; what does not fit is left out. */
 static void append_to_command(const char *bytes, size_t n) {
   size_t used = strlen(kept.command);
   if (used + n < sizeof kept.command) memcpy(kept.command + used, bytes, n);
 }
 
-/* Appends a word as a shell reads it. */
+/* Appends a word to the text of the command line, quoted for a shell if necessary. */
 static void append_shell_word(const char *word) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * --html: the page of a command, from its report, the command line and the warnings that were
- * logged. */
+ * `--html`: an HTML page on what the command did, from its report, the command line and the
+ * warnings that were logged. */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
 
@@ -25,17 +25,17 @@ typedef struct page_log page_log;
  * displayed; other events are ignored. *log is NULL before the first call, which creates it. */
 void page_log_add(page_log **log, const lac_train_event *event);
 /** Returns the lines so far as a JSON array, which the caller frees with laci_free; NULL for a log
- * of NULL. Fails LAC_NO_MEMORY, also where a line was lost. */
+ * of NULL. Fails LAC_NO_MEMORY, also if an earlier call could not store its event. */
 LAC_MUST_CHECK lac_status page_log_to_json(page_log *log, char **text, lac_error *err);
 void page_log_destroy(page_log *log);
 
-/** Writes the page, to which it adds the command and the warnings so far. page: all other fields of
- * the page. Fails as lac_page_write does. */
+/** Writes the page, and adds the command line and the warnings so far to it. page: all other
+ * fields. Fails as lac_page_write does. */
 LAC_MUST_CHECK lac_status page_write(const lac_page *page, const char *path, bool force,
                                      lac_error *err);
 
 /** Inspects the model, for the drawing and the layers of a page whose verb makes no report of
- * layers. Where that fails the page is without them, and a warning says why: *report is NULL then.
+ * layers. If that fails, *report is NULL, the page is written without them, and a warning says why.
  * n, m: the pattern N:M. The caller destroys *report. Fails LAC_INTERRUPTED and LAC_NO_MEMORY
  * alone. */
 LAC_MUST_CHECK lac_status page_inspect_model(lac_model *model, int n, int m, lac_report **report,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prints what is predicted of a pruned network's time. Only a ratio is printed where the figures
- * that it rests on were measured on another kind of processor. */
+ * Prints the predicted time of a pruned network. If the prediction uses times measured on another
+ * kind of processor, only the ratio to the dense network's time is printed. */
 #include "predicted.h"
 
 #include "base/plural.h"

@@ -49,8 +49,8 @@ static bool is_score_without_samples(const arguments *args) {
   return args->score && !input_score_needs_samples(args->score);
 }
 
-/* Chooses how to calibrate. If no option says so, an option that needs calibration makes it
- * necessary; without one it is done where it helps. */
+/* Chooses how to calibrate. If no option asks for calibration, one that needs it enables it;
+ * otherwise the network is calibrated if that improves it. */
 static lac_status choose_calibration_plan(const arguments *args, plan *how, lac_error *err) {
   const char *wants = find_option_that_needs_calibration(args);
   *how = NEVER;
@@ -121,7 +121,7 @@ static lac_status read_quantization_options(const arguments *args, lac_quantizat
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --quantize qdq-int8", lone);
 }
 
-/* Logs on what the network was calibrated because no data were given. */
+/* Logs which inputs the network was calibrated on, if no data were given. */
 static void log_choice_without_data(const arguments *args, const lac_report *report) {
   const lac_calibration_result *c = report->calibration;
   if (args->calibration || !c || !c->synthetic) return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna run`: a file of the model runner is one training. The file's parameters become words of
- * `lacuna train --like MODEL`, words of this command line follow them, and the program is executed
- * anew with the file's environment, under mpirun where several processes are wanted. */
+ * `lacuna run`: runs the training that a configuration file of a model runner describes. The file's
+ * parameters become options of `lacuna train --like MODEL`, and words of this command line follow
+ * them. The program is executed again with the environment that the file sets, under mpirun if the
+ * file wants several processes. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,10 +25,11 @@ typedef struct runner {
   const arguments *args;
   tree file;
   laci_arena arena;
-  const char *words[MOST_WORDS + 1]; /* of the command line; the last one is NULL */
+  const char *words[MOST_WORDS + 1]; /* words of the command line that is built; the last one is
+                                        NULL */
   int n_words;
   bool uses_workers;
-  uint64_t n_workers; /* 0: not given */
+  uint64_t n_workers; /* number of processes; 0: not given */
 } runner;
 
 static lac_status append_word(runner *r, const char *word, lac_error *err) {
@@ -89,13 +91,13 @@ static lac_status read_process_count(runner *r, const char *name, const char *va
 
 /* ---- The file ---- */
 
-/* A value as the runner would write it: true and false with a capital letter. */
+/* Returns a value as the runner would write it: true and false with a capital letter. */
 static const char *format_runner_value(const tree_node *node) {
   if (node->kind == TREE_BOOLEAN) return node->yes ? "True" : "False";
   return node->text;
 }
 
-/* Makes "a,b" of a list. */
+/* Joins the values of a list to a text: "a,b". */
 static lac_status join_list_with_commas(runner *r, const tree_node *list, const char **text,
                                         lac_error *err) {
   size_t n = 1;

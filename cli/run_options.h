@@ -11,9 +11,9 @@ typedef struct arguments arguments;
  * Fails as lac_engine_load, and LAC_BAD_ARGUMENT where there is no engine of the name. */
 LAC_MUST_CHECK lac_status run_options_load_engine_plugin(arguments *args, lac_error *err);
 
-/** Returns how networks are run: threads, type, memory, engine, sparse kernels, tuning. Its texts
- * are views of args, and of the path of the file with timings, which is valid until the next call.
- */
+/** Returns the options for running a network: threads, type, memory, engine, sparse kernels,
+ * tuning. Texts in them point into args; the path of the file with timings is valid until the next
+ * call. */
 lac_run_options run_options_from_arguments(const arguments *args);
 
 #endif

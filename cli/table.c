@@ -13,14 +13,14 @@
 
 enum {
   GAP = 2,         /* spaces between columns */
-  INDENT = 4,      /* of lines below a row */
+  INDENT = 4,      /* spaces before further lines of a row */
   SHORT_NAME = 20, /* cells to which names may be shortened so that a row stays on one line */
   SHORTEST_NAME = 12,
 };
 
 /* The layout of the columns. */
 typedef struct layout {
-  int columns;      /* of the terminal, or TERMINAL_NO_LIMIT */
+  int columns;      /* width of the terminal in cells, or TERMINAL_NO_LIMIT */
   int n_neighbours; /* number of columns side by side: all, or all but the remark */
   int width[TABLE_COLUMNS];
   int line[TABLE_COLUMNS]; /* [k]: the line within the row on which column k is printed, from 0 on
@@ -86,7 +86,8 @@ static void measure_columns(const text_table *table, layout *l) {
   }
 }
 
-/* Returns the cells that columns [begin, end) take in one line; an empty remark takes none. */
+/* Returns the number of cells that columns [begin, end) take in one line; an empty remark takes
+ * none. */
 static int count_cells_of_line(const layout *l, int begin, int end) {
   int sum = begin < end ? l->width[begin] : 0;
   for (int column = begin + 1; column < end; column++) {

@@ -28,7 +28,7 @@ static bool is_taken(const char *name) {
   return false;
 }
 
-/* Refuses options that say something of layers. */
+/* Refuses options that apply to layers of a network. */
 static lac_status check_options(const arguments *args, const lac_options *options, lac_error *err) {
   for (int k = 0; k < n_options; k++) {
     const option_row *option = &option_table[k];

@@ -127,7 +127,7 @@ static int count_cells(const char *text, int n) {
 
 void text_print_wrapped(FILE *out, const char *text, int columns, int column, int indent) {
   bool at_start = true;
-  int gap = 0; /* spaces before the word; none at the begin of a wrapped line */
+  int gap = 0; /* spaces before the word; none at the beginning of a wrapped line */
   while (*text) {
     if (*text == '\n') {
       fprintf(out, "\n%*s", text[1] == '\n' ? 0 : indent, "");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna run_training_verb` and `lacuna prune_and_train`: a network is created or read, pruned if
- * it should be sparse, trained, and written. Next: train_options.c. */
+ * `lacuna train` and `lacuna finetune`: a network is created or read, pruned if it should be
+ * sparse, trained, and written. Next: train_options.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -34,11 +34,12 @@ typedef struct run {
   lac_train_data data;
   lac_model *model;
   lac_report *drawn;     /* report for the drawing, if this run did not prune; else NULL */
-  lac_report *check;     /* check of the resulting network, to be printed; NULL: not wanted */
+  lac_report *check;     /* report of the check of the resulting network, to be printed; NULL: not
+                            wanted */
   char source[PATH_MAX]; /* file that the network is read from; empty: the network is created */
   lac_finetune_result result;
   outputs *outputs;
-  int64_t first_step; /* where this run began */
+  int64_t first_step; /* number of steps that were done before this run */
   struct {
     int64_t epoch, n;
     double loss, top1; /* sums over n steps of this epoch */
@@ -91,7 +92,7 @@ static void add_step_to_epoch_means(run *r, const lac_train_event *event) {
   r->so_far.top1 += event->top1;
 }
 
-/* Says after a few steps how long the run will take, where that is long. */
+/* Logs after a few steps how long the run will take, if it takes long. */
 static void log_estimated_duration(const run *r, const lac_train_event *event) {
   enum { MEASURED_STEPS = 5, LONG_S = 120 };
   char time[32];
@@ -213,7 +214,7 @@ static lac_status find_source_model(run *r, lac_error *err) {
   return laci_fail(err, LAC_IO, "%s: the name is too long", source);
 }
 
-/* Adds the options that help to the library's error about layers. */
+/* Adds to the library's error about layers which options of the command would help. */
 static lac_status add_option_hints(const run *r, lac_status st, lac_error *err) {
   const lac_finetune_options *o = &r->options.library;
   const lac_finetune_result *result = &r->result;

@@ -14,7 +14,7 @@ typedef struct train_options {
   char arch[TRAIN_ARCH_BYTES]; /* the network to build; empty for finetune */
   double boundaries[TRAIN_MOST_BOUNDARIES];
   lac_finetune_options library; /* points to the options below */
-  lac_train_options training;   /* has views of args and of this struct */
+  lac_train_options training;   /* points into args and into this struct */
   lac_options pruning;
 } train_options;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a configuration file holds: texts, lists and maps, from YAML or JSON. Every node knows its
- * line, so that messages can name it. Next: config.c, which makes options of it. */
+ * A configuration file, read as a tree of texts, lists and maps, from YAML or JSON. Every node
+ * knows its line, so that messages can name it. Next: config.c, which makes options of it. */
 #ifndef CLI_TREE_H
 #define CLI_TREE_H
 
@@ -23,7 +23,7 @@ typedef struct tree_node {
   struct tree_node *first, *next; /* the members of a list or map, in the file's order */
 } tree_node;
 
-/** A file. Zero-initialized it is empty; tree_clear frees it. */
+/** A configuration file that was read. Zero-initialized it is empty; tree_clear frees it. */
 typedef struct tree {
   laci_arena arena;
   const char *path; /* path of the file, owned by the caller */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads YAML by libyaml, event by event, so that a hostile file cannot make a large tree of a few
+ * Reads YAML by libyaml, event by event, so that a hostile file cannot make a large tree from a few
  * bytes: anchors, aliases and tags are refused where they occur, and depth and number of values are
  * limited while they are read. Plain words mean what YAML 1.1 says: null, true and false in all
  * their spellings; all else is text. */
@@ -90,7 +90,7 @@ static lac_status copy_key(const yaml_event_t *event, tree *t, const char **key,
   return *key ? LAC_OK : laci_fail_memory(err, t->path);
 }
 
-/* Adds the value that begins with this event. about: a node that has its key and line. */
+/* Adds the value that begins with this event. about: a node that has the value's key and line. */
 static lac_status append_value(yaml_parser_t *parser, tree *t, tree_place *place,
                                const yaml_event_t *event, const tree_node *about, lac_error *err);
 

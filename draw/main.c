@@ -33,8 +33,8 @@ enum {
   PDF_MARGIN = 36
 };
 
-/* A drawing that A4 shows at least this large, so that its text is of 3.5 points and more, is
- * scaled to A4. */
+/* A drawing is scaled to fit a page of A4 if the scale is at least this, so that its text has 3.5
+ * points or more. */
 static const double LEAST_PAGE_SCALE = 0.35;
 
 typedef struct format {

@@ -16,9 +16,9 @@ extern "C" {
 
 /** An array: row-major and packed, in the caller's or the library's memory. Zero-initialize it. */
 typedef struct lac_array {
-  const char *name; /* name of the network's input or output that the array is for; NULL: the one
-                       with the index that the array has in its list. The library fills it in for
-                       outputs: valid until the session is destroyed */
+  const char *name; /* name of the network's input or output that the array is for; NULL: the input
+                       or output with the same index as the array has in its list. The library fills
+                       it in for outputs: valid until the session is destroyed */
   lac_dtype dtype;  /* element type: the one that the network declares, or LAC_DTYPE_F32 for any
                        float type and LAC_DTYPE_I64 for integers and booleans. Outputs:
                        LAC_DTYPE_NONE (0) stands for the declared type, and is replaced by it */
@@ -33,10 +33,10 @@ typedef struct lac_array {
 
 /** Samples for calibration, evaluation and training, in memory or from a function, instead of a
  * path to arrays of NumPy. An array has the name of the network's input, and its samples along the
- * first axis; for calibration also along another one, or none (lac_calibration.data). `labels` has
- * one integer for each sample, the number of an output. All arrays have as many samples. They must
- * stay as they are during the call that they are passed to.
- * Start from `lac_samples samples = LAC_SIZED(lac_samples);`. */
+ * first axis; for calibration they may be along another axis, or the array is the same for all
+ * samples (lac_calibration.data). `labels` has one integer for each sample, the number of an
+ * output. All arrays have as many samples. The arrays must not change during the call that they are
+ * passed to. Start from `lac_samples samples = LAC_SIZED(lac_samples);`. */
 typedef struct lac_samples {
   size_t size;             /* sizeof of this struct, set by LAC_SIZED */
   const lac_array *arrays; /* [n_arrays] */
@@ -44,9 +44,9 @@ typedef struct lac_samples {
   /** Delivers the rows of those arrays whose `data` is NULL. Copies row `row` (along the first
    * axis) of the array `name` to `to`: all its elements, row-major and packed, in the array's type.
    * Calls for one lac_samples come one at a time, from any thread that the work uses. If it fails,
-   * the work ends with its status (NULL). */
+   * the work ends with its status (default NULL). */
   lac_status (*read_row)(void *context, const char *name, int64_t row, void *to, lac_error *err);
-  void *read_context; /* passed to read_row (NULL) */
+  void *read_context; /* passed to read_row (default NULL) */
 } lac_samples;
 
 #ifdef __cplusplus

@@ -33,10 +33,10 @@ typedef struct lac_model lac_model;     /* lacuna/model.h */
 typedef struct lac_bench_options {
   size_t size;         /* sizeof of this struct, set by lac_bench_options_init */
   lac_run_options run; /* how the network is run, see run.h; with dense_only there is no second
- plan, and max_memory limits both plans together */
+                          plan; max_memory limits both plans together */
   int batch; /* leading size of all inputs, 1 .. 65536; 0 (default): the file's, or 1 if the file
                 leaves it open */
-  const lac_engine_shape *shapes; /* shapes of inputs whose other sizes the file leaves open */
+  const lac_engine_shape *shapes; /* shapes of inputs with open sizes other than the batch size */
   int n_shapes;                   /* default 0 */
   int runs;            /* limit of the timed runs of each plan, 1 .. 10000, default 1000 */
   double seconds;      /* limit of the time of all runs together; at least three runs of each plan
@@ -164,8 +164,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(lac_context *context, 
 /** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_bench_result_destroy(lac_bench_result *result);
 
-/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/reference/json.md;
- * free with lac_text_free. */
+/** Sets *text to the result as JSON text (UTF-8, two-space indent, final newline), see
+ * docs/reference/json.md. Free it with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_json(const lac_bench_result *result, char **text,
                                                  lac_error *err);
 

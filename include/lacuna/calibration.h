@@ -35,63 +35,67 @@ typedef struct lac_calibration {
                        samples. Or a folder of .npz files, one for each sample, whose sizes may
                        differ. An array called `labels` holds the samples' classes */
   /** Samples in memory, instead of `data`: an array for each input of the network, in its type, and
-   * perhaps `labels` (NULL) */
+   * perhaps `labels` (default NULL) */
   const lac_samples *from_memory;
-  int64_t samples; /* how many samples of the data are used, drawn with lac_options.seed; >= 1.
-                       With synthetic also 0: as many as calibrate such a network in about a minute
-                       of two cores, 32 to 512, the same number on every machine (512) */
-  int copies; /* number of additional, augmented copies of each image that is not held back (0) */
+  int64_t samples; /* number of samples of the data that are used, drawn with lac_options.seed; >=
+                      1. With synthetic also 0: as many as calibrate such a network on two cores in
+                      about a minute, 32 to 512, the same number on every machine (default 512) */
+  int copies; /* number of additional, augmented copies of each image that is not held back (default
+                 0) */
   bool solve; /* fit the kept weights to the least squared error of the layer's outputs; false: they
-                 stay as the score leaves them (true) */
+                 stay as the score leaves them (default true) */
   int resize; /* images: shorter side after resizing, pixels; 0: the usual size for this kind of
-                 data, see lac_eval_options (0) */
+                 data, see lac_eval_options (default 0) */
   int crop;   /* images: side of the square cut out, pixels; 0: the usual size for this kind of data
-                 (0) */
-  float mean[3];    /* images: mean of red, green and blue, in grey levels 0..255 (ImageNet's) */
+                 (default 0) */
+  float mean[3];    /* images: mean of red, green and blue, in grey levels 0..255 (default
+                       ImageNet's) */
   float std[3];     /* images: standard deviation of red, green and blue, in grey levels; > 0
-                       (ImageNet's) */
+                       (default ImageNet's) */
   int keep_dense;   /* number of layers to leave dense: those whose pruning alone changes the
-                       outputs most (0) */
+                       outputs most (default 0) */
   double max_drop;  /* limit of the loss, kept with 95 % confidence by leaving as few layers dense
                        as possible. The loss is in points of top-1, if the data have labels; else
                        the percentage of samples whose predicted class changes, if each sample has
                        one; else the outputs' relative error in percent. It is measured on further
-                       samples, used for nothing else, as many as so small a loss needs; `samples`
-                       may be reduced for them. < 0: no limit (-1) */
-  bool curve;       /* measure the loss as a function of the number of pruned layers (false) */
+                       samples that are used for nothing else. A smaller limit needs more of them,
+                       and `samples` may be reduced for them. < 0: no limit (default -1) */
+  bool curve;       /* measure the loss as a function of the number of pruned layers (default false)
+                       */
   bool recalibrate; /* estimate the statistics of batch normalization again on augmented images;
                        they are kept only if this lowers the outputs' error on the held-back samples
-                       (false) */
+                       (default false) */
   double refine;    /* seconds of training in which all parameters, with fixed masks, are fitted to
                        the dense network's outputs; kept only if this lowers the outputs' error on
                        the held-back samples. How many steps fit into the time depends on the
-                       machine: see refine_steps. 0: none (0) */
+                       machine: see refine_steps. 0: none (default 0) */
   int64_t refine_steps; /* number of refinement steps, used instead of `refine`: the result is the
-                           same bytes for the same number of threads. 0: see `refine` (0) */
+                           same bytes for the same number of threads. 0: see `refine` (default 0) */
   bool synthetic; /* calibrate on synthetic images instead of data: pictures of shapes and textures
-                     that are drawn with lac_options.seed. The network has one input, images
-                     [N, C, H, W] or [N, H, W, C] of 3 channels or 1; open sizes are `crop`, or 224.
-                     If mean and std are the defaults, the range of values is found out: the usual
+                     that are drawn with lac_options.seed. The network has one input, images [N, C,
+                     H, W] or [N, H, W, C] of 3 channels or 1; open sizes are `crop`, or 224. If
+                     mean and std are the defaults, the range of values is found out: the usual
                      range that comes nearest to the stored statistics of the first batch
                      normalization. The report says which. Four times as many images are drawn, and
                      those nearest to the statistics of all normalizations are used. Images of 64
                      pixels and more are then fitted to these statistics. Or token ids: a network's
-                     inputs are integers, and one looks up the rows of a stored table. With data or
-                     from_memory, too: as many as by default are added to the samples of the data,
-                     where these are repeated to weigh about a third. A quarter of these is then
-                     held back. Fits with and without synthetic samples are compared on
-                     these, and synthetic ones stay where the outputs' error is lower (false) */
-  bool optional;  /* prune as without calibration where the data are not for this network (synthetic
-                    images, and an input that takes none), where memory or the engines do not
-                    suffice, where several processes prune, or where the outputs' error on the
-                    held-back samples is above that of masks by magnitude.
-                    lac_report.uncalibrated says why. With masks in blocks of rows the score is then
-                    magnitude (false) */
-  const char *const *constants; /* [n_constants] "NAME=NUMBER": the number that every element of
-                                   the input NAME has in all samples, so that it needs no array.
-                                   What follows from it alone, such as the branch that an If
-                                   takes, is calibrated as it is with this number (NULL) */
-  int n_constants;              /* (0) */
+                     inputs are integers, and one looks up the rows of a stored table. If data or
+                     from_memory is set, too, the default number of synthetic samples is added to
+                     the samples of the data, which are repeated until they weigh about a third. A
+                     quarter of the data's samples is then held back. A fit with and one without
+                     synthetic samples are compared on these, and the one with the lower error of
+                     the outputs is kept (default false) */
+  bool optional;  /* prune as without calibration if the data do not fit the network (synthetic
+                     images for an input that takes none), if memory is too small or no engine can
+                     run it, if several processes prune, or if the outputs' error on the held-back
+                     samples is larger than with masks by magnitude. lac_report.uncalibrated says
+                     why. With masks in blocks of rows the score is then magnitude (default false)
+                     */
+  const char *const *constants; /* [n_constants] "NAME=NUMBER": the number that every element of the
+                                   input NAME has in all samples, so that it needs no array. What
+                                   follows from it alone, such as the branch that an If takes, is
+                                   calibrated as it is with this number (default NULL) */
+  int n_constants;              /* (default 0) */
 } lac_calibration;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -99,8 +103,8 @@ typedef struct lac_calibration {
 LAC_API void lac_calibration_init(lac_calibration *options, size_t size);
 LAC_DEFAULT(lac_calibration)
 
-/** Point n of the curve: the loss with the n layers of least effect pruned and the others dense.
- * The pruned layers have the weights that were fitted with all layers pruned. */
+/** Point n of the curve: the loss if the n layers of least effect are pruned and the other layers
+ * are dense. The pruned layers have the weights that were fitted with all layers pruned. */
 typedef struct lac_calibration_point {
   const char *layer;    /* the n-th pruned layer; NULL: point 0, no layer is pruned */
   double effect;        /* relative error of the outputs with this layer alone pruned */
@@ -142,10 +146,10 @@ typedef struct lac_calibration_result {
   int kept_dense;             /* number of layers left dense because of keep_dense or max_drop */
   int n_curve;                /* number of points; 0: not measured */
   const lac_calibration_point *curve; /* [n_curve]; point 0 has no layer pruned */
-  uint64_t kept_bytes;                /* most bytes of values between layers that were held in
-                                         memory */
-  uint64_t file_bytes;                /* most bytes of values between layers that were held in
-                                         temporary files */
+  uint64_t kept_bytes;                /* maximum number of bytes of values between layers that were
+                                         held in memory */
+  uint64_t file_bytes;                /* maximum number of bytes of values between layers that were
+                                         held in temporary files */
   double seconds, fit_seconds;        /* time of the calibration without refinement; time of fitting
                                          weights alone */
   double error_fitted;       /* outputs_error before recalibration and refinement; 0: neither was
@@ -164,14 +168,16 @@ typedef struct lac_calibration_result {
   double error_magnitude;    /* outputs_error of masks by magnitude, on the same samples; 0: not
                                 measured, since calibration was not optional */
   double worst_error;      /* relative error, computed as outputs_error, of the part of the outputs
-                              that differs most. A part is one output, or the numbers of one scale
-                              where an output mixes two, such as boxes in pixels and scores. For
-                              rows of probabilities it is the share of rows whose largest element
-                              moves. Without labels, max_drop limits this */
-  const char *worst_of;    /* which part worst_error is of; NULL: the outputs have one part alone */
+                              that differs most. A part is one output or, if an output mixes numbers
+                              of two scales (boxes in pixels, and scores), the numbers of one scale.
+                              For rows of probabilities it is the share of rows whose largest
+                              element moves. Without labels, max_drop limits this */
+  const char *worst_of;    /* name of the part that has worst_error; NULL: the outputs have one part
+                              alone */
   double forecast_seconds; /* seconds that the calibration was predicted to take, before the work
                               began; 0: not known */
-  uint64_t forecast_bytes; /* most bytes of memory that the calibration was predicted to hold */
+  uint64_t forecast_bytes; /* predicted maximum of the memory that the calibration takes, in bytes
+                              */
   int64_t synthetic_added; /* number of synthetic samples that were added to those of the data; 0:
                               none */
   double error_alone;      /* outputs_error on held-back samples of the data, in the file's order of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two networks side by side: both run on the same inputs, node by node and in double, and every
- * value that both have is compared. So one sees where they part, and by how much. */
+ * value that both have is compared. So one sees where the networks differ, and by how much. */
 #ifndef LACUNA_COMPARE_H
 #define LACUNA_COMPARE_H
 
@@ -21,17 +21,22 @@ typedef struct lac_model lac_model;     /* lacuna/model.h */
 /** What two networks are compared on, and how. */
 typedef struct lac_compare_options {
   size_t size;                   /* sizeof of this struct, set by lac_compare_options_init */
-  const lac_infer_input *inputs; /* arrays for the inputs, by the names of the first network; NULL:
-                                    random ones (NULL) */
-  int n_inputs;                  /* 0, or the number of inputs (0) */
-  double tolerance;              /* a value is apart where its error is larger than this (0.001) */
-  uint64_t seed;                 /* of random inputs (0) */
-  int threads;                   /* 0: the cores this process may use (0) */
-  uint64_t max_memory;           /* bytes; 0: 80 % of the machine's (0) */
-  lac_context *context;          /* log, progress and interrupt; NULL: the process's (NULL) */
+  const lac_infer_input *inputs; /* arrays for the inputs, with the names that the first network has
+                                    for them; NULL: random inputs (default NULL) */
+  int n_inputs;                  /* number of arrays: 0, or the number of the network's inputs
+                                    (default 0) */
+  double tolerance;              /* a value counts as different if its error is larger than this
+                                    (default 0.001) */
+  uint64_t seed;                 /* seed of the random inputs (default 0) */
+  int threads;                   /* number of threads; 0: the cores this process may use (default 0)
+                                    */
+  uint64_t max_memory;           /* limit of memory in bytes; 0: 80 % of the machine's memory
+                                    (default 0) */
+  lac_context *context;          /* log, progress and interrupt; NULL: the process's (default NULL)
+                                    */
   const char *runtime;           /* ONNX Runtime's library, 1.14 or later, which is opened and runs
                                     the second network: a path, or a name that the loader finds;
-                                    NULL: Lacuna runs both (NULL) */
+                                    NULL: Lacuna runs both (default NULL) */
 } lac_compare_options;
 
 /** Fills in the defaults and the size. size: sizeof(lac_compare_options). */
@@ -46,8 +51,8 @@ typedef struct lac_compare_value {
   bool by_name;    /* both nodes have the same name; false: they were matched by operator and shape,
                      in the order of such nodes */
   bool is_output;  /* the value is an output of the first network */
-  bool reordered;  /* the other network has its channels in another order; they were compared in
-                     matching order */
+  bool reordered;  /* the value's channels have another order in the second network; each channel
+                      was compared with its counterpart */
   bool same_shape; /* both values have the same shape; false: nothing was compared, and error is
                       NaN */
   int rank;
@@ -71,19 +76,20 @@ typedef struct lac_compare_result {
   const char *runtime; /* what ran the second network: "ONNX Runtime 1.20.0"; NULL: Lacuna */
 } lac_compare_result;
 
-/** Compares two networks with the same inputs; other: NULL with options.runtime is the model
- * itself. Inputs belong together by name or, where no name is the same, by place. With
- * options.runtime, the second one's file is read again, and all its values are held at once.
- * *result is freed with lac_compare_result_destroy. Fails LAC_BAD_SHAPE (inputs differ in number,
- * or an array does not fit), LAC_UNSUPPORTED (a node cannot be run, or ONNX Runtime refuses),
- * LAC_BAD_ARGUMENT, LAC_BAD_FILE, LAC_NOT_FOUND, LAC_MEMORY_LIMIT, LAC_NO_MEMORY, LAC_INTERRUPTED.
- */
+/** Compares two networks with the same inputs; other NULL: the model itself, which options.runtime
+ * runs. Inputs of the two networks are matched by name or, if no name is the same, by position.
+ * With options.runtime the file of the second network is read again, and all values of that network
+ * are held in memory at once. *result is freed with lac_compare_result_destroy. Fails LAC_BAD_SHAPE
+ * (inputs differ in number, or an array does not fit), LAC_UNSUPPORTED (a node cannot be run, or
+ * ONNX Runtime refuses), LAC_BAD_ARGUMENT, LAC_BAD_FILE, LAC_NOT_FOUND, LAC_MEMORY_LIMIT,
+ * LAC_NO_MEMORY, LAC_INTERRUPTED. */
 LAC_API LAC_MUST_CHECK lac_status lac_compare(const lac_model *model, const lac_model *other,
                                               const lac_compare_options *options,
                                               lac_compare_result **result, lac_error *err);
 LAC_API void lac_compare_result_destroy(lac_compare_result *result); /* NULL is fine */
 
-/** The result as JSON text; free with lac_text_free. docs/reference/json.md describes it. */
+/** Sets *text to the result as JSON text; free it with lac_text_free. docs/reference/json.md
+ * describes it. */
 LAC_API LAC_MUST_CHECK lac_status lac_compare_json(const lac_compare_result *result, char **text,
                                                    lac_error *err);
 

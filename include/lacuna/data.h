@@ -26,7 +26,7 @@ typedef struct lac_imagenet_options {
   int threads;    /* 0 (default): the cores this process may use */
   int shards;     /* number of files for the training images, 1 .. 99999, default 1024 */
   int val_shards; /* number of files for the validation images, 1 .. 99999, default 128 */
-  uint64_t seed;  /* for shuffling the images; default 0 */
+  uint64_t seed;  /* seed of the order in which images are shuffled; default 0 */
   bool force;     /* replace shards that a conversion with other options made; default false */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL (default):
                            the process's */
@@ -74,16 +74,19 @@ typedef struct lac_model lac_model; /* lacuna/model.h */
 /** Start from lac_synthetic_options_default() and set fields. */
 typedef struct lac_synthetic_options {
   size_t size;          /* sizeof of this struct, set by lac_synthetic_options_init */
-  int64_t samples;      /* how many images; >= 1 (512) */
-  uint64_t seed;        /* the same images for the same seed, whatever the machine's threads (0) */
-  int crop;             /* side in pixels of sizes that the network leaves open; 0: 224 (0) */
+  int64_t samples;      /* number of images, >= 1 (default 512) */
+  uint64_t seed;        /* seed of the images, which do not depend on the number of threads (default
+                           0) */
+  int crop;             /* side in pixels of sizes that the network leaves open; 0: 224 (default 0)
+                           */
   float mean[3];        /* mean of each channel, in grey levels 0..255: the input is (grey - mean) /
                            std. With the default mean and std the range is found out, as
-                           lac_calibration.synthetic says (ImageNet's) */
-  float std[3];         /* standard deviation of each channel, in grey levels; > 0 (ImageNet's) */
-  int threads;          /* 0: the cores that this process may use (0) */
+                           lac_calibration.synthetic says (default ImageNet's) */
+  float std[3];         /* standard deviation of each channel, in grey levels; > 0 (default
+                           ImageNet's) */
+  int threads;          /* number of threads; 0: the cores that this process may use (default 0) */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
-                           process's (NULL) */
+                           process's (default NULL) */
 } lac_synthetic_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

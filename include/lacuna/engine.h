@@ -74,8 +74,8 @@ typedef struct lac_engine_options {
 } lac_engine_options;
 
 /** An input or output in the format of the caller's buffer, row-major and packed. Its type is
- * LAC_DTYPE_F32 for all float types, LAC_DTYPE_I64 for integers and booleans. A view, valid until
- * the engine is destroyed. */
+ * LAC_DTYPE_F32 for all float types, LAC_DTYPE_I64 for integers and booleans. It is valid until the
+ * engine is destroyed. */
 typedef struct lac_engine_port {
   const char *name;
   lac_dtype dtype;
@@ -88,12 +88,11 @@ typedef struct lac_engine_port {
 /** The memory of a plan. */
 typedef struct lac_engine_memory {
   size_t size;         /* sizeof of this struct, set by LAC_SIZED */
-  size_t arena_bytes;  /* one block for all values between steps */
-  size_t weight_bytes; /* weights in the layouts of the kernels */
+  size_t arena_bytes;  /* bytes of the block that holds all values between steps */
+  size_t weight_bytes; /* bytes of the weights, in the layouts that the kernels need */
 } lac_engine_memory;
 
-/** Facts about an engine and its network. The texts are views, valid until the engine is destroyed.
- */
+/** Facts about an engine and its network. The texts are valid until the engine is destroyed. */
 typedef struct lac_engine_facts {
   size_t size;              /* sizeof of this struct, set by LAC_SIZED */
   const char *name;         /* name of the engine */
@@ -118,9 +117,9 @@ LAC_DEFAULT(lac_engine_options)
  * its code runs with all rights of this process: load only files that you trust. Any number of
  * threads may call it at once; engines of the plug-in may be used by any of them. *name is NULL on
  * failure. Fails LAC_NOT_FOUND (no such file), LAC_EXISTS (another engine has this name),
- * LAC_NO_MEMORY. Fails LAC_BAD_FILE for no shared object for this program, no plug-in, or an engine
- * that lacks a function. Fails LAC_UNSUPPORTED if it was compiled for another version of the
- * interface, this machine cannot run its engine, or the list is full. */
+ * LAC_NO_MEMORY. Fails LAC_BAD_FILE if the file is not a shared object for this program or not a
+ * plug-in, or if its engine lacks a function. Fails LAC_UNSUPPORTED if it was compiled for another
+ * version of the interface, this machine cannot run its engine, or the list is full. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_load(const char *path, const char **name,
                                                   lac_error *err);
 
@@ -132,12 +131,12 @@ LAC_API const char *lac_engine_name(int at);
  * engine is destroyed. Weights are read from the model's file in parts, which takes at most
  * weight_bytes and a few megabytes of memory. A run does not need the file any more. *engine is
  * NULL on failure. Fails LAC_BAD_ARGUMENT (dtype is neither f32 nor bf16), LAC_NO_MEMORY, and
- * LAC_IO (the model's file was cut short). Fails LAC_NOT_FOUND for no engine of that name, or a
- * shape for an unknown input. Fails LAC_BAD_SHAPE if an open size was not given, or operands do not
- * fit together. Fails LAC_UNSUPPORTED for an operator that cannot be run. With "cpu" it also does
- * for a shape that depends on data and for a system that forbids executable memory, with "plain"
- * for bf16. Fails LAC_MEMORY_LIMIT if weights, values and ports together take more than max_memory:
- * the text names the largest. */
+ * LAC_IO (the model's file was cut short). Fails LAC_NOT_FOUND if there is no engine of that name,
+ * or a shape names an unknown input. Fails LAC_BAD_SHAPE if an open size was not given, or shapes
+ * of operands do not fit together. Fails LAC_UNSUPPORTED for an operator that cannot be run. With
+ * "cpu" it also does for a shape that depends on data and for a system that forbids executable
+ * memory, with "plain" for bf16. Fails LAC_MEMORY_LIMIT if weights, values and ports together take
+ * more than max_memory: the text names the largest. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);

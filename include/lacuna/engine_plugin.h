@@ -44,28 +44,30 @@ typedef struct lac_graph_value {
   size_t size;          /* sizeof this struct */
   const char *name;     /* unique in the network */
   lac_dtype dtype;      /* element type in the network */
-  int rank;             /* -1: not known, which only `supports` sees */
-  const int64_t *shape; /* [rank]; -1 is a size that is not known, which only `supports` sees */
+  int rank;             /* number of axes; -1: not known, in a graph for `supports` only */
+  const int64_t *shape; /* [rank] sizes of the axes; -1: not known, in a graph for `supports` only
+                           */
   int64_t count;        /* number of elements; -1: not known */
-  bool is_stored;       /* a tensor of the file, the same in every run */
+  bool is_stored;       /* the value is a tensor of the file, the same in every run */
   const void *stored;   /* content of a stored tensor: little-endian elements of `dtype`, packed and
-                           row-major. NULL: the value is no stored tensor; `supports` sees no
-                           content */
+                           row-major. NULL: the value is no stored tensor, or the graph is one for
+                           `supports` */
   size_t stored_bytes;  /* size of `stored` in bytes */
-  int producer;         /* the node that computes it; -1: none */
+  int producer;         /* index of the node that computes the value; -1: none */
   const uint8_t *mask;  /* [count] the weight is zero where the mask is 0, in every run; NULL: not
                           known */
   /* The weight's pattern: of every pattern_m elements along the axis of pattern_columns elements,
-   * at most pattern_n differ from zero. Element c of that axis is at (o * pattern_columns + c) *
-   * pattern_inner + i. pattern_m 0: not known. */
+   * at most pattern_n differ from zero. Element c of that axis, with outer index o and inner index
+   * i, is element (o * pattern_columns + c) * pattern_inner + i. pattern_m 0: not known. */
   int pattern_n, pattern_m;
-  int64_t pattern_columns; /* elements along the pattern's axis */
-  int64_t pattern_inner;   /* elements between two neighbours along it */
+  int64_t pattern_columns; /* number of elements along the pattern's axis */
+  int64_t pattern_inner;   /* stride of the pattern's axis, in elements */
 } lac_graph_value;
 
 /** Kinds of attributes. */
 typedef enum lac_attribute_kind {
-  LAC_ATTRIBUTE_OTHER = 0, /* bodies, sparse tensors, types: not shown */
+  LAC_ATTRIBUTE_OTHER = 0, /* graphs, sparse tensors, types: the engine does not get their content
+                              */
   LAC_ATTRIBUTE_INT = 1,
   LAC_ATTRIBUTE_FLOAT = 2,
   LAC_ATTRIBUTE_TEXT = 3,
@@ -80,18 +82,18 @@ typedef struct lac_graph_attribute {
   size_t size; /* sizeof this struct */
   const char *name;
   lac_attribute_kind kind;  /* which field is set */
-  int64_t i;                /* an integer */
-  float f;                  /* a float */
-  const char *text;         /* a text */
+  int64_t i;                /* value of an integer attribute */
+  float f;                  /* value of a float attribute */
+  const char *text;         /* value of a text attribute */
   int64_t n;                /* number of elements of the list or tensor */
-  const int64_t *ints;      /* [n] a list, or a tensor of integers */
-  const float *floats;      /* [n] a list */
-  const char *const *texts; /* [n] a list */
-  lac_dtype dtype; /* of a tensor: its elements are in `doubles` if that is a float type, else in
-                      `ints` */
+  const int64_t *ints;      /* [n] elements of a list or tensor of integers */
+  const float *floats;      /* [n] elements of a list of floats */
+  const char *const *texts; /* [n] elements of a list of texts */
+  lac_dtype dtype; /* element type of a tensor; the elements are in `doubles` if it is a float type,
+                      else in `ints` */
   int rank;
   const int64_t *shape;  /* [rank] */
-  const double *doubles; /* [n] a tensor of floats */
+  const double *doubles; /* [n] elements of a tensor of floats */
 } lac_graph_attribute;
 
 /** A node of the network. */
@@ -137,8 +139,8 @@ typedef struct lac_engine_host {
   /** Writes a stored tensor's elements as floats or int64_t to `to` [count]. Any thread. Fails
    * LAC_BAD_ARGUMENT if the value is no stored tensor. */
   lac_status (*read_stored)(void *self, int value, void *to, lac_error *err);
-  /** Counts host memory that the engine is about to allocate in `create`. what: for the message.
-   * Fails LAC_MEMORY_LIMIT if that is above the caller's limit. */
+  /** Counts host memory that the engine is about to allocate in `create`. what: names the memory in
+   * the message. Fails LAC_MEMORY_LIMIT if that is above the caller's limit. */
   lac_status (*count_memory)(void *self, uint64_t bytes, const char *what, lac_error *err);
   /** Calls part(arg, 0) .. part(arg, n - 1), each once, on the caller's threads or those of the
    * library, and returns when all have returned. Called during create or a run. */
@@ -160,18 +162,21 @@ typedef struct lac_engine_request {
                           weights */
   int n_observed;      /* number of observed values; more than 0 only if lac_engine_plugin.observes
                           is true */
-  const int *observed; /* [n_observed] index of each computed value that every run has to show */
+  const int *observed; /* [n_observed] index of each computed value that every run has to pass to
+                          lac_engine_call.see */
   const lac_engine_host *host; /* what the library does for this engine */
 } lac_engine_request;
 
-/** One run. It lives until `run` or `wait` returns. */
+/** Buffers and functions for one run; valid until `run` or `wait` returns. */
 typedef struct lac_engine_call {
   size_t size;               /* sizeof this struct */
   void *self;                /* first argument of all functions */
-  const void *const *inputs; /* [n_inputs] of the network, in the memory of the engine's device */
-  void *const *outputs;      /* [n_outputs] of the network, in the memory of the engine's device */
-  /** Shows the content of an observed value, in the memory of the engine's device, valid until the
-   * call returns. A failure must end the run. */
+  const void *const *inputs; /* [n_inputs] buffers of the network's inputs, in the memory of the
+                                engine's device */
+  void *const *outputs;      /* [n_outputs] buffers of the network's outputs, in the memory of the
+                                engine's device */
+  /** Passes an observed value to the library. content: its elements, in the memory of the engine's
+   * device, valid until the call returns. A failure must end the run. */
   lac_status (*see)(void *self, int value, const void *content, lac_error *err);
   /** Says that a step is done, and how long it took. To be called in order by the thread that was
    * called, once for each step. A failure must end the run. */
@@ -226,8 +231,8 @@ typedef struct lac_engine_held {
 /** A parameter tensor of an update; buffers are in the memory of the engine's device. */
 typedef struct lac_engine_parameter {
   size_t size;         /* sizeof this struct */
-  const char *name;    /* the graph's input that has its weights */
-  int64_t count;       /* elements */
+  const char *name;    /* name of the graph's input that holds the weights */
+  int64_t count;       /* number of elements */
   bool is_vector;      /* a scale, shift or bias: LARS uses the ratio 1 */
   float decay;         /* weight decay of this tensor */
   const uint8_t *mask; /* [count] in the host's memory: gradients are set to 0 where the mask is 0;
@@ -269,10 +274,12 @@ typedef struct lac_engine_update {
 /** An engine: constant data of the plug-in, which stay valid for the rest of the process. */
 typedef struct lac_engine_plugin {
   size_t size;             /* sizeof this struct */
-  const char *name;        /* 1 to 63 letters, digits, '_', '-' and '.', and no engine has it yet */
+  const char *name;        /* 1 to 63 letters, digits, '_', '-' and '.'; no other engine may have
+                              this name */
   const lac_dtype *dtypes; /* [n_dtypes] element types in which it can compute on this machine */
   int n_dtypes;            /* at least 1 */
-  const lac_engine_device *device; /* NULL: it reads and writes the host's memory */
+  const lac_engine_device *device; /* the engine's memory; NULL: it reads and writes the host's
+                                      memory */
   void *context; /* first argument of supports, create and the device's functions */
 
   /** What would the engine do with node `node` of a network? Sizes may be open, and stored tensors
@@ -286,7 +293,7 @@ typedef struct lac_engine_plugin {
   /** Frees what create made. */
   void (*destroy)(void *self);
 
-  /** Runs the network. NULL: `start` and `wait` do. */
+  /** Runs the network. NULL: the library calls `start` and `wait` instead. */
   lac_status (*run)(void *self, const lac_engine_call *call, lac_error *err);
   /** Starts a run and returns at once. One run at a time. Used in the place of `run` if both are
    * set. */
@@ -306,8 +313,8 @@ typedef struct lac_engine_plugin {
   /** Takes one step of an optimizer, after a run of a training. Fails LAC_UNSUPPORTED, with nothing
    * changed, to have the library do it. NULL: the library does. */
   lac_status (*update)(void *self, const lac_engine_update *update, lac_error *err);
-  bool observes; /* lac_engine_request.observed is heeded. Else the library makes observed values
-                    outputs of the network */
+  bool observes; /* the engine passes observed values to lac_engine_call.see; false: the library
+                    makes them outputs of the network */
 } lac_engine_plugin;
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ typedef struct lac_eval_options {
   lac_run_options run; /* how the network is run, see run.h */
   int batch;     /* images per run, 1 .. 65536, default 64; ignored if the network's batch size is
                       fixed */
-  int64_t limit; /* only the first so many images; 0 (default): all */
+  int64_t limit; /* maximum number of images, from the first one on; 0 (default): all */
   int resize;    /* shorter side after resizing, pixels; 0 (default): 256; CIFAR: no resizing */
   int crop;      /* side of the square cut out of the middle, pixels; 0 (default): 224; CIFAR: 32 */
   float mean[3]; /* mean of red, green and blue, in grey levels 0..255; default ImageNet's */
@@ -53,7 +53,7 @@ typedef struct lac_eval_options {
 /** The result of lac_eval. */
 typedef struct lac_eval_result {
   size_t size;              /* sizeof of this struct, set by LAC_SIZED */
-  int64_t images;           /* how many were evaluated */
+  int64_t images;           /* number of images that were evaluated */
   double top1, top5;        /* percent; among equal logits the lower class ranks first */
   double loss;              /* mean softmax cross entropy */
   double images_per_second; /* reading and preparing images included, planning excluded */
@@ -70,20 +70,20 @@ LAC_DEFAULT(lac_eval_options)
 
 /** Evaluates the model on the images of the folder `data`, or of its subfolder "val", "validation"
  * or "test" if there is one. `data` may also be arrays: a .npz, or a folder of .npy with
- * labels.npy. If it is NULL, options->from_memory has the samples. The model's only input must be
- * [N, 3, H, W], or what arrays have, and its first output [N, classes]. The last batch is filled up
- * with zeros. Reports progress as "evaluate". Fails LAC_BAD_SHAPE for another network. It also does
- * if the data's number of classes is not the number of outputs, unless options->classes names the
- * first outputs. Fails LAC_BAD_ARGUMENT for options outside their limits, and LAC_BAD_VALUE if
- * images have NaN logits (the text says how many). Fails LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for
- * bad data, LAC_EXISTS, LAC_INTERRUPTED, and as lac_engine_create does. On failure *result is zero
- * and no file of predictions is written. */
+ * labels.npy. If it is NULL, options->from_memory has the samples. The model's only input must have
+ * the shape [N, 3, H, W], or that of the arrays, and its first output [N, classes]. The last batch
+ * is filled up with zeros. Reports progress as "evaluate". Fails LAC_BAD_SHAPE for another network.
+ * It also does if the data's number of classes is not the number of outputs, unless
+ * options->classes names the first outputs. Fails LAC_BAD_ARGUMENT for options outside their
+ * limits, and LAC_BAD_VALUE if images have NaN logits (the text says how many). Fails
+ * LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for bad data, LAC_EXISTS, LAC_INTERRUPTED, and as
+ * lac_engine_create does. On failure *result is zero and no file of predictions is written. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval(const lac_model *model, const char *data,
                                            const lac_eval_options *options, lac_eval_result *result,
                                            lac_error *err);
 
-/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/reference/json.md;
- * free with lac_text_free. */
+/** Sets *text to the result as JSON text (UTF-8, two-space indent, final newline), see
+ * docs/reference/json.md. Free it with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval_json(const lac_model *model,
                                                 const lac_eval_result *result, char **text,
                                                 lac_error *err);

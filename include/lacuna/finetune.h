@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fine-tuning: one call makes a sparse network of a trained one. It finds the layers that are
+ * Fine-tuning: one call makes a sparse network from a trained one. It finds the layers that are
  * pruned already, permutes, prunes and verifies the others, and trains the network with the pruned
  * weights held at zero.
  *
@@ -29,18 +29,19 @@ typedef struct lac_report lac_report;   /* lacuna/report.h */
 typedef struct lac_finetune_options {
   size_t size;                       /* sizeof of this struct, set by lac_finetune_options_init */
   const lac_train_options *training; /* as for lac_train; its group and its run.context are used for
-                                        all of the call. NULL: lac_finetune_training_init (NULL) */
-  const lac_options *pruning;        /* as for lac_prune; keep_pruned is always on. NULL:
-                                        lac_options_init (NULL) */
+                                        all of the call. NULL: the options that
+                                        lac_finetune_training_init sets (default NULL) */
+  const lac_options *pruning;        /* as for lac_prune; keep_pruned is always on. NULL: the
+                                        options that lac_options_init sets (default NULL) */
   bool sparse;     /* masked weights are held at zero; false: train without masks, and ignore all
-                      fields below (true) */
+                      fields below (default true) */
   bool prune_rest; /* first prune the layers that are not pruned yet; false: they stay dense, and
-                      only masks of layers that were pruned before are used (true) */
+                      only masks of layers that were pruned before are used (default true) */
   bool replay;     /* a run that continues an earlier one (training->recover) reads the channel
                       orders from training->model_dir; false: it searches them again, so that the
-                      report has the search's results (true) */
+                      report has the search's results (default true) */
   bool must_mask;  /* fail LAC_BAD_VALUE if no weight gets a mask; false: train such a network
-                      without masks (false) */
+                      without masks (default false) */
 } lac_finetune_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

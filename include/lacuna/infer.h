@@ -62,7 +62,8 @@ typedef struct lac_infer_result {
   const char *engine;              /* the engine that ran, see lac_engine_options */
   int n_nodes, n_exact;            /* see lac_engine_facts */
   const char *exact_reason;        /* see lac_engine_facts; NULL: there is no such node */
-  double seconds;                  /* of the run alone, without reading, planning and writing */
+  double seconds;                  /* seconds of the run alone, without reading, planning and
+                                      writing */
   int64_t batch;                   /* the leading size of the first input; 1 where it has none */
   int n_sparse;                    /* number of steps of the plan that used sparse kernels */
 } lac_infer_result;

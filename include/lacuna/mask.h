@@ -24,7 +24,7 @@ typedef struct lac_mask lac_mask;
 /** A weight of the caller: row-major, little-endian. */
 typedef struct lac_mask_weight {
   size_t size;      /* sizeof of this struct, set by LAC_SIZED */
-  const char *name; /* copied */
+  const char *name; /* name of the weight, which is copied */
   lac_dtype dtype;  /* f16, bf16, f32, f64 */
   int rank;         /* 1 .. 8 */
   int64_t shape[8];
@@ -55,11 +55,12 @@ LAC_API LAC_MUST_CHECK lac_status lac_mask_add(lac_mask *mask, const lac_mask_we
 LAC_API LAC_MUST_CHECK lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight,
                                                      lac_error *err);
 
-LAC_API int lac_mask_count(const lac_mask *mask); /* of NULL: 0 */
-/** The name of mask `at`, 0 <= at < count; a view. NULL: there is no such mask. */
+LAC_API int lac_mask_count(const lac_mask *mask); /* number of masks; 0 for NULL */
+/** Returns the name of mask number `at`, 0 <= at < count, valid until the masks are destroyed.
+ * NULL: there is no such mask. */
 LAC_API const char *lac_mask_name(const lac_mask *mask, int at);
-/** Returns a mask as one byte per element, 1 = kept; a view, valid until the masks are destroyed.
- * Fails LAC_NOT_FOUND, LAC_BAD_ARGUMENT. */
+/** Returns a mask as one byte per element, 1 = kept; the bytes are valid until the masks are
+ * destroyed. Fails LAC_NOT_FOUND, LAC_BAD_ARGUMENT. */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_bytes(const lac_mask *mask, const char *name,
                                                  const uint8_t **bytes, size_t *count,
                                                  lac_error *err);

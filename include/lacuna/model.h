@@ -5,7 +5,7 @@
  * may change the model: no other thread may use the model during the call. A function that takes a
  * `const lac_model *` does not change network or weights. Several threads may call such functions
  * on one model at the same time, in any order. What they cache (data read from files, inferred
- * shapes) is guarded by a lock. Any number of threads may read views. */
+ * shapes) is guarded by a lock. Any number of threads may read texts and tensors of the model. */
 #ifndef LACUNA_MODEL_H
 #define LACUNA_MODEL_H
 
@@ -43,12 +43,12 @@ typedef struct lac_load_options {
   size_t size;  /* sizeof of this struct, set by lac_load_options_init */
   bool lenient; /* true: a node whose attributes or weight break ONNX's typing is treated as an
                    unknown operator: the channels that reach it are frozen, and it cannot be run.
-                   false: loading fails LAC_BAD_FILE (false) */
-  const char *data_dir; /* with bytes or read: the folder of the external data (NULL) */
+                   false: loading fails LAC_BAD_FILE (default false) */
+  const char *data_dir; /* with bytes or read: the folder of the external data (default NULL) */
   const void *bytes;    /* the model's bytes, instead of a path. What is needed of them is copied
-                           during the call (NULL) */
-  uint64_t size_bytes;  /* number of bytes at `bytes`, or size of the model's file that `read` has
-                           (0) */
+                           during the call (default NULL) */
+  uint64_t size_bytes;  /* number of bytes at `bytes`, or size of the model's file, which `read`
+                           delivers (default 0) */
   /** Delivers the model's bytes, instead of a path: from an archive, an encrypted store, a network.
    * Reads up to *n bytes at `offset` of the file `name` to `to`, and sets *n to their number. Fewer
    * bytes are no failure, none is the file's end. `name` is "" for the model. For external data it
@@ -56,14 +56,14 @@ typedef struct lac_load_options {
    * when needed. So the function must work, and give the same bytes, until lac_model_destroy. The
    * threads that use the model and those of an engine call it, one call at a time for a model. It
    * must not use the model itself. Its failure is the failure of the function that needs the bytes
-   * (NULL) */
+   * (default NULL) */
   lac_status (*read)(void *context, const char *name, uint64_t offset, void *to, size_t *n,
                      lac_error *err);
   /** Sets *size_bytes to the size of a file of external data, and is called like `read`. NULL: the
-   * model must have no external data, or have it in data_dir (NULL) */
+   * model must have no external data, or have it in data_dir (default NULL) */
   lac_status (*find_size)(void *context, const char *name, uint64_t *size_bytes, lac_error *err);
-  void *read_context;   /* passed to read and find_size (NULL) */
-  lac_context *context; /* log of the call, see context.h. NULL: the process's (NULL) */
+  void *read_context;   /* passed to read and find_size (default NULL) */
+  lac_context *context; /* log of the call, see context.h. NULL: the process's (default NULL) */
 } lac_load_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -83,8 +83,8 @@ LAC_DEFAULT(lac_load_options)
  *
  * *model is NULL on failure. Fails LAC_BAD_ARGUMENT (no source, or more than one), LAC_UNSUPPORTED
  * (opset or IR outside the range), LAC_NO_MEMORY. Fails LAC_IO if a file cannot be read, or `read`
- * gives fewer bytes than the size or other bytes than before. Fails LAC_BAD_FILE for no ONNX model,
- * and if any byte of a pack differs from what was written. */
+ * gives fewer bytes than the size or other bytes than before. Fails LAC_BAD_FILE if it is no ONNX
+ * model, or if any byte of a pack differs from what was written. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, const lac_load_options *options,
                                                  lac_model **model, lac_error *err);
 
@@ -139,14 +139,14 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_stream(lac_model *model, lac_write_b
  * its external data files? For callers that write files next to the model. */
 LAC_API bool lac_model_reads(const lac_model *model, const char *path);
 
-/** The name of external data file number `at` (0, 1 ...) as written in the model, relative to the
- * model's folder; a view. NULL: the model has at most `at` such files. */
+/** Returns the name of external data file number `at` (0, 1 ...) as written in the model, relative
+ * to the model's folder. NULL: the model has at most `at` such files. */
 LAC_API const char *lac_model_data_file(const lac_model *model, int at);
 
 /** Frees the model. NULL is fine. */
 LAC_API void lac_model_destroy(lac_model *model);
 
-/** How many stored tensors the network has. */
+/** Returns the number of stored tensors of the network. */
 LAC_API int lac_model_tensor_count(const lac_model *model);
 /** Fills *tensor with stored tensor number `index`. Fails LAC_NOT_FOUND (no such number), LAC_IO
  * (the file cannot be read any more). */
@@ -160,9 +160,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, 
  * The elements are of the tensor's type. For any float type they may be LAC_DTYPE_F32, which is
  * rounded to nearest even. The views of the tensor become invalid. Engines and sessions that exist
  * may have the old elements: make them anew. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE, LAC_NO_MEMORY, and
- * LAC_BAD_ARGUMENT for no elements, or another number of bytes. Fails LAC_UNSUPPORTED for another
- * type, and for tensors that shapes may depend on: booleans, and integers of more than a byte.
- * After a failure the model is unchanged. */
+ * LAC_BAD_ARGUMENT if elements are missing, or their number of bytes is wrong. Fails
+ * LAC_UNSUPPORTED for another type, and for tensors that shapes may depend on: booleans, and
+ * integers of more than a byte. After a failure the model is unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_set_tensor(lac_model *model, const lac_array *values,
                                                        lac_error *err);
 

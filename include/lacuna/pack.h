@@ -72,7 +72,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_save_context(lac_model *model, const 
 /** Frees the report and all that it points to. NULL is fine. */
 LAC_API void lac_pack_report_destroy(lac_pack_report *report);
 
-/** The report as JSON text (UTF-8, two-space indent, final newline); free with lac_text_free. */
+/** Sets *text to the report as JSON text (UTF-8, two-space indent, final newline). Free it with
+ * lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_report_json(const lac_pack_report *report, char **text,
                                                        lac_error *err);
 
@@ -89,7 +90,7 @@ typedef struct lac_pack lac_pack;
 
 /** Reads a pack into memory and checks all of it. Fails LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err);
-/** Frees the pack; views of it become invalid. NULL is fine. */
+/** Frees the pack; pointers into it become invalid. NULL is fine. */
 LAC_API void lac_pack_close(lac_pack *pack);
 
 /** Size in bytes of the files that were packed. */
@@ -100,7 +101,7 @@ LAC_API uint64_t lac_pack_packed_bytes(const lac_pack *pack);
 /** A packed weight, seen as an array [outer, columns, inner] whose columns are the input channels.
  * Row o * inner + i consists of the elements (o, all columns, i). The columns are divided into runs
  * of `run` columns (one per convolution group), and blocks of m do not extend over two runs. The
- * fields are views into the pack; arrays are aligned to 64 bytes. */
+ * pointers point into the pack; arrays are aligned to 64 bytes. */
 typedef struct lac_packed_tensor {
   size_t size; /* sizeof of this struct, set by LAC_SIZED */
   const char *name;
@@ -121,7 +122,7 @@ typedef struct lac_packed_tensor {
                             -0.0; NULL: none is */
 } lac_packed_tensor;
 
-/** How many tensors are packed. */
+/** Returns the number of packed tensors. */
 LAC_API int lac_pack_tensor_count(const lac_pack *pack);
 /** Fills *tensor with packed tensor number `index`. Fails LAC_NOT_FOUND (no such number). */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_tensor(const lac_pack *pack, int index,

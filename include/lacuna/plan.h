@@ -44,7 +44,7 @@ typedef enum lac_node_runner {
   LAC_RUNNER_EXACT = 5,    /* the operator's slow definition, in the exact engine */
 } lac_node_runner;
 
-/** A node of the network. The texts are views, valid until the answer is destroyed. */
+/** A node of the network. The texts are valid until the answer is destroyed. */
 typedef struct lac_plan_node {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *name;   /* may be empty, and need not be unique */
@@ -52,12 +52,13 @@ typedef struct lac_plan_node {
   const char *output; /* the name of its first output, unique in the network; NULL: it has none */
   lac_node_runner runner; /* what would run the node */
   bool sparse;            /* the kernel skips zeros of the weight */
-  bool sparse_possible;   /* a kernel that skips zeros takes the node with the zeros of its weight;
-                           where `sparse` is false, a dense one is expected to be faster */
+  bool sparse_possible;   /* a kernel that skips zeros can compute the node with the zeros of its
+                             weight; if `sparse` is false, a dense kernel is expected to be faster
+                             */
   const char *reason;     /* why no fast kernel runs it; NULL: one does, or none is needed */
 } lac_plan_node;
 
-/** Facts about an answer. The texts are views, valid until the answer is destroyed. */
+/** Facts about an answer. The texts are valid until the answer is destroyed. */
 typedef struct lac_plan_facts {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *engine; /* the engine that was asked */
@@ -74,10 +75,10 @@ typedef struct lac_plan_facts {
                                       `sparse_possible` is */
 } lac_plan_facts;
 
-/** Asks whether the network can be planned with these options. shapes of the options may leave
- * sizes open; tuning is not done. *answer belongs to the caller, and is made whether the network
- * can be planned or not; NULL on failure. Fails LAC_BAD_ARGUMENT, LAC_NOT_FOUND (no engine of that
- * name, or a shape for an unknown input), LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY. */
+/** Asks whether the network can be planned with these options. options->shapes may leave sizes
+ * open; kernels are chosen without timing. *answer belongs to the caller, and is made whether the
+ * network can be planned or not; NULL on failure. Fails LAC_BAD_ARGUMENT, LAC_NOT_FOUND (no engine
+ * of that name, or a shape for an unknown input), LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_plan_ask(const lac_model *model,
                                                const lac_engine_options *options,
                                                lac_plan_answer **answer, lac_error *err);

@@ -29,7 +29,7 @@ extern "C" {
 /** Number of channels of a transport: they are 0 .. LAC_CHANNELS - 1. */
 #define LAC_CHANNELS 3
 
-/** The most bytes of one exchange or broadcast. */
+/** Maximum number of bytes in one exchange or broadcast. */
 #define LAC_TRANSPORT_MOST ((size_t)1 << 30)
 
 /** A transport. Its functions that return an int return 0, or what their comment says, on success.

@@ -38,13 +38,14 @@ typedef struct lac_pretrained {
 /** A tensor of a file without a network (lacuna/tensor_file.h). */
 typedef struct lac_file_tensor {
   size_t size;      /* sizeof of this struct, set by LAC_SIZED */
-  const char *name; /* a view, valid until the file is closed */
-  const char *type; /* type of an element, in the format's words: "F32", "BF16", "I64"; a view */
+  const char *name; /* valid until the file is closed */
+  const char *type; /* type of an element, in the format's words: "F32", "BF16", "I64"; valid until
+                       the file is closed */
   bool is_float;    /* F64, F32, F16 or BF16: its elements can be read */
   int rank;
   int64_t shape[8];
   int64_t n_elements;
-  int64_t n_zeros;  /* -1: not counted, or not finite everywhere */
+  int64_t n_zeros;  /* number of zeros; -1: not counted, or an element is not finite */
   int pattern_axis; /* axis along which at most n of every m elements are not zero: 1, the input
                        channels of a Conv or of PyTorch's Linear, else 0, those of a right operand
                        of MatMul. -1: neither, a tensor of one axis or of zeros, or not counted */
@@ -55,9 +56,9 @@ typedef struct lac_file_tensor {
  * in torchvision's and timm's ResNet and ResNeXt ("layer1.0.conv1.weight"; a prefix "module." is
  * ignored, and "linear" means "fc"). The file's types may be F32, F16, BF16 and F64. Shapes have to
  * be the same, except for the classifier: if the file has another number of classes, the classifier
- * stays as it is. Tensors "num_batches_tracked" are not counted as unknown. Of PyTorch's files
- * nothing is run: what is no tensor or plain value is refused by name. context: log, see context.h;
- * NULL: the process's.
+ * stays as it is. Tensors "num_batches_tracked" are not counted as unknown. No code of a PyTorch
+ * file is run: an object that is neither a tensor nor a plain value is refused, and the text names
+ * it. context: log, see context.h; NULL: the process's.
  *
  * On failure some of the model's tensors may have been replaced. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE, LAC_UNSUPPORTED (another type), LAC_IO, LAC_NO_MEMORY. Fails LAC_BAD_FILE if the

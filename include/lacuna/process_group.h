@@ -37,8 +37,8 @@ typedef struct lac_process_group lac_process_group;
 /** Start from lac_process_group_options_default() and set fields. */
 typedef struct lac_process_group_options {
   size_t size;            /* sizeof of this struct, set by lac_process_group_options_init */
-  double timeout_seconds; /* how long to wait for another process's answer; > 0, at most 1e9 (300)
-                             */
+  double timeout_seconds; /* how long to wait for another process's answer; > 0, at most 1e9
+                             (default 300) */
 } lac_process_group_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -66,8 +66,10 @@ LAC_API void lac_process_group_close(lac_process_group *group, lac_status ended)
  * 0 if the process is alone. For work that only one process should do. */
 LAC_API int lac_process_group_launched_rank(void);
 
-LAC_API int lac_process_group_rank(const lac_process_group *group); /* 0 if alone */
-LAC_API int lac_process_group_size(const lac_process_group *group); /* 1 if alone */
+LAC_API int lac_process_group_rank(const lac_process_group *group); /* rank of this process; 0 if it
+                                                                       is alone */
+LAC_API int lac_process_group_size(const lac_process_group *group); /* number of processes; 1 for
+                                                                       one alone */
 /** Sets timeout_seconds for all later calls. Fails LAC_BAD_ARGUMENT. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_set_timeout(lac_process_group *group,
                                                                 double seconds, lac_error *err);

@@ -34,95 +34,97 @@ typedef enum lac_effort {
 typedef struct lac_options {
   size_t size; /* sizeof of this struct, set by lac_options_init */
   int n, m; /* pattern: at most n of every m weights along the input channels are kept; 1 <= n < m
-               <= 64 (2, 4) */
+               <= 64 (default 2, 4) */
   int v;    /* V of the pattern V:N:M (VENOM's scheme), with 1 <= V <= 4096, 1 <= n <= 4, n < m, m
                >= 4: each block of V output channels by m input channels, at one kernel position,
                keeps weights in only four columns, and each row keeps n of these four. So every row
-               holds n:m, too. The last blocks may be smaller. 0: plain N:M (0) */
+               holds n:m, too. The last blocks may be smaller. 0: plain N:M (default 0) */
   const char *mask; /* "1d": each row by itself. "2d-best", "2d-greedy": m x m blocks hold n:m along
                        the output channels, too; the mask with the largest sum of scores, or one
                        that keeps elements greedily from the largest score down; not with v. NULL:
-                       "1d" (NULL) */
+                       "1d" (default NULL) */
   bool permute;     /* search channel orders, always for n:m, even with v or a 2d mask; an order
-                       with which the masks keep less than in the file's order is taken back (true)
-                       */
+                       with which the masks keep less than in the file's order is taken back
+                       (default true) */
   bool padding;     /* layers of dense matrices (Gemm, MatMul) count as having their number of input
-                  channels rounded up to the next eligible size (false) */
+                       channels rounded up to the next eligible size (default false) */
   bool all_sizes;   /* prune every layer with at least m input channels, not only those of sizes
-                          that Tensor Cores take (false) */
+                       that Tensor Cores take (default false) */
   bool keep_pruned; /* layers that are pruned already keep exactly their masks and the order of
-                          their input channels; the others are permuted and pruned (false). A layer
-                          that holds the pattern and is not pruned by this call keeps mask and order
-                          in any case */
-  bool verify;      /* verify the reordering (true) */
-  const char *include; /* regular expression (PCRE2) on node or weight names: only these are
-                          pruned (NULL) */
-  const char *exclude; /* regular expression: nodes or weights of these names are not pruned (NULL)
-                          */
+                       their input channels; the others are permuted and pruned (default false). A
+                       layer that holds the pattern and is not pruned by this call keeps mask and
+                       order in any case */
+  bool verify;      /* verify the reordering (default true) */
+  const char *include; /* regular expression (PCRE2) on node or weight names: only these are pruned
+                          (default NULL) */
+  const char *exclude; /* regular expression: nodes or weights of these names are not pruned
+                          (default NULL) */
   const char *score;   /* how masks are chosen: "magnitude"; "random" (uniform, from seed). With
                           calibration also "wanda", "ria", "sparsegpt", "obs", "alps"; the last
                           three only with mask "1d". Without calibration also a file "FILE.npz" that
                           holds, for each weight to be pruned, an array of the weight's name and
                           shape, not negative, read as f32. NULL: "alps" with calibration, else
-                          "magnitude" (NULL) */
+                          "magnitude" (default NULL) */
   const lac_array
-      *scores; /* [n_scores] scores in memory, instead of a file's: for each weight to be
-                              pruned an array of its name and shape; `score` is then NULL, and there
-                              is no calibration (NULL) */
+      *scores; /* [n_scores] scores in memory, instead of a file's: for each weight to be pruned an
+                  array of its name and shape; `score` is then NULL, and there is no calibration
+                  (default NULL) */
   int n_scores;
   const char *permute_for; /* what the search of orders maximizes over the kept weights:
                               "magnitude", the sum of |w|; or "score", the sum of w squared, which
-                              predicts the error of a layer's outputs better. NULL: score (NULL) */
+                              predicts the error of a layer's outputs better. NULL: score (default
+                              NULL) */
   const char *strategy;    /* the search strategy, used wherever it is applicable: exact, assign,
-                           assign+swap, swap, stripes, none. NULL: the first of them that is
-                           applicable (NULL) */
-  lac_effort effort;       /* how long orders are searched for (LAC_EFFORT_NORMAL) */
+                              assign+swap, swap, stripes, none. NULL: the first of them that is
+                              applicable (default NULL) */
+  lac_effort effort;       /* how long orders are searched for (default LAC_EFFORT_NORMAL) */
   double time_limit;       /* seconds for the whole search, used instead of effort; the result then
-                           depends on the machine's speed. 0: no limit (0) */
-  uint64_t seed;           /* seed of all random numbers (0) */
-  int threads;             /* number of threads; 0: the cores this process may use (0) */
+                              depends on the machine's speed. 0: no limit (default 0) */
+  uint64_t seed;           /* seed of all random numbers (default 0) */
+  int threads;             /* number of threads; 0: the cores this process may use (default 0) */
   const char *const *assume; /* [n_assume] "OP=same" or "domain.OP=same": an operator that the
                                 library does not know, and through which orders of channels may pass
-                                (NULL) */
+                                (default NULL) */
   int n_assume;
   const char *const *targets; /* [n_targets] "NAME" or "NAME:TYPE": names of runtimes or hardware
                                  (lac_target_names). Only layers that all targets run as sparse are
                                  pruned; prune and check report for each target how it handles every
                                  layer. TYPE (f32, f16, bf16, i8): the weights' type on the target,
-                                 if not the stored type (NULL) */
+                                 if not the stored type (default NULL) */
   int n_targets;
   const char *const *input_shapes; /* [n_input_shapes] "NAME=1x3x224x224": shapes of inputs whose
-                                      sizes the file leaves open (NULL) */
+                                      sizes the file leaves open (default NULL) */
   int n_input_shapes;
   uint64_t max_memory;      /* limit in bytes for this work, the model included; 0: 80 % of the
-                               machine's memory, or of its control group's limit (0) */
+                               machine's memory, or of its control group's limit (default 0) */
   lac_process_group *group; /* processes that call lac_prune or lac_permute together and share the
                                search; all get the same result. Other functions ignore it. NULL:
-                               this process alone (NULL) */
+                               this process alone (default NULL) */
   const lac_calibration *calibration; /* lac_prune: sample inputs of the network on which masks and
-                                         weights are fitted; not with a group. NULL: none (NULL) */
+                                         weights are fitted; not with a group. NULL: none (default
+                                         NULL) */
   const lac_quantization *quantization; /* lac_prune: convert weights and activations to int8, with
                                            ranges from the calibration's data; NULL: no quantization
-                                           (NULL) */
-  const lac_engine_options *plan; /* lac_inspect: also ask what would be planned with these options,
-                                     and what would run each node (lac_report.plan). NULL: do not
-                                     ask (NULL) */
+                                           (default NULL) */
+  const lac_engine_options *plan; /* lac_inspect: options of an engine. The report also says whether
+                                     the engine can run the network, and what would run each node
+                                     (lac_report.plan). NULL: it does not (default NULL) */
   bool recurrent; /* prune the weights of LSTM, GRU and RNN, too, which no runtime runs as sparse
-                     (false) */
+                     (default false) */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
-                           process's (NULL) */
+                           process's (default NULL) */
   const char *engine;   /* what runs the network on the samples of a calibration, also for
                            quantization and refinement, and in lac_check where only outputs can be
                            compared: see lac_run_options. A verification must not rest on code from
                            outside: "cpu" and "plain" compute it, or "plain" alone if this field is
-                           "plain". So a call that would run nothing on an engine from a plug-in
-                           refuses one (LAC_UNSUPPORTED). NULL: "cpu" (NULL) */
+                           "plain". So a call that would use an engine from a plug-in for a
+                           verification alone fails LAC_UNSUPPORTED. NULL: "cpu" (default NULL) */
   double speed; /* how many times as fast as the dense network the pruned one shall run on the
                    library's own engine, as predicted. lac_prune then prunes only as many layers as
                    this needs, those that harm least: by the outputs with calibration, else by the
-                   magnitude that is lost. Fails LAC_UNSUPPORTED where no choice reaches it, with
-                   calibration also where calibration->max_drop does not hold. 0: all eligible
-                   layers (0) */
+                   magnitude that is lost. lac_prune fails LAC_UNSUPPORTED if no choice of layers
+                   reaches this speed, or if calibration->max_drop does not hold then. 0: all
+                   eligible layers (default 0) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -186,11 +188,11 @@ typedef struct lac_plot_options {
   size_t size;    /* sizeof of this struct, set by lac_plot_options_init */
   bool all_nodes; /* a box for every node; else, in networks of more than 60 nodes, a block that
                      repeats is drawn once, with its count, and a node that only changes one value
-                     is a line in a box (false) */
+                     is a line in a box (default false) */
   bool details;   /* draw shape arithmetic, scales of quantization and other small constants, too
-                     (false) */
-  bool force;     /* replace an existing file (false) */
-  lac_context *context; /* where the call is interrupted; NULL: the process's (NULL) */
+                     (default false) */
+  bool force;     /* replace an existing file (default false) */
+  lac_context *context; /* where the call is interrupted; NULL: the process's (default NULL) */
 } lac_plot_options;
 
 /** Fills in the defaults and the size. size: sizeof(lac_plot_options). */

@@ -20,14 +20,14 @@
 extern "C" {
 #endif
 
-/** Start from lac_quantization_default(). */
+/** How a network is quantized. Start from lac_quantization_default(). */
 typedef struct lac_quantization {
   size_t size;       /* sizeof of this struct, set by lac_quantization_init */
   const char *range; /* how the range of an activation is chosen: "percentile" (all but one in 10000
                         elements are inside), "mse" (least squared error) or "minmax" (all elements
-                        are inside) ("mse") */
+                        are inside); default "mse" */
   bool is_signed;    /* activations are int8 with zero point 0, as TensorRT requires; false: uint8
-                        with any zero point (false) */
+                        with any zero point (default false) */
 } lac_quantization;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -43,7 +43,7 @@ typedef struct lac_quantized_layer {
                                    quantized */
   const char *input;            /* the activation whose scale is used for the layer's input; NULL if
                                    the layer is not quantized */
-  const char *reason;           /* why it stays in floats; NULL: it is quantized */
+  const char *reason;           /* why the layer stays in floats; NULL: it is quantized */
   bool norm_folded;             /* the batch normalization after the layer was folded into its
                                    weight */
   bool bias;                    /* the layer has an int32 bias */

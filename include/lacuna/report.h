@@ -81,7 +81,7 @@ typedef struct lac_layer {
 /** Channels that all tensors must have in the same order. They are reordered together, in all
  * tensors at once, or not at all (frozen). */
 typedef struct lac_group {
-  int id; /* from 1 */
+  int id; /* number of the group, from 1 on */
   int channels;
   int n_consumers, n_producers;
   const char *const *consumers; /* prunable layers whose input channels are of this group */
@@ -95,7 +95,8 @@ typedef struct lac_group {
                            hold a channel of the group */
   double kept;          /* sum of |w| that N:M keeps in the order that was found, over these
                            blocks */
-  double upper_bound;   /* upper bound of the sum of |w| that N:M can keep there in any order */
+  double upper_bound;   /* upper bound of the sum of |w| that N:M can keep in these blocks, in any
+                           order */
   double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: no order
                       can keep more than the file's */
   bool judged; /* the order was tested on calibration data; an order that does not lower the errors
@@ -144,7 +145,7 @@ typedef struct lac_target_report {
   const char *needs; /* what the user has to do on the target so that sparsity is used; NULL:
                         nothing is documented */
   int n_taken, n_refused, n_not_stated, n_dense;
-  const lac_target_layer *layers; /* [n_layers] of the report */
+  const lac_target_layer *layers; /* [n_layers] of lac_report */
 } lac_target_report;
 
 /** How much of the network was computed before and after the reordering with the same results.
@@ -154,14 +155,15 @@ typedef enum lac_verification_state {
   LAC_VERIFICATION_NONE = 0, /* nothing was reordered, or the function does not verify */
   LAC_VERIFIED = 1,          /* all outputs were compared, each by at least one finite element other
                                 than 0 */
-  LAC_VERIFIED_IN_PART = 2,  /* lac_summary: outputs_compared of `outputs`, and intermediate values
-                                up to the node `reached` */
+  LAC_VERIFIED_IN_PART = 2,  /* some outputs were compared (lac_summary.outputs_compared), and
+                                intermediate values up to the node lac_summary.reached */
   LAC_NOT_VERIFIED = 3       /* nothing was compared: options.verify was false */
 } lac_verification_state;
 
 /** Sums over all layers, and times. */
 typedef struct lac_summary {
-  int layers, eligible, pruned; /* layers in all; that may be pruned; that are pruned */
+  int layers, eligible, pruned; /* number of layers; of those that may be pruned; of those that are
+                                   pruned */
   int permuted;       /* eligible layers whose input channels were searched, even if their order
                          stayed the same */
   int reordered;      /* eligible layers whose input channels were reordered */
@@ -238,10 +240,10 @@ typedef struct lac_prediction {
   int n_reasons;
   const lac_predicted_reason *reasons; /* [n_reasons] why layers that n_dense counts are not run as
                                           sparse; the most frequent reason first */
-  const lac_predicted_layer *layers;   /* [n_layers] of the report */
+  const lac_predicted_layer *layers;   /* [n_layers] of lac_report */
 } lac_prediction;
 
-/** What was found and done; lac_report_destroy frees it. */
+/** What a function (lac_prune, lac_check ...) found and did; lac_report_destroy frees it. */
 typedef struct lac_report {
   const char *verb;  /* "prune", "permute", "check", "inspect" */
   const char *model; /* path, or "(memory)" */
@@ -256,12 +258,13 @@ typedef struct lac_report {
   int n_layers, n_groups;
   const lac_layer *layers;
   const lac_group *groups;
-  const lac_calibration_result *calibration; /* NULL: pruned without data */
+  const lac_calibration_result *calibration; /* what calibration did; NULL: there was none */
   int n_targets;
   const lac_target_report *targets; /* in the order of lac_options.targets; prune and check */
-  const lac_quantization_result *quantization; /* NULL: nothing was quantized */
-  const lac_plan_facts *plan;                  /* what lac_options.plan asked; NULL: nothing */
-  const lac_plan_node *const *plan_nodes;      /* [plan->n_nodes] */
+  const lac_quantization_result *quantization; /* what quantization did; NULL: there was none */
+  const lac_plan_facts *plan;                  /* the answer to lac_options.plan; NULL: plan was
+                                                  NULL */
+  const lac_plan_node *const *plan_nodes;      /* [plan->n_nodes] what would run each node */
   const char *uncalibrated; /* why optional calibration was left out (lac_calibration.optional);
                                NULL: it was done, or was not wanted */
   const lac_prediction *prediction; /* prune, and check for the target "lacuna-cpu"; NULL: nothing
@@ -271,7 +274,8 @@ typedef struct lac_report {
 /** Frees the report and all that it points to. NULL is fine. */
 LAC_API void lac_report_destroy(lac_report *report);
 
-/** The report as JSON text (UTF-8, two-space indent, final newline); free with lac_text_free. */
+/** Sets *text to the report as JSON text (UTF-8, two-space indent, final newline). Free it with
+ * lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char **text,
                                                   lac_error *err);
 /** Frees a text that a function of the library returned. NULL is fine. */

@@ -18,8 +18,9 @@ typedef struct lac_context lac_context; /* lacuna/context.h */
 /** How an engine chooses between dense and sparse kernels for a layer that both can compute. */
 typedef enum lac_tuning {
   LAC_TUNING_OFF = 0,   /* by a fixed rule: the plan is the same every time */
-  LAC_TUNING_QUICK = 1, /* by the layers' times on this machine, measured in a few runs */
-  LAC_TUNING_FULL = 2,  /* by the layers' least times on this machine in many runs */
+  LAC_TUNING_QUICK = 1, /* by times of the layer on this machine, measured in a few runs */
+  LAC_TUNING_FULL = 2,  /* by the shortest times of the layer on this machine, measured in many runs
+                           */
 } lac_tuning;
 
 /** A part of a run; see lac_parallel. */
@@ -35,7 +36,7 @@ typedef void lac_parallel(void *context, lac_part *part, void *arg, int n);
 /** How networks are run: part of the options of every function that runs one. Its size is fixed;
  * later fields take reserved bytes, and zero means their default. */
 typedef struct lac_run_options {
-  int threads;     /* 0 (default): the cores this process may use */
+  int threads;     /* number of threads; 0 (default): the cores this process may use */
   lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside;
                       inputs and outputs stay f32. On a processor without bf16 instructions f32 is
                       used, with a warning; results name the type that was used */
@@ -55,8 +56,8 @@ typedef struct lac_run_options {
                           environment variable LAC_SPARSE=0 sets this for the whole process */
   bool careful;        /* compute so that NaN and infinity appear wherever operators define them: no
                           kernel skips a product by zero, and no step is fused into another; slow.
-                          When false, a run whose numbers may not all be finite is repeated with
-                          true, and training fails. default false */
+                          false (default): a run whose numbers may not all be finite is repeated
+                          with true; a training fails then */
   unsigned char reserved_flags[2]; /* 0 */
   lac_context *context; /* log, progress and interrupt of the call, and of what it makes (an engine,
                            a session); see context.h. NULL (default): the process's */

@@ -52,35 +52,38 @@ typedef struct lac_model lac_model; /* lacuna/model.h */
 /** A network that any number of threads can run; opaque. */
 typedef struct lac_session lac_session;
 
-/** How a session plans and what it keeps. Start from lac_session_options_default() and set fields.
- */
+/** How a session plans and runs a network, and how many plans it keeps. Start from
+ * lac_session_options_default() and set fields. */
 typedef struct lac_session_options {
   size_t size;         /* sizeof of this struct, set by lac_session_options_init */
   lac_run_options run; /* how each run is done: threads of one run, and max_memory of all engines
                           together, see run.h */
-  int n_plans;         /* most plans kept, a plan for each set of input shapes; the least recently
-                          used one that nobody runs is dropped. 0 (default): 16 */
-  int n_copies;        /* most engines of one plan, which run at the same time; each has its own
-                          copy of the weights. 0 (default): cores / threads, at least 1 */
-  lac_parallel *parallel; /* has the caller's threads compute, `threads` parts at a time, what
-                             Lacuna's own kernels compute: sparse and native layers, and the engine
-                             "plain". oneDNN's kernels stay on the OpenMP run time, which starts its
-                             own threads if `threads` is not 1. NULL (default): no threads of the
-                             caller */
+  int n_plans;         /* maximum number of plans that are kept, one for each set of input shapes;
+                          beyond it, the least recently used plan that no caller runs is dropped. 0
+                          (default): 16 */
+  int n_copies;        /* maximum number of engines of one plan, which run at the same time; each
+                          has its own copy of the weights. 0 (default): cores / threads, at least 1
+                          */
+  lac_parallel *parallel; /* function that runs the work of Lacuna's own kernels on the caller's
+                             threads, `threads` parts at a time. These kernels compute sparse and
+                             native layers, and all layers of the engine "plain". oneDNN's kernels
+                             stay on the OpenMP run time, which starts its own threads if `threads`
+                             is not 1. NULL (default): no threads of the caller */
   void *parallel_context; /* passed to parallel; default NULL */
 } lac_session_options;
 
 /** Facts about a session, at one moment. */
 typedef struct lac_session_facts {
   size_t size;         /* sizeof of this struct, set by LAC_SIZED */
-  const char *engine;  /* name of the engine, see lac_session_options; a view */
+  const char *engine;  /* name of the engine, see lac_session_options; valid until the session is
+                          destroyed */
   lac_dtype dtype;     /* type of the computation */
   int threads;         /* number of threads of one run */
-  int n_plans;         /* plans kept now, a plan for each set of input shapes */
+  int n_plans;         /* number of plans kept now, one for each set of input shapes */
   int n_engines;       /* number of engines of these plans, copies included */
-  uint64_t n_planned;  /* plans made so far */
-  uint64_t n_copied;   /* copies made so far */
-  uint64_t n_dropped;  /* plans dropped so far */
+  uint64_t n_planned;  /* number of plans made so far */
+  uint64_t n_copied;   /* number of copies of plans made so far */
+  uint64_t n_dropped;  /* number of plans dropped so far */
   uint64_t bytes;      /* planned memory of all engines kept now: weights, values, ports */
   uint64_t max_memory; /* limit of `bytes` */
 } lac_session_facts;
@@ -103,8 +106,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_session_create(const lac_model *model,
 LAC_API void lac_session_destroy(lac_session *session);
 
 /** Sets *inputs to the network's inputs in its order, without initializers that the file lists as
- * inputs, and returns their number. They have names, declared types and shapes; data is NULL. A
- * view, valid until the session is destroyed. */
+ * inputs, and returns their number. They have names, declared types and shapes; data is NULL. The
+ * arrays are valid until the session is destroyed. */
 LAC_API int lac_session_inputs(const lac_session *session, const lac_array **inputs);
 /** Sets *outputs to the network's outputs in its order, as lac_session_inputs does. */
 LAC_API int lac_session_outputs(const lac_session *session, const lac_array **outputs);

@@ -63,8 +63,8 @@ typedef enum lac_status {
   LAC_STATUS_COUNT
 } lac_status;
 
-/** What the caller could change after a failure: a field of the options, or call another function.
- */
+/** What the caller could do after a failure: change a field of the options, or call another
+ * function. */
 typedef enum lac_hint {
 #define LAC_HINT(name, number, helps) LAC_HINT_##name = number,
 #include "lacuna/hint.def"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files of named tensors without a network: safetensors, and what torch.save writes (.pt, .pth,
- * .bin). Their names, types and shapes, which N:M patterns they hold, and their elements as floats.
- * Of PyTorch's files nothing is run: what is no tensor or plain value is refused by name.
+ * .bin). The functions read names, types and shapes of the tensors, which N:M patterns they hold,
+ * and their elements as floats. No code of a PyTorch file is run: an object that is neither a
+ * tensor nor a plain value is refused, and the text names it.
  *
  *     lac_tensor_file_open("net.safetensors", NULL, &file, &err);
  *     for (int at = 0; at < lac_tensor_file_count(file); at++) {
@@ -36,20 +37,21 @@ typedef struct lac_tensor_file lac_tensor_file;
 LAC_API bool lac_tensor_file_is(const char *path);
 
 /** Opens a file and checks what it says of its tensors. context: log, see context.h; NULL: the
- * process's. *file is NULL on failure. Fails LAC_BAD_FILE with what is damaged, LAC_UNSUPPORTED for
- * what a file of PyTorch must not hold, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
+ * process's. *file is NULL on failure. Fails LAC_BAD_FILE (the text says what is damaged),
+ * LAC_UNSUPPORTED (a PyTorch file holds an object that is refused), LAC_NOT_FOUND, LAC_IO,
+ * LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_tensor_file_open(const char *path, lac_context *context,
                                                        lac_tensor_file **file, lac_error *err);
 LAC_API void lac_tensor_file_close(lac_tensor_file *file); /* NULL is fine */
 
-/** How many tensors the file has; of NULL: 0. They are sorted by name. */
+/** Returns the number of tensors in the file, which are sorted by name; 0 for NULL. */
 LAC_API int lac_tensor_file_count(const lac_tensor_file *file);
 
 /** Fills *tensor with what the file says of tensor number `at`; nothing is counted. Fails
  * LAC_NOT_FOUND (no such number). */
 LAC_API LAC_MUST_CHECK lac_status lac_tensor_file_get(const lac_tensor_file *file, int at,
                                                       lac_file_tensor *tensor, lac_error *err);
-/** As lac_tensor_file_get, and reads the elements: counts zeros, and looks for the pattern n:m, 1
+/** Does lac_tensor_file_get, and reads the elements: counts zeros, and looks for the pattern n:m, 1
  * <= n < m <= 64. Also fails LAC_BAD_ARGUMENT, LAC_IO, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_tensor_file_measure(const lac_tensor_file *file, int at,
                                                           int n, int m, lac_file_tensor *tensor,
@@ -59,8 +61,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_tensor_file_measure(const lac_tensor_file 
 LAC_API LAC_MUST_CHECK lac_status lac_tensor_file_read(const lac_tensor_file *file, int at,
                                                        float *to, size_t count, lac_error *err);
 
-/** All tensors, measured, as JSON (docs/reference/json.md); free *text with lac_text_free. Fails as
- * lac_tensor_file_measure. */
+/** Sets *text to all tensors, measured as by lac_tensor_file_measure, as JSON
+ * (docs/reference/json.md); free it with lac_text_free. Fails as lac_tensor_file_measure. */
 LAC_API LAC_MUST_CHECK lac_status lac_tensor_file_json(const lac_tensor_file *file, int n, int m,
                                                        char **text, lac_error *err);
 

@@ -90,8 +90,8 @@ typedef struct lac_train_event {
 /** A caller's function that receives each event, on the thread that called lac_train. */
 typedef void lac_train_listener(const lac_train_event *event, void *context);
 
-/** Start from lac_train_options_default(). A number below 0, or a NULL, means the recipe's value.
- */
+/** How a network is trained. Start from lac_train_options_default(). A number below 0, or a NULL,
+ * means the recipe's value. */
 typedef struct lac_train_options {
   size_t size; /* sizeof of this struct, set by lac_train_options_init */
   lac_run_options
@@ -99,101 +99,109 @@ typedef struct lac_train_options {
                           f32 in bf16; engine NULL: "cpu"; nothing is tuned: `tuning` must be off */
   bool remat;         /* rematerialization, which takes less memory and more time and gives the same
                          bits: most values that gradients need are dropped after the forward pass
-                         and computed again (false) */
-  uint64_t seed;      /* seed of shuffling, augmentation, MixUp (0) */
+                         and computed again (default false) */
+  uint64_t seed;      /* seed of shuffling, augmentation, MixUp (default 0) */
   const char *recipe; /* resnet-sgd (default), resnet-lars, resnext, mixup-250, cifar, adamw-300 */
   int batch;          /* images per batch, 1..65536; 0 (default): the recipe's, or 128 (256 in bf16)
                          if it has none */
-  int accumulate;     /* batches per step (gradient accumulation), 1..65536 (1) */
-  double epochs;      /* length of the training in epochs; -1: the recipe's (-1) */
-  int64_t steps;      /* length of the training, used instead of epochs; 0: see epochs (0) */
+  int accumulate;     /* batches per step (gradient accumulation), 1..65536 (default 1) */
+  double epochs;      /* length of the training in epochs; -1: the recipe's (default -1) */
+  int64_t steps;      /* length of the training, used instead of epochs; 0: see epochs (default 0)
+                         */
   const char *optimizer;    /* sgd, lars, adamw; if it is not the recipe's, `rate` must be given
-                               (NULL) */
+                               (default NULL) */
   double rate;              /* learning rate; -1: the recipe's, which some recipes scale with the
-                               batch (-1) */
-  double momentum;          /* factor of the momentum, 0 <= m < 1; -1: the recipe's (-1) */
-  double weight_decay;      /* factor of the weight decay; -1: the recipe's (-1) */
-  int nesterov;             /* 1: Nesterov's momentum, 0: the usual one; -1: the recipe's (-1) */
+                               batch (default -1) */
+  double momentum;          /* factor of the momentum, 0 <= m < 1; -1: the recipe's (default -1) */
+  double weight_decay;      /* factor of the weight decay; -1: the recipe's (default -1) */
+  int nesterov;             /* 1: Nesterov's momentum, 0: the usual one; -1: the recipe's (default
+                               -1) */
   bool decay_all;           /* weight decay also for parameters of normalizations and for biases
-                               (false) */
+                               (default false) */
   const char *schedule;     /* how the rate changes: constant, piecewise, cosine, polynomial; NULL:
-                               the recipe's (NULL) */
+                               the recipe's (default NULL) */
   const double *boundaries; /* epochs at which the rate falls, ascending; implies the piecewise
-                               schedule (NULL) */
-  int n_boundaries;         /* 0: the recipe's; 8 at most (0) */
-  double decay;             /* factor on the rate at each boundary (-1) */
-  double warmup_epochs;     /* epochs in which the rate rises from 0; -1: the recipe's (-1) */
+                               schedule (default NULL) */
+  int n_boundaries;         /* number of boundaries, at most 8; 0: the recipe's (default 0) */
+  double decay;             /* factor by which the rate changes at each boundary; -1: the recipe's
+                               (default -1) */
+  double warmup_epochs;     /* epochs in which the rate rises from 0; -1: the recipe's (default -1)
+                               */
   double label_smoothing;   /* share of the label that is spread over all classes, 0..1; -1: the
-                               recipe's (-1) */
-  double mixup;             /* alpha of MixUp, 0: none; -1: the recipe's (-1) */
+                               recipe's (default -1) */
+  double mixup;             /* alpha of MixUp, 0: none; -1: the recipe's (default -1) */
   double ema; /* decay d of a moving average of weights and running statistics, 0 <= d < 1: after
                  step t it is d' average + (1 - d') weights, where d' = min(d, (1 + t) / (10 + t)),
                  counted from 0. The average is what is evaluated, kept as the best, and returned as
-                 the result; 0: no average (0) */
+                 the result; 0: no average (default 0) */
   bool augment, shuffle; /* change images at random; draw the images of a batch at random. If both
-                            are false, batches follow the order of the files (true, true) */
-  bool evaluate;         /* evaluate on the test part of the data (true) */
-  bool eval_only;        /* evaluate without training (false) */
+                            are false, batches follow the order of the files (default true, true) */
+  bool evaluate;         /* evaluate on the test part of the data (default true) */
+  bool eval_only;        /* evaluate without training (default false) */
   bool eval_first; /* also evaluate before step 0, to know the score after pruning. The result goes
                       to the log and the listener only; it does not count as the best and does not
-                      end the training (false) */
-  int64_t eval_limit;           /* evaluate on only this many first images of the test part; 0: all
-                                   (0) */
-  int64_t eval_steps;           /* steps between evaluations; 0: see epochs_between_evals (0) */
-  int64_t epochs_between_evals; /* epochs between evaluations, >= 1 (1) */
+                      end the training (default false) */
+  int64_t eval_limit;           /* maximum number of images of the test part to evaluate on, from
+                                   the first one on; 0: all (default 0) */
+  int64_t eval_steps;           /* steps between evaluations; 0: see epochs_between_evals (default
+                                   0) */
+  int64_t epochs_between_evals; /* epochs between evaluations, >= 1 (default 1) */
   int64_t steps_per_loop;       /* evaluations and checkpoints happen only at steps that are
-                                   multiples of this; capped at the steps of an epoch (1) */
+                                   multiples of this; capped at the steps of an epoch (default 1) */
   double stop_threshold;        /* the training ends when an evaluation reaches this top-1, percent;
-                                   -1: never (-1) */
+                                   -1: never (default -1) */
   bool keep_best;               /* the result has the weights of the best evaluation, not the last
-                                   weights (false) */
+                                   weights (default false) */
   const char *model_dir;        /* folder for checkpoints, log.jsonl, curves.svg and TensorBoard
                                    events, created if missing; NULL: none of these are written
-                                   (NULL) */
-  int64_t checkpoint_steps;     /* steps between checkpoints; 0: one per epoch (0) */
-  int keep_checkpoints;         /* how many of the newest checkpoints are kept, >= 1 (3) */
-  bool recover;          /* continue from the newest complete checkpoint, if there is one (false) */
+                                   (default NULL) */
+  int64_t checkpoint_steps;     /* steps between checkpoints; 0: one per epoch (default 0) */
+  int keep_checkpoints;         /* how many of the newest checkpoints are kept, >= 1 (default 3) */
+  bool recover;          /* continue from the newest complete checkpoint, if there is one (default
+                            false) */
   bool force;            /* allow a new run in a model_dir that has checkpoints, which are deleted
-                            (false) */
-  int64_t display_steps; /* steps between displayed steps (lac_train_event.is_display), >= 1 (100)
-                            */
+                            (default false) */
+  int64_t display_steps; /* steps between displayed steps (lac_train_event.is_display), >= 1
+                            (default 100) */
   double dense_top1;     /* top-1 of the network before pruning, percent, drawn as a dashed line in
-                            curves.svg; 0: not known (0) */
+                            curves.svg; 0: not known (default 0) */
   const char
       *format; /* cifar10, cifar100, folder, tfrecords, digits, arrays; format of the data; NULL:
-                 detected from the folder (NULL) */
-  int resize, crop;             /* sides of images in pixels, see lac_eval_options (0) */
-  float mean[3], std[3];        /* see lac_eval_options (ImageNet's) */
-  const char *classes;          /* see lac_eval_options (NULL) */
-  lac_train_listener *listener; /* called at every event, on the caller's thread (NULL) */
-  void *context;                /* passed to listener (NULL) */
+                  detected from the folder (default NULL) */
+  int resize, crop;             /* sides of images in pixels, see lac_eval_options (default 0) */
+  float mean[3], std[3];        /* see lac_eval_options (default ImageNet's) */
+  const char *classes;          /* see lac_eval_options (default NULL) */
+  lac_train_listener *listener; /* called at every event, on the caller's thread (default NULL) */
+  void *context;                /* passed to listener (default NULL) */
   /* The fields below are for several processes, each of which trains on different batches; with one
    * process only `trace` has an effect. */
-  bool trace;               /* record a trace of the last steps in the result (false) */
+  bool trace;               /* record a trace of the last steps in the result (default false) */
   lac_process_group *group; /* the processes; all must have the same options. NULL: this process
-                               alone (NULL) */
+                               alone (default NULL) */
   lac_dtype wire;           /* type in which gradients are sent: f32, or bf16 for half the bytes
-                               (f32) */
+                               (default f32) */
   int64_t bucket_bytes;     /* bytes of gradients that are summed over the processes at a time, up
-                               to 512 MiB; 0: a 16th of all gradients, within 256 KiB to 4 MiB (0)
-                               */
+                               to 512 MiB; 0: a 16th of all gradients, within 256 KiB to 4 MiB
+                               (default 0) */
   int64_t paranoid_steps;   /* steps between checks that all processes have the same weights; 0:
                                only the checks that are always done, after the first step and at
-                               checkpoints (0) */
+                               checkpoints (default 0) */
   /** Samples to train on, instead of the argument `data`, which is NULL then: see lac_eval_options.
    * `augment` changes bytes as it changes images of CIFAR (a crop of the image padded by 4 pixels,
-   * and flips), and never floats. With a group, all processes must have the same samples (NULL) */
+   * and flips), and never floats. With a group, all processes must have the same samples (default
+   * NULL) */
   const lac_samples *from_memory;
-  /** With from_memory: samples to evaluate on; NULL: those that are trained on (NULL) */
+  /** With from_memory: samples to evaluate on; NULL: those that are trained on (default NULL) */
   const lac_samples *test_from_memory;
-  double cutmix;    /* alpha of CutMix, 0: none; with MixUp, each step does one of both; -1: the
-                       recipe's (-1) */
-  double erasing;   /* share of images of which a random rectangle becomes the mean, 0..1 (-1) */
-  double clip_norm; /* gradients of a step are scaled down where their norm is larger; 0: never (-1)
-                     */
-  const char *policy;   /* what else changes in images as they are read: none, randaugment or
-                         trivialaugment; NULL: the recipe's (NULL) */
-  int policy_magnitude; /* of randaugment, 0..30; -1: the recipe's, or 9 (-1) */
+  double cutmix;      /* alpha of CutMix, 0: none; with MixUp, each step does one of both; -1: the
+                       recipe's (default -1) */
+  double erasing;     /* share of images in which a random rectangle is replaced by the mean, 0..1;
+                         -1: the recipe's (default -1) */
+  double clip_norm;   /* limit of the norm of a step's gradients, which are scaled down to it; 0:
+                         none; -1: the recipe's (default -1) */
+  const char *policy; /* further augmentation of images as they are read: none, randaugment or
+                         trivialaugment; NULL: the recipe's (default NULL) */
+  int policy_magnitude; /* strength of randaugment, 0..30; -1: the recipe's, or 9 (default -1) */
 } lac_train_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -305,8 +313,8 @@ typedef struct lac_train_about {
                                before: which layers are pruned; NULL: nothing is masked */
 } lac_train_about;
 
-/** Returns a run as JSON text (UTF-8, two-space indent, final newline), see docs/reference/json.md;
- * free with lac_text_free. */
+/** Sets *text to a training run as JSON text (UTF-8, two-space indent, final newline), see
+ * docs/reference/json.md. Free it with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_train_json(const lac_train_about *about,
                                                  const lac_train_result *result, char **text,
                                                  lac_error *err);
@@ -333,9 +341,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
  * LAC_BAD_SHAPE if network, masks and images do not fit together, or training and test data do not.
  * Fails LAC_BAD_VALUE if loss or weights are not finite any more: the text names the step,
  * checkpoints stay. Fails LAC_EXISTS if model_dir has checkpoints, or another run writes there now.
- * Fails LAC_NOT_FOUND for no data, or no weight for a mask. Fails LAC_BAD_FILE for bad data, or a
- * checkpoint of another run. Whether everything fits together is checked before anything is
- * written. */
+ * Fails LAC_NOT_FOUND if there are no data, or a mask has no weight in the model. Fails
+ * LAC_BAD_FILE for bad data, or a checkpoint of another run. All of these are checked before
+ * anything is written. */
 LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);

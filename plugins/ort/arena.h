@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that is released all at once: of what is read of a graph during one call. */
+ * Memory that is released all at once. It holds what is read from a graph of ONNX Runtime during
+ * one call. */
 #ifndef LAC_ORT_ARENA_H
 #define LAC_ORT_ARENA_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses the nodes to take. The graph is cut into parts, and Lacuna is asked how it would run each
- * part. A node that cannot be planned, or would run slowly, is left to ONNX Runtime: it becomes
- * foreign. Then the graph is cut anew without it. Rounds end when no more nodes become foreign, so
+ * part. A node that cannot be planned, or would run slowly, is refused, that is, left to ONNX
+ * Runtime. Then the graph is cut anew without it. The rounds end when no more nodes are refused, so
  * that all parts can be planned. Next: part.h, lacuna/plan.h. */
 #include "claim.h"
 
@@ -15,11 +15,12 @@
 enum {
   HANDS_OVER = 28, /* first release (1.28) that passes to a part the values that only bodies read */
   MOST_ROUNDS = 64,
-  LEAST_SHARE = 4, /* a part is taken if a sparse kernel runs at least 1 of so many of its layers */
-  LEAST_NODES = 2, /* fewest nodes of a part that is taken */
+  LEAST_SHARE = 4, /* a part is taken if sparse kernels run at least 1 of every LEAST_SHARE of its
+                      layers */
+  LEAST_NODES = 2, /* minimum number of nodes of a part that is taken */
 };
 
-/** What is known of each node. */
+/** What is known so far of each node and part. */
 typedef struct search {
   laci_ort_graph *graph;
   const laci_ort_options *options;
@@ -29,8 +30,8 @@ typedef struct search {
   bool *packed;     /* [n_nodes] the node holds a packed model, and is a part by itself */
   const char **why; /* [n_nodes] why a node is not taken; NULL: it may be */
   int *part;
-  bool *accepted; /* [n_parts] */
-  int *nodes;     /* [n_nodes] of one part */
+  bool *accepted; /* [n_parts] the part can be planned, and is worth taking */
+  int *nodes;     /* [n_nodes] numbers of the nodes of one part */
 } search;
 
 /* ---- Kinds of nodes ---- */
@@ -137,7 +138,7 @@ static bool has_prunable_weight(const laci_ort_graph *graph, const laci_ort_node
   return false;
 }
 
-/** Reads from the answer what would run each node of a part. *refused: a node became foreign.
+/** Reads from the answer what would run each node of a part. *refused: a node was refused.
  * *n_sparse: number of nodes that a sparse kernel would run. */
 static void apply_plan_answer(search *s, const laci_ort_part *part, const lac_plan_answer *answer,
                               bool *refused, int *n_sparse) {
@@ -169,7 +170,7 @@ static void refuse_part(search *s, const laci_ort_part *part, const char *why) {
 }
 
 /** Asks about one part. *accepted: it can be planned, and is worth taking. *refused: nodes of it
- * became foreign. Fails only for want of memory, and where ONNX Runtime fails. */
+ * were refused. Fails only if memory is short or ONNX Runtime fails. */
 static lac_status ask_about_part(search *s, const laci_ort_part *part, bool *accepted,
                                  bool *refused, lac_error *err) {
   laci_ort_model *model = NULL;

@@ -6,8 +6,8 @@
 #include "graph.h"
 #include "options.h"
 
-/** The parts: part[k] is the number of the part that has node k; -1: ONNX Runtime keeps the
- * node. */
+/** The parts that the provider takes: part[k] is the number of the part that has node k; -1: ONNX
+ * Runtime keeps the node. */
 typedef struct laci_ort_claim {
   int *part; /* [n_nodes], in the graph's memory; NULL: no part */
   int n_parts;

@@ -25,7 +25,8 @@ typedef struct port {
   lac_dtype dtype;
   int rank; /* -1: not known */
   int64_t sizes[MOST_RANK];
-  char symbols[MOST_RANK][SYMBOL_BYTES]; /* of open sizes; empty: none, or too long */
+  char symbols[MOST_RANK][SYMBOL_BYTES]; /* name of each open size; empty: it has none, or one that
+                                            is too long */
 } port;
 
 typedef struct compute {
@@ -34,10 +35,11 @@ typedef struct compute {
   laci_ort_model *model;
   port *inputs, *outputs;
   int n_inputs, n_outputs;
-  bool by_place;        /* ports are matched to the model's by their order: it is packed */
+  bool by_place;        /* ports are matched to the inputs and outputs of the model by order, since
+                           it is packed */
   lac_session *session; /* guarded by the lock until `counted` is set */
   bool counted;         /* the session has the right number of threads */
-  bool watched;         /* atomic: its steps are added to a profile */
+  bool watched;         /* the session's steps are added to a profile; accessed atomically */
   /* Hashes of inputs' sizes with which all outputs had the sizes that the graph says; 0: none */
   _Atomic uint64_t verified[MOST_VERIFIED];
   atomic_uint n_verified;

@@ -58,7 +58,8 @@ static ort_status *get_capability(ort_ep *self, const ort_graph *of, ort_support
 
 /* ---- Computations ---- */
 
-/** Finds a list of values in the graph by their names. numbers: their numbers there. */
+/** Finds a list of values in the graph by their names. *numbers: [n] number of each value in the
+ * graph. */
 static lac_status find_value_numbers(laci_ort_graph *graph, const ort_value_info **infos, size_t n,
                                      int **numbers, lac_error *err) {
   lac_status st = LAC_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads a graph of ONNX Runtime. Values are known by their names, which a table finds. */
+ * Reads a graph of ONNX Runtime. A hash table finds values by their names. */
 #include "graph.h"
 
 #include <string.h>

@@ -53,7 +53,7 @@ typedef struct laci_ort_type {
   const char **symbols; /* [rank] name of the size of each axis if it is open; may be empty */
 } laci_ort_type;
 
-/** Fills *read. Clear it in any case. */
+/** Reads the graph into *read. Clear it in any case. */
 LAC_MUST_CHECK lac_status laci_ort_read_graph(laci_ort_graph *read, const laci_ort *ort,
                                               const ort_graph *graph, lac_error *err);
 void laci_ort_graph_clear(laci_ort_graph *read);
@@ -61,7 +61,7 @@ void laci_ort_graph_clear(laci_ort_graph *read);
 /** Returns the number of the value with that name; -1: there is none. */
 int laci_ort_find_value(const laci_ort_graph *read, const char *name);
 
-/** Fills *type, in the graph's memory. */
+/** Reads the type of a value into *type, whose arrays are in the graph's memory. */
 LAC_MUST_CHECK lac_status laci_ort_read_type(laci_ort_graph *read, const ort_value_info *value,
                                              laci_ort_type *type, lac_error *err);
 

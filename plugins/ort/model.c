@@ -36,7 +36,7 @@ enum {
   ATTR_TEXTS = 9,
   ATTR_TYPE = 20
 };
-/* Values of ATTR_TYPE. */
+/* Values of the field `type` of an attribute (ATTR_TYPE). */
 enum { OF_FLOAT = 1, OF_INT, OF_TEXT, OF_TENSOR, OF_GRAPH, OF_FLOATS, OF_INTS, OF_TEXTS };
 enum {
   TENSOR_SIZE = 1,

@@ -19,14 +19,15 @@ typedef struct laci_ort_part {
 
 typedef struct laci_ort_model laci_ort_model;
 
-/** Finds what a part of these nodes reads and makes: inputs of its own that are no constants, and
- * outputs that nodes outside or the graph's caller read. Allocates in the graph's memory. */
+/** Finds the inputs and outputs of a part of these nodes: values from outside that are no
+ * constants, and values that nodes outside or the graph's caller read. Allocates in the graph's
+ * memory. */
 LAC_MUST_CHECK lac_status laci_ort_find_part_values(laci_ort_graph *graph, const int *nodes,
                                                     int n_nodes, laci_ort_part *part,
                                                     lac_error *err);
 
-/** Makes the model. keep: copies weights that are in ONNX Runtime's memory; else the model is valid
- * only as long as the graph. *made is NULL on failure. */
+/** Makes a model of the part. keep: copies weights that are in ONNX Runtime's memory; else the
+ * model is valid only as long as the graph. *made is NULL on failure. */
 LAC_MUST_CHECK lac_status laci_ort_model_make(laci_ort_graph *graph, const laci_ort_part *part,
                                               bool keep, laci_ort_model **made, lac_error *err);
 /** Loads a packed model from its bytes, which are copied. */
@@ -36,7 +37,7 @@ LAC_MUST_CHECK lac_status laci_ort_model_unpack(const void *bytes, size_t n, lac
 const lac_model *laci_ort_get_loaded_model(const laci_ort_model *made);
 /** Was the model loaded from a pack (laci_ort_model_unpack)? */
 bool laci_ort_model_is_packed(const laci_ort_model *made);
-/** Returns the bytes of weights that it holds copies of. */
+/** Returns how many bytes of weights the model holds copies of. */
 uint64_t laci_ort_model_copied_bytes(const laci_ort_model *made);
 /** Destroys a model; NULL is fine. */
 void laci_ort_model_destroy(laci_ort_model *made);

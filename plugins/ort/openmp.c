@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functions of OpenMP that oneDNN was compiled to call, on teams of threads of our own.
  *
- * A region is posted by counting up `posted`. Every thread of the team sees every region, also one
- * of fewer threads, which gives it nothing to do. So no thread can take one region for the next. A
- * team belongs to the thread that began it, and ends with it. After a fork the team of the forking
- * thread is left alone, and a new one is made. */
+ * A parallel region starts when `posted` is incremented. Every thread of the team sees every
+ * region, even if the region has fewer threads and gives it nothing to do. So no thread can mistake
+ * one region for the next. A team belongs to the thread that started it, and team_key with that thread.
+ * After a fork the new process does not touch its parent's teams, and starts new ones. */
 #define _GNU_SOURCE
 #include "openmp.h"
 
@@ -24,7 +24,8 @@ enum { BUSY_ROUNDS = 1000, MOST_TEAM = 1024 };
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Their names and arguments are those that GNU's compiler writes calls for. */
+/* Functions of OpenMP's run time that code compiled by GCC calls; GCC sets their names and
+ * arguments. */
 EXPORTED void GOMP_parallel(void (*body)(void *), void *data, unsigned n, unsigned flags);
 EXPORTED void GOMP_barrier(void);
 EXPORTED int omp_get_max_threads(void);
@@ -39,7 +40,7 @@ typedef struct team team;
 
 typedef struct member {
   team *of;
-  int number; /* 1 .. : the owner is 0 */
+  int number; /* number of the thread in its team, from 1 on; 0 is the thread that owns the team */
   int seen;   /* value of `posted` when the thread was started */
   pthread_t thread;
 } member;
@@ -47,24 +48,25 @@ typedef struct member {
 struct team {
   pid_t owner; /* the process that started the threads */
   atomic_int posted, left, sleepers;
-  atomic_int arrived, passed; /* threads that have reached, and left, the barrier */
+  atomic_int arrived, passed; /* number of threads that wait at the barrier; number of barriers that
+                                 all threads have passed */
   void (*body)(void *);
   void *data;
-  int n; /* threads of the region */
+  int n; /* number of threads of the region */
   bool spins, closing;
   int n_members;
   member *members[MOST_TEAM];
 };
 
 static _Thread_local struct {
-  team *own; /* that this thread began; NULL: none yet */
+  team *own; /* the team that this thread started; NULL: none yet */
   team *inside;
   int number, n, wanted;
-  bool alone; /* in a region of one thread, where barriers do not wait */
+  bool alone; /* this thread runs a region on its own, where barriers do not wait */
   bool never_spins;
 } self;
 
-static pthread_key_t ends; /* a thread's team ends with it */
+static pthread_key_t team_key; /* key of each thread's team, which team_key with the thread */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- Waiting ---- */
@@ -127,7 +129,9 @@ static void post_region(team *t) {
 
 static void end_team(void *context) {
   team *t = context;
-  if (!t || t->owner != getpid()) return; /* after a fork: its threads are in the other process */
+  if (!t || t->owner != getpid())
+    return; /* after a fork, the team's threads exist in the parent
+                                             process only */
   t->closing = true;
   post_region(t);
   for (int k = 0; k < t->n_members; k++) {
@@ -137,7 +141,7 @@ static void end_team(void *context) {
   free(t);
 }
 
-static void create_team_key(void) { (void)pthread_key_create(&ends, end_team); }
+static void create_team_key(void) { (void)pthread_key_create(&team_key, end_team); }
 
 /** Returns a team of this thread with n threads, or of fewer if the system has no more. */
 static team *get_or_start_team(int n) {
@@ -148,10 +152,11 @@ static team *get_or_start_team(int n) {
     if (!t) return NULL;
     t->owner = getpid();
     self.own = t;
-    (void)pthread_setspecific(ends, t);
+    (void)pthread_setspecific(team_key, t);
   }
   sigset_t all, old;
-  (void)sigfillset(&all); /* signals go to the host's threads */
+  (void)sigfillset(&all); /* blocked in the new threads, so that other threads of the program handle
+                             signals */
   bool masked = t->n_members + 1 < n && !pthread_sigmask(SIG_SETMASK, &all, &old);
   while (t->n_members + 1 < n) {
     member *m = calloc(1, sizeof *m);

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/** Sets whether threads wait for the next loop in a busy manner, for some microseconds, before they
- * sleep: for regions that the calling thread begins from now on. Default: they do. */
+/** Sets whether threads that wait for the next loop spin for some microseconds before they sleep
+ * (default true). It holds for regions that the calling thread begins from now on. */
 void laci_ort_set_team_spin(bool spin);
 
 #endif

@@ -50,7 +50,8 @@ static lac_status read_switch(const laci_ort *ort, const ort_session_options *fr
   return fail_bad_value(name, value, "0 or 1", err);
 }
 
-/** Reads digits, and a letter K, M or G after them if `sizes`. */
+/** Parses an integer of at most `most`. sizes: it may end with K, M or G. Returns false if it is no
+ * such number. */
 static bool parse_number(const char *value, bool sizes, uint64_t most, uint64_t *to) {
   char *end = NULL;
   int shift = 0;

@@ -12,10 +12,10 @@ typedef struct laci_ort_options {
   bool all;          /* take all parts that Lacuna can run; false: only those that become faster */
   bool verbose;      /* log for each node whether it is taken, and why not */
   bool session_pool; /* true: compute on the session's threads; false: on threads of Lacuna */
-  bool spins;        /* threads wait in a busy manner before they sleep */
+  bool spins;        /* threads spin (wait in a busy loop) before they sleep */
   int threads;       /* number of threads; 0: that of the session */
-  int plans;         /* most plans that are kept, one for each set of input shapes; 0: Lacuna's
-                        default */
+  int plans;         /* maximum number of plans that are kept, one for each set of input shapes; 0:
+                        Lacuna's default */
   lac_dtype dtype;
   uint64_t memory; /* limit of the planned memory in bytes; 0: Lacuna's default */
 } laci_ort_options;

@@ -68,7 +68,8 @@ typedef struct ort_value_info ort_value_info;
 typedef void (*ort_slot)(void);
 
 typedef struct ort_base {
-  const ort_slot *(*get_api)(uint32_t version); /* NULL: no such version */
+  const ort_slot *(*get_api)(uint32_t version); /* returns the API's table of functions; NULL: no
+                                                   such version */
   const char *(*get_version)(void);
 } ort_base;
 
@@ -114,8 +115,9 @@ struct ort_ep {
   ort_status *(*compile)(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t n,
                          ort_compute **computes, ort_node **context_nodes);
   void (*release_computes)(ort_ep *self, ort_compute **computes, size_t n);
-  /* Layouts, dynamic options, notices of runs, allocators, streams, compatibility; since 24 a
-   * registry of kernels and concurrent runs, since 25 waiting for a device: defaults */
+  /* NULL, so that ONNX Runtime's defaults hold: layouts, dynamic options, notices of runs,
+   * allocators, streams, compatibility; since 24 a registry of kernels and concurrent runs, since
+   * 25 waiting for a device */
   void *unused[11];
   ort_status *(*create_profiler)(ort_ep *self, ort_profiler **made); /* since 25 */
 };
@@ -126,7 +128,7 @@ struct ort_profiler {
   void (*release)(ort_profiler *self);
   /** Called when a profile begins. passed_ns: nanoseconds since then. */
   ort_status *(*start)(ort_profiler *self, int64_t passed_ns);
-  void *start_event, *stop_event; /* notices of ONNX Runtime's own events; NULL: none */
+  void *start_event, *stop_event; /* called at events of ONNX Runtime itself; NULL: not called */
   ort_status *(*end)(ort_profiler *self, ort_events *events);
 };
 

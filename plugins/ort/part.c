@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_JOINED = 512 }; /* parts and foreign nodes together, for which joins are tried */
+enum {
+  MOST_JOINED = 512
+}; /* limit of the number of parts plus foreign nodes, up to which parts
+                               are joined */
 
 static int find_set_root(int *above, int node) {
   while (above[node] != node) node = above[node] = above[above[node]];
@@ -35,8 +38,8 @@ static void find_levels_and_sets(const laci_ort_edges *e, const bool *may, int *
   }
 }
 
-/** Gives each part, and each foreign node, a group of its own. group: [n_nodes] the groups'
- * numbers. Returns how many there are. */
+/** Gives each part, and each foreign node, a group of its own. group: [n_nodes] number of each
+ * node's group. Returns the number of groups. */
 static int number_groups(const laci_ort_edges *e, int *above, int *group) {
   int n = 0;
   for (int node = 0; node < e->n_nodes; node++) group[node] = -1;
@@ -65,8 +68,8 @@ static bool has_indirect_path(const bool *edge, int n, int from, int to, bool *s
 
 typedef struct joining {
   int n;
-  bool *edge;  /* [n, n] */
-  bool *taken; /* [n] groups that are parts */
+  bool *edge;  /* [n, n] edge[from * n + to]: group `to` reads from group `from` */
+  bool *taken; /* [n] the group is a part, not a foreign node */
   bool *seen;
   int *stack, *into; /* [n] the group that a group was joined with */
 } joining;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cuts a graph into parts of nodes that may be taken, such that no path from a node of a part to
- * another one of it passes a node outside. Only numbers here: nothing of ONNX Runtime. */
+ * another one of it passes a node outside. Nodes are numbers here: nothing depends on ONNX Runtime.
+ */
 #ifndef LAC_ORT_PART_H
 #define LAC_ORT_PART_H
 

@@ -9,12 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_EVENTS = 1000000 }; /* ONNX Runtime keeps as many of its own */
+enum {
+  MOST_EVENTS = 1000000
+}; /* limit of a profile's events, the same that ONNX Runtime has for
+                                   its own */
 
 struct laci_ort_profiler {
   ort_profiler face; /* first member: ONNX Runtime passes its address */
   const laci_ort *ort;
-  laci_ort_profiles *of; /* NULL: the session has ended */
+  laci_ort_profiles *of; /* the profilers of its session; NULL: the session has ended */
   laci_ort_profiler *next;
   bool started;
   double origin; /* seconds of the system's clock at which the profile began */
@@ -59,7 +62,7 @@ static bool grow_events(laci_ort_profiler *p) {
   return true;
 }
 
-/** Adds an event; without memory for it, the profile lacks it. */
+/** Adds an event. If there is no memory for it, the profile lacks this event. */
 static void add_event(laci_ort_profiler *p, const lac_session_step *step) {
   static const char *const keys[] = {"provider", "op_name", "kernel", "sparse"};
   const char *const values[] = {"LacunaExecutionProvider", step->op ? step->op : "",

@@ -12,7 +12,7 @@ typedef struct laci_ort {
 #define LAC_ORT_SLOT(place, name, result, arguments) result(*name) arguments;
 #include "slots.def"
 #undef LAC_ORT_SLOT
-  /* Of the table for providers: */
+  /* From the table of functions for providers: */
   ort_status *(*create_device)(ort_factory *factory, const ort_device *device,
                                const ort_pairs *metadata, const ort_pairs *options,
                                ort_ep_device **made);
@@ -30,8 +30,8 @@ typedef struct laci_ort {
   int release; /* minor version of ONNX Runtime: 28 for 1.28; 0: not known */
 } laci_ort;
 
-/** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks a function, which the text names. Those
- * before it are filled in, so that the failure can be passed to ONNX Runtime. */
+/** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks a function, which the text names. The
+ * functions before it are filled in, so that the failure can be passed to ONNX Runtime. */
 LAC_MUST_CHECK lac_status laci_ort_fill_table(laci_ort *ort, const ort_base *base, lac_error *err);
 
 /** Fails, with a text. err may be NULL. */

@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 enum { MOST_THREADS = 256 };
-static const long wait_ns = 20000000; /* most for another thread: a busy machine wakes late */
+static const long wait_ns = 20000000; /* how long to wait for one more thread; a busy machine wakes
+                                         threads late */
 
 static _Thread_local struct {
   const laci_ort *ort;
   ort_kernel *kernel;
 } current;
 
-/** Runs that compute now, of all sessions: each has a thread of the host's. `of_process` counts
- * them; a forked process begins with none. */
+/** n_running: number of runs that compute now, of all sessions; each has a thread of the program.
+ * of_process: the process in which they run; a forked process begins with none. */
 static atomic_int n_running, of_process;
 
 typedef struct loop {
@@ -46,8 +47,8 @@ void laci_ort_use_kernel_threads(const laci_ort *ort, ort_kernel *kernel) {
   current.kernel = kernel;
 }
 
-/** Has this run a core for more than its own thread? Where all cores have runs of their own, more
- * threads would only change places, which costs time. */
+/** Is a core idle that this run could use for a second thread? If there is a run for every core,
+ * more threads would only displace each other, which costs time. */
 static bool has_idle_core(void) {
   int n = atomic_load(&n_running);
   return n <= 1 || n < laci_ort_count_cores();
@@ -82,7 +83,8 @@ static long now_ns(void) {
   return (long)t.tv_sec * 1000000000L + t.tv_nsec;
 }
 
-/** Blocks its thread until all threads have arrived, or no other one came for wait_ns. */
+/** Blocks its thread until all threads have arrived, or no further thread has arrived for wait_ns.
+ */
 static void wait_for_other_threads(void *context, size_t index) {
   count *c = context;
   (void)index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The threads of a session of ONNX Runtime: how many there are, and work on them. */
+ * The threads of a session of ONNX Runtime: counts them, and runs loops on them. */
 #ifndef LAC_ORT_THREADS_H
 #define LAC_ORT_THREADS_H
 

@@ -36,7 +36,7 @@ void laci_ort_weights_clear(laci_ort_weights *weights) {
   memset(weights, 0, sizeof *weights);
 }
 
-/** Bits of a stored element; 0: it has no fixed size. */
+/** Returns the number of bits of a stored element; 0: it has no fixed size. */
 static int element_bits(int dtype) {
   switch (dtype) {
     case LAC_DTYPE_U4:
@@ -129,7 +129,7 @@ static bool is_file_long_enough(const laci_ort_weight *weight) {
          weight->size <= (uint64_t)info.st_size - weight->offset;
 }
 
-/** Fills the weight from a data file. *found false: its elements are elsewhere. */
+/** Fills the weight from a data file. *found false: its elements are in no data file. */
 static lac_status fill_from_file(laci_ort_weight *weight, const laci_ort_graph *graph,
                                  const laci_ort_value *value, bool *found, lac_error *err) {
   const laci_ort *ort = graph->ort;

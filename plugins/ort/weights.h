@@ -22,7 +22,7 @@ typedef struct laci_ort_weight {
 
 typedef struct laci_ort_weights {
   laci_ort_weight *all;
-  int n, most;     /* number of weights, and how many fit in the array */
+  int n, most;     /* number of weights, and capacity of the array */
   uint64_t copied; /* bytes of the copies of all weights */
 } laci_ort_weights;
 

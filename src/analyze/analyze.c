@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-/* Counts the axes of stored tensors on each track (stored_axes is NULL), or lists them in the
- * tensors' order. */
+/* For each track (set of tied axes): counts its axes of stored tensors while stored_axes is NULL,
+ * and afterwards lists them in the order of the tensors. */
 static void count_or_list_stored_axes(laci_analysis *a, int *at) {
   for (int s = 0; s < a->graph->n_stored; s++) {
     const laci_layout *layout = &a->tracks->layouts[a->graph->stored[s].value];

@@ -103,8 +103,8 @@ typedef struct laci_group {
                            group's */
 } laci_group;
 
-/** An axis of a stored tensor; conv_groups: as in laci_stored_axis_visit. A track is a set of axes
- * that must share one channel order. */
+/** An axis of a stored tensor. conv_groups > 0: the tensor is the weight of a grouped convolution
+ * with so many groups. A track is a set of axes that must share one channel order. */
 typedef struct laci_stored_axis {
   int stored, axis, conv_groups;
 } laci_stored_axis;
@@ -115,9 +115,11 @@ typedef struct laci_analysis {
   struct laci_tracks *tracks;
   struct laci_classes *classes;
   int n_layers; /* layers with a stored weight */
-  /* layers [n_layers, n_rows) have a computed weight and are not eligible */
+  /* number of rows of `layers`; rows from n_layers on have a computed weight and are not eligible
+   */
   int n_rows;
-  /* groups [0, n_searchable) may move and have an eligible consumer */
+  /* number of groups; the first n_searchable of them may be reordered and have an eligible consumer
+   */
   int n_groups, n_searchable;
   laci_layer *layers;
   int *layer_of_node; /* [n_nodes] index into layers, -1: none */
@@ -164,25 +166,25 @@ typedef struct laci_node_mobility {
 void laci_analysis_find_node_mobility(const laci_analysis *analysis, int node,
                                       laci_node_mobility *channels);
 
-/** A slot of a group: for each of the group's channels, its position on one track. A group has a
- * slot for every copy of its channels on every track. Used for the permutation file and to match
- * two models. */
+/** A slot of a group: for each of the group's channels, its position on one track, that is, on a
+ * set of axes that share one channel order. A group has a slot for every copy of its channels on
+ * every track. Used for the permutation file and to match two models. */
 typedef struct laci_slot {
-  int track;               /* root */
+  int track;               /* number of a root track (analyze/tracks_in.h) */
   const int32_t *position; /* [n_channels] the position of each channel on the track */
 } laci_slot;
 int laci_group_count_slots(const laci_analysis *analysis, int group);
 laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 
-/** Return the number of tracks, and the size of one. Only root tracks have positions; others have
- * size 0. */
+/** Return the number of tracks, and the number of positions of a track: 0 if it was merged into
+ * another track. */
 int laci_analysis_count_tracks(const laci_analysis *analysis);
 int64_t laci_track_count_positions(const laci_analysis *analysis, int track);
 
 /** The axes of a value that belong to one track: the position on the track is the row-major index
  * over these axes. n_groups and row_axis: see laci_axis_order. */
 typedef struct laci_value_axes {
-  int track; /* root */
+  int track; /* number of a root track (analyze/tracks_in.h) */
   int n_axes;
   int axes[LACI_MAX_RANK]; /* in row-major order, slowest first */
   int64_t n_groups;
@@ -192,10 +194,10 @@ typedef struct laci_value_axes {
 int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_value_axes *axes);
 
 /** Checks the orders of all tracks (order[track]: new position -> old position, NULL: identity):
- * each position is used once, and every link, tag and frozen position is respected. *group is -1 if
- * the orders are valid; else the first group that breaks a rule, or -2 if the fault is in no group.
- * Orders that are not valid are a bug in the analysis. Returns false, *group unset, if there is no
- * memory for the check. */
+ * each position is used once, frozen positions stay, and ties between tracks (links) and between
+ * positions (tags) are respected. *group is -1 if the orders are valid; else the first group that
+ * breaks a rule, or -2 if the fault is in no group. Orders that are not valid are a bug in the
+ * analysis. Returns false, *group unset, if there is no memory for the check. */
 bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *order, int *group);
 
 /** Calls visit for every axis of a stored tensor whose positions are those of the track.

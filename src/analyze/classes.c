@@ -3,8 +3,9 @@
  * component that may move.
  *
  * The walk starts at a position on the track where the component has the fewest positions, follows
- * links in a fixed order (up to the small side, then down by link and copy) and hashes what it
- * visits. Components of equal hash are exchangeable; the order in which the walk met their
+ * links, which tie positions of two tracks (tracks_in.h), in a fixed order, and hashes what it
+ * visits. The order is: edges to the small track of a link, then edges to the big track, by link
+ * and copy. Components of equal hash are exchangeable; the order in which the walk met their
  * positions matches them. laci_classes_check_orders checks a result again, link by link. */
 #include "analyze/classes_in.h"
 
@@ -15,18 +16,18 @@
 #include "base/error.h"
 #include "base/union_find.h"
 
-/* Limits of the canonical walks over one component: start positions tried, and positions visited in
- * all. */
+/* Limits for one component: number of positions from which a canonical walk is tried, and number of
+ * positions that all its walks visit together. */
 enum { MAX_ROOTS = 4096, MAX_WALK = 1 << 22 };
 
-/* An edge of a link, seen from a position of its small track: it leads to position `to` of the big
- * track. */
+/* An edge from a position of a link's small track to position `to` of its big track. */
 typedef struct down_edge {
   int32_t link, copy;
   int64_t to;
 } down_edge;
 
-/* An edge of a link, seen from a position of its big track: entry `entry` of the link. */
+/* An edge from a position of a link's big track to its small track, given by the link's entry
+ * number `entry`. */
 typedef struct up_edge {
   int32_t link, entry;
 } up_edge;
@@ -35,17 +36,19 @@ typedef struct walker {
   const laci_tracks *t;
   laci_classes *out;
   int64_t n;
-  int32_t *track_of;   /* [n] root track of a vertex */
-  int64_t *down_first; /* [n + 1] into down */
+  int32_t *track_of;   /* [n] root track of each position */
+  int64_t *down_first; /* [n + 1] index in `down` of each position's first edge */
   down_edge *down;
-  int64_t *member_first; /* [n_components + 1] into member */
+  int64_t *member_first; /* [n_components + 1] index in `member` of each component's first position
+                            */
   int64_t *member;       /* the positions of each component, ascending */
   up_edge *up;           /* edges to small tracks, sorted by their position on the big track */
-  int64_t *up_first;     /* [n + 1] into up */
-  int32_t *seen;         /* [n] 1 + the number of the visit of a position; 0: not visited */
+  int64_t *up_first;     /* [n + 1] index in `up` of each position's first edge */
+  int32_t *seen;         /* [n] 1, 2 ...: the order in which a walk visited the positions; 0: not
+                            visited */
   int64_t *queue;        /* [n] positions that a walk has still to visit */
-  int64_t *best;         /* [n] for each component, its positions in the order of its canonical
-                            walk, from its offset in `member` on */
+  int64_t *best;         /* [n] each component's positions in the order of its canonical walk; those
+                            of component c begin at member_first[c] */
   int32_t n_components;
 } walker;
 
@@ -68,7 +71,7 @@ static signature add_to_signature(signature s, uint64_t x) {
   return s;
 }
 
-/* Gives the positions of all root tracks one common numbering. */
+/* Numbers the positions of all root tracks one after the other. */
 static bool number_positions(walker *w) {
   const laci_tracks *t = w->t;
   w->out->first = laci_alloc(t->n_tracks, sizeof *w->out->first);
@@ -194,8 +197,8 @@ static bool index_link_edges(walker *w) {
   return ok;
 }
 
-/* Returns the cause that freezes component c, or -1. A component is frozen if one of its positions
- * is, or (*sourced false) if none comes from a source. */
+/* Returns the index of the cause that freezes component c; -1: none of its positions is frozen.
+ * *sourced: some position has content of a stored tensor. If not, the component is frozen, too. */
 static int32_t find_freeze_cause(const walker *w, int32_t c, bool *sourced) {
   int32_t cause = -1;
   *sourced = false;
@@ -383,8 +386,8 @@ void laci_classes_clear(laci_classes *classes) {
 }
 
 /* Checks the order of one track; -1: correct. Each new position must come from an old position of
- * the same colour, no old position may be used twice, and frozen positions must not move. Returns
- * the first position that violates this. */
+ * the same colour (tracks_in.h), no old position may be used twice, and frozen positions must not
+ * move. Returns the first position that violates this. */
 static int64_t find_violation_in_track(const laci_track *track, const int32_t *order,
                                        uint8_t *taken) {
   memset(taken, 0, (size_t)track->n);
@@ -400,8 +403,8 @@ static int64_t find_violation_in_track(const laci_track *track, const int32_t *o
 }
 
 /* Returns a position of the big track at which the orders violate the link; -1: there is none. Only
- * entries are checked: orders use no position twice, so if all entries read positions with entries,
- * the others read positions without. */
+ * positions that the link joins are checked. Orders use no position twice, so if these exchange
+ * places among themselves, all other positions do so, too. */
 static int64_t find_violation_in_link(const laci_link *link, const int32_t *big,
                                       const int32_t *small) {
   for (int64_t i = 0; i < link->n; i++) {

@@ -13,9 +13,9 @@
 
 typedef struct laci_tracks laci_tracks;
 
-/** Channels that may be exchanged. position[s * n_channels + c] is the position of channel c of the
- * class on track[s]. Channels are numbered by their first position. A track may have several slots,
- * if a channel has several positions (copies) on it. */
+/** A class: channels that may be exchanged with each other. position[s * n_channels + c] is the
+ * position of channel c of the class on track[s]. Channels are numbered by their first position. A
+ * track may have several slots, if a channel has several positions (copies) on it. */
 typedef struct laci_class {
   int n_channels, n_slots;
   const int32_t *track; /* [n_slots] ids of root tracks */
@@ -41,10 +41,10 @@ LAC_MUST_CHECK lac_status laci_classes_find(const laci_tracks *t, laci_classes *
                                             lac_error *err);
 void laci_classes_clear(laci_classes *classes);
 
-/** Checks the orders (order[root], [n], new position -> old position; NULL: identity): each uses
- * every position once and respects every link, colour and frozen position. *class: the class of the
- * first violation; -1: there is none; -2: a violation outside of all classes. Returns false without
- * memory for the check. */
+/** Checks the orders: order[root] has the old position for each new position of a root track; NULL:
+ * identity. Each order must use every position once, and respect links, colours and frozen
+ * positions. *class: the class of the first violation; -1: there is none; -2: a violation outside
+ * of all classes. Returns false without memory for the check. */
 bool laci_classes_check_orders(const laci_tracks *t, const laci_classes *classes,
                                int32_t *const *order, int *class);
 

@@ -3,8 +3,9 @@
  * branches, low-rank updates. In the table of layers they follow those with a stored weight, and
  * each has a reason why it is not pruned directly.
  *
- * The product can be stored instead of its parts. This needs no extra memory where nothing else
- * reads the parts, which is decided for all such weights together, since two may share a mask. */
+ * Such a weight (the product) can be stored instead of the tensors that it is computed from (its
+ * parts). This needs no extra memory if nothing else reads the parts. That is decided for all such
+ * weights together, since two may share a mask. */
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
@@ -50,25 +51,25 @@ int laci_find_computed_value_to_store(const laci_graph *graph, int value, bool w
 
 /* ---- Nodes that are not needed once computed weights are stored ---- */
 
-typedef struct closure {
+typedef struct removal_search {
   const laci_graph *graph;
   const uint8_t *constants; /* [n_values] flags of laci_graph_find_constants */
-  bool *stored;             /* [n_values] the product is stored */
+  bool *stored;             /* [n_values] the value is a computed weight that will be stored */
   bool *is_removed;         /* [n_nodes] nothing reads the node's outputs once the computed weights
                                are stored */
   int *stack;               /* [n_values] values that a walk has still to visit */
   int *seen, round;         /* [n_values] the round in which a value was last visited; the present
                                round */
-} closure;
+} removal_search;
 
-static bool is_read_by_kept_node(const closure *c, int value) {
+static bool is_read_by_kept_node(const removal_search *c, int value) {
   const laci_value *v = &c->graph->values[value];
   bool read = v->is_output || v->tied_by;
   for (int r = 0; r < v->n_readers && !read; r++) read = !c->is_removed[v->readers[r]];
   return read;
 }
 
-static void mark_removable_nodes(closure *c) {
+static void mark_removable_nodes(removal_search *c) {
   for (int n = c->graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &c->graph->nodes[n];
     bool read = false, replaced = false, constant = node->n_outputs > 0;
@@ -85,7 +86,7 @@ static void mark_removable_nodes(closure *c) {
 
 /* Returns a node that reads the content of a stored tensor even if the products are stored; -1:
  * there is none. */
-static int find_other_content_reader(const closure *c, int value) {
+static int find_other_content_reader(const removal_search *c, int value) {
   const laci_value *v = &c->graph->values[value];
   for (int r = 0; r < v->n_readers; r++) {
     const laci_node *reader = &c->graph->nodes[v->readers[r]];
@@ -108,7 +109,7 @@ static bool has_at_most_one_element_per_channel(const laci_graph *graph, int par
 
 /* Returns a part of the product that something else needs, -1: none. *reader: the node that reads
  * it; -1: the part is an output, or named by the file elsewhere. */
-static int find_part_used_elsewhere(closure *c, int product, int *reader) {
+static int find_part_used_elsewhere(removal_search *c, int product, int *reader) {
   int n = 0;
   c->stack[n++] = product;
   c->seen[product] = ++c->round;
@@ -187,9 +188,10 @@ static const char *format_computed_weight_reason(laci_analysis *a, const laci_la
 
 /* ---- All layers with computed weights ---- */
 
-static bool init_removal_search(closure *c, const laci_graph *graph, const uint8_t *constants) {
+static bool init_removal_search(removal_search *c, const laci_graph *graph,
+                                const uint8_t *constants) {
   size_t n = (size_t)graph->n_values + 1;
-  *c = (closure){.graph = graph, .constants = constants};
+  *c = (removal_search){.graph = graph, .constants = constants};
   c->stored = laci_alloc(n, sizeof *c->stored);
   c->is_removed = laci_alloc((size_t)graph->n_nodes + 1, sizeof *c->is_removed);
   c->stack = laci_alloc(n, sizeof *c->stack);
@@ -197,7 +199,7 @@ static bool init_removal_search(closure *c, const laci_graph *graph, const uint8
   return c->stored && c->is_removed && c->stack && c->seen;
 }
 
-static void clear_removal_search(closure *c) {
+static void clear_removal_search(removal_search *c) {
   laci_free(c->stored);
   laci_free(c->is_removed);
   laci_free(c->stack);
@@ -210,9 +212,9 @@ static bool may_store_product(const laci_layer *layer, const uint8_t *constants)
          constants[layer->computed] == LACI_CONSTANT;
 }
 
-/* Repeats until nothing changes: a computed weight is not stored if another node needs a tensor
- * that it is computed from. */
-static bool exclude_products_with_shared_parts(laci_analysis *a, closure *c) {
+/* Excludes computed weights from being stored if another node needs a tensor that they are computed
+ * from. Repeats until nothing changes. */
+static bool exclude_products_with_shared_parts(laci_analysis *a, removal_search *c) {
   for (bool changed = true; changed;) {
     changed = false;
     mark_removable_nodes(c);
@@ -234,7 +236,7 @@ static bool exclude_products_with_shared_parts(laci_analysis *a, closure *c) {
 
 lac_status laci_classify_computed_weights(laci_analysis *a, const uint8_t *constants,
                                           const int *unknown, lac_error *err) {
-  closure c;
+  removal_search c;
   bool any = false, ok = true;
   for (int l = 0; l < a->n_rows && ok; l++) {
     laci_layer *layer = &a->layers[l];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Builds groups of channels, as layers have them, from classes of positions.
+ * Builds the groups of channels that layers read and produce from classes of positions
+ * (classes_in.h).
  *
  * Searchable groups come first, in the order of their first consumer; then groups that may move but
  * have no consumer; then frozen groups, one for each track whose channels may not move. */
@@ -16,9 +17,9 @@
 /* The track of an axis of a layer, and its number of positions. track -1: nothing moves along the
  * axis, because of `cause`. */
 typedef struct axis_view {
-  int track; /* root */
-  int64_t n; /* positions */
-  int cause; /* where track is -1 */
+  int track; /* root track of the axis (tracks_in.h); -1: nothing moves along it */
+  int64_t n; /* number of positions of the track */
+  int cause; /* index of the cause, if track is -1 */
   int conv_groups;
 } axis_view;
 
@@ -43,7 +44,7 @@ static axis_view find_track_of_layer_axis(const laci_analysis *analysis, const l
 
 typedef struct builder {
   laci_analysis *a;
-  int *group_of_class; /* [n_classes] -1: none yet */
+  int *group_of_class; /* [n_classes] index of the group of each class; -1: none yet */
   int *group_of_track; /* [n_tracks] group of the track's frozen positions; -1: none yet */
   int *group_of_cause; /* [n_causes] the frozen group of axes without a track that this cause keeps
                           in place; -1: none yet */
@@ -59,13 +60,13 @@ static int add_group(builder *b, laci_group group) {
   return b->a->n_groups++;
 }
 
-/* Creates the groups of the positions of an axis where they do not exist yet, and returns the group
- * with most of these positions. */
+/* Creates the groups that the positions of an axis belong to, as far as they do not exist yet.
+ * Returns the group that has most of these positions. */
 static int find_or_add_groups_of_axis(builder *b, const axis_view *view, bool *ok) {
   const laci_tracks *t = b->a->tracks;
   const laci_classes *c = b->a->classes;
   if (view->track < 0) {
-    if (view->n < 2) return -1; /* one channel is no group */
+    if (view->n < 2) return -1; /* a single channel is no group */
     int *slot = &b->group_of_cause[view->cause];
     if (*slot < 0) {
       *slot = add_group(b, (laci_group){.n_channels = (int)view->n,
@@ -81,7 +82,7 @@ static int find_or_add_groups_of_axis(builder *b, const axis_view *view, bool *o
   for (int64_t p = 0; p < view->n; p++) {
     int64_t v = c->first[view->track] + p;
     int class = c->class_of[v], *slot;
-    if (class >= 0 && c->classes[class].n_channels < 2) continue; /* alone: no group */
+    if (class >= 0 && c->classes[class].n_channels < 2) continue; /* a single channel is no group */
     slot = class >= 0 ? &b->group_of_class[class] : &b->group_of_track[view->track];
     if (*slot < 0) {
       laci_group fresh = {.class_id = class, .frozen = class < 0};
@@ -104,8 +105,8 @@ static int find_or_add_groups_of_axis(builder *b, const axis_view *view, bool *o
   return best;
 }
 
-/* Adds the slots of the group's class on the layer's input track as consumers, with columns of the
- * layer. */
+/* Adds a consumer to the group for each copy of its channels along the layer's input axis, with the
+ * columns of the layer's weight at which the channels are. */
 static bool add_consumers_to_group(laci_analysis *analysis, laci_group *group, int l,
                                    laci_consumer **list, size_t *capacity) {
   const laci_layer *layer = &analysis->layers[l];

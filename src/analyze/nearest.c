@@ -51,7 +51,7 @@ static int edit_distance_to_layer(const laci_analysis *analysis, int l, const ch
                  edit_distance_to_substring(text, n, weight));
 }
 
-/** Finds the layers with the smallest edit distance, at most SHOWN, of equals the first. */
+/** Lists up to SHOWN layers with the smallest edit distance; among equals the first ones. */
 static int list_nearest_layers(const laci_analysis *analysis, const char *text, int n,
                                int most_edits, int *best) {
   int edits[SHOWN], n_best = 0;

@@ -57,8 +57,8 @@ static void resolve_grouped_weight(laci_resolve *r, const laci_grouped_axis *g) 
   laci_link_add(t, r->node_id, data->track, along->track, to, copy);
 }
 
-/* Where an axis is divided into parts, equal elements stay equal only within a part, so such
- * outputs are not uniform. */
+/* Freezes uniform outputs (all elements along an axis are equal) if the axis is divided into parts:
+ * their elements are equal only within a part. */
 static void freeze_uniform_outputs_of_divided_axis(laci_resolve *r, const laci_axis_parts *part) {
   int label = laci_port_labels_of(r, part->port)->label[part->axis];
   for (int i = 0; i < r->node->n_outputs; i++) {
@@ -204,7 +204,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   lac_status st = laci_couple_node(coupling, r->t->graph, node);
   if (st) return st;
   if (node->op && node->op->couple) {
-    /* inputs of which only the shape is read are not joined */
+    /* inputs whose content is not read take no part in the coupling */
     for (int i = 0; i < node->n_inputs; i++) {
       if (!laci_node_reads_port_content(node, i)) coupling->in[i] = (laci_port_labels){0};
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading one node's coupling into tracks: shared by the resolve_*.c files.
  *
- * resolve.c visits the nodes. For each, maps are resolved first (resolve_maps.c), then labels are
- * joined (resolve_labels.c); resolve_reshape.c handles reshaped axes. ports.c has queries of a
- * node's ports for all of them. */
+ * resolve.c visits the nodes. For each, maps are resolved first (resolve_maps.c), then axes with
+ * the same label are joined (resolve_labels.c); graph/coupling.h defines both. resolve_reshape.c
+ * handles reshaped axes. ports.c has queries of a node's ports for all of them. */
 #ifndef LACI_ANALYZE_RESOLVE_IN_H
 #define LACI_ANALYZE_RESOLVE_IN_H
 
@@ -46,7 +46,7 @@ enum { LACI_AXIS_PENDING = -3 };
 
 void laci_resolve_axis_maps(laci_resolve *r);   /* resolves the output axes that the operator
                                                    declares as MAPPED (graph/coupling.h) */
-void laci_resolve_axis_labels(laci_resolve *r); /* joins axes by labels */
+void laci_resolve_axis_labels(laci_resolve *r); /* joins axes that have the same label */
 /* resolves maps whose output axis also has a label */
 void laci_resolve_labelled_axis_maps(laci_resolve *r);
 void laci_resolve_reshape(laci_resolve *r); /* output 0 is input 0, reshaped */

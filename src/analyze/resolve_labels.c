@@ -80,12 +80,12 @@ typedef struct label_place {
   int port, axis;
 } label_place;
 
-/* All axes with labels, sorted by the root of the label, then by port. A node may have thousands of
- * ports and labels, so a set must not search all ports. */
+/* All axes with labels, sorted by the root of the label in the union-find forest, then by port. A
+ * node may have thousands of ports and labels, so a set must not search all ports. */
 typedef struct label_sets {
   int64_t *parent; /* [n_labels + 1] union-find forest; labels of one axis set are in one tree */
-  int *n;          /* [n_labels + 1] labels of a root's set */
-  int *first;      /* [n_labels + 2] index of the first place of a root */
+  int *n;          /* [n_labels + 1] number of labels in the set of each root */
+  int *first;      /* [n_labels + 2] index in `places` of each root's first place */
   int64_t *size; /* [n_labels + 1] size of the first axis that has the label; INT64_MIN: no axis was
                     seen yet */
   label_place *places;
@@ -95,7 +95,8 @@ static int port_of_input_or_output(const laci_resolve *r, int k) {
   return k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
 }
 
-/* Counts the places of each root (places is NULL), or lists them. */
+/* Counts the axes with a label for each root while sets->places is NULL, and afterwards lists them.
+ */
 static void list_label_places(const laci_resolve *r, label_sets *sets, int *at) {
   for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
     int port = port_of_input_or_output(r, k);

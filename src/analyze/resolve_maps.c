@@ -98,12 +98,13 @@ static void freeze_positions_of_map(laci_resolve *r, int track, const laci_axis_
 
 /* ---- Maps of axes that are not part of a composite ---- */
 
-/* Tags for maps of uniform inputs. Elements along a uniform input axis are equal, but those of
- * another input may differ, and so may the copies where several maps read one position
- * (SpaceToDepth). So each map's run gets a number, and the track is tagged by these numbers, once
- * for all maps that do not overlap. */
+/* Tags of an output track for maps of uniform inputs. Elements along a uniform input axis are
+ * equal. Those of another input may differ from them, and so may copies if several maps read one
+ * position (SpaceToDepth). So each map's run gets a number, and these numbers tag the track: only
+ * positions with the same number may be exchanged. Maps that do not overlap share one tagging. */
 typedef struct tagging {
-  int32_t *index; /* [positions of the track] numbers, 0: none; NULL: there is nothing to tag */
+  int32_t *index; /* [positions of the track] number of each position's run, 0: none; NULL: there is
+                     nothing to tag */
   int32_t last;   /* the last number used */
   int nth;        /* the first map whose run is numbered */
 } tagging;
@@ -241,7 +242,8 @@ static void resolve_simple_maps(laci_resolve *r, const laci_axis_map *const *map
 /* ---- Maps of axes that are part of a composite ---- */
 
 typedef struct lift {
-  int n_axes, which;        /* n_axes: axes of the composite; which: the number of the mapped one */
+  int n_axes, which;        /* number of axes of the composite; index of the mapped axis among them
+                               */
   int label[LACI_MAX_RANK]; /* labels of the other axes */
   int64_t size[LACI_MAX_RANK]; /* sizes of the other axes */
   int out_axis[LACI_MAX_RANK]; /* each axis' number in the output; -1: a scalar index removed it */
@@ -422,7 +424,9 @@ static bool has_labelled_output(const laci_resolve *r, const laci_axis_map *map)
 
 /* Freezes input axes that are marked MAPPED although no map reads them. */
 static void freeze_unread_mapped_axes(laci_resolve *r) {
-  uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* axes, a bit each */
+  uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* [n_inputs] axes of each
+                                                                           input that a map reads,
+                                                                           one bit each */
   if (!read) {
     r->t->no_memory = true;
     return;

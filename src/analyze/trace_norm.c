@@ -119,8 +119,8 @@ static bool is_unshared_stored_float(const laci_graph *graph, int value) {
   return laci_dtype_is_float(stored->dtype) && !stored->overridable && !stored->in_function;
 }
 
-/* Do the values form a weight normalization? v and g must be stored, and `below`, the divisor, the
- * norm of v. */
+/* Do the values form a weight normalization? v and g must be stored, and the divisor `below` must
+ * be the norm of v. */
 static bool is_weight_norm(const laci_graph *graph, int v, int g, int below,
                            const laci_weight_norm *from, laci_weight_norm *out) {
   laci_weight_norm n = *from;

@@ -189,8 +189,8 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
     laci_track_freeze(t, axis_set->track, cause);
     return;
   }
-  /* The axis is one of several in an axis set, and it is frozen: channels may only move within one
-   * index of the axis. */
+  /* The frozen axis is one of several in an axis set. So channels may move along the other axes
+   * only, within one index of this axis. */
   int which = 0;
   while (axis_set->axes[which] != axis) which++;
   int32_t *index = laci_alloc((size_t)track->n, sizeof *index);

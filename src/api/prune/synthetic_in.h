@@ -56,7 +56,7 @@ typedef struct laci_synthetic_made {
 
 /** Returns how many images are fitted at most. It is 0 for networks of small images, for those that
  * store few statistics, and for those that take too long. The number is the same on every machine.
- * */
+ */
 int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_input *input);
 
 /** Fits the images of input, some or all of n, to the statistics that the network's batch

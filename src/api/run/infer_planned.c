@@ -26,7 +26,7 @@ static lac_status copy_facts(laci_infer_result *result, const lac_engine *engine
 }
 
 /* Returns the values as an array for the session. made [count]: memory for the converted elements.
- * */
+ */
 static lac_array make_array_of_values(const laci_buf *buf, void *made) {
   const lac_dtype dtype = buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
   lac_array array = {.dtype = dtype,

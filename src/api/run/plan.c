@@ -38,7 +38,7 @@ static const lac_node_runner runners[] = {
 /* ---- Making an answer ---- */
 
 /* Is the node also in the file? Nodes that mark the beginning of a loop's or branch's body are not.
- * */
+ */
 static bool is_node_in_file(const laci_node *node) {
   return laci_node_control_flow_role(node) != LACI_CONTROL_BEGIN;
 }

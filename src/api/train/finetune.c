@@ -220,7 +220,7 @@ static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
 }
 
 /* Checks the model, and prunes the layers that are not pruned yet, if check_and_prune_rest is set.
- * */
+ */
 static lac_status check_and_prune_rest(const tuning *t, lac_error *err) {
   const lac_options *pruning = t->pruning;
   lac_finetune_result *r = t->result;
