@@ -3,8 +3,8 @@
  *
  * A parallel region starts when `posted` is incremented. Every thread of the team sees every
  * region, even if the region has fewer threads and gives it nothing to do. So no thread can mistake
- * one region for the next. A team belongs to the thread that started it, and team_key with that thread.
- * After a fork the new process does not touch its parent's teams, and starts new ones. */
+ * one region for the next. A team belongs to the thread that started it, and ends with that
+ * thread. After a fork the new process does not touch its parent's teams, and starts new ones. */
 #define _GNU_SOURCE
 #include "openmp.h"
 

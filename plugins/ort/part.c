@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  MOST_JOINED = 512
-}; /* limit of the number of parts plus foreign nodes, up to which parts
-                               are joined */
+/* Maximum number of parts and foreign nodes, together, for which joining parts is tried. */
+enum { MOST_JOINED = 512 };
 
 static int find_set_root(int *above, int node) {
   while (above[node] != node) node = above[node] = above[above[node]];

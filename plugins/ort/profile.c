@@ -9,10 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-  MOST_EVENTS = 1000000
-}; /* limit of a profile's events, the same that ONNX Runtime has for
-                                   its own */
+/* Maximum number of events of a profile, the same as ONNX Runtime's limit for its own events. */
+enum { MOST_EVENTS = 1000000 };
 
 struct laci_ort_profiler {
   ort_profiler face; /* first member: ONNX Runtime passes its address */

@@ -122,7 +122,7 @@ typedef struct laci_analysis {
    */
   int n_groups, n_searchable;
   laci_layer *layers;
-  int *layer_of_node; /* [n_nodes] index into layers, -1: none */
+  int *layer_of_node; /* [n_nodes] index in `layers` of each node's layer; -1: none */
   int *other_layer;   /* [n_layers] index of the first other layer whose weight is the same stored
                          tensor; -1: there is none */
   laci_group *groups;

@@ -18,8 +18,8 @@ typedef struct laci_graph laci_graph;
 
 /** Why positions may not move. */
 typedef struct laci_cause {
-  int node;  /* the node that froze the positions; -1: none */
-  int value; /* the value whose axis was frozen */
+  int node;  /* index of the node that froze the positions; -1: none */
+  int value; /* index of the value whose axis was frozen */
   const char *text;
 } laci_cause;
 
@@ -49,7 +49,8 @@ typedef struct laci_link {
   int64_t n, start, run, stride;
   int32_t *to;   /* [n] the position of the small track that each entry joins to one of the big
                     track; -1: none */
-  int32_t *copy; /* [n] number of each entry among those with the same `to`; NULL: all 0 */
+  int32_t *copy; /* [n] number of each entry among the entries with the same `to`, from 0 on; NULL:
+                    all 0 */
 } laci_link;
 
 static inline int64_t laci_link_position_of_entry(const laci_link *link, int64_t i) {
@@ -91,7 +92,7 @@ typedef struct laci_tracks {
   laci_arena arena;
   uint8_t *matters;     /* [n_values] 1: the content of the value can affect the outputs
                            (laci_find_values_affecting_outputs) */
-  laci_layout *layouts; /* [n_values] the tracks of each value's axes */
+  laci_layout *layouts; /* [n_values] which track each axis of a value belongs to */
   laci_track *tracks;
   size_t n_tracks, track_capacity;
   laci_link *links;
@@ -103,13 +104,14 @@ typedef struct laci_tracks {
   int32_t *count;
   size_t count_capacity;
   bool no_memory; /* memory ran out, so that the results are invalid */
-  /* the memory that others and the tracks use; if the limit is exceeded, results are invalid too */
+  /* the memory that the tracks and the caller use; if its limit is exceeded, the results are
+   * invalid, too */
   laci_budget budget;
 } laci_tracks;
 
-enum { LACI_TRACK_LIMIT = 1 << 26 }; /* positions a single track may have */
+enum { LACI_TRACK_LIMIT = 1 << 26 }; /* maximum number of positions of a track */
 
-/* memory that the analysis needs for one position, as measured */
+/* bytes of memory that the analysis needs for one position, as measured */
 enum { LACI_POSITION_BYTES = 128 };
 
 /* Create tracks and links, and return their ids; -1 (and no_memory) when there is no memory. */
@@ -136,7 +138,7 @@ void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause);
 void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index);
 
 /* Layouts. */
-/** Freezes all axes of the value, whatever is known of them. */
+/** Freezes all axes of the value, whatever their state is. */
 void laci_layout_freeze_all_axes(laci_tracks *t, int value, int cause);
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
 /** Returns the index along axis number `which` of the axis set, for flat position `position`. */

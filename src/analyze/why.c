@@ -45,7 +45,7 @@ static void append_line(lines *out, const char *format, ...) {
   out->n += (size_t)n;
 }
 
-/* Is a position of the component on an axis of the value? */
+/* Has an axis of the value a position of this component (channel, classes_in.h)? */
 static bool value_has_component(const laci_analysis *a, int value, int32_t component) {
   if (value < 0) return false;
   const laci_layout *layout = &a->tracks->layouts[value];
@@ -68,7 +68,7 @@ static bool node_has_component(const laci_analysis *a, int node_id, int32_t comp
 }
 
 /* Searches breadth-first over nodes that share the component, from `start` to `goal`; came[n]: 1 +
- * the node before n on the path. */
+ * the index of the node before node n on the path. */
 static bool find_path_of_component(const laci_analysis *a, int start, int goal, int32_t component,
                                    int *came, int *queue) {
   int n_queued = 0, ignored;

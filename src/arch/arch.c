@@ -25,8 +25,8 @@ typedef struct design {
   family family;
   int n_stages, blocks[MAX_STAGES];
   bool bottleneck;
-  int groups, group_width; /* of the 3x3 convolution of a bottleneck: its groups, and the channels
-                              of a group in the first stage */
+  int groups, group_width; /* number of groups of the 3x3 convolution of a bottleneck; channels per
+                              group in the first stage */
 } design;
 
 #define RESNET(name, bottleneck, ...) \
@@ -67,9 +67,9 @@ const char *const *laci_arch_names(int *n) {
 
 /** Properties of a family of networks in addition to its stages. */
 typedef struct facts {
-  int channels, size, classes; /* channels of the image, its usual height and width, usual number of
-                                  classes */
-  int width;                   /* channels of the first stage */
+  int channels, size, classes; /* number of channels of an image; its usual height and width; usual
+                                  number of classes */
+  int width;                   /* number of channels of the first stage */
   float last_gamma;            /* initial scale of the last normalization of a block */
   bool fan_in;
 } facts;

@@ -17,8 +17,9 @@ typedef struct laci_graph laci_graph;
 
 typedef struct laci_arch_options {
   const char *name;   /* name of the network, one of laci_arch_names */
-  int n_classes;      /* 0: 1000, or 10 for CIFAR and digits */
-  int image_size;     /* pixels a side, 8..4096; 0: 224, 32 for CIFAR, 8 for digits */
+  int n_classes;      /* number of classes; 0: 1000, or 10 for CIFAR and digits */
+  int image_size;     /* height and width of an image in pixels, 8..4096; 0: 224, 32 for CIFAR, 8
+                         for digits */
   bool conv_shortcut; /* CIFAR networks, shortcuts where the size changes: 1 x 1 convolution and
                          BatchNormalization (true), or every other pixel and channels of zeros
                          (false) */

@@ -41,9 +41,9 @@ typedef struct bench {
                                dense kernels */
   int n_plans;
   laci_bench_ports ports;
-  laci_pool *pool; /* runs the baselines */
+  laci_pool *pool; /* threads that measure the processor's peak rates */
   laci_peak_kernel kernel;
-  double peak; /* operations a second, the best sample */
+  double peak; /* peak operations per second: the best sample so far */
   bool looked;
   lac_report *check; /* report on which layers are N:M sparse; NULL: not known */
   laci_bench_result *result;
@@ -167,8 +167,8 @@ static bool has_run_enough(const bench *b, double spent) {
   return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
 }
 
-/* Returns the number of runs of each plan per round: one if there is one plan; for two plans so
- * many that they take as long as a long run. */
+/* Returns the number of runs of each plan per round. It is one if there is one plan. With two
+ * plans, a round's runs of a plan take as long as a long run. */
 static int runs_per_round(const bench *b) {
   size_t left = (size_t)b->options->runs - b->plans[0].runs.n;
   double slower = fmax(b->plans[0].last_seconds, b->plans[1].last_seconds);
@@ -222,7 +222,7 @@ static lac_status run_and_measure_plans(bench *b, lac_error *err) {
 
 /* ---- The result ---- */
 
-/* Fills the result's fields of the engine's plan. */
+/* Fills the fields of the result that describe the engine's plan. */
 static void fill_plan_facts(bench *b) {
   lac_bench_result *r = &b->result->pub;
   const laci_bench_plan *plan = &b->plans[0];
@@ -287,7 +287,8 @@ static void bench_clear(bench *b) {
   free_blocks(b->ports.outputs, b->ports.n_outputs);
   laci_pool_destroy(b->pool);
   for (int at = 0; at < b->n_plans; at++) laci_bench_plan_clear(&b->plans[at]);
-  laci_rebatch_undo(&b->batch); /* the engines' bytes and names are the graph's */
+  laci_rebatch_undo(&b->batch); /* after the engines are destroyed, since they point into the graph
+                                   */
   if (b->check) lac_report_destroy(b->check);
   lac_bench_result_destroy(b->result ? &b->result->pub : NULL);
 }

@@ -25,13 +25,14 @@ typedef struct laci_bench_result {
 
 /* ---- bench.c ---- */
 
-/** lac_bench of checked arguments. */
+/** Does the work of lac_bench; its arguments were checked. */
 LAC_MUST_CHECK lac_status laci_bench_run(lac_model *model, const lac_bench_options *options,
                                          lac_bench_result **result, lac_error *err);
 
 /* ---- peak.c ---- */
 
-/** Number of bytes that the measurement of the memory's rate reads: more than the caches hold. */
+/** Number of bytes that the measurement of the memory's read rate reads: more than the caches hold.
+ */
 enum { LACI_BENCH_READ = 96 << 20 };
 
 /** Measures reading from memory on all threads of the pool: bytes per second, the best of a few
@@ -113,7 +114,8 @@ void laci_bench_plan_clear(laci_bench_plan *plan);
 /** Does the first run, and a few more that are not timed. */
 LAC_MUST_CHECK lac_status laci_bench_plan_warm_up(laci_bench_plan *plan,
                                                   const laci_bench_ports *ports, lac_error *err);
-/** Does n timed runs; wakes: one run that is not timed comes first. */
+/** Does n timed runs. wakes: a run that is not timed comes first, to wake threads and fill caches.
+ */
 LAC_MUST_CHECK lac_status laci_bench_plan_run_timed(laci_bench_plan *plan,
                                                     const laci_bench_ports *ports, int n,
                                                     bool wakes, lac_error *err);
@@ -124,9 +126,9 @@ double laci_bench_plan_fastest_step(const laci_bench_plan *plan, size_t step);
 
 /* ---- layers.c ---- */
 
-/** Makes the result's rows, one for each layer. own: the plan of the network as it is; dense: the
- * plan without sparse kernels, whose times the rows also get; NULL: none. check: report that says
- * which layers hold the pattern; NULL: not known. */
+/** Makes the result's rows, one for each layer. own: the plan that the engine made; dense: the plan
+ * without sparse kernels, whose times the rows also get; NULL: none. check: report that says which
+ * layers hold the pattern; NULL: not known. */
 LAC_MUST_CHECK lac_status laci_bench_make_layer_rows(laci_bench_result *result,
                                                      const laci_bench_plan *own,
                                                      const laci_bench_plan *dense,

@@ -52,7 +52,7 @@ double laci_bench_measure_peak_rate(laci_pool *pool, laci_peak_kernel kernel) {
 typedef struct read_job {
   const uint64_t *words;
   size_t n_each;
-  uint64_t *seen; /* [parts] */
+  uint64_t *seen; /* [parts] result of reading each part, so that no read is optimized away */
 } read_job;
 
 static void read_memory_part(int64_t begin, int64_t end, void *context) {
@@ -64,7 +64,8 @@ static void read_memory_part(int64_t begin, int64_t end, void *context) {
 
 lac_status laci_bench_measure_read_rate(laci_pool *pool, double *bytes_per_second, lac_error *err) {
   size_t n_parts = (size_t)laci_pool_threads(pool);
-  size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* whole cache lines */
+  size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* number of words per thread, a
+                                                                      multiple of a cache line */
   uint64_t *words = laci_alloc(n_each * n_parts, sizeof *words);
   uint64_t *seen = laci_alloc(n_parts, sizeof *seen);
   lac_status st = words && seen ? LAC_OK : laci_fail_memory(err, "measuring memory");

@@ -24,7 +24,7 @@ enum { A, B, NETWORKS };
 
 /* A lac_compare_result with the memory that it owns. */
 typedef struct whole_result {
-  lac_compare_result pub; /* first */
+  lac_compare_result pub; /* must be first: a lac_compare_result * is cast to whole_result * */
   laci_arena arena;
 } whole_result;
 
@@ -32,15 +32,16 @@ typedef struct run {
   const lac_compare_options *options;
   lac_model *views[NETWORKS];
   laci_stepper *steppers[NETWORKS];
-  int next[NETWORKS]; /* the next node to step */
-  laci_buf **inputs;  /* [n_inputs] of the first network */
+  int next[NETWORKS]; /* index of the next node to compute in each network */
+  laci_buf **inputs;  /* [n_inputs] array for each input of the first network */
   laci_budget budget;
   laci_pool *pool;
   laci_node_pair *pairs;
   int n_pairs;
-  laci_buf **theirs; /* what ONNX Runtime computed, by values of the second network; NULL: it is
-                         stepped */
-  laci_buf **copies; /* [n_inputs], by the second network's inputs, for ONNX Runtime */
+  laci_buf **theirs; /* [n_values] values of the second network that ONNX Runtime computed; NULL:
+                        Lacuna computes them */
+  laci_buf **copies; /* [n_inputs] array for each input of the second network, if ONNX Runtime
+                        computes it */
   char version[32];
 } run;
 
@@ -81,8 +82,8 @@ static lac_status draw_inputs(run *r, lac_error *err) {
   return st;
 }
 
-/* Returns the input of the second network for one of the first: that of its name, else that of its
- * place. */
+/* Returns the number of the second network's input that belongs to input `at` of the first: the one
+ * of the same name, else the one at the same place. */
 static int find_matching_input(const run *r, int at) {
   const laci_graph *a = graph_of_network(r, A), *b = graph_of_network(r, B);
   for (int other = 0; other < b->n_inputs; other++)
@@ -147,7 +148,7 @@ static void destroy_steppers(run *r) {
   laci_pool_destroy(r->pool);
 }
 
-/* Steps a network up to a node, this one included. */
+/* Computes nodes of a network up to `node`, this one included. */
 static lac_status step_through_node(run *r, int which, int node, lac_error *err) {
   lac_status st = LAC_OK;
   while (r->next[which] <= node && !st) {
@@ -159,13 +160,14 @@ static lac_status step_through_node(run *r, int which, int node, lac_error *err)
 
 /* ---- The second network in ONNX Runtime ---- */
 
-/* Is the value computed, and one of the file? Others are inside functions and bodies. */
+/* Can ONNX Runtime be asked for the value? It must be computed, and must have a name of its own in
+ * the file. */
 static bool is_asked(const laci_graph *graph, int value) {
   const laci_value *of = value < 0 ? NULL : &graph->values[value];
   return of && of->producer >= 0 && !of->known && !of->is_contested;
 }
 
-/* Fills in the job's lists: one value for each pair. */
+/* Fills in the job's lists of values to compute: one for each pair of nodes. */
 static void list_values(const run *r, const char **names[3], int *places, laci_runtime_job *job) {
   const laci_graph *graph = graph_of_network(r, B);
   job->inputs = names[0];
@@ -183,7 +185,7 @@ static void list_values(const run *r, const char **names[3], int *places, laci_r
   }
 }
 
-/* Computes all values of the second network at once, and keeps them. */
+/* Computes all values of the second network at once in ONNX Runtime. */
 static lac_status run_theirs(run *r, lac_error *err) {
   laci_runtime_job job = {.library = r->options->runtime,
                           .model = r->views[B]->path,
@@ -220,8 +222,8 @@ static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result 
   const laci_buf *x = laci_stepper_value(r->steppers[A], a->outputs[0]),
                  *y = r->theirs ? r->theirs[b->outputs[0]]
                                 : laci_stepper_value(r->steppers[B], b->outputs[0]);
-  if (!x || !y || of->known) return LAC_OK;   /* a constant */
-  if (!x->f && !of->is_output) return LAC_OK; /* a shape, an index */
+  if (!x || !y || of->known) return LAC_OK;   /* constants are not compared */
+  if (!x->f && !of->is_output) return LAC_OK; /* integers (shapes, indices) are not compared */
   *value = (lac_compare_value){.name = laci_arena_text(&result->arena, a->name),
                                .other = laci_arena_text(&result->arena, b->name),
                                .op = laci_arena_text(&result->arena, a->type),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of lac_compare: which nodes of two networks belong together, and how far two values are
- * apart. */
+ * Parts of lac_compare: match.c pairs nodes of two networks, values.c measures how much two values
+ * differ. */
 #ifndef LACI_API_COMPARE_IN_H
 #define LACI_API_COMPARE_IN_H
 

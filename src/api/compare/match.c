@@ -10,7 +10,9 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 
-enum { MOST_CELLS = 1 << 24 }; /* of a table; a larger gap is matched node by node */
+/* Maximum number of cells of a table of common sequences. A larger gap between two pairs is matched
+ * node by node. */
+enum { MOST_CELLS = 1 << 24 };
 
 typedef struct named {
   const char *name;

@@ -9,7 +9,7 @@
 
 typedef struct laci_buf laci_buf;
 
-/** What is asked of a run. Names are the file's. */
+/** What a run of ONNX Runtime shall compute. Names are those in the model's file. */
 typedef struct laci_runtime_job {
   const char *library; /* path of ONNX Runtime's library, or a name that the loader finds */
   const char *model;   /* path of a file in ONNX's format */
@@ -23,10 +23,10 @@ typedef struct laci_runtime_job {
   int n_added;
 } laci_runtime_job;
 
-/** Runs the network once. bufs[n_values]: the caller's (laci_buf_destroy), NULL where the value is
- * no tensor of numbers. version: at least 32 bytes, "ONNX Runtime 1.20.0". Fails LAC_NOT_FOUND (no
- * such file), LAC_BAD_FILE (no ONNX Runtime), LAC_UNSUPPORTED (it is too old, or refuses the
- * network; a type of an input), LAC_NO_MEMORY. The library stays open. */
+/** Runs the network once. bufs: [n_values] the values, which the caller frees by laci_buf_destroy;
+ * NULL: the value is no tensor of numbers. version: at least 32 bytes, "ONNX Runtime 1.20.0". Fails
+ * LAC_NOT_FOUND (no such file), LAC_BAD_FILE (no ONNX Runtime), LAC_UNSUPPORTED (it is too old, or
+ * refuses the network; a type of an input), LAC_NO_MEMORY. The library stays open. */
 LAC_MUST_CHECK lac_status laci_runtime_run(const laci_runtime_job *job, laci_buf **bufs,
                                            char *version, lac_error *err);
 

@@ -68,8 +68,8 @@ static double channel_distance(const laci_buf *a, const laci_buf *b, layout l, i
   return sum;
 }
 
-/* Finds for each channel of the first value the nearest channel of the second that is not taken
- * yet. */
+/* Finds for each channel of the first value the nearest channel of the second one that is not
+ * matched yet. taken: scratch. */
 static void match_nearest_channels(const laci_buf *a, const laci_buf *b, layout l, int32_t *order,
                                    bool *taken) {
   memset(taken, 0, (size_t)l.channels * sizeof *taken);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Readers of files that a caller's functions read. The results of these functions are not trusted:
- * sizes are checked, and bytes that are read twice are compared. */
+ * Makes readers (base/reader.h) of files that a caller's functions read. The results of these
+ * functions are not trusted: sizes are checked, and bytes that are read twice are compared. */
 #include "api/model/caller_files.h"
 
 #include <pthread.h>
@@ -115,7 +115,7 @@ lac_status laci_caller_files_open(const lac_load_options *options, laci_caller_f
   if (!*files) return laci_fail_memory(err, "the model");
   (*files)->from = *options;
   (void)pthread_mutex_init(&(*files)->lock, NULL); /* never fails with default attributes */
-  (*files)->n_readers = 1;                         /* this function */
+  (*files)->n_readers = 1;                         /* counts this function, until it returns */
   lac_status st = open_file(*files, "", options->size_bytes, model, err);
   if (--(*files)->n_readers > 0) return st;
   (void)pthread_mutex_destroy(&(*files)->lock);

@@ -27,19 +27,19 @@
 
 enum { LACI_FOLD_CALLS = 64 }; /* limit of the calls of one local function */
 
-/** The work of one call. */
+/** The state of one call of lac_model_fold. */
 typedef struct folding {
   lac_model *model;
   lac_fold how;
   const laci_graph *like; /* not NULL: fold what this network does not compute, instead of what
                              `how` says */
-  uint64_t most;          /* limit in bytes of evaluated contents, minus those stored so far */
+  uint64_t most;          /* limit of the bytes of evaluated contents, less those stored so far */
   laci_graph *graph;
   laci_analysis *analysis;
   laci_onnx_edit *edit;
   bool *wanted;       /* [n_values] the values of `graph` that may become stored tensors */
   bool *done;         /* [n_values] the values of `graph` that are stored tensors after folding */
-  const char **names; /* names of the values that are done, views of `graph` */
+  const char **names; /* names of the values that are done; they point into `graph` */
   int n_names;
 } folding;
 
@@ -70,12 +70,12 @@ static lac_status add_stored_content(folding *f, const char *name, const laci_bu
   return st;
 }
 
-/* Returns the memory of an evaluated value, whose elements are doubles or int64. */
+/* Returns the bytes of memory of an evaluated value, whose elements are doubles or int64. */
 static uint64_t evaluated_bytes(const laci_buf *buf) {
   return laci_count_bytes_saturated(buf->count, sizeof(double));
 }
 
-/* Returns the memory of the value's stored elements. It counts twice, since the edit and the file
+/* Returns the bytes of the value's stored elements. They count twice, since the edit and the file
  * each hold a copy. */
 static uint64_t content_bytes_in_file(const laci_buf *buf) {
   return laci_count_bytes_saturated(buf->count, 2 * lac_dtype_size(buf->dtype));
@@ -100,8 +100,8 @@ static bool reserve_content_memory(folding *f, int value, uint64_t kept, uint64_
 /* The contents of all results of one node of the file. */
 typedef struct contents {
   size_t n;
-  int *values;     /* [n] */
-  laci_buf **bufs; /* [n] */
+  int *values;     /* [n] number of each result in `graph` */
+  laci_buf **bufs; /* [n] content of each result */
   uint64_t held, kept;
 } contents;
 

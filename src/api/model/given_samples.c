@@ -11,7 +11,7 @@
 
 struct laci_given_samples {
   lac_samples from;
-  laci_rows_memory *rows; /* [from.n_arrays] */
+  laci_rows_memory *rows; /* [from.n_arrays] each array as rows of samples */
   pthread_mutex_t lock;   /* held while read_row runs */
 };
 

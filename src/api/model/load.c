@@ -29,7 +29,7 @@ static lac_status load_from_path(const char *path, lac_model **made, lac_error *
   return st ? laci_foreign_explain_file(path, st, err) : st;
 }
 
-/* Opens the model's bytes; *data is where its external data are. */
+/* Opens a reader of the model's bytes. *data: how its external data are opened. */
 static lac_status open_reader(const lac_load_options *options, laci_reader **reader,
                               laci_onnx_outside *data, lac_error *err) {
   laci_caller_files *files = NULL;

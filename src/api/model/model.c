@@ -81,7 +81,8 @@ static void move_changed_bytes(laci_graph *from, laci_graph *to) {
     from->stored[old].owned = NULL;
     from->stored[old].spilled = false;
   }
-  to->spills = from->spills; /* a new graph has none */
+  to->spills = from->spills; /* temporary files with contents of stored tensors; a new graph has
+                                none */
   from->spills = NULL;
 }
 
@@ -89,7 +90,7 @@ void laci_model_replace_graph(lac_model *model, laci_graph *take) {
   move_changed_bytes(model->graph, take);
   laci_graph_destroy(model->graph);
   model->graph = take;
-  laci_free(model->inferred->assumed); /* must be inferred again */
+  laci_free(model->inferred->assumed); /* shapes must be inferred again */
   model->inferred->assumed = NULL;
 }
 

@@ -54,8 +54,8 @@ bool laci_model_is_tensor_folded(const lac_model *model, const char *name);
  * graph/graph.h). */
 enum { LACI_LARGE_TENSOR = 64 << 10 };
 
-/** Should the model's large tensors stay in its files, because they take more than 512 MB, or more
- * than a certain part of the memory limit? */
+/** Should the model's large tensors stay in its files? True if they take more than 512 MB, or more
+ * than a certain part of the memory limit. */
 bool laci_model_stays_in_files(const lac_model *model, const laci_budget *budget);
 
 /** Adds to the budget the memory of a model whose large tensors stay in files: its small tensors,

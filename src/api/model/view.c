@@ -9,8 +9,9 @@
 
 /** The memory of a view: a copy of the model and its graph, with values and nodes of its own. */
 typedef struct model_view {
-  lac_model model;  /* first: a view is a lac_model. The caller's, but with `graph` */
-  laci_graph graph; /* the model's, but with `values` and `nodes` */
+  lac_model model;  /* must be first: a view is a lac_model. A copy of the caller's model, with
+                       `graph` below */
+  laci_graph graph; /* a copy of the model's graph, with `values` and `nodes` below */
   laci_value *values;
   laci_node *nodes;
 } model_view;

@@ -19,7 +19,7 @@ static lac_status write_model_around_pack(const char *pack, const char *path, bo
   lac_model *packed = NULL;
   laci_file_bytes bytes = {0};
   lac_load_options lenient = lac_load_options_default();
-  lenient.lenient = true; /* it was read already */
+  lenient.lenient = true; /* the model was checked before it was packed */
   lac_status st = laci_file_bytes_read(pack, &bytes, err);
   if (!st) st = lac_model_load(pack, &lenient, &packed, err);
   if (!st) {
@@ -50,7 +50,8 @@ lac_status lac_pack_save_context(lac_model *model, const char *path, const lac_o
   lac_context *before = laci_call_enter_context(own.options.context);
   st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.pack", pack, err);
-  laci_file_set_begin_separate(&set); /* the pack is read before the set is placed */
+  laci_file_set_begin_separate(&set); /* the pack is read before the output files get their final
+                                         names */
   if (!st) st = lac_pack_save(model, pack, &own.options, false, &report, err);
   st = laci_file_set_end(&set, st, err);
   if (!st) st = write_model_around_pack(pack, path, force, &report->packed_bytes, err);

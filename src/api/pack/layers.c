@@ -39,7 +39,8 @@ static bool overlaps_packed_weight(const laci_packer *k, const laci_packfile_wei
   return false;
 }
 
-/** Adds the layer's weight to the list. Returns NULL, or why it stays dense. */
+/** Adds the layer's weight to the list of weights to pack. Returns why it stays dense; NULL: it was
+ * added. */
 static const char *try_to_pack_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row) {
   static const char *const unlike = "its elements are not stored as they are in memory";
   const laci_stored *stored = &k->job.analysis->graph->stored[layer->stored];
@@ -75,8 +76,8 @@ static lac_status format_row_remark(laci_packer *k, lac_pack_layer *row, const c
   return LAC_OK;
 }
 
-/* Returns the tensor's bytes in the file, in which elements of 4 and 2 bits are packed; in memory
- * each takes one byte. */
+/* Returns the number of the tensor's bytes in the file, where elements of 4 and 2 bits are packed.
+ * In memory each takes one byte. */
 static uint64_t size_in_file(const laci_stored *stored) {
   const int bits = laci_dtype_bits(stored->dtype);
   if (bits <= 0 || bits >= 8) return stored->size_bytes;

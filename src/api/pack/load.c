@@ -181,7 +181,7 @@ static lac_status fetch_rows(void *context, int64_t first, int64_t n, const laci
   return laci_packfile_read_rows(from->pack, from->tensor, first, n, to, err);
 }
 
-/** Notes in the model which weights are packed in the pack. */
+/** Lists in the model the weights that the pack has in packed form. */
 static lac_status list_packed_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
   size_t n = laci_packfile_n_tensors(pack);
   model->weights = laci_alloc(n, sizeof *model->weights);

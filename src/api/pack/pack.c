@@ -67,11 +67,12 @@ static lac_status pack_changed_model(lac_model *model, const lac_options *option
   laci_file_set set;
   lac_status st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.onnx", saved_path, err);
-  laci_file_set_begin_separate(&set); /* the saved file is read before the set is placed */
+  laci_file_set_begin_separate(&set); /* the saved file is read before the output files get their
+                                         final names */
   if (!st) st = lac_model_save(model, saved_path, false, err);
   st = laci_file_set_end(&set, st, err);
   lac_load_options lenient = lac_load_options_default();
-  lenient.lenient = true; /* it was read already */
+  lenient.lenient = true; /* the model was checked before it was saved */
   if (!st) st = lac_model_load(saved_path, &lenient, &saved, err);
   if (!st) st = pack_unchanged_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);

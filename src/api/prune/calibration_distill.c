@@ -14,7 +14,7 @@
 enum { LEAST_COPIES = 7 };
 
 struct laci_distill_source {
-  laci_samples *samples; /* the calibration's samples, with more copies */
+  laci_samples *samples; /* the samples of the calibration, with more augmented copies */
   laci_calibration_samples list;
   laci_distill_options how;
   laci_distilled done;

@@ -31,8 +31,8 @@ LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac
 /** Fails LAC_UNSUPPORTED where several processes prune; options->calibration must not be NULL. */
 LAC_MUST_CHECK lac_status laci_check_one_process(const lac_options *options, lac_error *err);
 
-/** Can the calibration be skipped? True if it is optional, and either no layer is to be pruned or
- * its samples do not fit the network; *why then gives the reason. (optional.c) */
+/** Can the calibration be skipped? True if it is optional, and no layer is to be pruned or its
+ * samples do not fit the network. *why is the reason. (optional.c) */
 bool laci_calibration_can_be_skipped(const laci_analysis *analysis, const lac_options *options,
                                      lac_error *why);
 
@@ -42,7 +42,7 @@ bool laci_calibration_can_be_skipped(const laci_analysis *analysis, const lac_op
 double laci_percent_of(int64_t part, int64_t of);
 double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_held_back);
 
-/** Open samples, and how they are used. */
+/** The open samples of a calibration, and how they are used. */
 typedef struct laci_calibration_source {
   laci_given_samples *given; /* the caller's samples in memory; NULL: the samples are opened from a
                                 path, or drawn */
@@ -51,10 +51,11 @@ typedef struct laci_calibration_source {
   laci_shape *shapes;             /* [n inputs of the network] the shape of each input */
   int *axes;                      /* [n inputs of the network] the axis of each input along which
                                      samples are; -1: none */
-  const void **constants;         /* [n inputs] that all samples share; NULL: they differ */
-  const laci_shape **form_shapes; /* [n forms] input shapes of each form; samples of equal shapes
-                                     are of one form */
-  int *form_of;                   /* [count + judging] the form of each sample */
+  const void **constants;         /* [n inputs] elements of each input that all samples share; NULL:
+                                     the samples differ */
+  const laci_shape **form_shapes; /* [n forms] input shapes of each form, that is, of each set of
+                                     samples with equal shapes */
+  int *form_of;                   /* [count + judging] index of the form of each sample */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
   double error_data, error_mixed; /* errors of the outputs after a fit to the samples of the data
@@ -69,7 +70,7 @@ typedef struct laci_calibration_source {
 LAC_MUST_CHECK lac_status laci_calibration_open(const lac_model *model, const lac_options *options,
                                                 const laci_job *job,
                                                 laci_calibration_source *source, lac_error *err);
-void laci_calibration_close(laci_calibration_source *source); /* may be empty */
+void laci_calibration_close(laci_calibration_source *source); /* *source may be empty */
 
 /** Describes the open source->samples for the network in source->list, all but labels. Fails
  * LAC_NO_MEMORY. (calibration_list.c) */
@@ -77,13 +78,14 @@ LAC_MUST_CHECK lac_status laci_calibration_describe_samples(const laci_graph *gr
                                                             laci_calibration_source *source,
                                                             lac_error *err);
 void laci_calibration_clear_list(laci_calibration_source *source);
-/** Parses calibration->constants, "NAME=NUMBER": *constants, in the arena, names too. Fails
+/** Parses calibration->constants, "NAME=NUMBER". *constants and their names are in the arena. Fails
  * LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_calibration_parse_constants(const lac_calibration *calibration,
                                                            laci_sample_constant **constants,
                                                            laci_arena *arena, lac_error *err);
 
-/** What samples are opened from; given NULL: a path. */
+/** What samples are opened from. given: the caller's samples in memory; NULL: they are opened from
+ * a path. */
 typedef struct laci_calibration_data {
   const laci_graph *graph;
   const lac_options *options;

@@ -12,8 +12,8 @@
 #include "data/samples.h"
 #include "lacuna/prune.h"
 
-/* Fits all eligible layers to the samples. *error is that of the outputs on the samples held back;
- * *known: whether outputs could be compared. */
+/* Fits all eligible layers to the samples. *error: error of the outputs on the samples held back;
+ * *known: outputs could be compared. */
 static lac_status try_samples(const lac_options *options, const laci_job *job,
                               const laci_calibration_source *source, double *error, bool *known,
                               lac_error *err) {

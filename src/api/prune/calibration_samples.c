@@ -13,8 +13,9 @@
 #include "data/samples.h"
 #include "graph/graph.h"
 
-/* The second where drawn samples are added: then few of the data suffice to fit, and these judge
- * whether the drawn ones help. */
+/* One of so many samples of the data is held back. HELD_BACK_PART_OF_FEW is used if drawn samples
+ * are added: fewer samples of the data suffice for the fit then, and those held back judge whether
+ * the drawn ones help. */
 enum { HELD_BACK_PART = 8, HELD_BACK_PART_OF_FEW = 4 };
 
 lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
@@ -36,9 +37,10 @@ static lac_status choose_and_fit_images(const laci_graph *graph,
   return st ? st : laci_synthetic_fit_images(graph, wanted, n, images, made, err);
 }
 
-/* Synthetic images are as large as images of the data, and scaled as they are. */
-static void take_likeness(const laci_samples *like, laci_preprocessing *scale,
-                          laci_synthetic_options *wanted) {
+/* Makes synthetic images as large as images of the data (`like`, NULL: there are none), and scales
+ * them in the same manner. */
+static void copy_size_and_scale(const laci_samples *like, laci_preprocessing *scale,
+                                laci_synthetic_options *wanted) {
   const laci_shape *shape = like ? &laci_samples_type(like, 0)->shape : NULL;
   if (!like || shape->rank != 4) return;
   const bool last = shape->dims[1] != 1 && shape->dims[1] != 3;
@@ -49,8 +51,9 @@ static void take_likeness(const laci_samples *like, laci_preprocessing *scale,
   wanted->std = scale->std;
 }
 
-/* Finds out which synthetic images the network takes. Makes as many as are asked for; where the
- * number is open, fitted ones, or else as many as are enough. *made is to be cleared. */
+/* Finds out which synthetic images the network takes. Draws how->n images. If how->n is 0, draws
+ * fitted ones (images fitted to the network's statistics) or, if these are not possible,
+ * laci_synthetic_enough_images. The caller clears *made. */
 static lac_status describe_synthetic_images(const laci_calibration_data *from,
                                             const laci_samples *like, laci_samples_options *how,
                                             laci_synthetic_input *images, laci_synthetic_made *made,
@@ -64,14 +67,14 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
                                    .pool = from->job->pool,
                                    .budget = &from->job->budget,
                                    .engine = from->job->engine};
-  take_likeness(like, &scale, &wanted);
+  copy_size_and_scale(like, &scale, &wanted);
   how->synthetic = images;
   how->resize = how->crop = 0;
   how->mean = how->std = NULL;
   lac_status st = laci_synthetic_find_input(graph, &wanted, images, err);
   if (st) return st;
   const bool open = how->n == 0;
-  if (how->copies > 0) { /* refused later */
+  if (how->copies > 0) { /* a later check refuses copies of synthetic images */
     if (open) how->n = laci_synthetic_enough_images(graph);
     return LAC_OK;
   }
@@ -84,7 +87,7 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
   return laci_synthetic_choose_images(graph, &wanted, how->n, images, &made->chosen, err);
 }
 
-/* Finds out which token ids the network takes. *drawn is to be freed. */
+/* Finds out which token ids the network takes. The caller frees *drawn. */
 static lac_status describe_token_ids(const laci_graph *graph, laci_samples_options *how,
                                      laci_drawn_input **drawn, lac_error *err) {
   *drawn = laci_alloc((size_t)graph->n_inputs, sizeof **drawn);
@@ -119,7 +122,8 @@ static lac_status common_options(const laci_calibration_data *from, laci_samples
   return LAC_OK;
 }
 
-/* Which samples are held back, judge, or are changed copies. */
+/* Sets how many samples are held back, how many measure the loss (max_drop), and how many augmented
+ * copies are made. */
 static void set_parts(const laci_calibration_data *from, int copies, laci_samples_options *how) {
   const lac_calibration *c = from->options->calibration;
   const bool limited = c->max_drop >= 0, answers = laci_is_classifier(from->graph);
@@ -130,7 +134,8 @@ static void set_parts(const laci_calibration_data *from, int copies, laci_sample
       !c->synthetic || laci_calibration_is_drawn(c) ? HELD_BACK_PART : HELD_BACK_PART_OF_FEW;
 }
 
-/* Opens drawn samples by the options; like: samples of data whose sizes they have, NULL: none. */
+/* Opens drawn samples by the options; like: samples of data that have the wanted sizes; NULL: there
+ * are none. */
 static lac_status open_drawn(const laci_calibration_data *from, const laci_samples *like,
                              laci_samples_options *how, laci_samples **samples, lac_error *err) {
   laci_synthetic_input images;
@@ -185,7 +190,7 @@ lac_status laci_calibration_mix(const laci_calibration_data *from, laci_samples 
   laci_sample_input *inputs = NULL;
   laci_samples *drawn = NULL;
   lac_status st = common_options(from, &how, &inputs, err);
-  how.n = 0; /* as many as are enough */
+  how.n = 0; /* 0: the default number of samples */
   if (!st) st = open_drawn(from, *samples, &how, &drawn, err);
   if (!st) st = laci_samples_mix(samples, &drawn, err);
   laci_samples_close(drawn);

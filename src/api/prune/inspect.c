@@ -9,7 +9,7 @@
 #include "lacuna/plan.h"
 #include "lacuna/prune.h"
 
-/* Asks what would be planned, and adds the answer to the report. */
+/* Asks how an engine would run the network, and adds the answer to the report. */
 static lac_status add_engine_plan(laci_report *report, const lac_model *model,
                                   const lac_engine_options *options, lac_error *err) {
   const lac_plan_node *nodes;

@@ -19,7 +19,8 @@ typedef struct laci_job {
   const char *engine; /* name of the engine that runs networks on samples; NULL: the default
                          engine */
   laci_pool *pool;
-  laci_target_choice *targets; /* [options->n_targets]; NULL: none */
+  laci_target_choice *targets; /* [options->n_targets] the targets of the options; NULL: there are
+                                  none */
   laci_analysis *analysis;
 } laci_job;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The defaults of lac_options, lac_calibration and lac_quantization, and own copies of a caller's.
- */
+ * Sets the defaults of lac_options, lac_calibration and lac_quantization, and copies such structs
+ * of a caller. */
 #include "api/prune/options_in.h"
 
 #include <string.h>

@@ -8,14 +8,16 @@
 #include "lacuna/prune.h"
 #include "lacuna/quantization.h"
 
-/** Own copies of a caller's structs; must not be moved, since `options` points to the others. */
+/** The library's copies of a caller's structs. It must not be moved, since `options` points to the
+ * other copies. */
 typedef struct laci_own_options {
   lac_options options;
   lac_calibration calibration;
   lac_quantization quantization;
 } laci_own_options;
 
-/** The data of a calibration that has none, by its address: all samples are drawn. */
+/** The value of lac_calibration.data, known by its address, if there are no data and all samples
+ * are drawn. */
 extern const char laci_drawn_name[];
 
 /** Copies the caller's options, and the calibration and quantization that they point to; options

@@ -56,7 +56,7 @@ static const char *permuted_axes_text(bool k, bool c) {
   return c ? "[C]" : "";
 }
 
-/* with_groups: with the numbers of its groups, which are its own. */
+/* Returns details of a layer as text. with_groups: also the numbers of its channel groups. */
 static const char *layer_detail_text(laci_arena *arena, const lac_layer *layer, bool with_groups) {
   char text[256], group[64] = "";
   if (with_groups && (layer->group_c > 0 || layer->group_k > 0)) {

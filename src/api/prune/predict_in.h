@@ -13,7 +13,7 @@
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_arena laci_arena;
 
-/** A network that is planned. */
+/** A network whose run is predicted. */
 typedef struct laci_predict_source {
   const laci_analysis *analysis;
   const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of

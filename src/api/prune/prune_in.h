@@ -10,7 +10,7 @@ typedef struct lac_options lac_options;
 typedef struct lac_report lac_report;
 typedef struct laci_job laci_job;
 
-/** Converts public options to those of src/prune, with views of `options` and `job`. */
+/** Converts public options to those of src/prune, which then point into `options` and `job`. */
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job);
 
 /* The functions of lacuna/prune.h, called by entry.c after it has checked the arguments. They fail

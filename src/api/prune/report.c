@@ -214,7 +214,7 @@ static bool add_order(laci_report *report, const laci_stored *stored, const laci
       .order = laci_arena_alloc(&report->arena, (size_t)from->count, sizeof *to->order)};
   if (!to->tensor || !to->order) return false;
   memcpy(to->order, from->order, (size_t)from->count * sizeof *to->order);
-  if (from->n_groups > 0) { /* numbers within the group */
+  if (from->n_groups > 0) { /* indices within the convolution group */
     int64_t size = from->count / from->n_groups;
     for (int64_t p = 0; p < from->count; p++)
       to->order[p] = (int32_t)(to->order[p] - p / size * size);

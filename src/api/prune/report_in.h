@@ -42,8 +42,10 @@ typedef struct laci_report {
                                        */
   laci_report_order *orders;        /* [n_orders] the orders; there is room for one for each axis of
                                        each stored tensor */
-  lac_target_report *targets;       /* [n_targets], in the arena */
-  lac_target_layer **target_layers; /* [n_targets][n_layers], in the arena */
+  lac_target_report *targets;       /* [n_targets] how each target handles the layers; in the arena
+                                       */
+  lac_target_layer **target_layers; /* [n_targets][n_layers] how each target handles each layer; in
+                                       the arena */
   lac_plan_answer *answer;          /* the engine's answer to lac_options.plan; NULL: no plan was
                                        asked for */
   char *permutation;                /* text of the permutation file; NULL: there is none */

@@ -24,7 +24,7 @@ bool laci_score_is_file_name(const char *name);
  * magnitude or one of calibration. */
 typedef struct laci_score_arrays {
   int n;
-  float **arrays; /* [n stored], from laci_alloc; NULL: this tensor has none */
+  float **arrays; /* [n stored] scores of each stored tensor, from laci_alloc; NULL: it has none */
 } laci_score_arrays;
 
 /** Draws random scores, or reads scores from the options' file, and adds their bytes to the job's
@@ -32,6 +32,6 @@ typedef struct laci_score_arrays {
  * infinite, negative), LAC_MEMORY_LIMIT, and as laci_npz_open. */
 LAC_MUST_CHECK lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
                                                  laci_score_arrays *scores, lac_error *err);
-void laci_score_arrays_close(laci_score_arrays *scores); /* may be empty */
+void laci_score_arrays_close(laci_score_arrays *scores); /* *scores may be empty */
 
 #endif

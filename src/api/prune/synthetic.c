@@ -27,13 +27,13 @@ void lac_synthetic_options_init(lac_synthetic_options *options, size_t size) {
   laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 
-/* Open synthetic images. */
+/* The state of drawing synthetic images. */
 typedef struct drawing {
   laci_job job;
   laci_samples *samples;
-  laci_type type; /* of all images: f32 or u8 */
-  void *batch;    /* IMAGES_AT_A_TIME images as f32 or i64 */
-  int64_t width;  /* elements of an image */
+  laci_type type; /* type of the array of all images: f32 or u8 */
+  void *batch;    /* buffer for IMAGES_AT_A_TIME images as f32 or i64 */
+  int64_t width;  /* number of elements of an image */
 } drawing;
 
 static lac_status check_options(const lac_synthetic_options *o, lac_error *err) {

@@ -13,7 +13,8 @@ typedef struct laci_pool laci_pool;
 /** Which synthetic images are wanted. */
 typedef struct laci_synthetic_options {
   int crop;                /* side of sizes that the network leaves open; 0: 224 */
-  int height, width;       /* pixels, of any network; 0: the network's, or crop */
+  int height, width;       /* size of the images in pixels; 0: that of the network's input, or crop
+                              if that is open */
   const float *mean, *std; /* [3] mean and deviation of each channel's grey levels, by which images
                               are scaled; NULL: they are found out */
   uint64_t seed;
@@ -27,8 +28,8 @@ typedef struct laci_synthetic_options {
 bool laci_synthetic_has_own_scale(const float *mean, const float *std);
 
 /** Finds and logs the layout of the network's input and the range of its values. The network's only
- * input is [N, C, H, W] or [N, H, W, C] with 3 channels, or 1. A range that is not given is, of the
- * usual ones, that which brings the inputs of the first batch normalization nearest to its stored
+ * input is [N, C, H, W] or [N, H, W, C] with 3 channels, or 1. If no range is given, it is the one
+ * of the usual ranges that brings the inputs of the first batch normalization nearest to its stored
  * statistics. Without such a normalization, a subtraction or division at the network's input
  * decides between 0..1 and 0..255. Without that it is ImageNet's mean and std. The graph's bytes
  * are in memory. Fails LAC_BAD_SHAPE if the network's inputs are not images, LAC_NO_MEMORY,
@@ -54,22 +55,22 @@ typedef struct laci_synthetic_made {
   int64_t *fitted_at;
 } laci_synthetic_made;
 
-/** Returns how many images are fitted at most. It is 0 for networks of small images, for those that
- * store few statistics, and for those that take too long. The number is the same on every machine.
- */
+/** Returns the maximum number of images that are fitted. It is 0 for networks of small images, for
+ * those that store few statistics, and for those that take too long. The number is the same on
+ * every machine. */
 int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_input *input);
 
-/** Fits the images of input, some or all of n, to the statistics that the network's batch
- * normalizations store, in a fixed number of steps (calibrate/images.h). Sets input->fitted where
- * statistics that were held back come nearer; where memory does not suffice they stay as they are.
- * Fails LAC_NO_MEMORY, LAC_INTERRUPTED. (synthetic_fit.c) */
+/** Fits the images of input, all n or some of them, to the statistics that the network's batch
+ * normalizations store, in a fixed number of steps (calibrate/images.h). Sets input->fitted if the
+ * images come nearer to statistics that were held back from the fit. If memory does not suffice,
+ * the images stay as they are. Fails LAC_NO_MEMORY, LAC_INTERRUPTED. (synthetic_fit.c) */
 LAC_MUST_CHECK lac_status laci_synthetic_fit_images(const laci_graph *graph,
                                                     const laci_synthetic_options *options,
                                                     int64_t n, laci_synthetic_input *input,
                                                     laci_synthetic_made *made, lac_error *err);
 void laci_synthetic_made_clear(laci_synthetic_made *made);
 
-/** Multiplications of a network for one image; 0: not known. */
+/** Returns the number of multiplications of a network for one image; 0: not known. */
 double laci_synthetic_multiplications(const laci_graph *graph);
 
 /** Is the failure due to the network, and not to the machine or the user? */
@@ -106,7 +107,7 @@ bool laci_synthetic_takes_ids(const laci_graph *graph);
 LAC_MUST_CHECK lac_status laci_synthetic_describe_id_inputs(const laci_graph *graph,
                                                             laci_drawn_input *inputs,
                                                             lac_error *err);
-/** As laci_synthetic_enough_images, for samples of token ids. */
+/** Does the same as laci_synthetic_enough_images, for samples of token ids. */
 int64_t laci_synthetic_enough_ids(const laci_graph *graph);
 
 /** Fails LAC_BAD_SHAPE if neither images nor token ids can be drawn for the network. */

@@ -40,7 +40,7 @@ lac_status laci_synthetic_find_layout(const laci_graph *graph, int crop,
     return fail_not_an_image(value, err);
   const bool first = is_colour_count(shape->dims[1]), last = is_colour_count(shape->dims[3]);
   if (!first && !last) return fail_not_an_image(value, err);
-  const int axis = first ? 2 : 1; /* of the height */
+  const int axis = first ? 2 : 1; /* axis of the height */
   const int64_t side = crop > 0 ? crop : USUAL_SIDE;
   const int64_t height = shape->dims[axis] > 0 ? shape->dims[axis] : side;
   const int64_t width = shape->dims[axis + 1] > 0 ? shape->dims[axis + 1] : side;
@@ -55,7 +55,8 @@ lac_status laci_synthetic_find_layout(const laci_graph *graph, int crop,
   return LAC_OK;
 }
 
-/* The number of elements of one sample, whose batch is axis 0; 0: a size is not known. */
+/* Returns the number of elements of one sample, for a shape whose axis 0 is the batch; 0: a size is
+ * not known. */
 static double elements_of_sample(const laci_shape *shape) {
   double n = shape->rank >= 2 ? 1 : 0;
   for (int axis = 1; axis < shape->rank; axis++)
@@ -63,7 +64,8 @@ static double elements_of_sample(const laci_shape *shape) {
   return n;
 }
 
-/* The multiplications of a convolution or product for one sample; 0 for other nodes. */
+/* Returns the number of multiplications of a convolution or product for one sample; 0 for other
+ * nodes. */
 static double multiplications_of_node(const laci_graph *graph, const laci_node *node) {
   const bool convolves = strcmp(node->type, "Conv") == 0;
   if (node->domain[0] || node->n_inputs < 2 || node->inputs[1] < 0 || node->n_outputs < 1 ||

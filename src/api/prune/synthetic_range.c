@@ -17,7 +17,7 @@
 
 typedef struct usual_range {
   const char *name;
-  float mean[3], std[3]; /* grey levels */
+  float mean[3], std[3]; /* mean and standard deviation of each channel, in grey levels */
 } usual_range;
 
 static const usual_range in_colour[] = {
@@ -37,7 +37,7 @@ static const usual_range in_grey[] = {
 enum {
   N_IN_COLOUR = sizeof in_colour / sizeof *in_colour,
   N_IN_GREY = sizeof in_grey / sizeof *in_grey,
-  MOST_PIXELS = 1 << 19, /* of all images of a try */
+  MOST_PIXELS = 1 << 19, /* maximum number of pixels of all images with which a range is tried */
   MOST_IMAGES = 64,
   LEAST_IMAGES = 2,
 };
@@ -47,7 +47,7 @@ enum {
 /* The first batch normalization, and the nodes that its input depends on. */
 typedef struct first_norm {
   const laci_node *node;
-  bool *needed; /* [n_nodes] */
+  bool *needed; /* [n_nodes] the input of the normalization depends on the node */
 } first_norm;
 
 static int find_stored_input(const laci_graph *graph, const laci_node *node, int input) {
@@ -56,8 +56,8 @@ static int find_stored_input(const laci_graph *graph, const laci_node *node, int
              : -1;
 }
 
-/* Finds the first batch normalization with stored statistics whose input depends on the network's.
- * NULL: there is none. depends: [n_values]. */
+/* Finds the first batch normalization with stored statistics whose input depends on the network's
+ * input. NULL: there is none. depends: [n_values], all false before the call. */
 static const laci_node *find_first_norm(const laci_graph *graph, bool *depends) {
   depends[graph->inputs[0]] = true;
   for (int id = 0; id < graph->n_nodes; id++) {

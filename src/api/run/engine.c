@@ -23,7 +23,8 @@ struct lac_engine {
   int n_inputs, n_outputs;
   lac_engine_port *inputs, *outputs;
   laci_request request; /* the network that the engine borrows, and the type of the computation */
-  lac_context *context; /* of the call that made it, and of all its runs; NULL: the process's */
+  lac_context *context; /* context of the call that created the engine, and of all its runs; NULL:
+                           the process's */
   bool has_run;
   void **results; /* [n_outputs] elements of open outputs that lac_engine_result returned; NULL: not
                      requested since the last run */

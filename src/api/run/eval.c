@@ -34,16 +34,16 @@ enum { DEPTH = 2, RANK_LOGITS = 2 };
 
 /* The state of one evaluation; evaluation_clear frees it. */
 typedef struct evaluation {
-  lac_model *view; /* of the network: laci_model_view_create */
+  lac_model *view; /* view of the network (laci_model_view_create) */
   laci_dataset *set;
   laci_loader *loader;
   lac_engine *engine;
-  laci_writer *predictions; /* NULL: not wanted */
+  laci_writer *predictions; /* writer of the file of predictions; NULL: not wanted */
   laci_preprocessing preprocessing;
   int batch;
   int64_t images, classes;
   int64_t begin, end; /* range of images that this process evaluates */
-  size_t sample;      /* floats of an image */
+  size_t sample;      /* number of floats of an image */
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
   void **outputs; /* a buffer for each output of the network; the first are the logits */
@@ -51,7 +51,7 @@ typedef struct evaluation {
   bool is_open;    /* the number of classes is known only after a run */
   lac_dtype dtype; /* type of the computation */
   laci_metrics metrics;
-  const laci_given_samples *memory; /* NULL: a folder has the data */
+  const laci_given_samples *memory; /* the samples in memory; NULL: the data are in a folder */
   const char *trained_on; /* folder of the training part next to the evaluated one; NULL: none */
   bool quiet;             /* log neither the plan nor the data */
   double seconds;         /* time of all batches */
@@ -251,7 +251,7 @@ static void log_memory(const evaluation *e) {
 
 static void evaluation_clear(evaluation *e) {
   laci_loader_destroy(
-      e->loader); /* the loader goes first, since its threads write to the buffers */
+      e->loader); /* the loader is destroyed first, since its threads write to the buffers */
   laci_writer_destroy(e->predictions);
   for (int at = 0; e->outputs && at < e->n_outputs; at++) laci_free(e->outputs[at]);
   laci_free(e->outputs);

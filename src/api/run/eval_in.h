@@ -35,14 +35,15 @@ LAC_MUST_CHECK lac_status laci_evaluate_test_part(const lac_model *model, const 
 typedef struct laci_eval_part {
   int part, n_parts; /* 0 <= part < n_parts */
   bool quiet;
-  const laci_given_samples *memory; /* instead of a folder; NULL: the folder */
+  const laci_given_samples *memory; /* the samples in memory; NULL: the data are in a folder */
 } laci_eval_part;
 
 /** The scores of all images of an evaluation, whichever process evaluates them. */
 typedef struct laci_eval_scores {
   int64_t images;
   int batch;
-  laci_image_score *scores; /* [images] in their order; free with laci_free */
+  laci_image_score *scores; /* [images] score of each image, in the order of the data; free with
+                               laci_free */
   int n_sparse;             /* number of steps of this process's plan that use sparse kernels */
   double seconds;           /* time of evaluating the part */
 } laci_eval_scores;
@@ -63,7 +64,7 @@ void laci_eval_result_from_scores(const laci_eval_scores *scores, lac_eval_resul
 
 /** The network's input for images. */
 typedef struct laci_image_input {
-  const char *name; /* name of the only input; a view of the graph */
+  const char *name; /* name of the only input; it points into the graph */
   int batch;        /* in: the batch size wanted; out: the batch size to plan for */
 } laci_image_input;
 
@@ -95,7 +96,8 @@ lac_status laci_fail_crop_size(const laci_value *input, const laci_dataset *set,
 
 /** The caller's choice of how images are prepared; see lac_eval_options. */
 typedef struct laci_image_choice {
-  int resize, crop;        /* 0: the usual size for the data */
+  int resize, crop;        /* sizes in pixels, see lac_eval_options; 0: the usual size for the data
+                              */
   const float *mean, *std; /* [3] mean and deviation of each channel's grey levels; the defaults
                               count as not given */
 } laci_image_choice;

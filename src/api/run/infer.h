@@ -43,24 +43,25 @@ lac_dtype laci_dtype_find_supported(const char *engine, lac_dtype wanted);
  * Call it once, before the run. */
 lac_dtype laci_dtype_find_supported_or_warn(const char *engine, lac_dtype wanted);
 
-/** Returns laci_engine_result of the engine inside. */
+/** Returns laci_engine_result of the laci_engine that the public engine contains. */
 const laci_buf *laci_model_engine_result(const lac_engine *engine, int output);
-/** Runs as lac_engine_run does, with a watch; NULL: none. */
+/** Runs as lac_engine_run does. watch: gets times, and is called after each step; NULL: not wanted.
+ */
 LAC_MUST_CHECK lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
                                                 void *const *outputs,
                                                 const laci_engine_watch *watch, lac_error *err);
-/** Returns the engine inside. */
+/** Returns the laci_engine that the public engine contains. */
 const laci_engine *laci_model_engine_inner(const lac_engine *engine);
 /** Logs at LAC_LOG_INFO which nodes run by slow definitions and why, if any do. */
 void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes);
 void laci_log_exact_part(const lac_engine *engine);
 
-/** Returns laci_engine_sparse_step_count of the engine inside. */
+/** Returns laci_engine_sparse_step_count of the laci_engine that the public engine contains. */
 int laci_model_engine_n_sparse(const lac_engine *engine);
 /** Returns what lac_engine_about fills. */
 lac_engine_facts laci_model_engine_facts(const lac_engine *engine);
 
-/** Returns the facts of an answer, and its nodes; views. */
+/** Returns the facts of an answer, and sets *nodes to its nodes. Both point into the answer. */
 const lac_plan_facts *laci_plan_answer_facts(const lac_plan_answer *answer,
                                              const lac_plan_node **nodes);
 

@@ -21,7 +21,7 @@
 
 /* ---- Inputs ---- */
 
-/* Returns the index among the network's inputs, or -1. */
+/* Returns the index of the network's input of this name; -1: there is none. */
 int laci_inference_find_input(const laci_inference *run, const char *name) {
   for (int at = 0; at < run->graph->n_inputs; at++) {
     if (strcmp(laci_inference_input(run, at)->name, name) == 0) return at;

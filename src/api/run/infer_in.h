@@ -16,7 +16,7 @@ typedef struct laci_writer laci_writer;
 
 /** A lac_infer_result with the memory that it owns. */
 typedef struct laci_infer_result {
-  lac_infer_result pub; /* first: a lac_infer_result * is a laci_infer_result * */
+  lac_infer_result pub; /* must be first: a lac_infer_result * is cast to laci_infer_result * */
   laci_arena arena;
   lac_infer_output *outputs;
 } laci_infer_result;
@@ -29,13 +29,13 @@ typedef struct laci_inference {
   lac_dtype dtype;       /* type of the computation */
   laci_budget budget;    /* the memory limit, and the memory of the inputs */
   laci_buf **inputs;     /* [graph->n_inputs] the contents of the inputs */
-  lac_array *outputs;    /* [graph->n_outputs], if the engine makes a plan */
+  lac_array *outputs;    /* [graph->n_outputs] the outputs, if the engine makes a plan */
   laci_stepper *walk;    /* runs the network node by node and holds the outputs; NULL: the engine
                             makes a plan */
   const char *walker;    /* name of the engine that runs node by node; NULL: the engine makes a plan
                             */
   laci_writer **writers; /* [graph->n_outputs] the writer of each output's file */
-  laci_file_id *keep;    /* [n_keep] the inputs' files */
+  laci_file_id *keep;    /* [n_keep] the files of the inputs, which no output may replace */
   size_t n_keep;
   laci_infer_result *result;
 } laci_inference;
@@ -48,7 +48,7 @@ static inline const laci_value *laci_inference_output(const laci_inference *run,
   return &run->graph->values[run->graph->outputs[at]];
 }
 
-/** Returns the index among the network's inputs, or -1. */
+/** Returns the index of the network's input of this name; -1: there is none. */
 int laci_inference_find_input(const laci_inference *run, const char *name);
 /** Reads the inputs' files in the types that the network declares. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE, LAC_BAD_VALUE, and as laci_npy_read_as does. */
@@ -67,7 +67,7 @@ LAC_MUST_CHECK lac_status laci_inference_run_steps(laci_inference *run, const la
 
 void laci_inference_clear_outputs(laci_inference *run);
 
-/** Chooses the outputs' paths. Fails LAC_EXISTS if two outputs have the same. */
+/** Chooses the outputs' paths. Fails LAC_EXISTS if two outputs have the same path. */
 LAC_MUST_CHECK lac_status laci_inference_choose_output_paths(laci_inference *run,
                                                              const char *folder, lac_error *err);
 /** Opens all output files under temporary names. Fails LAC_EXISTS if one is an input. */

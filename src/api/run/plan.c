@@ -23,7 +23,7 @@ typedef struct named {
 } named;
 
 struct lac_plan_answer {
-  laci_arena memory; /* of all texts */
+  laci_arena memory; /* memory of all texts */
   lac_plan_facts facts;
   lac_plan_node *nodes; /* [facts.n_nodes] */
   named *outputs;       /* [n_outputs], sorted by name */

@@ -8,7 +8,7 @@
 typedef struct lac_process_group lac_process_group;
 typedef struct laci_comm laci_comm;
 
-/** Returns the group's communicator, a view; NULL: this process is alone. */
+/** Returns the communicator, which the group owns; NULL: this process is alone. */
 laci_comm *laci_process_group_comm(const lac_process_group *group);
 
 /** Makes a group that owns comm. Fails LAC_NO_MEMORY. */

@@ -12,7 +12,7 @@
 laci_engine_options laci_engine_options_of_run(const lac_run_options *run, lac_dtype dtype);
 
 typedef struct laci_request {
-  lac_model *view; /* has the graph of the engine, which borrows it */
+  lac_model *view; /* view of the model, whose graph the engine borrows */
   laci_engine_options options;
   laci_input_shape *shapes;
   laci_engine_weight *weights;

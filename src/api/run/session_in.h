@@ -28,7 +28,7 @@ struct laci_session_engine {
   const lac_engine_port *inputs, *outputs;
   const void **in;  /* [n_inputs] buffers of a run */
   void **out;       /* [n_outputs] buffers of a run */
-  void **made;      /* [n_outputs] what a run allocates for the caller */
+  void **made;      /* [n_outputs] data that a run allocates for the caller's outputs */
   void **converted; /* [n_inputs] the caller's elements in the port's type; NULL until needed */
   void **results;   /* [n_outputs] elements that the caller does not take in this format; NULL until
                        needed */
@@ -54,7 +54,7 @@ typedef struct laci_session_plans {
                           ended */
   bool sought;   /* a call is waiting for memory for its plan (the seeker): later calls wait at the
                     gate */
-  int n_working; /* threads that make or free engines at this time, without the lock */
+  int n_working; /* number of threads that make or free engines at this time, without the lock */
   laci_session_plan *first;
   int n_plans, n_engines;
   uint64_t held;     /* bytes of all engines */
@@ -72,7 +72,8 @@ struct lac_session {
                               plan's; NULL: none */
   bool as_computed;           /* an output whose declared type is of the wrong class has the type in
                                   which it is computed; else it is refused */
-  laci_parallel parallel;     /* the caller's threads; run NULL: none */
+  laci_parallel parallel;     /* runs parts on the caller's threads; parallel.run is NULL if it has
+                                 none */
   char *engine, *timings;     /* the texts of `options` */
   lac_array *inputs, *outputs; /* names, types and shapes of the ports, as the model declares
                                   them */
@@ -112,7 +113,7 @@ void laci_session_plans_after_fork(lac_session *session);
  * making. */
 void laci_session_plans_in_child(lac_session *session);
 
-/** Adds the session's plans to *facts. */
+/** Fills the fields of *facts that describe the session's plans. */
 void laci_session_plans_add_facts(lac_session *session, lac_session_facts *facts);
 
 #endif

@@ -30,13 +30,14 @@ typedef struct waiter {
 struct laci_session_plan {
   laci_session_plan *next;
   uint64_t hash;
-  laci_shape *shapes;        /* [n_inputs] the key */
+  laci_shape *shapes;        /* [n_inputs] shapes of the inputs, the plan's key */
   laci_session_engine *idle; /* engines that nobody runs */
   int n_engines, n_busy;
-  int n_making;        /* engines being made; the first one creates the plan */
-  uint64_t used;       /* the tick of its last use */
-  bool copy_refused;   /* there was no memory for a further copy */
-  uint64_t refused_at; /* n_dropped at that time: after a further drop the copy is tried again */
+  int n_making;        /* number of engines that are being made; the first one creates the plan */
+  uint64_t used;       /* value of laci_session_plans.tick at its last use */
+  bool copy_refused;   /* there was no memory for a further copy of an engine */
+  uint64_t refused_at; /* value of n_dropped at that time: when a further plan is dropped, the copy
+                          is tried again */
   waiter *waiting, **last;
 };
 
@@ -206,8 +207,10 @@ typedef struct taking {
   lac_session *session;
   const laci_shape *shapes;
   uint64_t hash;
-  bool seeks;                  /* this call is the seeker */
-  bool alone;                  /* half of what is free was not enough */
+  bool seeks;                  /* this call is the seeker: it waits for memory, and later calls wait
+                                  for it */
+  bool alone;                  /* half of the free memory was not enough, so that the plan is made
+                                  alone */
   laci_session_engine *engine; /* the result */
 } taking;
 

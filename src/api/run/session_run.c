@@ -17,9 +17,10 @@ enum { FEW = 8 };
 
 /* The arrays of a call in the order of the network. */
 typedef struct call {
-  const lac_array **inputs; /* [n_inputs] */
-  laci_shape *shapes;       /* [n_inputs] */
-  lac_array **outputs;      /* [n_outputs]; NULL: the caller does not want it */
+  const lac_array **inputs; /* [n_inputs] the caller's array for each input */
+  laci_shape *shapes;       /* [n_inputs] shape of each input */
+  lac_array **outputs;      /* [n_outputs] the caller's array for each output; NULL: the caller does
+                               not want it */
   const lac_array *few_inputs[FEW];
   laci_shape few_shapes[FEW];
   lac_array *few_outputs[FEW];
@@ -325,7 +326,7 @@ static lac_status copy_outputs(const lac_session *s, const call *c, laci_session
   for (int at = 0; at < s->n_outputs && !st; at++) {
     if (!c->outputs[at]) continue;
     fill_caller_array(c->outputs[at], &results[at], e->made[at]);
-    e->made[at] = NULL; /* now the caller's, if the caller wants this output */
+    e->made[at] = NULL; /* the caller's array has it now, if the caller wants this output */
   }
   if (results != few) laci_free(results);
   return st;
@@ -339,7 +340,7 @@ static lac_status run_engine(lac_session *s, const call *c, laci_session_engine 
   if (!st) st = laci_session_run_engine(s, e, err);
   if (!st) st = copy_outputs(s, c, e, err);
   for (int at = 0; at < s->n_outputs; at++) {
-    laci_free(e->made[at]); /* of a run that failed */
+    laci_free(e->made[at]); /* allocated by a run that failed */
     e->made[at] = NULL;
   }
   return st;

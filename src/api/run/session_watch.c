@@ -42,7 +42,7 @@ lac_status laci_session_run_engine(lac_session *session, laci_session_engine *e,
   const laci_session_watcher watcher = copy_watcher(session);
   const laci_engine *engine = laci_model_engine_inner(e->engine);
   const size_t n = laci_engine_step_count(engine);
-  /* Without memory for times the run goes on unseen. */
+  /* If there is no memory for the times, the run is not watched. */
   if (watcher.on_step && !e->times) e->times = laci_alloc(2 * n, sizeof *e->times);
   if (!watcher.on_step || !e->times) return lac_engine_run(e->engine, e->in, e->out, err);
   const laci_engine_watch watch = {.begins = e->times, .seconds = e->times + n};

@@ -36,7 +36,8 @@ typedef struct tuning {
   const lac_train_options *training;
   const lac_options *pruning;
   lac_finetune_result *result;
-  lac_finetune_result *given; /* the caller's, of any size */
+  lac_finetune_result *given; /* the caller's struct, which may have another size than the library's
+                                 */
 } tuning;
 
 void lac_finetune_options_init(lac_finetune_options *options, size_t size) {
@@ -219,7 +220,7 @@ static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
   return st;
 }
 
-/* Checks the model, and prunes the layers that are not pruned yet, if check_and_prune_rest is set.
+/* Checks the model, and prunes the layers that are not pruned yet, if the option prune_rest is set.
  */
 static lac_status check_and_prune_rest(const tuning *t, lac_error *err) {
   const lac_options *pruning = t->pruning;
@@ -237,7 +238,7 @@ static lac_status check_and_prune_rest(const tuning *t, lac_error *err) {
   return prunes ? prune_dense_layers(t, err) : LAC_OK;
 }
 
-/* Makes t->result->mask: of layers that were pruned before, and of those pruned now. An evaluation
+/* Makes t->result->mask from the layers that were pruned before and those pruned now. An evaluation
  * of the model itself needs no masks; one of a checkpoint (eval_only with recover) needs the masks
  * that the run was trained with. */
 static lac_status make_masks(const tuning *t, lac_error *err) {
@@ -273,7 +274,8 @@ static lac_status finetune_model(tuning *t, const char *data, lac_train_result *
   lac_status st = lac_train_check(t->model, data, &training, err);
   if (!st) st = make_masks(t, err);
   if (lac_mask_count(t->result->mask) == 0) training.eval_first = false;
-  laci_give_finetune_result(t->result, t->given); /* for the listener */
+  laci_give_finetune_result(t->result, t->given); /* so that the listener can read the reports and
+                                                     masks */
   training.listener = save_order_at_first_event;
   training.context = t;
   return st ? st : lac_train(t->model, data, t->result->mask, &training, trained, err);

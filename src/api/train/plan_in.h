@@ -26,8 +26,8 @@ typedef struct laci_train_plan {
   laci_dataset *set;   /* the training part; if nothing is trained, the part for evaluation */
   laci_preprocessing prepare;
   laci_parts parts;                      /* folders of the parts of the data */
-  laci_given_samples *memory[2];         /* instead of folders: samples to train on, and others to
-                                            evaluate on, or empty */
+  laci_given_samples *memory[2];         /* samples in memory, instead of folders: [0] to train on,
+                                            [1] to evaluate on; NULL: none */
   char about[3072];                      /* description as the contents of a JSON object */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* see lac_train_result.changed */
   bool quiet;                            /* log no warnings about the data, since the training logs

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "data/augment.h"
 
-/* What the paper and torchvision have for RandAugment. */
+/* Defaults of RandAugment, as in its paper and torchvision: number of changes per image, and their
+ * magnitude. */
 enum { USUAL_CHANGES = 2, USUAL_MAGNITUDE = 9 };
 
 static lac_status fail_name(const char *what, const char *name, const char *names, lac_error *err) {

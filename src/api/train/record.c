@@ -39,7 +39,11 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
   r->folder = -1;
   int n = snprintf(r->summary, sizeof r->summary, "%s/" LACI_RUN_SUMMARY, folder);
   lac_status st = LAC_OK;
-  (void)snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder); /* shorter */
+  (void)snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder); /* shorter than the
+                                                                                 path of the
+                                                                                 summary, so that it
+                                                                                 fits if that fits
+                                                                                 */
   if (n < 0 || (size_t)n >= sizeof r->summary) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
@@ -111,9 +115,9 @@ static lac_status draw_curves(const laci_train_record *r, lac_error *err) {
 
 /** The steps since the last evaluation. */
 typedef struct stretch {
-  double loss, top1, images_per_second; /* sums */
+  double loss, top1, images_per_second; /* sums over these steps */
   int64_t n;
-  double rate; /* of the last step */
+  double rate; /* learning rate of the last step */
 } stretch;
 
 static void add_step_to_stretch(stretch *s, const laci_log_line *line) {
@@ -162,7 +166,7 @@ static lac_status write_summary(const laci_train_record *r, lac_error *err) {
   }
   lac_status st = fclose(out) ? laci_fail_memory(err, LACI_RUN_SUMMARY) : LAC_OK;
   if (!st) st = laci_file_write_at(r->folder, LACI_RUN_SUMMARY, r->summary, text, size, err);
-  free(text); /* of open_memstream */
+  free(text); /* by free, since open_memstream allocated it */
   return st;
 }
 

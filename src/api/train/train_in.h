@@ -31,9 +31,10 @@ typedef struct laci_training {
   const lac_train_options *options;
   laci_train_plan *plan; /* the plan of the training (plan_in.h) */
   laci_trainer *trainer;
-  laci_train_record *record; /* NULL: no record is wanted */
-  uint8_t *masks;            /* [size of the optimizer's buffers], or NULL */
-  int lock;                  /* lock of the folder; -1: none */
+  laci_train_record *record; /* writes the log and the curves; NULL: they are not wanted */
+  uint8_t *masks;            /* [size of the optimizer's buffers] masks of all weights
+                                (laci_training_fill_masks); NULL: none */
+  int lock;                  /* descriptor that locks the run's folder; -1: none */
   bool evaluated;            /* an evaluation was done, so that its plan was logged */
 } laci_training;
 

@@ -69,7 +69,7 @@ static lac_status log_untrained_weights(const laci_training *t, lac_error *err) 
  * back, masks, and batches of images that are loaded ahead. */
 static void add_memory_around_trainer(const laci_training *t, laci_budget *budget) {
   const laci_preprocessing *p = &t->plan->prepare;
-  int64_t images = 2 * (int64_t)t->plan->batch; /* train/feed.c */
+  int64_t images = 2 * (int64_t)t->plan->batch; /* two batches are in memory, see train/feed.c */
   laci_model_add_stored_to_budget(t->model, budget);
   laci_model_add_stored_to_budget(t->model, budget);
   laci_budget_add(
