@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes a search problem of each group, and a plan from the results.
+ * Makes a search problem of each group of channels, searches them, and makes a plan from the
+ * results.
  *
- * Groups whose blocks contain no channel of another searched group are independent and are searched
- * at the same time. The others (mixed groups) follow one by one, each with the orders found so far
- * fixed. Several processes divide the independent groups among them (plan_share.h). */
+ * A group is independent if its blocks contain no channel of another group that is searched.
+ * Independent groups are searched at the same time. The others are mixed groups. They are searched
+ * one by one, while the orders found so far are fixed. Several processes divide the independent
+ * groups among them (plan_share.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,21 +22,23 @@
 typedef struct builder {
   laci_plan *plan;
   laci_pattern pattern;
-  const laci_weight_view *views; /* see laci_search_options */
-  laci_arena arena;              /* allocates the problems and the arrays below */
-  int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
-  bool *long_run;     /* [all consumers of searchable groups] the consumer is left out of the
-                         search, see mark_long_runs */
-  bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
-  int *n_layers_with; /* [n_stored] number of layers that read the tensor */
+  const laci_weight_view *views; /* weights to be scored, as in laci_search_options */
+  laci_arena arena;              /* memory of the problems and of the arrays below */
+  int *first;         /* [n_searchable + 1] index in long_run at which the consumers of each group
+                         begin */
+  bool *long_run;     /* [consumers of all searchable groups] true: the search leaves this consumer
+                         out (see mark_long_runs) */
+  bool *mixed;        /* [n_searchable] true: a block of the group also holds channels of another
+                         group */
+  int *n_layers_with; /* [n_stored] number of layers that read each stored tensor */
 } builder;
 
 static bool read_same_rows(const laci_consumer *a, const laci_consumer *b) {
   return a->layer == b->layer && a->conv_group == b->conv_group;
 }
 
-/* Does an earlier consumer of the group read the same weight? Such a weight counts once. Within a
- * layer all columns are different. */
+/* Does an earlier consumer of the group read the same weight? Then this one is not counted again.
+ * Consumers in the same layer read different columns. */
 static bool is_weight_counted_before(const builder *b, const laci_group *group, int at) {
   const laci_analysis *a = b->plan->analysis;
   const laci_consumer *one = &group->consumers[at];
@@ -52,7 +56,8 @@ static bool is_weight_counted_before(const builder *b, const laci_group *group, 
 
 /* ---- Consumers that read the same rows ---- */
 
-/* Consumer number `at` of the searchable group `group`. */
+/* A consumer (a layer that reads the group's channels): number `at` of the searchable group
+ * `group`. */
 typedef struct user {
   int layer, conv_group, group, at;
 } user;
@@ -69,10 +74,10 @@ static int compare_users_by_rows(const void *x, const void *y) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* After an NCHW Flatten a channel is a run of columns. A block inside a run contains copies of one
+/* After an NCHW Flatten, a channel is a run of columns. A block inside a run contains copies of one
  * channel only, whatever the order is. If runs are much longer than blocks, hardly any block
- * depends on the order, and the layer is left out of the search. The n users are all consumers of
- * one group. */
+ * depends on the order, and the search leaves the layer out. The n users are all consumers of one
+ * group that read the same rows. */
 static void mark_long_runs(builder *b, const user *users, int n) {
   int32_t low = consumer_of_user(b, users)->column[0], high = low;
   for (int k = 1; k < n; k++) {
@@ -86,7 +91,8 @@ static void mark_long_runs(builder *b, const user *users, int n) {
 
 static bool is_long_run(const builder *b, int g, int at) { return b->long_run[b->first[g] + at]; }
 
-/* Is a consumer of the group left out of the search? Then no order can be proven to be the best. */
+/* Does the search leave out a consumer of the group? Then it cannot prove that an order is the
+ * best. */
 static bool has_long_run(const builder *b, int g) {
   for (int k = 0; k < b->plan->analysis->groups[g].n_consumers; k++) {
     if (is_long_run(b, g, k)) return true;
@@ -94,7 +100,8 @@ static bool has_long_run(const builder *b, int g) {
   return false;
 }
 
-/* Does a block of the group also hold channels of another searchable group? */
+/* Does a block that this consumer reads also hold channels of another searchable group?
+ * searched_by: for each column, the group that it belongs to. */
 static bool shares_blocks_with_group(const builder *b, int g, const int32_t *searched_by,
                                      const laci_consumer *one) {
   const laci_analysis *a = b->plan->analysis;
@@ -110,7 +117,7 @@ static bool shares_blocks_with_group(const builder *b, int g, const int32_t *sea
   return false;
 }
 
-/* Sets mixed[] of groups that share blocks. The n users read the same rows. */
+/* Sets b->mixed for the groups that share blocks. The n users read the same rows. */
 static bool mark_mixed_groups(builder *b, const user *users, int n) {
   const laci_analysis *a = b->plan->analysis;
   int64_t columns = a->layers[users->layer].view.columns;
@@ -175,8 +182,8 @@ static bool plan_builder_init(builder *b) {
 
 /* ---- Building and searching problems ---- */
 
-/* Sets *held to the old column that is now at each column of the consumer's rows, by the orders
- * found so far; NULL: these columns were not reordered. */
+/* Sets *held to a table: for each column of the consumer's rows, the old column that is there after
+ * the orders found so far. NULL: these columns were not reordered. */
 static bool find_held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];
@@ -196,13 +203,14 @@ static bool find_held_columns(builder *b, const laci_consumer *one, const int32_
   return true;
 }
 
-/* Makes the search problem of group g. views NULL: the weights as the analysis sees them. */
+/* Makes the search problem of group g. views: weights to be scored; NULL: the weights as the
+ * analysis sees them. */
 static bool make_search_problem(builder *b, int g, const laci_weight_view *views,
                                 laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
   laci_slice *slices = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *slices);
-  const laci_consumer *before = NULL; /* consumer of the last slice */
+  const laci_consumer *before = NULL; /* consumer of the slice before */
   if (!slices) return false;
   *problem =
       (laci_problem){.n_channels = group->n_channels, .pattern = b->pattern, .slices = slices};
@@ -228,8 +236,8 @@ static bool make_search_problem(builder *b, int g, const laci_weight_view *views
   return true;
 }
 
-/* Measures the orders that were searched with options->views again, with the weights as the
- * analysis sees them. */
+/* The search of group g scored the weights of options->views. Measures its result again, with the
+ * weights as the analysis sees them. */
 static lac_status measure_with_original_weights(builder *b, int g, laci_pool *pool,
                                                 laci_found *found, lac_error *err) {
   laci_problem problem;
@@ -238,11 +246,10 @@ static lac_status measure_with_original_weights(builder *b, int g, laci_pool *po
   return laci_search_measure_order(&problem, pool, found, err);
 }
 
-/** The search problems that do not depend on each other, and which process searches each of them.
- */
+/** The search problems of the independent groups, and which process searches each of them. */
 typedef struct listed {
   int n;
-  laci_problem *problems; /* [n], like all arrays below */
+  laci_problem *problems; /* [n], as are all arrays below: the problems */
   laci_found *found;
   int *group, *n_channels, *owner;
   double *cost;
@@ -280,7 +287,7 @@ static lac_status list_independent_problems(builder *b, laci_effort effort, list
   return ok ? LAC_OK : laci_fail_memory(err, "the search");
 }
 
-/* Searches the problems of this process. */
+/* Searches the problems that this process owns. */
 static lac_status search_own_problems(builder *b, const listed *l,
                                       const laci_search_options *options, laci_pool *pool,
                                       lac_error *err) {
@@ -323,15 +330,16 @@ static lac_status search_independent_groups(builder *b, const laci_search_option
   return st;
 }
 
-/* Returns the seconds up to `end` that work of cost `part` gets, if `whole` is the cost of all
- * remaining work; 0: no limit. */
+/* Divides the time until `end` by cost. part: cost of the work that begins now; whole: cost of all
+ * remaining work. Returns the seconds for this work; 0: there is no limit. */
 static double seconds_for_share(double end, double part, double whole) {
   if (!(end > 0)) return 0;
   double seconds = (end - laci_clock_seconds()) * (whole > 0 ? part / whole : 1);
   return seconds > 1e-6 ? seconds : 1e-6;
 }
 
-/* Searches the mixed groups one by one, each with the orders found so far fixed. */
+/* Searches the mixed groups one by one, while the orders found so far are fixed. end: time of the
+ * limit. cost: sum over all mixed groups. */
 static lac_status search_mixed_groups(builder *b, laci_search_options options, double end,
                                       double cost, laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
@@ -357,7 +365,7 @@ static lac_status broadcast_mixed_orders(const builder *b, lac_status st, laci_c
   laci_plan *plan = b->plan;
   const size_t most = (size_t)plan->analysis->n_searchable;
   int n = 0, *n_channels = laci_alloc(most, sizeof *n_channels);
-  int *owner = laci_alloc(most, sizeof *owner); /* zeros: process 0 owns all */
+  int *owner = laci_alloc(most, sizeof *owner); /* zeros, since process 0 owns all */
   laci_found *found = laci_alloc(most, sizeof *found);
   if (!st && (!n_channels || !owner || !found)) st = laci_fail_memory(err, "the search");
   for (int g = 0; g < (int)most && !st; g++) {
@@ -384,8 +392,8 @@ lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
   const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
   laci_search_options how = *options;
   laci_comm *comm = options->comm;
-  double cost[2] = {0}; /* costs of independent and of mixed groups; mixed ones mostly use one
-                           thread */
+  double cost[2] = {0}; /* cost[0]: of independent groups. cost[1]: of mixed groups, which use one
+                           thread most of the time */
   lac_status st = plan_builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && end > 0 && !st; g++) { /* costs are only needed to divide a time limit */
     laci_problem problem;

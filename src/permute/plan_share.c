@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Assigning problems to processes, and gathering the results. Orders are sent with the figures for
- * the report, so that all processes continue with the same bytes. */
+ * Assigns search problems to processes, and gathers the results. Each process gets the orders and
+ * the figures for the report, so that all continue with the same bytes. */
 #include "permute/plan_share.h"
 
 #include <stdint.h>
@@ -46,7 +46,8 @@ lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes, i
 
 /* ---- Exchanging results ---- */
 
-/** The result of one search as it is sent; the order of its channels follows it in the message. */
+/** The result of a search, as processes send it. The order of its channels follows in the
+ * message. */
 typedef struct parcel {
   double kept_identity, kept, upper;
   int64_t iterations;
@@ -82,10 +83,10 @@ static void deserialize_result(const uint8_t *from, int n_channels, laci_found *
                         .strategy = laci_search_find_strategy_name(p.strategy)};
 }
 
-/** Offsets in the gathered bytes, which are ordered by process, and by problem within a process. */
+/** Where each result begins in the gathered bytes. They are ordered by process, then by problem. */
 typedef struct layout {
-  size_t *begin; /* [size + 1] where each process's bytes begin */
-  size_t *at;    /* [n] where each problem's bytes begin */
+  size_t *begin; /* [size + 1] offset at which the bytes of each process begin */
+  size_t *at;    /* [n] offset at which the bytes of each problem begin */
   uint8_t *bytes;
 } layout;
 

@@ -42,8 +42,8 @@ const char *laci_search_strategy_names(void) {
 #undef LACI_STRATEGY
 }
 
-/* Returns the strategy of this name if it is applicable, else the first that is; swap is always
- * applicable. */
+/* Returns the index of the strategy `name` if it is applicable to the problem, else of the first
+ * strategy that is. Strategy swap is always applicable. */
 static int choose_strategy(const laci_cuts *cuts, const char *name) {
   int first = -1;
   for (int i = 0; i < N_STRATEGIES; i++) {
@@ -60,7 +60,7 @@ static int compare_channel_numbers(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A block of columns, and the channels that a search assigned to it. */
+/* A block of columns, and the channels that an order puts in it. */
 typedef struct content {
   int size;
   int32_t channel[64];
@@ -103,8 +103,8 @@ static void set_identity(int32_t *order, int n) {
   for (int j = 0; j < n; j++) order[j] = j;
 }
 
-/* Accepts the order that a strategy found if it is at least as good as the best found so far, and
- * better than the file's. */
+/* Stores the order that a strategy found in *found, if it is at least as good as the best found so
+ * far, and better than the file's order. */
 static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
                                    const char *strategy, laci_found *found, lac_error *err) {
   lac_status st = laci_cuts_are_plain(cuts) ? normalize_order(cuts, task->order, err) : LAC_OK;
@@ -121,9 +121,9 @@ static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
   return LAC_OK;
 }
 
-/* Runs the strategy at all efforts up to the one asked for, and keeps the best result. Annealing at
- * a higher effort is a different run, not a longer one, and may end worse. If the caller limits
- * iterations or time, there is only one run. */
+/* Runs strategy number `chosen` at all efforts up to the one asked for, and keeps the best result.
+ * Annealing at a higher effort is a different run, not a longer one, and may end worse. If the
+ * caller limits iterations or time, there is only one run. */
 static lac_status run_strategy_at_efforts(const laci_task *task, int chosen, laci_found *found,
                                           lac_error *err) {
   const laci_cuts *cuts = task->cuts;
@@ -146,7 +146,7 @@ static double percent_of_possible_gain(const laci_found *found) {
   return possible > 0 ? 100 * (found->kept - found->kept_identity) / possible : 0;
 }
 
-/* Prepares what all runs on the problem share. */
+/* Prepares what all runs of strategies on the problem share. */
 static lac_status open_task(laci_task *task, lac_error *err) {
   task->order = laci_alloc((size_t)task->cuts->n_channels, sizeof *task->order);
   task->matrices = laci_alloc((size_t)task->cuts->n_cuts, sizeof *task->matrices);

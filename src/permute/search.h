@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search: finds the order of one class's channels with which N:M keeps the largest
- * sum of scores. A weight's score is its square or its magnitude.
+ * The permutation search: finds the order of a class's channels with which N:M pruning keeps the
+ * largest sum of scores. The score of a weight is its square or its magnitude.
  *
- * A problem is a class of n channels and its *slices*. A slice is one weight whose axis of input
- * channels contains the class (for one convolution group and one copy of the channels). If slices
- * divide the places into the same blocks, their rows are stacked. */
+ * A problem is a class of n channels, which are reordered together, and its *slices*. A slice is
+ * one weight that has the class along its axis of input channels (for one convolution group and one
+ * copy of the channels). Slices that divide the positions into the same blocks are stacked: their
+ * rows are searched as one table. */
 #ifndef LACI_PERMUTE_SEARCH_H
 #define LACI_PERMUTE_SEARCH_H
 
@@ -12,18 +13,18 @@
 
 #include "sparse/weight_view.h"
 
-/** Weights with more elements than this are sampled; stacked weights are sampled together. */
+/** Weights with more elements than this are sampled. Stacked weights count together. */
 enum { LACI_MOST_ELEMENTS = 1 << 26 };
 
 typedef struct laci_pool laci_pool;
 
 typedef struct laci_slice {
   laci_weight_view weight;
-  int64_t outer_begin, outer_end; /* rows of the slice: those of the outer indices [outer_begin,
-                                     outer_end) of the weight, for all inner indices */
-  const int32_t *column; /* [n_channels] the column of the weight at each place of the class */
-  const int32_t *held;   /* [columns] the original column that is at each column after the orders
-                            found so far; NULL: every column is where it was. It is read for columns
+  int64_t outer_begin, outer_end; /* range of outer indices of the weight: the slice has their rows,
+                                     for all inner indices */
+  const int32_t *column; /* [n_channels] column of the weight at each position of the class */
+  const int32_t *held;   /* [columns] for each column, the original column that is there after the
+                            orders found so far; NULL: no column has moved. It is read for columns
                             that share a block with the class without belonging to it, which the
                             search leaves in place */
 } laci_slice;
@@ -45,56 +46,57 @@ typedef struct laci_search_options {
   uint64_t seed;
   const char *strategy; /* name of the search strategy; NULL: the search chooses one that fits the
                            problem */
-  int64_t iterations;   /* iterations of annealing per problem; 0: chosen by effort and number of
-                           channels */
-  double seconds; /* wall time for all problems of a call together, used instead of iterations; the
-                     result then depends on the machine's speed; 0: no limit */
+  int64_t iterations;   /* number of annealing iterations for each problem; 0: effort and number of
+                           channels determine it */
+  double seconds;       /* limit of the wall time for all problems of a call together, in place of
+                     iterations; 0: no limit. With a limit, the result depends on the machine's
+                     speed */
   /* The fields below are for laci_plan_search_orders: */
   laci_comm *comm;               /* processes that divide the groups among them; NULL: this process
                                     alone */
-  const laci_weight_view *views; /* [n_layers of the analysis] weights of the same sizes that the
-                                    search scores instead of the analysis's; the results are then
-                                    measured with the analysis's weights. NULL: the search uses the
-                                    analysis's weights */
+  const laci_weight_view *views; /* [n_layers of the analysis] weights of the same sizes, which the
+                                    search scores in place of the analysis's weights. Its results
+                                    are then measured with the analysis's weights. NULL: the search
+                                    uses these, too */
 } laci_search_options;
 
-/** Is there a strategy of this name? */
+/** Is there a search strategy of this name? */
 bool laci_search_has_strategy(const char *strategy);
 
 /** Returns the strategy's name as a static string; NULL: there is no such strategy. */
 const char *laci_search_find_strategy_name(const char *name);
 
-/** Returns all names, for messages: "exact, assign, ...". */
+/** Returns the names of all strategies, for messages: "exact, assign, ...". */
 const char *laci_search_strategy_names(void);
 
-/** The result of a search. kept: the sum of the scores that N:M keeps in the found order, over all
+/** The result of a search. kept: sum of the scores that N:M keeps in the found order, over all
  * blocks with a column of the class (float64, in a fixed order of summation). kept_identity: the
- * same sum for the order before the search; it is never more than kept. upper: an upper bound of
- * kept, for which each row keeps its largest scores as if it could choose blocks freely (over the
+ * same sum for the order before the search, at most kept. upper: an upper bound of kept. It is the
+ * sum if each row could choose its blocks freely, so that it keeps its largest scores (among the
  * class's columns and the fixed columns of mixed blocks). */
 typedef struct laci_found {
-  int32_t *order; /* [n_channels], memory of the caller: order[j] is the old channel (rank in the
-                     class) now at place j */
+  int32_t *order; /* [n_channels] memory of the caller. order[j] is the old channel (its index in
+                     the class) that moves to position j */
   double kept_identity, kept, upper;
   const char *strategy;
   int64_t iterations;
-  int proven; /* 1: no order keeps more, which the search has proven */
+  int proven; /* 1: the search has proven that no order keeps more; 0: it has not */
 } laci_found;
 
-/** Searches one problem on the calling thread; pool, which may be NULL, helps with large ones. The
- * result is the same bytes for any number of threads and any instruction set. When
+/** Searches one problem on the calling thread. pool, which may be NULL, helps with large problems.
+ * The result has the same bytes for any number of threads and any instruction set. If
  * laci_interrupted(), it ends early with the best order found. */
 LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
                                       const laci_search_options *options, laci_pool *pool,
                                       laci_found *found, lac_error *err);
 
-/** Computes kept_identity, kept and upper of found->order with the problem's weights, which may be
- * scored differently from those that were searched. Fails as laci_search. */
+/** Computes kept_identity, kept and upper of found->order with the problem's weights. The search
+ * may have scored other weights. Fails as laci_search. */
 LAC_MUST_CHECK lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *pool,
                                                     laci_found *found, lac_error *err);
 
-/** Estimates the time of searching a problem, in nanoseconds of one core, to rank problems and to
- * divide time among them. */
+/** Estimates the time for searching a problem, in nanoseconds of one core. Problems are ranked by
+ * it, and time limits are divided by it. */
 double laci_search_estimate_ns(const laci_problem *problem, laci_effort effort);
 
 /** Searches n problems, several at a time, the most expensive first; found[i] is the result of

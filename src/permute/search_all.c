@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Searches many independent problems, several at a time. The most expensive is searched first. A
- * problem that costs more than a thread's equal share is searched alone by all threads together. A
- * time limit is divided by the problems' costs. It is divided again whenever a problem begins, so
- * that time which one problem did not use goes to the others.
- * Next: search.c. */
+ * Searches many independent problems, several at a time, the most expensive first. A problem that
+ * costs more than a thread's equal share is searched alone by all threads together. A time limit is
+ * divided by the problems' costs. It is divided again whenever a problem begins, so that time which
+ * one problem did not use goes to the others. Next: search.c. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -15,8 +14,9 @@
 #include "permute/search.h"
 #include "permute/strategy.h"
 
-/* The constants are nanoseconds measured with AVX-512; only their ratios matter, which are similar
- * on other processors. A third of the steps compute the values of a table again. */
+/* The constants are nanoseconds, measured with AVX-512. Only their ratios matter, and these are
+ * similar on other processors. It is assumed that a third of the steps compute the values of a
+ * table again. */
 double laci_search_estimate_ns(const laci_problem *problem, laci_effort effort) {
   const double n = problem->n_channels;
   const double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
@@ -46,31 +46,31 @@ static int compare_least_expensive_first(const void *a, const void *b) {
   return compare_most_expensive_first(b, a);
 }
 
-/* A time limit for many searches, and how much of it is assigned to problems so far. */
+/* A time limit for many searches, and how much of the time is assigned to problems so far. */
 typedef struct budget {
   double end;       /* time (laci_clock_seconds) at which the limit ends; 0: no limit */
-  int n_threads;    /* of the pool */
-  double cost_left; /* of problems that have not begun */
-  double promised;  /* sum over running problems of their end times, each multiplied by its threads
-                       */
-  int n_busy;       /* number of threads of the running problems */
+  int n_threads;    /* number of threads of the pool */
+  double cost_left; /* sum of the costs of problems that have not begun */
+  double promised;  /* sum over running problems: end time * number of threads */
+  int n_busy;       /* number of threads that running problems use */
 } budget;
 
 typedef struct search_set {
   const laci_problem *problems;
   const laci_search_options *options;
-  laci_pool *inner; /* pool for problems that are searched one at a time */
+  laci_pool *inner; /* pool that one problem uses with all its threads */
   laci_found *found;
   const ranked *ranked;
-  lac_status *statuses; /* [n]; and the errors of failed problems */
+  lac_status *statuses; /* [n] status of each problem; errors: [n] error of each failed problem */
   lac_error *errors;
   int64_t n, n_done;
   budget budget;
-  pthread_mutex_t lock; /* guards n_done, so that progress never decreases, and the budget */
+  pthread_mutex_t lock; /* guards the budget and n_done, so that the reported progress never
+                           decreases */
 } search_set;
 
-/* Returns the end time for a problem that begins now on n_threads; 0: no limit. The time not
- * assigned to running problems is divided by cost. */
+/* Returns the end time for a problem of this cost, which begins now on n_threads threads; 0: no
+ * limit. The time that is not assigned to running problems is divided by cost. */
 static double reserve_time_for_problem(search_set *a, double cost, int n_threads) {
   budget *b = &a->budget;
   if (!(b->end > 0)) return 0;
@@ -92,7 +92,7 @@ static void search_ranked_problem(search_set *a, const ranked *r) {
   pthread_mutex_unlock(&a->lock);
   if (end > 0) {
     double seconds = end - laci_clock_seconds();
-    options.seconds = seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS; /* 0 would be no limit */
+    options.seconds = seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS; /* 0 would mean no limit */
   }
   a->statuses[r->problem] = laci_search(&a->problems[r->problem], &options, a->inner,
                                         &a->found[r->problem], &a->errors[r->problem]);
@@ -114,7 +114,8 @@ static bool is_large_problem(const ranked *r, double cost, laci_pool *pool) {
   return r->cost * laci_pool_threads(pool) > cost;
 }
 
-/* Searches the problems without a time limit. order: the most expensive first. */
+/* Searches the problems without a time limit. order: problems by cost, the most expensive first.
+ * cost: sum of all costs. */
 static void search_most_expensive_first(search_set *a, const ranked *order, double cost,
                                         laci_pool *pool) {
   int64_t n_large = 0;
@@ -129,9 +130,9 @@ static void search_most_expensive_first(search_set *a, const ranked *order, doub
   laci_pool_for(pool, a->n - n_large, 1, search_ranked_range, a);
 }
 
-/* Searches the problems within a time limit. If a problem takes too long, later ones lose that
- * time. One step of a large problem may take as long as a whole search of small ones, so the large
- * ones come last. order: the least expensive first. */
+/* Searches the problems within a time limit. order: problems by cost, the least expensive first.
+ * One step of a large problem may take as long as whole searches of small ones, so large ones come
+ * last. If a problem takes longer than its share, later ones have less time. */
 static void search_within_time(search_set *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_small = a->n;
   for (double left = cost; n_small > 0 && is_large_problem(&order[n_small - 1], left, pool);
@@ -170,8 +171,8 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
     qsort(order, (size_t)n, sizeof *order, compare_most_expensive_first);
     search_most_expensive_first(&a, order, cost, pool);
   }
-  for (int i = 0; i < n && !st; i++) { /* returns the first failure in the order of problems, not in
-                                          time */
+  for (int i = 0; i < n && !st; i++) { /* returns the failure of the first problem in the list, not
+                                          of the one that failed first */
     st = a.statuses[i];
     if (st && err) *err = a.errors[i];
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One annealing step: every block offers a slot, values are computed, noise is added, the
- * assignment is solved, and channels are moved. The assignment is serial; threads divide the rest
- * by rows. */
+ * Makes one annealing step: every block offers one of its places (a slot), values of channels in
+ * slots are computed, noise is added, the assignment is solved, and channels are moved. One thread
+ * solves the assignment; threads divide the rest by rows. */
 #include "permute/search_anneal.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@
 
 enum {
   ROWS_A_PART = 8,
-  MOST_REMEMBERED = 11264, /* a table of 11264 x 11264 takes 484 MiB */
+  MOST_REMEMBERED = 11264, /* maximum number of channels for which the table of all channels is
+                              kept: it takes 484 MiB */
   LEAST_HINTED = 48,
 };
 
@@ -60,7 +61,8 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
     return laci_fail_memory(err, cuts->problem->name);
   }
   memcpy(a->order, order, n * sizeof *order);
-  /* uses the pool only for steps that take much longer than the microseconds of waking threads */
+  /* wakes the pool's threads only for steps that take much longer than the microseconds of
+     waking */
   if ((double)g * (double)g * (double)laci_matrix_count_padded_rows(cut) > 4e6) a->pool = pool;
   return LAC_OK;
 }
@@ -90,8 +92,8 @@ static void draw_slot_of_each_block(laci_anneal *a, int64_t iteration) {
   for (int g = 0; g < a->n_groups; g++) {
     uint64_t n = (uint64_t)(a->place_begin[g + 1] - a->place_begin[g]);
     uint64_t bits = laci_rng(a->seed, (uint64_t)iteration,
-                             (uint64_t)g); /* half of the random bits choose the slot, the other
-                                              half seed its noise */
+                             (uint64_t)g); /* the upper 32 random bits choose the slot, the lower 32
+                                              seed its noise */
     a->slot[g] = a->places[a->place_begin[g] + (int32_t)((bits >> 32) * n >> 32)];
     a->noise_key[g] = (uint32_t)bits;
     a->dealt[g] = a->order[a->slot[g]];
@@ -103,7 +105,8 @@ typedef struct row_job {
   laci_anneal_step step;
 } row_job;
 
-/* Computes rows [begin, end) of the step's table with the kernel. */
+/* Computes rows [begin, end) of a->table: the values of all offered channels in slots begin to end
+ * - 1. */
 static void compute_value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   enum { BATCH = 64 };
   const laci_matrix *x = a->values.x;
@@ -120,15 +123,15 @@ static void compute_value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   }
 }
 
-/* Returns how much block k keeps if its slot gets the channel of slot h. */
+/* Returns the value of block k if its slot gets the channel that block h offers. */
 static int32_t value_of_channel_in_slot(const laci_anneal *a, int64_t k, int h) {
   if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
   return a->table[k * a->n_groups + h];
 }
 
-/* Returns the constant to subtract from row k, which does not change the best assignment: the
- * slot's present value, or for a solver without a hint the row's mean, so that rows compete for
- * different columns. */
+/* Returns a constant that is subtracted from the costs in row k, which does not change the best
+ * assignment. It is the slot's present value; for a solver without a hint the row's mean, so that
+ * rows compete for different columns. */
 static int32_t constant_of_cost_row(const laci_anneal *a, int64_t k) {
   if (a->n_groups >= LEAST_HINTED) return value_of_channel_in_slot(a, k, (int)k);
   int64_t sum = 0;
@@ -155,8 +158,8 @@ static void compute_cost_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Sets the price of channels that have none: a column's mean cost is a good first price, shifted to
- * the level of the known prices. */
+/* Sets the prices of channels that have none yet. A column's mean cost is a good first price. It is
+ * shifted to the level of the known prices. */
 static void set_prices_of_new_channels(laci_anneal *a) {
   const int n = a->n_groups;
   int64_t *sum = a->column_sum, off = 0;
@@ -179,9 +182,9 @@ static void set_prices_of_new_channels(laci_anneal *a) {
   }
 }
 
-/* Solves the assignment. The prices of channels hardly change from step to step: with much
- * competition a solver that starts from the last prices is several times as fast. Each solution
- * shifts all prices by a constant, which is subtracted again. */
+/* Solves the assignment, beginning with the prices of the last step. They hardly change from step
+ * to step; if many rows compete for a column, this is several times as fast. Each solution shifts
+ * all prices by a constant, which is subtracted again. */
 static void solve_assignment(laci_anneal *a) {
   const int n = a->n_groups;
   if (n < LEAST_HINTED) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes cuts from slices. First, slices of one weight and one range of rows are combined to a
- * *field*, so that all copies of the class in a block are known; then slices with equal blocks are
- * stacked. All memory is in the cuts' arena. */
+ * Makes cuts (search_cut.h) from slices. First, slices of one weight and one range of rows are
+ * combined to a *field*, which knows all copies of the class in a block. Then slices with equal
+ * blocks are stacked. All memory is in the cuts' arena. */
 #include "permute/search_cut.h"
 
 #include <stdlib.h>
@@ -11,21 +11,25 @@
 #include "permute/search_rows.h"
 #include "sparse/score.h"
 
-/* Slices of the same rows of the same weight. Arrays are indexed by column of the weight. */
+/* A field: the slices of the same rows of the same weight. Its arrays are indexed by column of the
+ * weight. */
 typedef struct field {
-  const laci_slice *first; /* weight, rows and held columns */
+  const laci_slice *first; /* the first of these slices: it has the weight, the rows and the held
+                              columns */
   int n_copies;
   const laci_slice **copies;
-  int32_t *copy_at, *place_at; /* -1: the column is no place of the class */
-  bool mixes_copies;           /* a block contains places of two copies */
+  int32_t *copy_at, *place_at; /* [columns] for each column, the copy of the class and the place in
+                                  it; -1: the column belongs to no place */
+  bool mixes_copies;           /* true: a block contains places of two copies */
 } field;
 
-/* Slices that divide the places into the same blocks. */
+/* A stack: slices that divide the places into the same blocks. */
 typedef struct stack {
-  int32_t *block_of; /* [n_channels]: blocks numbered as they first appear */
+  int32_t *block_of; /* [n_channels] block of each place; blocks are numbered in the order of their
+                        first places */
   int n_blocks, n_members;
-  const laci_slice **members; /* capacity for all slices */
-  const field **fields;       /* of the members */
+  const laci_slice **members; /* [n_members] the slices, with space for all slices of the problem */
+  const field **fields;       /* [n_members] the field of each slice */
 } stack;
 
 typedef struct builder {
@@ -35,7 +39,8 @@ typedef struct builder {
   field *fields;
   stack *stacks;
   int n_fields, n_stacks;
-  int32_t *number; /* [n_numbers] zeros between uses: blocks of a weight */
+  int32_t *number; /* [n_numbers] working memory of number_blocks_of_places: the number of each
+                      block of a weight; zeros between calls */
   int64_t n_numbers;
 } builder;
 
@@ -138,8 +143,8 @@ static void mark_if_blocks_mix_copies(const builder *b, field *f) {
   }
 }
 
-/* Writes the block of every place, with blocks numbered in the order in which they first appear.
- * Returns the number of blocks; -1: no memory. */
+/* Sets block_of[j] to the block of place j. Blocks are numbered in the order in which they first
+ * appear. Returns the number of blocks; -1: no memory. */
 static int number_blocks_of_places(builder *b, const laci_slice *s, int32_t *block_of) {
   const int m = b->problem->pattern.m;
   int64_t n = s->weight.columns ? block_of_column(&s->weight, m, s->weight.columns - 1) + 1 : 0;
@@ -152,7 +157,8 @@ static int number_blocks_of_places(builder *b, const laci_slice *s, int32_t *blo
   }
   for (int j = 0; j < b->problem->n_channels; j++) {
     int32_t *number =
-        &b->number[block_of_column(&s->weight, m, s->column[j])]; /* 0: not seen yet */
+        &b->number[block_of_column(&s->weight, m, s->column[j])]; /* 0: no place of this block was
+                                                                     found yet */
     if (!*number) *number = ++n_seen;
     block_of[j] = *number - 1;
   }
@@ -184,7 +190,7 @@ static lac_status add_slice_to_stack(builder *b, const field *f, const laci_slic
   return LAC_OK;
 }
 
-/* A column to read: its index in the weight, and its index in the cut. */
+/* A column to read: its index in the weight (source), and its index in the cut. */
 typedef struct link {
   int64_t source;
   int32_t column;
@@ -221,9 +227,9 @@ static int64_t find_source_column(const laci_slice *s, int64_t p) {
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
-/* Counts, for each block of the member, the columns that are no places of the class, in held[]. If
- * links is not NULL, also writes the source of each such column (fixed_begin: the cut's first fixed
- * column of each block). Returns the number of these columns. */
+/* Counts in held[], for each block of a slice (number `member` of the stack), the columns that are
+ * no places of the class. If links is not NULL, also writes the source of each such column.
+ * fixed_begin: first fixed column of each block in the cut. Returns the number of these columns. */
 static int list_fixed_columns(const builder *b, const stack *k, int member,
                               const int32_t *fixed_begin, int32_t *held, link *links) {
   const int m = b->problem->pattern.m;
@@ -231,7 +237,8 @@ static int list_fixed_columns(const builder *b, const stack *k, int member,
   const field *f = k->fields[member];
   int n = 0;
   memset(held, 0, (size_t)k->n_blocks * sizeof *held);
-  int next_block = 0; /* number of the next block; each block is handled once, at its first place */
+  int next_block = 0; /* each block is handled at its first place; blocks are numbered in that
+                         order */
   for (int j = 0; j < b->problem->n_channels; j++) {
     if (k->block_of[j] != next_block) continue;
     int64_t first = first_column_of_block(&s->weight, m, s->column[j]);
@@ -289,7 +296,9 @@ static lac_status fill_stacked_part(builder *b, const stack *k, int member,
   for (int q = 0; q < n; q++) links[q] = (link){k->members[member]->column[q], q};
   int n_held = list_fixed_columns(b, k, member, fixed_begin, held, links + n);
   st = fill_cut_part(b, k->members[member], links, n + n_held, part);
-  for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now all columns of the block */
+  for (int j = 0; j < n; j++)
+    held[k->block_of[j]]++; /* from here on, held counts all columns of a
+                                                         block */
   for (int g = 0; g < k->n_blocks; g++) part->n_kept += min_int(b->problem->pattern.n, held[g]);
 out:
   laci_free(held);
@@ -306,7 +315,8 @@ static lac_status make_cut_from_stack(builder *b, const stack *k, laci_cut *cut)
   cut->parts = alloc_in_arena(b, k->n_members, sizeof *cut->parts);
   if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return fail_no_memory(b);
   for (int q = 0; q < n; q++) map[q] = q;
-  for (int i = 0; i < k->n_members; i++) { /* room for the largest number that any member has */
+  for (int i = 0; i < k->n_members; i++) { /* capacity for the largest number of fixed columns that
+                                              any slice has */
     list_fixed_columns(b, k, i, NULL, held, NULL);
     for (int g = 0; g < k->n_blocks; g++) n_fixed[g] = n_fixed[g] > held[g] ? n_fixed[g] : held[g];
   }
@@ -327,8 +337,9 @@ static lac_status make_cut_from_stack(builder *b, const stack *k, laci_cut *cut)
   return st;
 }
 
-/* Writes the entries of a weight whose blocks mix copies; fixed columns are numbered after those of
- * the class. Returns the number of entries. entries NULL: only counts them. */
+/* Writes the entries of a weight whose blocks contain several copies of the class. Its fixed
+ * columns are numbered after those of the class. Returns the number of entries. entries NULL: only
+ * counts them. */
 static int write_field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
                                int32_t *begin, link *links) {
   const int m = b->problem->pattern.m;
@@ -385,7 +396,7 @@ static lac_status make_cut_from_field(builder *b, const field *f, laci_cut *cut)
   return st;
 }
 
-/* Sorts the cuts by their number of elements, the largest first; equal ones stay in the order of
+/* Sorts the cuts by number of elements, the largest first. Cuts of equal size stay in the order of
  * their first slices. */
 static void sort_cuts_by_size(laci_cuts *cuts) {
   for (int i = 1; i < cuts->n_cuts; i++) {

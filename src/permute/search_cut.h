@@ -14,37 +14,39 @@
 #include "base/memory.h"
 #include "permute/search.h"
 
-/** The rows of one slice, or of one weight if copies share blocks. */
+/** A part of a cut: the rows of one slice, or of one weight if several copies of the class share
+ * blocks. */
 typedef struct laci_cut_part {
   const laci_weight_view *weight;
   int64_t outer_begin, n_rows;
-  int64_t first_tile, first_row; /* number of tiles (search_rows.h) and of rows of all parts before
-                                    this one */
-  int n_read;                    /* number of columns read from the weight */
-  const int64_t *source;         /* [n_read] the columns of the weight that are read, ascending */
-  const int32_t *column;         /* [n_read] the column of the cut that source[k] fills */
+  int64_t first_tile, first_row; /* number of tiles (search_rows.h), and of rows, in all parts
+                                    before this one */
+  int n_read;                    /* number of columns that are read from the weight */
+  const int64_t *source;         /* [n_read] indices in the weight of the columns that are read,
+                                    ascending */
+  const int32_t *column;         /* [n_read] column of the cut that source[k] is read into */
   int64_t n_kept; /* number of elements of a row that the pattern keeps: sum over blocks of min(n,
-                     filled entries) */
+                     number of columns that are read) */
 } laci_cut_part;
 
-/** One position of a block. It holds the column map[copy][order[place]] of the cut where place >=
- * 0, else the column `fixed`, which never moves. */
+/** One position in a block. place >= 0: it holds the cut's column map[copy][order[place]]. place <
+ * 0: it holds the column `fixed`, which never moves. */
 typedef struct laci_entry {
   int32_t place, copy, fixed;
 } laci_entry;
 
 typedef struct laci_cut {
-  bool stacked; /* the class has one copy in the cut, and each of its places is in exactly one
+  bool stacked; /* true: the class has one copy in the cut, and each of its places is in exactly one
                    block */
   int n_columns, n_fixed, n_copies;
-  const int32_t *map; /* [n_copies][n_channels] the column of each channel in each copy; in a
-                         stacked cut the channel's number */
+  const int32_t *map; /* [n_copies][n_channels] column of each channel in each copy; in a stacked
+                         cut, that is the channel's number */
   int n_blocks;
   const int32_t *block_begin; /* [n_blocks + 1] index in `entries` at which each block begins */
   const laci_entry *entries;
   int n_parts;
   laci_cut_part *parts;
-  int64_t n_rows; /* number of rows of all parts together */
+  int64_t n_rows; /* number of rows in all parts together */
 } laci_cut;
 
 typedef struct laci_cuts {
@@ -67,8 +69,9 @@ static inline int32_t laci_entry_column(const laci_cuts *cuts, const laci_cut *c
   return cut->map[(int64_t)entry->copy * cuts->n_channels + order[entry->place]];
 }
 
-/** Returns how many of a part's next n columns, from the first on, are adjacent in the weight.
- * Sources ascend, so comparing the ends is enough; the result may be less than the longest run. */
+/** The n columns source[0 .. n) are read next. Returns how many of them, from the first on, are
+ * adjacent in the weight. They ascend, so comparing the first with the last is enough. The result
+ * may be less than the longest run. */
 static inline int laci_count_adjacent(const int64_t *source, int n) {
   while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
   return n;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the gains of all exchanges row by row from the columns that each block can offer.
+ * Computes the gains of all exchanges of columns between two blocks, row by row, from the columns
+ * that each block can offer.
  *
- * An offer is one or two columns of a block, in each row sorted as high >= low (low is 0 for one
- * column), together with first >= second, the two smallest values that the block would keep without
- * these columns. A block that gives away one offer and takes another keeps, in addition to the
- * values above `first`,
+ * An offer is one or two columns of a block. In each row it has high >= low, the values of these
+ * columns (low is 0 for one column). It also has first >= second, the two smallest values that the
+ * block would keep without these columns. A block that gives away one offer and takes another
+ * keeps, in addition to the values above `first`,
  *     two largest of {first, second, high, low}
  *         = first + high + max(0, max(second, low) - min(first, high)),
  * in which all terms but the last depend on one offer alone. */
@@ -17,8 +18,8 @@
 #include "kernel/search/maxsum.h"
 
 enum {
-  ROWS = LACI_MAXSUM_ROWS, /* rows at a time: the offers of two blocks of four columns fit the L1
-                              cache */
+  ROWS = LACI_MAXSUM_ROWS, /* number of rows that are computed at a time. With it, all offers of two
+                              blocks of four columns fit into the L1 cache */
   BLOCK = LACI_EXCHANGE_BLOCK,
   MOST_OFFERS = BLOCK + BLOCK * (BLOCK - 1) / 2,
 };
@@ -27,27 +28,29 @@ typedef struct offer {
   int16_t high[ROWS], low[ROWS], first[ROWS], second[ROWS];
 } offer;
 
-/* All offers of a block: single columns, then pairs. */
+/* All offers of one block: first single columns, then pairs of columns. */
 typedef struct side {
   int n_offers, n_single;
   int8_t columns[MOST_OFFERS][2];
-  int64_t share[MOST_OFFERS]; /* sum over rows of the kept values down to `first`, plus `high` */
-  int64_t kept;               /* kept by the block without an exchange */
-  offer offers[MOST_OFFERS];  /* for the present rows */
+  int64_t share[MOST_OFFERS]; /* for each offer, the terms that depend on it alone: sum over rows of
+                                 the values that the block keeps down to `first`, plus `high` */
+  int64_t kept;               /* sum over rows of the values that the block keeps without an
+                                 exchange */
+  offer offers[MOST_OFFERS];  /* the offers' values in the present rows */
 } side;
 
 struct laci_exchange_scratch {
   side a, b;
-  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* sums of the last term for a's offers with b's, over
-                                               both blocks */
+  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* [offer of a][offer of b] sum over rows of the
+                                               formula's last term, for both blocks */
 };
 
 laci_exchange_scratch *laci_exchange_scratch_create(void) {
   return laci_alloc(1, sizeof(laci_exchange_scratch));
 }
 
-/* Lists all offers of a block; pairs combine one of the first n_leading columns with a later
- * column. */
+/* Lists all offers of a block with n columns. A pair combines one of the first n_leading columns
+ * with a later column. */
 static void list_column_offers(side *s, int n, int n_leading) {
   s->n_offers = 0;
   for (int i = 0; i < n; i++) {
@@ -72,7 +75,8 @@ static int32_t sum_of_rows(const int16_t *x) {
   return sum;
 }
 
-/* Sorts a block's columns row by row: the n_places largest values; 0 if there are fewer columns. */
+/* Sorts the block's values in each row: sorted[k] is the k-th largest, for k < n_places; 0 if there
+ * are fewer columns. */
 static void sort_columns_by_row(const laci_exchange_block *b, size_t row, int n_places,
                                 int16_t sorted[][ROWS]) {
   memset(sorted, 0, (size_t)n_places * sizeof *sorted);
@@ -89,8 +93,8 @@ static void sort_columns_by_row(const laci_exchange_block *b, size_t row, int n_
   }
 }
 
-/* Returns the k-th largest value of a row without high and low, from the block's k-th value and the
- * two below it. */
+/* Removes the values high and low from a row of a block. Returns the k-th largest of the remaining
+ * values. own: the k-th largest of all values; below, last: the two after it. */
 static inline int16_t largest_without_offer(int16_t high, int16_t low, int16_t own, int16_t below,
                                             int16_t last) {
   int16_t under = low < below ? below : last;
@@ -98,9 +102,9 @@ static inline int16_t largest_without_offer(int16_t high, int16_t low, int16_t o
 }
 
 /* Fills an offer with the columns x and y. places: the last two values that the block keeps, then
- * the two below. Returns the offer's share minus the values that the block keeps above its last
- * one: without the offer the sum of the largest loses max(0, high - next) and then max(0, low -
- * after). */
+ * the two after them. Returns the offer's share minus the values that the block keeps above its
+ * last one. Without the offer, the sum of the largest values loses max(0, high - next) and max(0,
+ * low - after). */
 static int32_t fill_offer_rows(offer *restrict o, const int16_t *restrict x,
                                const int16_t *restrict y, int16_t (*restrict places)[ROWS]) {
   int32_t sum = 0;
@@ -117,8 +121,9 @@ static int32_t fill_offer_rows(offer *restrict o, const int16_t *restrict x,
   return sum;
 }
 
-/* Prepares the offers of a block for these rows. An infinite value, which is not counted, is put
- * before the block's values, so that `first` exists even if only one column is kept. */
+/* Prepares all offers of a block for the rows from `row` on. The largest 16-bit number is put
+ * before the block's values without being counted, so that `first` exists even if only one column
+ * is kept. */
 static void prepare_block_offers(side *s, const laci_exchange_block *b, size_t row, int keep) {
   static const int16_t nothing[ROWS] = {0};
   int16_t places[1 + BLOCK + 2][ROWS], (*own)[ROWS] = places + 1;
@@ -135,8 +140,8 @@ static void prepare_block_offers(side *s, const laci_exchange_block *b, size_t r
   }
 }
 
-/* Returns the last term of the formula, summed over both blocks, if x and y are exchanged: a sum of
- * two 15-bit values fits 16 bits. */
+/* Returns the formula's last term if x and y are exchanged, summed over rows and over both blocks.
+ * Values have 15 bits, so the sum of two fits into 16. */
 static int32_t sum_last_terms(const offer *x, const offer *y) {
   uint32_t sum = 0;
   for (int r = 0; r < ROWS; r++) {
@@ -151,8 +156,8 @@ static int32_t sum_last_terms(const offer *x, const offer *y) {
   return (int32_t)sum;
 }
 
-/* Finds b's offers that can be exchanged for a's offer i: single columns for single columns, pairs
- * for pairs. */
+/* Finds the range of b's offers that can be exchanged for a's offer i: single columns for a single
+ * column, pairs for a pair. */
 static void find_exchangeable_offers(const laci_exchange_scratch *scratch, int i, int *begin,
                                      int *end) {
   bool single = i < scratch->a.n_single;
@@ -189,7 +194,8 @@ static laci_exchange find_best_exchange(const laci_exchange_scratch *scratch) {
 
 laci_exchange laci_exchange_find_best(const laci_exchange_block *a, const laci_exchange_block *b,
                                       int keep, size_t rows, laci_exchange_scratch *scratch) {
-  /* in blocks of equal size, exchanging k columns gives the same blocks as exchanging all others */
+  /* in blocks of equal size, exchanging some columns gives the same two blocks as exchanging the
+     remaining ones */
   const bool alike = a->n == b->n;
   const int leading = alike && a->n < 4 ? 0 : alike && a->n == 4 ? 1 : a->n;
   list_column_offers(&scratch->a, a->n, leading);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Implements the steps of Jonker and Volgenant, except for their reduction transfer, which takes
- * more time on annealing's tables than it saves. A column's price p makes the reduced cost of row i
- * cost(i, j) - p(j); an assignment in which every row has its cheapest reduced column is optimal. A
- * constant on a row changes nothing but where columns begin: a hint of prices is used by taking off
- * each row its smallest reduced cost.
+ * Solves the linear assignment problem by the steps of Jonker and Volgenant. Their reduction
+ * transfer is left out, since on annealing's tables it takes more time than it saves. A column's
+ * price p makes the reduced cost of row i cost(i, j) - p(j); an assignment in which every row has
+ * its cheapest reduced column is optimal. A constant that is added to a row does not change the
+ * best assignment. A hint of prices is used by subtracting from each row its smallest reduced cost.
  *
- * Why 32 bits are enough. Let U = 2^26. Costs differ by at most 4 U in a row and are between -U and
- * 5 U once a hint is taken off (or between -2 U and 2 U without). While a column is unassigned it
- * keeps its first price, which is one of them. Every assigned row prefers its own column j to that
- * one (j0), so  p(j) >= cost(i, j) - cost(i, j0) + p(j0) >= -6 U; the last column to be assigned
- * goes no deeper than twice that. So reduced costs stay below 15 U < 2^30, and sums of two of them
- * below 2^31. The columns past n, which only fill up the kernels' SIMD lanes, have a reduced cost
- * of 2^30. Next: kernel/search/lap_rows.h, where the time goes. */
+ * Why 32 bits are enough. Let U = 2^26. Costs differ by at most 4 U in a row. They are between -U
+ * and 5 U after that subtraction (or between -2 U and 2 U without a hint). While a column is
+ * unassigned it keeps its first price, which is one of these costs. Every assigned row prefers its
+ * own column j to that one (j0), so  p(j) >= cost(i, j) - cost(i, j0) + p(j0) >= -6 U; the last
+ * column to be assigned goes no deeper than twice that. So reduced costs stay below 15 U < 2^30,
+ * and sums of two of them below 2^31. The columns past n, which only fill up the kernels' SIMD
+ * lanes, have a reduced cost of 2^30. Next: kernel/search/lap_rows.h, where the time goes. */
 #include "permute/search_lap.h"
 
 #include <stdbool.h>
@@ -20,7 +20,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { N_ARRAYS = 7, FILLER = 1 << 29 /* cost, and price below zero */ };
+enum {
+  N_ARRAYS = 7,
+  FILLER = 1 << 29 /* cost of a column that only fills up a vector; its price is
+                                         minus this */
+};
 
 lac_status laci_lap_init(laci_lap *lap, int n, lac_error *err) {
   const int stride = (n + LACI_LAP_LANES - 1) / LACI_LAP_LANES * LACI_LAP_LANES;
@@ -50,8 +54,8 @@ static void set_filler_columns(laci_lap *lap) {
   }
 }
 
-/* Assigns to every column its cheapest row; a row that is cheapest for several columns goes to the
- * first of them. Returns the number of unassigned rows. */
+/* Assigns each column to its cheapest row. A row that is cheapest for several columns gets the
+ * first of them. Returns the number of rows without a column. */
 static int assign_cheapest_rows(laci_lap *lap, const int32_t *shift) {
   const int n = lap->n;
   int32_t *cheapest = lap->parent;
@@ -75,7 +79,7 @@ static int assign_cheapest_rows(laci_lap *lap, const int32_t *shift) {
   return n_free;
 }
 
-/* Returns another column that costs the row as much as its best column. */
+/* Returns another column that costs the row as much as its cheapest column. */
 static int find_equally_cheap_column(const laci_lap *lap, const int32_t *row,
                                      laci_two_smallest two) {
   int j = 0;
@@ -83,15 +87,16 @@ static int find_equally_cheap_column(const laci_lap *lap, const int32_t *row,
   return j;
 }
 
-/* Auction: each free row takes its best column and raises its price; the row that lost the column
- * bids next, as long as prices change. */
+/* The auction: each of the n_free rows without a column takes its best column and raises its price.
+ * A row that loses its column by this bids next, as long as prices change. Returns the number of
+ * rows that are still without a column. */
 static int run_auction(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
   int64_t bids_left =
       4 *
       (int64_t)lap
-          ->n; /* limit of the number of bids; `assign_by_shortest_path` assigns the remaining rows
-                              in bounded time */
+          ->n; /* limit for the number of bids; assign_by_shortest_path assigns the remaining rows,
+                  in bounded time */
   while (at < n_free) {
     int i = lap->free_rows[at++];
     const int32_t *row = laci_lap_row(lap, i);
@@ -99,7 +104,7 @@ static int run_auction(laci_lap *lap, int n_free) {
     int j = two.at, loser = lap->row_of[j];
     bool moves = two.least < two.second && bids_left-- > 0;
     if (loser >= 0 && !moves) {
-      if (two.least == two.second) { /* the second column is as good and may be free */
+      if (two.least == two.second) { /* the second column is as cheap, and no row may have it yet */
         j = find_equally_cheap_column(lap, row, two);
         loser = lap->row_of[j];
       }
@@ -118,8 +123,8 @@ static int run_auction(laci_lap *lap, int n_free) {
   return still_free;
 }
 
-/* Finds the shortest path from a free row to an unassigned column with Dijkstra's algorithm, and
- * moves each row on the path to the next column. */
+/* Assigns a row without a column: Dijkstra's algorithm finds the shortest path from it to an
+ * unassigned column, and each row on the path moves to the next column. */
 static void assign_by_shortest_path(laci_lap *lap, int free_row) {
   const int n = lap->n;
   for (int j = 0; j < n; j++) lap->mark[j] = INT32_MIN;

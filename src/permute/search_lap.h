@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The linear assignment problem: assigns a different column to every row so that the sum of the
- * costs is the least.
+ * The linear assignment problem: each row gets a column of its own, so that the sum of the costs is
+ * the least.
  *
- * The shortest augmenting path method of R. Jonker and A. Volgenant, "A shortest augmenting path
- * algorithm for dense and sparse linear assignment problems" (Computing 38, 1987): a cheap phase
- * finds correct column prices for most rows, and Dijkstra's algorithm assigns the remaining rows.
- */
+ * The method is that of R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense
+ * and sparse linear assignment problems" (Computing 38, 1987). A cheap phase finds correct prices
+ * of columns for most rows. Dijkstra's algorithm assigns the remaining rows. */
 #ifndef LACI_PERMUTE_SEARCH_LAP_H
 #define LACI_PERMUTE_SEARCH_LAP_H
 
@@ -21,27 +20,31 @@ enum {
 
 typedef struct laci_lap {
   int n;
-  int stride;         /* distance from a row of `cost` to the next, in elements: n, rounded up */
-  int32_t *cost;      /* [n][stride], filled by the caller; columns past n stay untouched */
-  int32_t *column_of; /* [n] the result: column of each row */
+  int stride;         /* number of elements from one row of `cost` to the next: n, rounded up */
+  int32_t *cost;      /* [n][stride] cost of each column in each row; the caller fills the first n
+                         columns, and must not write the others */
+  int32_t *column_of; /* [n] result: the column of each row */
   int32_t *row_of;    /* [n] the row to which each column is assigned: the inverse of column_of */
-  int32_t *price;     /* [stride]; price (dual variable) of each column after solving */
-  int32_t *distance, *parent, *mark; /* [stride] */
+  int32_t *price;     /* [stride] price (dual variable) of each column, after solving */
+  int32_t *distance, *parent, *mark; /* [stride] working memory of Dijkstra's algorithm: distance of
+                                        each column, row before it on the path, and whether it is
+                                        done */
   int32_t *free_rows;
   const laci_lap_rows *rows;
-  void *memory; /* memory of all arrays except cost */
+  void *memory; /* memory of all arrays but cost */
 } laci_lap;
 
 /** Allocates memory for n rows and columns. Clear also after a failure. */
 LAC_MUST_CHECK lac_status laci_lap_init(laci_lap *lap, int n, lac_error *err);
 void laci_lap_clear(laci_lap *lap);
 
-/** Solves the problem lap->cost exactly and deterministically. Takes O(n^3) at worst, a few n^2 on
- * annealing's tables; it is faster if the rows have similar means. */
+/** Solves the problem lap->cost. The result is exact, and the same on every machine. It takes
+ * O(n^3) at worst, and a few n^2 on annealing's tables. It is faster if the rows have similar
+ * means. */
 void laci_lap_solve(laci_lap *lap);
 
-/** Does laci_lap_solve with a hint: lap->price has the prices of a solution for similar costs. Good
- * prices save most of the work if rows compete for the same columns. */
+/** Solves lap->cost as laci_lap_solve does, but begins with the prices in lap->price, of a solution
+ * for similar costs. Good prices save most of the work if rows compete for the same columns. */
 void laci_lap_solve_hinted(laci_lap *lap);
 
 static inline int32_t *laci_lap_row(const laci_lap *lap, int64_t row) {

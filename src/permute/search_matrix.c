@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantizes a cut from its stored weights, block by block: adjacent elements of the file become
- * integers together, in the file's order, and are then copied to their columns. Scores are only
- * multiplied, added and truncated, each operation rounded once, so that every machine gets the same
- * integers. Next: kernel/search/quantize.h, kernel/search/transpose.h. */
+ * Converts a cut's stored weights to small integers (search_matrix.h), block by block. Adjacent
+ * elements of the file become integers together, in the file's order, and are then copied to their
+ * columns. Scores are only multiplied, added and truncated, and each operation is rounded once. So
+ * every machine gets the same integers. Next: kernel/search/quantize.h,
+ * kernel/search/transpose.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
@@ -37,8 +38,8 @@ size_t laci_matrix_count_padded_rows(const laci_cut *cut) {
   return (rows + LACI_MAXSUM_ROWS - 1) / LACI_MAXSUM_ROWS * LACI_MAXSUM_ROWS;
 }
 
-/* Returns the largest element for which the sum over all rows of the cut with the most rows stays
- * within the limit. */
+/* Returns the largest integer for an element with which a sum over all rows of any cut stays within
+ * LACI_MAXSUM_LIMIT. */
 static int find_largest_safe_element(laci_number number, const laci_cuts *cuts) {
   int64_t rows = 1, largest = number == LACI_U8 ? UINT8_MAX : INT16_MAX;
   for (int i = 0; i < cuts->n_cuts; i++) {
@@ -51,20 +52,22 @@ static int find_largest_safe_element(laci_number number, const laci_cuts *cuts) 
 typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
-  int64_t *first_block; /* [n_parts + 1] */
-  int64_t begin;        /* number of the first block of the parts that are visited */
+  int64_t *first_block; /* [n_parts + 1] index of the first block of each part */
+  int64_t begin;        /* index of the first block of the parts that are in memory now */
   laci_pool *pool;
-  int64_t step; /* every step-th row of the cut is kept */
-  int largest;  /* largest integer of an element */
+  int64_t step; /* every step-th row of the cut is used */
+  int largest;  /* largest integer that an element becomes */
   atomic_bool no_memory;
 } job;
 
-/* How a part is divided into blocks of some outer indices, some columns, and all inner indices; if
- * the inner axis is long, a range of it for one outer index. If the cut is sampled and each row has
- * a different outer index, only the kept rows are counted and read. */
+/* How a part is divided into blocks: a block has some outer indices, some columns, and all inner
+ * indices. If the inner axis is long, it has one outer index and a range of inner ones. If the cut
+ * is sampled and each row has an outer index of its own, only the sampled rows are counted and
+ * read. */
 typedef struct tiling {
   int64_t first_outer, outer_step, n_outers;
-  int64_t outers, columns, inners; /* of a block */
+  int64_t outers, columns, inners; /* numbers of outer indices, columns and inner indices in a
+                                      block */
   int64_t n_by_outer, n_by_inner, n_by_column;
 } tiling;
 
@@ -95,10 +98,11 @@ static int64_t count_tiling_blocks(const tiling *t) {
   return t->n_by_outer * t->n_by_inner * t->n_by_column;
 }
 
-/* One block; rows are numbered within the cut. */
+/* One block of a part. Rows are numbered within the cut. */
 typedef struct block {
   const laci_cut_part *part;
-  int64_t outer, outer_step; /* counted from the part's first outer index */
+  int64_t outer, outer_step; /* first outer index and distance between outer indices, counted from
+                                the part's first one */
   int64_t inner;
   int column; /* index of the block's first column among the columns that the part reads */
   int n_outers, n_inners, n_columns;
@@ -108,8 +112,8 @@ typedef struct block {
 static int min_int(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
 
 static block find_block_by_index(const job *j, int64_t index) {
-  int low = 0, high = j->cut->n_parts - 1; /* find the last part that begins at or before the block
-                                              */
+  int low = 0, high = j->cut->n_parts - 1; /* finds the last part that begins at or before the
+                                              block */
   while (low < high) {
     int middle = low + (high - low + 1) / 2;
     if (j->first_block[middle] <= index) low = middle;
@@ -139,7 +143,7 @@ static void count_blocks(const job *j) {
   }
 }
 
-/* Quantizes through float64, for any element type and scale. */
+/* Converts n elements of a weight to integers through float64. For any element type and scale. */
 static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
                              void *out) {
   double score[DOUBLES_AT_ONCE];
@@ -155,7 +159,7 @@ static void quantize_doubles(const job *j, const laci_weight_view *w, int64_t fi
   }
 }
 
-/* Quantizes elements [first, first + n) of a weight. */
+/* Converts the elements [first, first + n) of a weight to integers. */
 static void quantize_elements(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
                               void *out) {
   const laci_matrix *m = j->matrix;
@@ -168,7 +172,7 @@ static void quantize_elements(const job *j, const laci_weight_view *w, int64_t f
   laci_search_quantize(&q, w->bytes + (size_t)first * lac_dtype_size(w->dtype), (size_t)n, out);
 }
 
-/* integers [n_outers][n_columns][n_inners] */
+/* Reads a block of a weight and converts it to integers, [n_outers][n_columns][n_inners]. */
 static void read_quantized_block(const job *j, const block *b, uint8_t *integers) {
   const laci_weight_view *w = b->part->weight;
   const size_t size = laci_number_size(j->matrix->number);
@@ -188,7 +192,7 @@ static void *matrix_column_of_block(const job *j, const block *b, int c) {
   return laci_matrix_column(j->matrix, b->part->column[b->column + c]);
 }
 
-/* Copies a block to its columns if each outer index is one row. */
+/* Copies a block to its columns. Only for weights in which each outer index is one row. */
 static void write_one_row_each(const job *j, const block *b, const uint8_t *integers) {
   void *to[STRETCH];
   for (int c = 0; c < b->n_columns; c++) to[c] = matrix_column_of_block(j, b, c);
@@ -196,7 +200,8 @@ static void write_one_row_each(const job *j, const block *b, const uint8_t *inte
                  (size_t)(b->row / j->step));
 }
 
-/* Writes the kept rows of n rows, the first of which is `row`, to a column. */
+/* Writes those of n rows that are sampled to a column of the matrix. row: the first of the n
+ * rows. */
 static void write_sampled_rows(const job *j, void *column, int64_t row, int64_t n,
                                const uint8_t *integers) {
   const size_t size = laci_number_size(j->matrix->number);
@@ -210,9 +215,9 @@ static void write_sampled_rows(const job *j, void *column, int64_t row, int64_t 
   }
 }
 
-/* Copies a block to its columns if each outer index has a few rows of every column. The rows of a
- * column are gathered, 16 bytes at a time (each copy overwrites the surplus bytes of the previous
- * one), and then written together. */
+/* Copies a block to its columns. Only for weights in which each outer index has a few rows. The
+ * rows of a column are first gathered, 16 bytes at a time (each copy overwrites the surplus bytes
+ * of the one before), and then written together. */
 static void write_gathered_rows(const job *j, const block *b, const uint8_t *integers,
                                 uint8_t *gathered) {
   const size_t size = laci_number_size(j->matrix->number), length = (size_t)b->n_inners * size;
@@ -227,16 +232,17 @@ static void write_gathered_rows(const job *j, const block *b, const uint8_t *int
   }
 }
 
-/* Allocates a thread's working memory, for a block's integers and a column's gathered rows. */
+/* Allocates the working memory of all threads: integers of a block, and gathered rows of a column.
+ * *each: number of bytes for one thread. */
 static uint8_t *alloc_buffers(const job *j, size_t *each) {
-  int64_t all = j->cut->n_rows * j->cut->n_columns; /* number of elements of the whole cut, which
-                                                       limits the size of a block */
+  int64_t all = j->cut->n_rows * j->cut->n_columns; /* number of elements of the cut; no block is
+                                                       larger */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
   return laci_alloc(2, *each);
 }
 
 static void fill_blocks(int64_t begin, int64_t end, void *context) {
-  job *j = context; /* begin and end are counted from the first visited block */
+  job *j = context; /* begin and end are counted from the first block of the parts in memory */
   size_t each = 0;
   uint8_t *integers = alloc_buffers(j, &each);
   if (!integers) {
@@ -252,7 +258,7 @@ static void fill_blocks(int64_t begin, int64_t end, void *context) {
   laci_free(integers);
 }
 
-/* Quantizes the blocks of parts [first, end), whose weights are in memory. */
+/* Converts the blocks of parts first to end - 1 to integers. Their weights are in memory. */
 static void quantize_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;
@@ -278,21 +284,20 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
   const char *name = from->cuts->problem->name;
   *matrix = (laci_matrix){
       .number = number, .n_columns = cut->n_columns, .rows = laci_matrix_count_padded_rows(cut)};
-  /* u8: one very large weight must not determine the scale; clipped elements are kept by the
-   * pattern anyway */
+  /* one very large weight must not determine the scale of u8; values that are clipped are kept by
+   * the pattern anyway */
   double top = from->measure->common;
   if (number == LACI_I16) {
     double most = MOST_SPREAD * top;
     top = from->measure->largest < most ? from->measure->largest : most;
   }
   int largest = find_largest_safe_element(number, from->cuts);
-  /* the distance of columns is no power of two, since otherwise all columns would use the same
-   * cache sets */
+  /* the distance between columns is no power of two: with one, all columns would use the same cache
+   * sets */
   matrix->column_bytes = matrix->rows * laci_number_size(number) + LACI_MAXSUM_ROWS;
   matrix->scale = top > 0 ? (double)largest / top : 0;
   if (!(matrix->scale < 1e300))
-    matrix->scale = 0; /* scores are so small that the scale overflows
-                                                      */
+    matrix->scale = 0; /* the scale would overflow, since scores are so small */
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return laci_fail_memory(err, name);
   job j = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A cut's columns as small integers, column after column, with rows padded by zeros. The searches
- * compute with these integers. u8 values are clipped at laci_measure.common; i16 values represent
- * scores up to the largest. If a cut has so many rows that sums could exceed LACI_MAXSUM_LIMIT, the
- * scale is lowered. Very large cuts are sampled: only every row_step-th row is used. The final
- * check in float64 uses all rows. */
+ * A cut's columns as small integers, column after column, with rows padded by zeros. Searches
+ * compute with these integers. Values of u8 are clipped at laci_measure.common; values of i16
+ * represent all scores up to the largest. If a cut has so many rows that sums could exceed
+ * LACI_MAXSUM_LIMIT, the scale is lowered. Very large cuts are sampled: only every row_step-th row
+ * is used. The final check of an order, in float64, uses all rows. */
 #ifndef LACI_PERMUTE_SEARCH_MATRIX_H
 #define LACI_PERMUTE_SEARCH_MATRIX_H
 
@@ -14,9 +14,9 @@ typedef struct laci_matrix {
   laci_number number;
   int n_columns;
   size_t rows;         /* number of rows, padding included */
-  size_t column_bytes; /* bytes from the beginning of a column to that of the next */
-  double scale;        /* element = score * scale, rounded */
-  uint8_t *bytes;      /* free with laci_free */
+  size_t column_bytes; /* number of bytes from one column to the next */
+  double scale;        /* an element is the score times this, rounded */
+  uint8_t *bytes;      /* the columns; free with laci_free */
 } laci_matrix;
 
 /** The input of laci_matrix_init. */
@@ -33,8 +33,8 @@ LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number numb
                                            lac_error *err);
 void laci_matrix_clear(laci_matrix *matrix);
 
-/** Returns the factor that converts sums of one matrix to the scale of another; 1 if scores are so
- * small that there is no scale. */
+/** Returns the factor that converts sums of the matrix `from` to the scale of the matrix `to`; 1 if
+ * one of them has no scale, since its scores are too small. */
 static inline double laci_matrix_growth(const laci_matrix *from, const laci_matrix *to) {
   return from->scale > 0 && to->scale > 0 ? to->scale / from->scale : 1;
 }

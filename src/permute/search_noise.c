@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integer logarithms by repeated squaring, the table of Gumbel quantiles that is computed with
- * them, and a pool of prepared noise. A row of costs uses a run of the pool whose start depends on
- * the row's key. This is ten times as fast as drawing every element, and no search was measurably
- * worse. */
+ * Computes random noise for annealing with integers only: logarithms by repeated squaring, a table
+ * of Gumbel quantiles, and a pool of prepared random indices. A row of costs uses a run of the pool
+ * that begins at a position which depends on the row's key. This is ten times as fast as drawing
+ * every element, and no search was measurably worse. */
 #include "permute/search_noise.h"
 
 #include <pthread.h>
@@ -10,18 +10,19 @@
 enum { N_QUANTILES = 1 << LACI_NOISE_BITS, LOG_BITS = 24, N_POOL = 1 << 16, LONGEST_RUN = 1 << 12 };
 
 static int16_t table[N_QUANTILES];
-static int16_t pool[N_POOL + LONGEST_RUN]; /* the pool of random indices; its first elements are
-                                              repeated at its end */
+static int16_t pool[N_POOL + LONGEST_RUN]; /* random indices in `table`; the first ones are repeated
+                                              at the end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* log2 of x >= 1 with LOG_BITS fraction bits: squaring a number in [1, 2) doubles its logarithm;
- * whenever the square is 2 or more, the next bit is one. */
+/* Returns log2 of x >= 1, with LOG_BITS fraction bits. Squaring a number in [1, 2) doubles its
+ * logarithm; whenever the square is 2 or more, the next bit is one. */
 static int64_t log2_fixed_point(uint64_t x) {
   int whole = 63 - __builtin_clzll(x);
-  uint64_t mantissa = whole >= 31 ? x >> (whole - 31) : x << (31 - whole); /* [2^31, 2^32) */
+  /* fixed-point number in [1, 2), stored in [2^31, 2^32) */
+  uint64_t mantissa = whole >= 31 ? x >> (whole - 31) : x << (31 - whole);
   int64_t log = whole;
   for (int bit = 0; bit < LOG_BITS; bit++) {
-    uint64_t square = mantissa * mantissa >> 31; /* [2^31, 2^33) */
+    uint64_t square = mantissa * mantissa >> 31; /* its square in [1, 4), stored in [2^31, 2^33) */
     int carry = square >> 32 != 0;
     mantissa = square >> carry;
     log = 2 * log + carry;
@@ -29,17 +30,18 @@ static int64_t log2_fixed_point(uint64_t x) {
   return log;
 }
 
-/* -ln(-ln u), u = (2i + 1) / 8192:  -ln u = (13 - log2(2i + 1)) * ln 2 =: y,  and -ln y likewise
- * from log2 y. */
+/* Fills the table with the Gumbel quantiles -ln(-ln u), u = (2i + 1) / 8192. It computes  y = -ln u
+ * = (13 - log2(2i + 1)) * ln 2,  then -ln y likewise from log2 y. */
 static void make_gumbel_table(void) {
   const int64_t ln2 = 11629080; /* ln 2 * 2^24 */
   for (int i = 0; i < N_QUANTILES; i++) {
     int64_t log_u =
         ((int64_t)(LACI_NOISE_BITS + 1) << LOG_BITS) - log2_fixed_point(2 * (uint64_t)i + 1);
-    int64_t y = log_u * ln2 >> LOG_BITS; /* 24 fraction bits */
+    int64_t y = log_u * ln2 >> LOG_BITS; /* y has 24 fraction bits */
     int64_t log_y = log2_fixed_point((uint64_t)y) - ((int64_t)LOG_BITS << LOG_BITS);
     int64_t gumbel =
-        -(log_y * (ln2 >> 4) / (1 << 20)); /* 24 fraction bits; / rounds alike on every machine */
+        -(log_y * (ln2 >> 4) / (1 << 20)); /* 24 fraction bits; division rounds alike on every
+                                              machine */
     table[i] = (int16_t)(gumbel * LACI_NOISE_ONE / (1 << LOG_BITS));
   }
 }
@@ -79,6 +81,6 @@ void laci_gumbel_noise_subtract(int32_t *cost, int n, int64_t temperature, uint3
 
 int64_t laci_cool_temperature(int64_t temperature, int64_t exponent) {
   int64_t square = exponent * exponent >> 16, cube = square * exponent / (1 << 16);
-  int64_t factor = (1 << 16) - exponent + square / 2 - cube / 6; /* of 2^16 */
+  int64_t factor = (1 << 16) - exponent + square / 2 - cube / 6; /* e^x with 16 fraction bits */
   return temperature * factor >> 16;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads tiles from stored weights. Adjacent columns of the weight are read together and transposed,
- * some columns of all rows at a time. If rows are along a long inner axis (transposed weights), the
- * rows of a column are adjacent and need no transposition. */
+ * Reads tiles (up to 32 rows of all columns, search_rows.h) from stored weights. Adjacent columns
+ * of the weight are read together and transposed, some columns of all rows at a time. If rows are
+ * along a long inner axis (transposed weights), the rows of a column are adjacent and need no
+ * transposition. */
 #include "permute/search_rows.h"
 
 #include <string.h>
@@ -13,8 +14,10 @@ enum { BLOCK = 2048 };
 /* How rows are divided into tiles: the rows of one outer index take several tiles, or several outer
  * indices share a tile. */
 typedef struct tiling {
-  int64_t inner, chunk, n_chunks, outers; /* outers: complete outer indices per tile (if n_chunks ==
-                                             1) */
+  /* inner: number of inner indices. chunk: maximum number of rows that a tile has of one outer
+     index, which takes n_chunks tiles. outers: number of outer indices in a tile, if n_chunks is
+     1 */
+  int64_t inner, chunk, n_chunks, outers;
   int64_t n_tiles;
 } tiling;
 
@@ -45,8 +48,8 @@ int64_t laci_cut_count_tiles(const laci_cut *cut) {
   return last->first_tile + make_tiling(last).n_tiles;
 }
 
-/* Returns the last part that begins at or before the tile; parts without tiles begin there, too,
- * and come before it. */
+/* Returns the part that has this tile: the last part that begins at or before it. Parts without
+ * tiles may begin there, too, but come before it. */
 static const laci_cut_part *find_part_of_tile(const laci_cut *cut, int64_t tile) {
   int low = 0, high = cut->n_parts - 1;
   while (low < high) {
@@ -57,7 +60,8 @@ static const laci_cut_part *find_part_of_tile(const laci_cut *cut, int64_t tile)
   return &cut->parts[low];
 }
 
-/* Reads the adjacent columns [at, at + n) of one outer index with all inner indices. */
+/* Reads the columns [at, at + n), which are adjacent in the weight, of one outer index with all its
+ * inner indices. */
 static void read_adjacent_columns(const laci_cut_part *part, int64_t outer, int at, int n,
                                   double *raw) {
   const laci_weight_view *w = part->weight;
@@ -68,8 +72,8 @@ static void read_adjacent_columns(const laci_cut_part *part, int64_t outer, int 
   }
 }
 
-/* Copies n stretches of `inner` elements, `stride` apart, one after the other; most have one
- * element. */
+/* Copies n runs of `inner` elements, which begin `stride` elements apart, to contiguous memory.
+ * Most runs have one element. */
 static void copy_strided(const double *from, int stride, int n, int inner, double *to) {
   if (inner == 1) {
     for (int o = 0; o < n; o++) to[o] = from[o * stride];
@@ -80,8 +84,8 @@ static void copy_strided(const double *from, int stride, int n, int inner, doubl
   }
 }
 
-/* Reads outer indices [outer, outer + n_outers): a few columns of all of them at a time, which are
- * transposed while they are in the L1 cache. */
+/* Reads the rows of outer indices [outer, outer + n_outers). A few columns of all these rows are
+ * read at a time, and transposed while they are in the L1 cache. */
 static void read_outer_indices(const laci_cut_part *part, int64_t outer, int n_outers,
                                double *score) {
   const int inner = (int)part->weight->inner, capacity = BLOCK / (n_outers * inner);
@@ -106,7 +110,8 @@ static void read_inner_range(const laci_cut_part *part, int64_t outer, int64_t i
   }
 }
 
-/* Sets the elements of the tile that are not read to zero. */
+/* Sets the elements of a tile that were not read to zero: columns that its part does not have, and
+ * rows after its last one. */
 static void zero_unread_elements(const laci_cut *cut, const laci_tile *tile) {
   if (tile->part->n_read < cut->n_columns) {
     memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);

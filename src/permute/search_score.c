@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scoring an order tile by tile. A tile's sum depends on the tile alone, and the sums are added in
- * the order of tiles, so that the result is the same bits for any number of threads and any vector
- * width. */
+ * Computes the exact score of an order tile by tile (search_rows.h). The sum of a tile depends on
+ * the tile alone, and the sums are added in the order of tiles. So the result has the same bits for
+ * any number of threads and any vector width. */
 #include "permute/search_score.h"
 
 #include <stdatomic.h>
@@ -18,9 +18,9 @@
 
 enum { SAMPLE = 65536, SAMPLED_OF_1000 = 2 };
 
-/* Quickselect with the largest elements first. The search ends within the elements equal to the
- * pivot, so that many equal weights (zeros of a pruned network) take no more time. Partitioning
- * moves elements without branches. */
+/* Quickselect, with the largest elements first. It ends as soon as element k is equal to the pivot,
+ * so that many equal weights (zeros of a pruned network) take no more time. Partitioning moves
+ * elements without branches. */
 void laci_select_largest(double *values, int64_t n, int64_t k) {
   double *low = values;
   while (k > 0 && k < n) {
@@ -61,21 +61,22 @@ typedef struct job {
   const laci_cut *cut;
   const int32_t *order;
   laci_pool *pool;
-  int64_t first_tile; /* first tile of the parts that are visited */
+  int64_t first_tile; /* index of the first tile of the parts that are in memory */
   bool measures;
-  tile_sum *sums;      /* one per tile */
-  double *sample;      /* [n_sampled rows][n_columns] */
-  int64_t sample_step; /* every find_sample_step-th row is sampled */
+  tile_sum *sums;      /* sums of each tile */
+  double *sample;      /* [n_sampled rows][n_columns] sampled scores */
+  int64_t sample_step; /* every sample_step-th row is sampled */
   atomic_bool no_memory;
 } job;
 
-/* Working memory of a thread's visit. */
+/* Working memory of one thread. */
 typedef struct scratch {
   laci_tile tile;
-  double *row; /* [n_columns] */
+  double *row; /* [n_columns] scores of one row */
 } scratch;
 
-/* Adds the two largest of a block's four columns row by row; 2:4 is the most important pattern. */
+/* Adds the two largest of a block's four columns to sum[row], row by row. It is a function of its
+ * own since 2:4 is the most important pattern. */
 static void add_two_of_four(const double *const column[4], double *sum) {
   for (int r = 0; r < LACI_TILE_ROWS; r++) {
     double a = column[0][r], b = column[1][r], c = column[2][r], d = column[3][r];
@@ -166,7 +167,7 @@ static int64_t find_task_grain(int64_t n_tiles, laci_pool *pool) {
   return grain > 0 ? grain : 1;
 }
 
-/* Sums the tiles of parts [first, end), whose weights are in memory. */
+/* Computes the sums of the tiles of parts first to end - 1, whose weights are in memory. */
 static void sum_tiles_of_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;
@@ -179,7 +180,7 @@ static void sum_tiles_of_parts(const laci_cut *held, int first, int end, void *c
   j->cut = whole;
 }
 
-/* Computes the sums of all tiles of one cut and adds them to `total` in order. */
+/* Computes the sums of all tiles of one cut, and adds them to *total in the order of tiles. */
 static lac_status sum_tiles_of_cut(job *j, tile_sum *total, lac_error *err) {
   int64_t n_tiles = laci_cut_count_tiles(j->cut);
   j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);
@@ -195,8 +196,8 @@ static lac_status sum_tiles_of_cut(job *j, tile_sum *total, lac_error *err) {
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cuts->problem->name) : LAC_OK;
 }
 
-/* Fails for a NaN or Inf, element `at` of `held`, which begins with element `first` of the weight.
- */
+/* Fails because a weight has a NaN or an infinity. held: elements in memory, beginning with element
+   `first` of the weight; at: index of the bad element in it. */
 static lac_status fail_not_finite(const laci_weight_view *w, const uint8_t *held, int64_t first,
                                   int64_t at, lac_error *err) {
   laci_weight_view in_memory = *w;
@@ -208,7 +209,7 @@ static lac_status check_weights_finite(const laci_cuts *cuts, lac_error *err) {
   for (int i = 0; i < cuts->problem->n_slices; i++) {
     const laci_slice *s = &cuts->problem->slices[i];
     const laci_weight_view *w = &s->weight;
-    bool seen = false; /* copies of a weight are measured once */
+    bool seen = false; /* several copies of one weight are measured once */
     for (int k = 0; k < i && !seen; k++) {
       const laci_slice *t = &cuts->problem->slices[k];
       seen = t->weight.bytes == w->bytes && t->outer_begin == s->outer_begin &&
@@ -263,7 +264,8 @@ lac_status laci_cuts_measure_weights(const laci_cuts *cuts, laci_pool *pool, lac
     int64_t k = n_sample * SAMPLED_OF_1000 / 1000 + 1;
     *measure = (laci_measure){total.kept, total.upper, total.largest, total.largest};
     laci_select_largest(sample, n_sample, k);
-    for (int64_t i = 0; i < k && i < n_sample; i++) { /* find the smallest of the k largest */
+    for (int64_t i = 0; i < k && i < n_sample; i++) { /* finds the smallest of the k largest
+                                                         scores */
       measure->common = sample[i] < measure->common ? sample[i] : measure->common;
     }
     if (!(measure->common > 0)) measure->common = measure->largest;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exact score of an order: what it keeps, in float64, summed in a fixed order. Searches compute
- * with integers; their results are accepted only if this score confirms them. */
+ * The exact score of an order: the sum of the scores that the pattern keeps with it, in float64,
+ * summed in a fixed order. Searches compute with integers; their results are accepted only if this
+ * score confirms them. */
 #ifndef LACI_PERMUTE_SEARCH_SCORE_H
 #define LACI_PERMUTE_SEARCH_SCORE_H
 
@@ -9,15 +10,15 @@
 typedef struct laci_measure {
   double kept_identity, upper; /* as in laci_found (search.h) */
   double largest;              /* the largest score */
-  double common;               /* 99.8 % of the scores are at most this (by a fixed sample) */
+  double common;               /* 99.8 % of the scores are at most this, by a fixed sample */
 } laci_measure;
 
-/** Measures the weights in one pass. Fails LAC_BAD_VALUE for a NaN or Inf; the text names weight
- * and index. */
+/** Measures the weights in one pass. Fails with LAC_BAD_VALUE for a NaN or an infinity; the text
+ * names the weight and the index. */
 LAC_MUST_CHECK lac_status laci_cuts_measure_weights(const laci_cuts *cuts, laci_pool *pool,
                                                     laci_measure *measure, lac_error *err);
 
-/** Computes the sum of the scores that the pattern keeps with this order of channels, *kept. The
+/** Sets *kept to the sum of the scores that the pattern keeps with this order of channels. The
  * result has the same bits for any number of threads. */
 LAC_MUST_CHECK lac_status laci_cuts_score_order(const laci_cuts *cuts, const int32_t *order,
                                                 laci_pool *pool, double *kept, lac_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Open columns and the table of values. Rows of the table are computed in batches, so that the
- * kernel can keep four of them in registers; the batches do not affect the results. */
+ * Computes open columns and the table of values (search_values.h). Rows of the table are computed
+ * in batches, so that the kernel can keep four of them in registers. Batches do not affect the
+ * results. */
 #include "permute/search_values.h"
 
 #include <string.h>
@@ -65,7 +66,8 @@ static void compute_open_column(laci_values *v, int32_t place, const int32_t *or
 
 typedef struct open_job {
   laci_values *values;
-  const int32_t *places; /* the places whose siblings are updated; NULL: all places are */
+  const int32_t *places; /* places that changed, whose siblings (the other places of the block) are
+                            updated; NULL: all places are updated */
   const int32_t *order;
 } open_job;
 
@@ -104,7 +106,7 @@ typedef struct row_job {
   const int32_t *places;
 } row_job;
 
-/* Computes one batch of rows in `fresh` and copies them to the table. */
+/* Computes a batch of rows in working memory, and copies them to the table. */
 static void compute_table_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_values *v = j->values;

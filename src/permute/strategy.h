@@ -4,10 +4,10 @@
  *
  * search.c measures the problem, runs a strategy, and accepts its result only if float64 confirms
  * it: a strategy only has to return a permutation. It is run at every effort up to the one asked
- * for, or until it sets `final`, so that a higher effort never has a worse result. It must find the
- * same permutation for any number of threads and on any machine: it compares integers, takes random
- * numbers from base/rng.h, and limits iterations; time is used only if the caller sets a deadline.
- */
+ * for, or until it sets `final`. So a higher effort never has a worse result. It must find the same
+ * permutation for any number of threads and on any machine. So it compares integers, takes random
+ * numbers from base/rng.h, and limits iterations. It reads the clock only if the caller sets a
+ * deadline. */
 #ifndef LACI_PERMUTE_STRATEGY_H
 #define LACI_PERMUTE_STRATEGY_H
 
@@ -18,21 +18,21 @@
 typedef struct laci_task {
   const laci_cuts *cuts;
   const laci_measure *measure;
-  laci_matrix (
-      *matrices)[2]; /* [n_cuts][laci_number] matrices made by laci_task_find_or_make_matrix */
+  laci_matrix (*matrices)[2]; /* matrices: [n_cuts][laci_number] each cut in small integers, made by
+                        laci_task_find_or_make_matrix */
   laci_effort effort;
   uint64_t seed;
   laci_pool *pool;           /* threads that the strategy may use; NULL: the calling thread alone */
   int64_t iterations_wanted; /* number of iterations that the user wants; 0: the effort determines
                                 it */
-  double deadline;           /* time of base/clock.h at which to end with the best order found; 0:
-                                none */
+  double deadline;           /* time (laci_clock_seconds) at which to end with the best order found;
+                                0: none */
   int32_t *order;            /* [n_channels] in: the permutation to start from; out: the result */
   int64_t iterations;        /* out: number of iterations done; the strategy defines what one is */
   const char *found_by; /* out: name of the strategy that found the result, if this strategy ran
                            another one; else NULL */
-  bool proven;          /* out: it is proven that there is no better order */
-  bool final;           /* out: more effort would give the same result */
+  bool proven;          /* out: no order is better, which the strategy has proven */
+  bool final;           /* out: a higher effort would give the same result */
 } laci_task;
 
 typedef struct laci_strategy {
@@ -50,14 +50,14 @@ static inline bool laci_task_is_over(const laci_task *task) {
 #include "permute/strategy.def"
 #undef LACI_STRATEGY
 
-/** Returns a view of a cut in small integers, which is made on the first call and shared by all
- * runs on the problem. Fails LAC_NO_MEMORY. */
+/** Returns a cut in small integers (search_matrix.h). They are made on the first call and shared by
+ * all runs on the problem. Fails with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_task_find_or_make_matrix(const laci_task *task, const laci_cut *cut,
                                                         laci_number number,
                                                         const laci_matrix **matrix, lac_error *err);
 
-/** Returns the number of iterations of annealed assignment for an effort. The estimate of a
- * search's time uses it, too. */
+/** Returns the number of iterations that annealed assignment makes at this effort. It is also used
+ * to estimate the time of a search. */
 int64_t laci_assign_iterations(laci_effort effort, int n_channels);
 
 /** Runs annealed assignment on one stacked cut of the task (strategy_assign.c); other strategies
@@ -65,8 +65,8 @@ int64_t laci_assign_iterations(laci_effort effort, int n_channels);
 LAC_MUST_CHECK lac_status laci_search_cut_by_assignment(laci_task *task, const laci_cut *cut,
                                                         lac_error *err);
 
-/** Swaps pairs of channels, judged by all cuts, until no swap helps or the budget is used up
- * (strategy_swap.c). */
+/** Swaps pairs of channels if that improves the sum over all cuts, until no swap helps or the
+ * budget is used up (strategy_swap.c). */
 LAC_MUST_CHECK lac_status laci_search_by_swaps(laci_task *task, lac_error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * assign: annealing by linear assignments, the temperature controlled by its effect.
+ * Strategy assign: annealing by linear assignments. The temperature is controlled by its effect.
  *
- * No fixed schedule of temperatures suits all weights. Instead the target share of blocks that
- * change in a step falls from 15 % to 0.3 %, evenly on a logarithmic scale, and feedback adapts the
- * temperature. Most steps use coarse integers, the last ones fine integers. search_anneal.h has the
- * steps. */
+ * No fixed schedule of temperatures suits all weights. Instead, the target is the share of blocks
+ * that change in a step. It falls from 15 % to 0.3 %, evenly on a logarithmic scale, and feedback
+ * adapts the temperature to it. Most steps use coarse integers, the last ones fine integers.
+ * search_anneal.h has the steps. */
 #include <string.h>
 
 #include "base/error.h"
@@ -16,23 +16,26 @@
 
 enum {
   LOG_ONE = 1 << 16,          /* 1.0 in fixed-point logarithms */
-  FALL = 256381,              /* ln(0.15 / 0.003) * LOG_ONE */
-  MOST_COOLING = LOG_ONE / 4, /* largest decrease of the temperature's logarithm in one step */
-  WARM_STEPS = 3,             /* number of first steps without noise */
-  MOST_BLOCKS = 12288,        /* a square table for this many blocks takes 576 MiB, and there are
-                                 two */
-  MOST_ASKED = 64,            /* largest number of channels for which strategy stripes is tried, too
-                                 */
-  MOST_FINE = 64,             /* up to this many channels all steps use fine integers */
+  FALL = 256381,              /* fall of the target share's logarithm from 15 % to 0.3 %: ln(0.15 /
+                                 0.003) * LOG_ONE */
+  MOST_COOLING = LOG_ONE / 4, /* maximum decrease of the temperature's logarithm in one step */
+  WARM_STEPS = 3,             /* number of steps without noise at the beginning */
+  MOST_BLOCKS = 12288,        /* maximum number of blocks: a square table then takes 576 MiB, and
+                                 there are two */
+  MOST_ASKED = 64,            /* maximum number of channels for which strategy stripes is tried,
+                                 too */
+  MOST_FINE = 64,             /* maximum number of channels for which all steps use fine integers */
 };
-#define ONE (INT64_C(1) << 32) /* 1.0 in fixed-point progress and shares of blocks */
+#define ONE \
+  (INT64_C(1) << 32) /* 1.0 in fixed-point numbers for progress and for shares of
+                                  blocks */
 #define SHARE_FIRST (ONE * 15 / 100)
 #define WARM_END (ONE / 25)
 #define COARSE_END (ONE * 95 / 100)
 #define NOISE_END (ONE * 97 / 100)
 
-/* Small problems get more iterations: a step takes a microsecond, and with few blocks a single bad
- * one matters more. */
+/* Small problems get more iterations: a step takes only a microsecond, and if there are few blocks,
+ * one bad block matters more. */
 int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
   static const int64_t base[] = {
       [LACI_EFFORT_FAST] = 25, [LACI_EFFORT_NORMAL] = 100, [LACI_EFFORT_BEST] = 1000};
@@ -47,8 +50,8 @@ int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
 
 /* Progress of a search from 0 to ONE: by iterations, or by the clock if there is a deadline. */
 typedef struct pace {
-  int64_t n;         /* iterations, without a deadline */
-  double begin, end; /* end 0: no deadline */
+  int64_t n;         /* number of iterations, if there is no deadline */
+  double begin, end; /* begin: time of the start. end: deadline; 0: none */
   int64_t now, step; /* progress of the search, and its increase in the last iteration */
 } pace;
 
@@ -66,18 +69,19 @@ static void advance_progress(pace *p, int64_t iterations) {
 typedef struct search {
   laci_task *task;
   laci_anneal anneal;
-  const laci_matrix *coarse, *fine; /* coarse is not used for small problems */
-  int32_t *best_order;              /* memory of the task */
+  const laci_matrix *coarse, *fine; /* matrices of coarse and of fine integers; small problems do
+                                       not use coarse */
+  int32_t *best_order;              /* best order so far, in the task's memory */
   int64_t best_total;
   pace pace;
   int64_t noise_begin; /* progress at which noise started; -1: not yet */
   int64_t temperature;
-  int64_t carry;  /* remainder of cooling that was too small to change the temperature, in units of
-                     1 / (LOG_ONE * LOG_ONE) */
+  int64_t carry;  /* cooling that was too small to change the temperature and is added to the next,
+                     in units of 1 / (LOG_ONE * LOG_ONE) */
   int64_t wanted; /* target share of blocks that change in a step */
   int64_t fallen; /* how much the logarithm of the target share has decreased so far */
-  int64_t least;  /* number of first steps, which gain most, that are done even after the deadline
-                     */
+  int64_t least;  /* this many steps are made even after the deadline, since the first steps gain
+                     most */
   bool is_coarse, caches;
 } search;
 
@@ -92,8 +96,8 @@ static int64_t clamp_temperature(int64_t temperature) {
   return temperature < 1 ? 1 : temperature < most ? temperature : most;
 }
 
-/* Cools in proportion to the number of changed blocks in excess of the target. If on average as
- * many blocks change as the target says, the temperature stays, even if changes are rare; clamping
+/* Cools in proportion to how far the number of changed blocks exceeds the target. If on average as
+ * many blocks change as the target says, the temperature stays, even if changes are rare. Clamping
  * the logarithm instead would leave small problems too hot. */
 static void adapt_temperature(search *s, int n_changed) {
   int64_t share = ONE * n_changed / s->anneal.n_groups;
@@ -107,7 +111,8 @@ static void adapt_temperature(search *s, int n_changed) {
   s->temperature = clamp_temperature(laci_cool_temperature(s->temperature, whole));
 }
 
-/* Lowers the target share, evenly on a logarithmic scale while there is noise. */
+/* Lowers the target share of changed blocks, evenly on a logarithmic scale as long as there is
+ * noise. */
 static void lower_target_share(search *s) {
   int64_t done = s->pace.now - s->noise_begin, all = NOISE_END - s->noise_begin;
   int64_t fall = (done < all ? done : all) * FALL / all - s->fallen;
@@ -142,7 +147,7 @@ static void switch_to_fine_integers(search *s) {
   s->is_coarse = s->caches = false;
 }
 
-/* Does this step use noise? Noise starts after a few steps that made the easy gains, and stops at
+/* Does this step use noise? Noise starts after a few steps, which make the easy gains. It stops at
  * least two steps before the end. */
 static bool is_noisy(search *s) {
   if (s->noise_begin < 0) {

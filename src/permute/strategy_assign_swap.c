@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * assign+swap: for a class that several weights divide into different blocks. First annealed
- * assignment optimizes the stacked cut with the most elements; then swaps of pairs, judged by all
- * cuts together, improve the order. If the assignment made the total worse, swaps start from the
- * old order. */
+ * Strategy assign+swap: for a class that several weights divide into different blocks. First,
+ * annealed assignment optimizes the stacked cut with the most elements. Then swaps of pairs, judged
+ * by all cuts together, improve the order. If the assignment made the sum over all cuts worse,
+ * swaps begin with the old order. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "permute/strategy.h"
@@ -29,15 +29,15 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   memcpy(start, task->order, n * sizeof *start);
   const double end = task->deadline, now = laci_clock_seconds();
   if (end > 0)
-    task->deadline = now + (end - now) / 2; /* half of the time for the assignment, half
-                                                          for swaps */
+    task->deadline = now + (end - now) / 2; /* half of the time is for the assignment, half for
+                                               swaps */
   lac_status st = laci_search_cut_by_assignment(task, largest_stacked_cut(task->cuts), err);
   task->deadline = end;
   if (!st) st = laci_cuts_score_order(task->cuts, start, task->pool, &before, err);
   if (!st) st = laci_cuts_score_order(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
   if (!st) st = laci_search_by_swaps(task, err);
-  task->final = false; /* more effort may change the order from which the swaps started */
+  task->final = false; /* a higher effort may change the order with which swaps begin */
   laci_free(start);
   return st;
 }

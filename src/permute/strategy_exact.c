@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exact: the proven best order of up to 20 channels (24 on request), by dynamic programming over
- * sets of channels.
+ * Strategy exact: finds the best order of up to 20 channels (24 on request), and proves that it is
+ * the best, by dynamic programming over sets of channels.
  *
  *     best(S) = max over blocks B in S that hold S' highest channel:  best(S without B) + score(B)
  *
  * Blocks are interchangeable, so the next block may always be the one with the highest remaining
  * channel. With j of K blocks remaining, only subsets of the lowest n - K + j channels are then
- * needed: half a million of the 2^24 sets at 24 channels. Sets are numbered by their
- * colexicographic rank among sets of the same size, so that tables have no gaps. If the last block
- * is not full, all choices for it are tried at the end. All sums are float64 in a fixed order,
- * since the rounded integers of other searches could not prove anything. */
+ * needed: half a million of the 2^24 sets at 24 channels. A set's index in a table is its
+ * colexicographic rank among the sets of the same size, so that tables have no gaps. If the last
+ * block is not full, all choices for it are tried at the end. All sums are float64 in a fixed
+ * order, since the rounded integers of other searches could not prove anything. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,29 +20,34 @@
 #include "permute/strategy.h"
 
 enum {
-  MOST_CHANNELS = 20, /* largest number of channels unless the user names the strategy */
+  MOST_CHANNELS = 20, /* maximum number of channels, unless the user names the strategy */
   MOST_CHANNELS_ASKED = 24,
   MOST_BLOCK = 16,
-  HALF = 12, /* bits of half a set; a rank is the sum of two table look-ups, one per half */
+  HALF = 12, /* number of bits in half a set. A set's rank is the sum of two table look-ups, one for
+                each half */
   TILES_AT_ONCE = 32,
-  UNPROVEN_STEPS = 1000, /* iterations of annealing after the deadline: about a millisecond */
+  UNPROVEN_STEPS = 1000, /* number of annealing iterations after the deadline, which take about a
+                            millisecond */
 };
-/* Limits of a problem's work: elements that are sorted or added plus splits of sets, each of which
- * takes 0.5 ns (2:4) to 3 ns (large blocks). */
+/* Limits for the work of a problem: the number of elements that are sorted or added, plus the
+ * number of splits of sets. Each takes 0.5 ns (2:4) to 3 ns (large blocks). */
 #define MOST_WORK 1e8
 #define MOST_WORK_ASKED 4e9
 
 typedef struct tables {
-  int n, m, keep, rest, n_blocks; /* channels, block, kept of a block, channels of the block that is
-                                     not full (0: none), full blocks */
+  /* n: number of channels. m: channels of a block. keep: number that the pattern keeps of a block.
+     rest: channels of the block that is not full; 0: there is none. n_blocks: number of full
+     blocks */
+  int n, m, keep, rest, n_blocks;
   uint32_t choose[MOST_CHANNELS_ASKED + 1][MOST_CHANNELS_ASKED + 1];
-  uint32_t low[1 << HALF];           /* rank of the lower half of a set */
-  double *block_score, *rest_score;  /* scores of the blocks of m channels and of `rest` channels,
-                                        by rank of the set */
-  double *best[MOST_CHANNELS_ASKED]; /* [j] of sets of j blocks, by rank */
+  uint32_t low[1 << HALF];           /* rank of each lower half of a set */
+  double *block_score, *rest_score;  /* score of each possible block of m channels, and of `rest`
+                                        channels, by the set's rank */
+  double *best[MOST_CHANNELS_ASKED]; /* best[j]: best score of each set of j blocks, by the set's
+                                        rank */
   laci_pool *pool;
   const laci_task *task;
-  atomic_bool gave_up; /* the work was ended early: some tables are incomplete */
+  atomic_bool gave_up; /* true: the work was ended early, and some tables are incomplete */
   laci_arena arena;
 } tables;
 
@@ -52,7 +57,7 @@ static double binomial(int n, int k) {
   return combinations;
 }
 
-/* Are all blocks full, except for at most one? */
+/* Do all blocks have m channels, except for at most one? */
 static bool are_all_blocks_but_one_full(const laci_cuts *cuts) {
   const laci_cut *cut = &cuts->cuts[0];
   int n_short = 0;
@@ -77,7 +82,7 @@ static bool is_exact_applicable(const laci_cuts *cuts, bool asked) {
          estimate_work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
 }
 
-/* Should the work continue? Once it has returned false, it always returns false. */
+/* Should the work continue? After it has once returned false, it always returns false. */
 static bool should_continue(tables *t) {
   if (atomic_load_explicit(&t->gave_up, memory_order_relaxed)) return false;
   if (!laci_task_is_over(t->task)) return true;
@@ -87,7 +92,8 @@ static bool should_continue(tables *t) {
 
 /* ---- scores of sets ---- */
 
-/* Returns the sum over rows of max(open, x), as four partial sums in a fixed order. */
+/* Returns the sum over a tile's rows of max(open, x). It is computed as four partial sums in a
+ * fixed order. */
 static double sum_of_larger(const double *open, const double *x) {
   double lane[4] = {0};
   for (int r = 0; r < LACI_TILE_ROWS; r += 4) {
@@ -104,7 +110,7 @@ static double sum_of_rows(const double *x) {
   return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* The `keep` largest values of some columns in each row, sorted. */
+/* For some columns: their `keep` largest values in each row of a tile, sorted. */
 typedef double top_rows[MOST_BLOCK][LACI_TILE_ROWS];
 
 static const top_rows nothing = {{0}};
@@ -121,10 +127,10 @@ static void insert_sorted_by_row(top_rows to, const top_rows from, int keep, con
   }
 }
 
-/* Adds one tile to the scores of all sets that consist of the channels in `top` and `more` channels
- * below `below`. Channels are added in descending order, so that sets which differ only in the last
- * channel have adjacent ranks. The last channel needs no sorting: it adds max(n-th largest of the
- * others, x). */
+/* Adds the scores of one tile to score[]: for all sets that consist of certain channels, whose
+ * largest values are in `top`, and of `more` channels below `below`. Channels are added in
+ * descending order, so that sets which differ only in the last channel have adjacent ranks. The
+ * last channel needs no sorting: it adds max(n-th largest of the others, x). */
 static void add_tile_to_set_scores(const tables *t, const double *tile, const top_rows top,
                                    int below, int more, double *score) {
   if (more == 1) {
@@ -144,12 +150,13 @@ static void add_tile_to_set_scores(const tables *t, const double *tile, const to
 
 typedef struct batch {
   tables *t;
-  const double *tiles; /* [n_tiles][n][LACI_TILE_ROWS] */
+  const double *tiles; /* [n_tiles][n][LACI_TILE_ROWS] scores of the channels */
   int n_tiles;
 } batch;
 
-/* Scores the blocks whose highest channels are [begin, end), those with the most blocks first.
- * Threads divide the sets, not the rows, so that each set's tiles are added in order. */
+/* Computes the scores of all blocks whose highest channel is in [begin, end), counted from the
+ * highest on, which has the most blocks. Threads divide the sets, not the rows, so that each set's
+ * tiles are added in order. */
 static void score_possible_blocks(int64_t begin, int64_t end, void *context) {
   const batch *b = context;
   tables *t = b->t;
@@ -184,9 +191,9 @@ static lac_status score_all_blocks(tables *t, const laci_cut *cut, lac_error *er
 
 /* ---- ranks of sets ---- */
 
-/* Rank among the sets of one size:  sum of choose(c_i, i + 1)  over channels c_0 < c_1 < ...;
- * returns the part of that sum for the channels base + (bits of `half`), of which the lowest is
- * c_first. */
+/* The rank of a set among the sets of its size is the sum of choose(c_i, i + 1) over its channels
+ * c_0 < c_1 < ... Returns the part of that sum for the channels base + (bits of `half`). first:
+ * number of channels below these. */
 static uint32_t rank_of_half_set(const tables *t, uint32_t half, int base, int first) {
   uint32_t rank = 0;
   for (; half; half &= half - 1) rank += t->choose[base + __builtin_ctz(half)][++first];
@@ -203,7 +210,7 @@ static uint32_t find_set_of_rank(const tables *t, uint32_t rank, int size) {
   return set;
 }
 
-/* Returns the set of the next rank: the next larger number with the same number of bits. */
+/* Returns the set with the next rank: the next larger number with as many bits set. */
 static uint32_t next_set(uint32_t set) {
   uint32_t lowest = set & -set, carried = set + lowest;
   return carried | ((set ^ carried) >> 2) / lowest;
@@ -213,17 +220,18 @@ static uint32_t next_set(uint32_t set) {
 
 typedef struct level {
   tables *t;
-  int n_blocks;             /* number of blocks that a set of the level consists of */
-  const double *below;      /* best scores of the sets with one block less */
-  uint32_t high[1 << HALF]; /* part of the rank that the upper half of a set contributes */
+  int n_blocks;             /* number of blocks that each set of this level is split into */
+  const double *below;      /* best score of each set with one block less, by its rank */
+  uint32_t high[1 << HALF]; /* for each upper half of a set, its part of the rank */
 } level;
 
 typedef struct split {
   double kept;
-  uint32_t left; /* the set without the block */
+  uint32_t left; /* the set without the chosen block */
 } split;
 
-/* Returns the best block that is completed by one of the first n_channels in channel[]. */
+/* All but one channel of a block are chosen; `left` is the set without them. Returns the best block
+ * that one of the first n_channels channels in channel[] completes. */
 static inline split find_best_last_channel(const level *l, const int8_t *channel, int n_channels,
                                            uint32_t left, const double *score) {
   split best = {.kept = -1};
@@ -237,9 +245,9 @@ static inline split find_best_last_channel(const level *l, const int8_t *channel
   return best;
 }
 
-/* Returns the best block that consists of the channels already removed from `left` and `more` of
- * the first n_channels in channel[] (ascending). score: scores of the possible blocks, from the
- * lowest rank on. */
+/* Some channels of a block are chosen; `left` is the set without them. Returns the best block that
+ * `more` of the first n_channels channels in channel[] (ascending) complete. score: scores of the
+ * possible blocks, from the lowest rank on. */
 static split find_best_block_of_set(const level *l, const int8_t *channel, int n_channels,
                                     uint32_t left, int more, const double *score) {
   if (more == 1) return find_best_last_channel(l, channel, n_channels, left, score);
@@ -298,7 +306,7 @@ static void split_sets_of_all_levels(tables *t) {
 
 /* ---- writing the order ---- */
 
-/* Puts the channels of a set into the next block with as many places. */
+/* Puts the channels of a set into the next block that has as many places. */
 static void place_set_in_block(const laci_cut *cut, uint32_t set, int *next_block, int32_t *order) {
   const int size = __builtin_popcount(set);
   int g = *next_block;
@@ -309,9 +317,9 @@ static void place_set_in_block(const laci_cut *cut, uint32_t set, int *next_bloc
   }
 }
 
-/* Writes the best order. Tries every choice for the block that is not full (the complement of the
- * set of rank i has the i-th rank from the end), and then recomputes the best splits from the full
- * set downwards. */
+/* Writes the best order. It tries every choice of channels for the block that is not full; the
+ * complement of the set of rank i has the i-th rank from the end. Then it computes the best splits
+ * again, from the full set downwards. */
 static void write_best_order(tables *t, const laci_cut *cut, int32_t *order) {
   const uint32_t n_rests = t->choose[t->n][t->rest], all = (1U << t->n) - 1;
   const double *best = t->best[t->n_blocks];
@@ -362,7 +370,8 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   t->n_blocks = t->n / t->m;
   t->task = task;
   t->pool =
-      estimate_work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds */
+      estimate_work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds,
+                                                              which small problems do not */
   lac_status st = LAC_OK;
   if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
   else st = score_all_blocks(t, cut, err);
@@ -371,8 +380,8 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
     write_best_order(t, cut, task->order);
     task->iterations = 1;
     task->proven = true;
-  } else if (!st && !laci_interrupted()) { /* no proof within the time limit: find a good order
-                                              quickly */
+  } else if (!st && !laci_interrupted()) { /* there is no proof within the time limit, so it finds a
+                                              good order quickly */
     task->deadline = 0;
     task->iterations_wanted = UNPROVEN_STEPS;
     task->found_by = "assign";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * none: every channel keeps its place. The baseline for all other strategies. */
+ * Strategy none: every channel keeps its place. It is the baseline for all other strategies. */
 #include "permute/strategy.h"
 
 static bool is_none_applicable(const laci_cuts *cuts, bool asked) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stripes: computes the best exchange for every pair of blocks and applies the best ones first,
- * until no exchange helps.
+ * Strategy stripes: computes the best exchange of columns for every pair of blocks and applies the
+ * best ones first, until no exchange helps.
  *
- * The classic method (J. Pool, C. Yu, "Channel permutations for N:M sparsity", NeurIPS 2021) and
- * the baseline for the others. For 2:4 the classic method tries all 35 splits of the eight columns
- * of two blocks; exchanges of up to two columns are equivalent to that, and also defined for other
- * patterns (search_exchange.h). In each round the best exchange of every pair is known. Exchanges
- * are applied in order of decreasing gain, except for pairs with a block that was already changed
- * in this round. Then pairs with changed blocks are computed again. */
+ * It is the classic method (J. Pool, C. Yu, "Channel permutations for N:M sparsity", NeurIPS 2021),
+ * and the baseline for the other strategies. For 2:4 the classic method tries all 35 splits of the
+ * eight columns of two blocks. Exchanges of up to two columns are equivalent to that, and also
+ * defined for other patterns (search_exchange.h). In each round the best exchange of every pair is
+ * known. Exchanges are applied in order of decreasing gain, except for pairs with a block that was
+ * already changed in this round. Then pairs with changed blocks are computed again. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 #include "permute/search_matrix.h"
 #include "permute/strategy.h"
 
-enum { MOST_BLOCKS = 4096 }; /* 8 million pairs */
+enum { MOST_BLOCKS = 4096 }; /* maximum number of blocks, which have 8 million pairs */
 
 typedef struct pair {
   int32_t a, b;
@@ -32,8 +32,9 @@ typedef struct search {
   const laci_matrix *x;
   int64_t n_pairs;
   pair *pairs;         /* pairs of blocks (a, b) with a < b, sorted by a, then by b */
-  const pair **ranked; /* [n_pairs] the pairs whose exchange helps, sorted by gain */
-  bool *changed;       /* [n_blocks] the block changed since its pairs were computed */
+  const pair **ranked; /* [n_pairs] pairs whose best exchange helps, sorted by gain */
+  bool *changed;       /* [n_blocks] true: the block changed since the exchanges of its pairs were
+                          computed */
   atomic_bool no_memory;
 } search;
 
@@ -67,7 +68,7 @@ static void find_exchanges_of_pairs(int64_t begin, int64_t end, void *context) {
 static int compare_largest_gain_first(const void *x, const void *y) {
   const pair *a = *(const pair *const *)x, *b = *(const pair *const *)y;
   if (a->best.gain != b->best.gain) return a->best.gain > b->best.gain ? -1 : 1;
-  return (a > b) - (a < b); /* both point into pairs[] */
+  return (a > b) - (a < b); /* a and b both point into pairs[] */
 }
 
 static void apply_pair_exchange(const search *s, const pair *p) {
@@ -82,7 +83,7 @@ static void apply_pair_exchange(const search *s, const pair *p) {
   }
 }
 
-/* Applies the best exchanges, at most one per block. Returns whether any was applied. */
+/* Applies the best exchanges, at most one for each block. Returns whether it applied any. */
 static bool apply_best_exchanges(search *s) {
   int64_t n = 0;
   for (int64_t i = 0; i < s->n_pairs; i++) {
@@ -131,7 +132,7 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
     improved = !st && !laci_task_is_over(task) && apply_best_exchanges(&s);
   }
-  task->final = true; /* the result does not depend on the effort */
+  task->final = true; /* a higher effort gives the same result */
   laci_free(s.changed);
   laci_free(s.ranked);
   laci_free(s.pairs);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * swap: exchanges pairs of channels as long as this improves the total of all cuts. Applicable to
- * every problem.
+ * Strategy swap: exchanges pairs of channels as long as this improves the sum of the scores that
+ * all cuts keep. It is applicable to every problem.
  *
- * In a stacked cut the change is read from the table of values: with a and b in different blocks it
- * is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). If copies of one channel share a
- * block, the blocks with a or b are evaluated again. The budget counts the elements that are read.
- */
+ * In a stacked cut the change is read from the table of values. With channel xa at place a and xb
+ * at b, in different blocks, it is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). If
+ * copies of one channel share a block, the blocks with a or b are evaluated again. The budget
+ * limits the number of elements that are read. */
 #include <string.h>
 
 #include "base/error.h"
@@ -17,15 +17,17 @@
 
 enum { MOST_TABLED = 4096, FINE_ELEMENTS = 1 << 24 };
 
-/* The state of one cut. */
+/* The state of the search in one cut. */
 typedef struct side {
   const laci_cut *cut;
   const laci_matrix *x;
   bool tabled;
-  laci_values values;    /* the table of values of a stacked cut; used if `tabled`, that is, if the
-                            cut is not too large */
-  int64_t *kept;         /* [n_blocks]; this and the fields below are for cuts without a table */
-  int32_t *blocks_begin; /* [n_channels + 1]: where the list of blocks of each place begins */
+  laci_values values;    /* table of values of a stacked cut. It is used if `tabled` is true: the
+                            cut is not too large for it */
+  int64_t *kept;         /* [n_blocks] sum of the scores that each block keeps. This and the fields
+                            below are only for cuts without a table */
+  int32_t *blocks_begin; /* [n_channels + 1] index in `blocks` at which the list of each place's
+                            blocks begins */
   int32_t *blocks;
 } side;
 
@@ -35,10 +37,11 @@ typedef struct search {
   int n;
   int32_t *order;
   side *sides;
-  int64_t left; /* remaining budget */
+  int64_t left; /* number of elements that may still be read */
   int64_t clock;
-  int64_t *changed, *looked; /* [n] time when a place last changed; time when its pairs were last
-                                tried: pairs that did not change since are skipped */
+  int64_t *changed, *looked; /* changed: [n] time when a place last changed. looked: [n] time when
+                                its pairs were last tried; pairs that did not change since are
+                                skipped */
   laci_arena arena;
 } search;
 
@@ -56,17 +59,17 @@ static int64_t sum_kept_of_block(const search *s, const side *d, int g, const in
   return laci_top_sum(d->x->number, columns, n, keep < n ? keep : n, d->x->rows);
 }
 
-/* Lists the blocks that contain each place, each once, ascending. A first pass counts them, shifted
- * by one place, because writing in the second pass advances each begin to that of the next place.
- */
+/* Lists for each place the blocks that contain it, each once, ascending. The first pass counts
+ * them, shifted by one place: writing in the second pass advances each beginning to that of the
+ * next place. */
 static lac_status list_blocks_of_places(search *s, side *d, lac_error *err) {
   const laci_cut *cut = d->cut;
   const int n_entries = cut->block_begin[cut->n_blocks];
   d->blocks_begin = laci_arena_alloc(&s->arena, (size_t)s->n + 2, sizeof *d->blocks_begin);
   d->blocks = laci_arena_alloc(&s->arena, (size_t)n_entries, sizeof *d->blocks);
   int32_t *last =
-      laci_arena_alloc(&s->arena, (size_t)s->n, sizeof *last); /* last block that was listed, plus 1
-                                                                  */
+      laci_arena_alloc(&s->arena, (size_t)s->n, sizeof *last); /* number of the last block that was
+                                                                  listed for each place, plus 1 */
   if (!d->blocks_begin || !d->blocks || !last) return fail_no_memory(s, err);
   for (int pass = 0; pass < 2; pass++) {
     memset(last, 0, (size_t)s->n * sizeof *last);
@@ -107,7 +110,8 @@ static lac_status prepare_cut(search *s, side *d, lac_error *err) {
   return list_blocks_of_places(s, d, err);
 }
 
-/* Iterates over the blocks that contain a or b, each once, ascending: merges two sorted lists. */
+/* An iterator over the blocks that contain place a or b, each once, ascending. It merges two sorted
+ * lists. */
 typedef struct merged {
   const int32_t *a, *a_end, *b, *b_end;
 } merged;
@@ -131,7 +135,8 @@ static void swap_places(int32_t *order, int a, int b) {
   order[b] = channel;
 }
 
-/* Returns the gain of a swap in one cut with a table; reduces the budget by the elements read. */
+/* Returns the gain of swapping places a and b in a cut with a table. Reduces the budget by the
+ * number of elements that are read. */
 static int64_t gain_by_table(search *s, side *d, int a, int b) {
   if (d->values.block_of[a] == d->values.block_of[b]) return 0;
   const int32_t pair[2] = {a, b};
@@ -144,7 +149,8 @@ static int64_t gain_by_table(search *s, side *d, int a, int b) {
   return (int64_t)at_a[xb] - at_a[xa] + at_b[xa] - at_b[xb];
 }
 
-/* Returns the gain of a swap in one cut without a table. order: after the swap. */
+/* Returns the gain of swapping places a and b in a cut without a table. order: the order after the
+ * swap. */
 static int64_t gain_by_blocks(search *s, side *d, int a, int b, const int32_t *order) {
   int64_t gain = 0;
   merged m = begin_merged_blocks(d, a, b);
@@ -177,7 +183,7 @@ static void apply_swap(search *s, int a, int b) {
     side *d = &s->sides[i];
     if (d->tabled) {
       if (d->values.block_of[a] == d->values.block_of[b])
-        continue; /* the block's content did not change */
+        continue; /* the block has the same channels after the swap */
       laci_values_update_open_columns(&d->values, pair, 2, s->order, NULL);
       for (int j = 0; j < s->n; j++) {
         int g = d->values.block_of[j];
@@ -196,8 +202,8 @@ static void apply_swap(search *s, int a, int b) {
   s->changed[a] = s->changed[b] = s->clock;
 }
 
-/* Tries all pairs once and applies each swap that improves the total. Returns whether there was
- * one. */
+/* Tries to swap every pair of places once, and applies each swap that improves the sum over all
+ * cuts. Returns whether there was one. */
 static bool try_all_pairs(search *s) {
   bool improved = false;
   for (int a = 0; a < s->n; a++) {
@@ -231,7 +237,7 @@ lac_status laci_search_by_swaps(laci_task *task, lac_error *err) {
     st = prepare_cut(&s, &s.sides[i], err);
   }
   for (bool improved = !st; improved; task->iterations++) improved = try_all_pairs(&s);
-  task->final = s.left > 0; /* a larger budget would change nothing */
+  task->final = s.left > 0; /* a larger budget would change nothing if some is left */
   for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) { laci_values_clear(&s.sides[i].values); }
   laci_arena_clear(&s.arena);
   return st;

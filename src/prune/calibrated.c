@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and weights from samples. The network is calibrated in its new order (calibrate/walk.h),
- * and the resulting masks and weights replace those by magnitude. Layers that keep their masks stay
- * unchanged. So do layers that stay dense to limit the loss (dense.c). */
+ * Chooses masks and weights by samples of the network's inputs. The network, in its new order, is
+ * calibrated (calibrate/walk.h). The resulting masks and weights replace those by magnitude. Layers
+ * that keep their masks stay unchanged. So do layers that stay dense to limit the loss
+ * (dense.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +68,8 @@ static lac_status take_weights(laci_pruning *p, const bool *wanted, laci_calibra
   return st;
 }
 
-/* Stores the numbers of samples, the difference of the outputs and the memory in the result. */
+/* Stores figures of the calibration in the result: the numbers of samples, the difference of the
+ * outputs, and the memory. */
 static lac_status record_calibration(laci_pruning *p, const laci_prune_options *options,
                                      const laci_calibrated *c, lac_error *err) {
   laci_pruning_calibration *to = &p->calibration;
@@ -109,7 +111,7 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   p->wanted = laci_alloc((size_t)p->analysis->n_layers, sizeof *p->wanted);
   if (!p->wanted) return laci_fail_memory(err, "the pruning");
   if (laci_pruning_select_layers_to_fit(p, options, p->wanted) == 0) return LAC_OK;
-  if (!p->fitted) /* if set already, p->fitted is the fit in the orders that were chosen */
+  if (!p->fitted) /* if p->fitted is set already, it is the fit in the orders that were chosen */
     st = laci_pruning_fit_layers(p, options, p->wanted, pool, &p->fitted, err);
   if (!st && options->calibration->must_gain)
     st = laci_pruning_compare_with_magnitude(p, options, pool, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses between new orders and the file's by the errors of the layers' outputs, on samples held
- * back. The layers are fitted in both orders. A group keeps its new order if that lowers the errors
- * of the layers that read the group. All orders are reverted if the network's outputs do not gain.
- * The search could only estimate these errors, by the weights that are kept. */
+ * Chooses between the new orders of channels and the file's, on samples held back from fitting. The
+ * layers are fitted in both orders. A group keeps its new order if that lowers the errors of the
+ * outputs of the layers that read the group. If the network's outputs do not gain, all orders are
+ * reverted. The search could only estimate these errors, by the weights that are kept. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -35,7 +35,7 @@ static bool revert_order(laci_pruning *p, int g) {
   return true;
 }
 
-/* Fits the network in the plan's order, or in the file's. */
+/* Fits the network: in the file's orders if file_order is true, else in the plan's. */
 static lac_status fit_in_order(const judge_work *w, bool file_order, laci_calibrated **fitted,
                                lac_error *err) {
   laci_pruning *p = w->p;
@@ -52,8 +52,9 @@ static lac_status fit_in_order(const judge_work *w, bool file_order, laci_calibr
   return st;
 }
 
-/* Reverts the orders of groups whose layers have larger errors in the new order. Returns the number
- * of reverted groups; *n_moved: how many groups had a new order. */
+/* Reverts the orders of groups whose layers have larger errors in the new order. file, moved: the
+ * fits in the file's and in the new orders. Returns the number of reverted groups. *n_moved: number
+ * of groups that had a new order. */
 static int revert_worse_orders(laci_pruning *p, const laci_calibrated *file,
                                const laci_calibrated *moved, int *n_moved) {
   const laci_analysis *a = p->analysis;

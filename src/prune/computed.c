@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the content that a weight computed from stored tensors would have if it were stored
- * itself. */
+ * A network may compute a layer's weight from stored tensors. This computes the content that such a
+ * weight would have if it were stored itself. */
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "base/error.h"
@@ -55,7 +55,7 @@ lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_com
     st = laci_weight_measure(&view, how->rule, how->pool, &look, &why);
     *pruned = !st && look.is_pruned;
     if (st && !laci_status_is_not_about_data(st))
-      st = LAC_OK; /* NaN or infinity is no failure here; see measure.c */
+      st = LAC_OK; /* a NaN or an infinity is no failure here; see measure.c */
     if (st && err) *err = why;
   }
   laci_free(bytes);

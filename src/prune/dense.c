@@ -4,11 +4,11 @@
  *     effect of a layer = sum |y - y_l|^2 / sum |y|^2     y: outputs of the dense network,
  *                                                         y_l: with this layer alone pruned
  *
- * Layers are ranked by their effect, with the weights of a fit of all layers. The curve of the loss
- * over the number of pruned layers prunes the first n of this ranking, with the same weights. Where
- * a limit of the loss is given, n is found by bisection, and each try is fitted anew: with fewer
- * layers pruned, the fits of the others have less to compensate for. Each try is judged on samples
- * that neither the fits nor the ranking have read (drop.c). */
+ * Layers are ranked by their effect, with the weights of a fit in which all layers are pruned. A
+ * curve shows the loss if the first n layers of the ranking are pruned, with the same weights. If a
+ * limit of the loss is given, n is found by bisection. Each try is fitted anew: if fewer layers are
+ * pruned, the fits of the others have less to compensate for. Each try is judged on samples that
+ * neither the fits nor the ranking have read (drop.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,25 +29,25 @@ enum { MOST_SAMPLES = 256, MOST_ALONE = 64, MOST_TRIES = 6 };
 typedef struct ranked_layer {
   int layer;
   double effect;
-  double saved; /* predicted seconds that pruning the layer saves; 0: it saves none, or times are
-                   not considered */
-  bool kept;    /* the wanted speed cannot be reached without pruning this layer */
+  double saved; /* predicted seconds that pruning the layer saves; 0: it saves none, or times do not
+                   matter */
+  bool kept;    /* true: the wanted speed cannot be reached without pruning this layer */
 } ranked_layer;
 
 typedef struct chooser {
   laci_pruning *p;
   const laci_prune_options *options;
   laci_pool *pool;
-  laci_calibrated *all;  /* a fit in which every wanted layer is pruned; borrowed */
-  int n;                 /* number of layers to be ranked; layers that share a weight count once */
-  ranked_layer *ranking; /* [n] the least effect first */
-  const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them replaced by pruned
+  laci_calibrated *all;  /* a fit in which all wanted layers are pruned; borrowed */
+  int n;                 /* number of layers to be ranked. Layers that share a weight count once */
+  ranked_layer *ranking; /* [n] layers to be ranked, the one of least effect first */
+  const uint8_t **mixed; /* [n_stored] weights of the dense network, some of them replaced by pruned
                             ones */
-  laci_judged_drop drop; /* the loss of the last fit, or of the one that is kept */
-  bool *always;          /* [n_layers] layers that keep the zeros that they have */
+  laci_judged_drop drop; /* loss of the fit that was judged last, or of the one that is kept */
+  bool *always;          /* [n_layers] layers that keep the zeros that they have already */
   laci_kept_outputs
-      *kept; /* outputs of the dense network, the reference of all comparisons; NULL: not enough
-                memory */
+      *kept; /* kept: outputs of the dense network, with which all others are compared; NULL: there
+                is not enough memory */
 } chooser;
 
 static const char *name_of_layer(const laci_analysis *a, int l) {
@@ -56,8 +56,8 @@ static const char *name_of_layer(const laci_analysis *a, int l) {
 
 /* ---- Measuring how much outputs change ---- */
 
-/* Compares the outputs of the dense network with those of the partly pruned one, on at most `most`
- * of the held-back samples. */
+/* Compares the outputs of the dense network with those of c->mixed, in which some layers are
+ * pruned, on at most `most` of the held-back samples. */
 static lac_status compare_outputs_with_dense(const chooser *c, int64_t most,
                                              laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &c->all->cut;
@@ -78,8 +78,8 @@ static lac_status compare_outputs_with_dense(const chooser *c, int64_t most,
                               err);
 }
 
-/* Returns the loss of a point of the curve in the unit of max_drop: a first guess, on few samples.
- */
+/* Returns the loss at a point of the curve, in the unit of max_drop. It is a first guess, on few
+   samples. */
 static double estimated_loss(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
   return 100 * laci_worst_part_error(d);
@@ -90,8 +90,8 @@ static void use_weight_of_layer(chooser *c, int layer, bool pruned) {
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
 }
 
-/* Judges a pruned network: sets *holds to whether its loss is within the limit, or to true if there
- * is no limit. */
+/* Judges the loss of a pruned network. *holds: the loss is within the limit, or there is no
+ * limit. */
 static lac_status judge_loss_of_fit(chooser *c, const laci_calibrated *fitted, bool *holds,
                                     lac_error *err) {
   const double most = c->options->calibration->max_drop;
@@ -112,8 +112,8 @@ static lac_status judge_loss_of_fit(chooser *c, const laci_calibrated *fitted, b
 
 /* ---- Ranking the layers ---- */
 
-/* Layers that a wanted speed needs come first. The others are sorted by their effect per second
- * saved. */
+/* Compares two layers for sorting. Layers that a wanted speed needs come first. The others are
+ * sorted by their effect for each second that pruning them saves. */
 static int compare_effects_for_time(const void *a, const void *b) {
   const ranked_layer *x = a, *y = b;
   const bool saves_x = x->saved > 0, saves_y = y->saved > 0;
@@ -143,7 +143,8 @@ static void list_rankable_layers(chooser *c, const bool *wanted) {
   }
 }
 
-/* Finds how much time pruning each layer saves, and which layers a wanted speed needs pruned. */
+/* Finds how much time pruning each layer saves, and which layers must be pruned to reach a wanted
+ * speed. */
 static lac_status find_time_savings(chooser *c, lac_error *err) {
   const laci_prune_timing *timing = c->options->timing;
   const bool fast = timing && timing->speed > 0;
@@ -166,8 +167,8 @@ static lac_status find_time_savings(chooser *c, lac_error *err) {
   return st;
 }
 
-/* Ranks the layers by their effects. If the network's outputs cannot be computed, ranks them by
- * their own errors. */
+/* Ranks the layers by their effects on the network's outputs. If these cannot be computed, ranks
+ * them by the errors of their own outputs. */
 static lac_status rank_layers(chooser *c, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; k < c->n && !st; k++) {
@@ -218,7 +219,8 @@ static lac_status measure_loss_curve(chooser *c, lac_error *err) {
 
 /* ---- Choosing the layers that stay dense ---- */
 
-/* Sets wanted to the first n layers of the ranking, and all layers that share their weights. */
+/* Sets wanted[] for the first n layers of the ranking, and for all layers that share their
+ * weights. */
 static void select_first_layers(const chooser *c, int n, bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int k = 0; k < c->n; k++) {
@@ -235,7 +237,8 @@ static lac_status fit_first_layers(chooser *c, int n, bool *wanted, laci_calibra
   return laci_pruning_fit_layers(c->p, c->options, wanted, c->pool, fitted, err);
 }
 
-/* Returns the largest number of layers, below n, for which the curve's loss is within the limit. */
+/* Returns the largest number of pruned layers, below n, for which the curve's loss is at most
+ * `most`. */
 static int guess_layer_count_by_curve(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
@@ -257,8 +260,8 @@ static void log_tried_layers(const chooser *c, int n, bool holds) {
            most, holds ? "within the limit" : "too much");
 }
 
-/* Searches for the largest number of pruned layers within the limit, between 0, which is within it,
- * and `bad`, which is not. *best is the fit with *n layers pruned. */
+/* Searches by bisection for the largest number of pruned layers with a loss within the limit. 0
+ * layers are within it, and `bad` layers are not. *best is the fit with *n layers pruned. */
 static lac_status bisect_layer_count(chooser *c, int bad, bool *wanted, int *n,
                                      laci_calibrated **best, lac_error *err) {
   const double most = c->options->calibration->max_drop;
@@ -309,7 +312,7 @@ static lac_status set_reasons_of_dense_layers(const chooser *c, int n, lac_error
   return LAC_OK;
 }
 
-/* Fits the layers that a wanted speed needs, and judges the loss. */
+/* Fits the layers that must be pruned for a wanted speed, and judges the loss. */
 static lac_status fit_and_judge_for_speed(chooser *c, bool *wanted, int *n, laci_calibrated **best,
                                           lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
@@ -328,8 +331,8 @@ static lac_status fit_and_judge_for_speed(chooser *c, bool *wanted, int *n, laci
   return st;
 }
 
-/* Chooses how many layers to prune, *n: the first *n of the ranking. *best is the fit with these;
- * NULL: all layers are pruned, and their fit is kept. */
+/* Chooses *n, how many layers to prune: the first *n of the ranking. *best is the fit with these
+ * layers pruned; NULL: all layers are pruned, and their fit is kept. */
 static lac_status choose_layer_count(chooser *c, bool *wanted, int *n, laci_calibrated **best,
                                      lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
@@ -344,7 +347,7 @@ static lac_status choose_layer_count(chooser *c, bool *wanted, int *n, laci_cali
     *best = NULL;
     st = bisect_layer_count(c, *n, wanted, n, best, err);
   }
-  if (!st && !*best && *n < c->n) { /* the fit that prunes no layer */
+  if (!st && !*best && *n < c->n) { /* makes the fit in which no layer is pruned */
     st = fit_first_layers(c, *n, wanted, best, err);
     if (!st) st = judge_loss_of_fit(c, *best, &holds, err);
   }
@@ -352,7 +355,7 @@ static lac_status choose_layer_count(chooser *c, bool *wanted, int *n, laci_cali
   return st;
 }
 
-/* Returns the bytes of all outputs for one sample; unknown sizes are assumed. */
+/* Returns the number of bytes that all outputs take for one sample. Unknown sizes are assumed. */
 static uint64_t output_bytes_per_sample(const laci_graph *graph) {
   enum { GUESS = 4096 };
   uint64_t sum = 0;
@@ -364,7 +367,7 @@ static uint64_t output_bytes_per_sample(const laci_graph *graph) {
   return sum;
 }
 
-/* Allocates memory for the dense network's outputs, a small share of the limit. It is reserved
+/* Allocates memory for the dense network's outputs: a small share of the memory limit, reserved
  * before any other memory. */
 static void create_kept_outputs(chooser *c, laci_budget *budget, laci_prune_options *options) {
   enum { SHARE = 32 };
@@ -393,8 +396,8 @@ static lac_status chooser_init(chooser *c, lac_error *err) {
   return LAC_OK;
 }
 
-/* Sets *limited to whether the fit of all layers may exceed the limit of the loss. If a number of
- * layers stays dense anyway, this is assumed without a measurement. */
+/* Sets *limited: the loss of the fit with all layers pruned may exceed the limit. If the user wants
+ * a number of layers to stay dense anyway, this is assumed without a measurement. */
 static lac_status may_exceed_limit(chooser *c, bool *limited, lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   bool holds = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much quality the pruned network loses, judged on samples that no fit and no choice has read:
- * the loss on these samples, and an upper bound for all data of this kind.
+ * Judges how much quality the pruned network loses, on samples that no fit and no choice has read.
+ * It computes the loss on these samples, and an upper bound for all data of this kind.
  *
  *     labels, one answer a sample:  lost - won: right before and wrong now; wrong before, right now
  *     one answer a sample:          answers that change: a bound of the loss for any labels
@@ -10,10 +10,10 @@
  *
  * The first two are exact, whatever the rates are (base/binomial.h): with d = lost + won of n, the
  * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The bounds of the others are
- * Student's, for a ratio of sums over samples. Without labels, no other output may be worse than
- * the answers of the first. Several networks are judged on the same samples, so the probability of
- * error is divided among them: the bound of the network that is kept then holds with the promised
- * confidence. */
+ * Student's, for a ratio of sums over samples. Without labels, the worst part of the outputs
+ * counts, if it is worse than the answers of the first output. Several networks are judged on the
+ * same samples, so the probability of error is divided among them: the bound of the network that is
+ * kept then holds with the promised confidence. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -25,15 +25,16 @@
 
 enum { LEAST_UNITS = 100, MOST_UNITS = 4096, TIMES_LEAST = 6, LOOKS = 3 };
 static const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
-/* Quantiles of the normal distribution: `deviations` at the probability of error of one network;
- * the other two end a trial early, which can only refuse a network. */
+/* Quantiles of the normal distribution. deviations: for the probability of error of one network. A
+ * judgment ends early if the loss is too large with probability of error `hopeless`, or by
+ * hopeless_deviations standard errors; this can only refuse a network. */
 static const double deviations = 2.4977, hopeless = 1e-3, hopeless_deviations = 3.1;
 
 int64_t laci_drop_least_samples(double max_drop, bool has_answers) {
   return has_answers ? laci_binomial_find_least_trials(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
-/* Returns how many samples are enough to show that a loss of half of max_drop is below max_drop. */
+/* Returns the number of samples that can show a loss of half of max_drop to be below max_drop. */
 int64_t laci_drop_enough_samples(double max_drop, bool has_answers) {
   int64_t least = laci_drop_least_samples(max_drop, has_answers);
   if (!has_answers) return MOST_UNITS;
@@ -47,8 +48,8 @@ static laci_drop_measure choose_measure(const laci_output_difference *d) {
   return d->n_answers > 0 && d->n_answers == d->n_samples ? LACI_DROP_ANSWERS : LACI_DROP_OUTPUTS;
 }
 
-/* Returns an upper bound of (lost - won) / n; each of its two factors may be wrong with probability
- * `of`. */
+/* Returns an upper bound of (lost - won) / n. It is wrong with probability `of` at most: each of
+ * its two factors with half of that. */
 static double loss_upper_bound(int64_t lost, int64_t won, int64_t n, double of) {
   double share = laci_binomial_upper_bound(lost, lost + won, of / 2);
   return share <= 0.5 ? 0 : laci_binomial_upper_bound(lost + won, n, of / 2) * (2 * share - 1);
@@ -58,23 +59,23 @@ static double loss_lower_bound(int64_t lost, int64_t won, int64_t n, double of) 
   return laci_binomial_lower_bound(lost, n, of / 2) - laci_binomial_upper_bound(won, n, of / 2);
 }
 
-/* Returns the standard error of the ratio (sum of e) / (sum of s), to first order. */
+/* Returns the standard error of the ratio of two sums, s->e / s->s, to first order. */
 static double standard_error_of_ratio(const laci_error_sums *s) {
   if (s->n < 2 || s->s <= 0) return INFINITY;
   double ratio = s->e / s->s, squares = s->ee - 2 * ratio * s->es + ratio * ratio * s->ss;
   return sqrt(fmax(0, squares) * (double)s->n / (double)(s->n - 1)) / s->s;
 }
 
-/* Returns the quantile of Student's distribution for n units, given z, the quantile of the normal
+/* Returns the quantile of Student's distribution for n samples. z: the same quantile of the normal
  * distribution. */
 static double student_quantile(double z, int64_t n) {
   return z + (z * z * z + z) / (4 * (double)(n - 1));
 }
 
-/* Returns the largest bound of all parts, each `times` standard errors above its ratio (below it if
- * `times` is negative). *part: the part with that bound, -1 if there are no parts. Of n upper
- * bounds, each must hold with an n-th of the probability of error: z^2 + 2 ln n is above that
- * quantile's square. */
+/* Returns the largest bound of all parts of the outputs. A part's bound is `times` standard errors
+ * above its ratio of errors (below it if `times` is negative). *part: the part with that bound; -1:
+ * there are no parts. Of n upper bounds, each may be wrong with an n-th of the probability of error
+ * only: z^2 + 2 ln n is above the square of that quantile. */
 static double worst_bound_of_parts(const laci_output_difference *d, double times, int *part) {
   const double more = d->n_parts > 1 ? 2 * log((double)d->n_parts) : 0;
   const double z = times > 0 ? sqrt(times * times + more) : times;
@@ -156,9 +157,9 @@ typedef struct trial {
   laci_output_difference all;
 } trial;
 
-/* Compares the networks on samples [first, end) of those for judging: whole batches, then the rest
- * as one batch. A batch of one sample cannot show whether outputs vary; there, only outputs that
- * are not finite make the result doubtful. */
+/* Compares the two networks on samples [first, end) of those for judging: in whole batches, then
+ * the rest as one batch. A batch of one sample cannot show whether outputs vary; for it, only
+ * outputs that are not finite make the result doubtful. */
 static lac_status compare_sample_range(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {
@@ -180,7 +181,7 @@ static lac_status compare_sample_range(trial *t, int64_t first, int64_t end, lac
 }
 
 /* Checks that n samples are enough to judge the loss. Call it after a first comparison of outputs,
- * which shows how the loss is measured. */
+ * which determines how the loss is measured. */
 static lac_status check_sample_count(const trial *t, double max_drop, int64_t n, lac_error *err) {
   const bool has_answers = choose_measure(&t->all) != LACI_DROP_OUTPUTS;
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
@@ -209,7 +210,8 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
                      "a loss of at most %g is wanted: no samples to judge it by", how->max_drop);
   *drop = (laci_judged_drop){.most = INFINITY};
   for (int k = LOOKS; k-- > 0 && !drop->hopeless;) {
-    int64_t end = k > 0 ? n / (batch << 2 * k) * batch : n; /* a sixteenth, a quarter, all */
+    int64_t end = k > 0 ? n / (batch << 2 * k) * batch : n; /* first a sixteenth of the samples,
+                                                               then a quarter, then all */
     if (end <= at) continue;
     lac_status st = compare_sample_range(&t, at, end, err);
     if (!st && at == 0) st = check_sample_count(&t, how->max_drop, n, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recovers the orders that map one network to another of the same structure, from their contents.
+ * Recovers the orders of channels that map one network to another of the same structure, from the
+ * contents of their stored tensors.
  *
- * match_in.h explains the method. Every element is compared at the end, so a wrong guess is found.
-  */
+ * match_in.h explains the method. Every element is compared at the end, so a wrong guess is
+ * found. */
 #include "prune/prune.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ static uint64_t hash_elements_unordered(const laci_stored *stored) {
   return sum;
 }
 
-/* Computes the zero point of every element, reordered like the elements; *zeros NULL: all are 0. */
+/* Computes the zero point of every element of a weight, reordered like the elements. *zeros is NULL
+ * if all are 0. */
 static lac_status reorder_zero_points(const laci_plan *plan, const laci_pair *p, double **zeros,
                                       lac_error *err) {
   const laci_weight_view *view = p->view;
@@ -74,8 +76,8 @@ static bool is_near(lac_dtype dtype, double found, double wanted) {
   return fabs(found - wanted) <= (wide ? 1e-6 : 1e-2) * fabs(wanted);
 }
 
-/* Compares the gain g of a weight g * v / |v|. It must be the original's g times the factor by
- * which the mask changed the norm of v. */
+/* A weight g * v / |v| has a gain g. If v was masked, the new g must be the original g times the
+ * factor by which the mask changed the norm of v. Compares both. */
 static lac_status compare_rescaled_gain(const laci_plan *plan, const laci_pair *g,
                                         const laci_pair *v, lac_error *err) {
   int64_t n = laci_shape_count(&g->old->shape);
@@ -104,8 +106,8 @@ static lac_status compare_rescaled_gain(const laci_plan *plan, const laci_pair *
   return st;
 }
 
-/* Do the zero points differ? If they are all equal, masked elements have one value, so slices with
- * equal contents were not masked. */
+/* Does the weight have different zero points? If they are all equal, masked elements have one
+ * value, so slices with equal contents were not masked. */
 static bool has_differing_zero_points(const laci_weight_view *view) {
   for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
     if (view->zero[k] != view->zero[0]) return true;

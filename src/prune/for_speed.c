@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Leaves layers dense that need not be pruned to reach a wanted speed, if there are no samples. The
- * harm of pruning a layer is the share of its weights' squares, or scores, that its mask removes.
- * */
+ * Without samples: lets layers stay dense that need not be pruned to reach a wanted speed. The harm
+ * of pruning a layer is the share of its weights' squares, or of their scores, that its mask
+ * removes. */
 #include <math.h>
 #include <stdio.h>
 
@@ -22,8 +22,8 @@ static bool is_weight_listed(const laci_analysis *a, const laci_speed_layer *lay
   return false;
 }
 
-/* Lists the layers that would be pruned, one for each weight. always: layers that are pruned in any
- * case. */
+/* Lists the layers that would be pruned, one for each weight. always[l] is set for layers that are
+ * pruned in any case. */
 static int list_layers_to_prune(const laci_pruning *p, const laci_prune_options *options,
                                 laci_speed_layer *layers, bool *always) {
   const laci_analysis *a = p->analysis;

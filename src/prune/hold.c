@@ -4,7 +4,7 @@
  * its weight would not hold the pattern any more. Output channels may be reordered, since the mask
  * moves with the rows.
  *
- * This applies to pruned layers whose masks are to be kept. It always applies to layers that are
+ * A layer that is pruned already keeps its mask if the user asks for it. It also does so if it is
  * not pruned in this run: an excluded or computed weight would lose its pattern for good. */
 #include <stdio.h>
 
@@ -18,8 +18,8 @@ static const char *name_of_layer(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
-/** Returns the first layer that reads the group and keeps the mask that it has; -1: there is none.
- */
+/** Returns the first layer that reads the group and keeps the mask that it has already; -1: there
+    is none. */
 static int find_layer_keeping_mask(const laci_pruning *p, const laci_group *group) {
   for (int i = 0; i < group->n_layers; i++) {
     if (p->layers[group->layers[i]].was_pruned) return group->layers[i];
@@ -62,8 +62,9 @@ static bool has_group_on_track(const laci_analysis *a, int g, int track) {
   return false;
 }
 
-/* Excludes from reordering the groups that would move channels along the track, and names the layer
- * `keeper` as the reason. With keeper -1, only returns whether there are such groups. */
+/* Excludes from reordering the groups that would move channels along the track. keeper: the layer
+ * that is the reason, named in the cause. With keeper -1, only returns whether there are such
+ * groups. */
 static bool exclude_groups_on_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
@@ -74,9 +75,9 @@ static bool exclude_groups_on_track(laci_pruning *p, int track, int keeper, bool
   return any;
 }
 
-/* Excludes from reordering the groups of layer l, which gets no mask in this run, if it is pruned
- * already. If mask blocks span several rows, the groups of its output channels are excluded, too.
- * */
+/* If layer l gets no mask in this run but is pruned already, excludes the groups of its input
+ * channels from reordering. If mask blocks span several rows, also excludes the groups of its
+ * output channels. */
 static lac_status exclude_groups_of_pruned_layer(laci_pruning *p, int l,
                                                  const laci_prune_options *options, laci_pool *pool,
                                                  lac_error *err) {
@@ -100,13 +101,13 @@ static lac_status exclude_groups_of_pruned_layer(laci_pruning *p, int l,
 
 /* ---- All groups ---- */
 
-/** Returns why the group is not reordered; NULL: it may be. */
+/** Returns why group g is not reordered; NULL: it may be reordered. */
 static const char *why_not_reordered(const laci_pruning *p, int g) {
   if (g < 0) return NULL;
   return p->plan->held[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
 }
 
-/** Is a group that may be searched among the layer's input channels? */
+/** Does any input channel of the layer belong to a group whose order may be searched? */
 static bool has_searchable_group(const laci_pruning *p, int l) {
   const laci_analysis *a = p->analysis;
   const laci_layer *layer = &a->layers[l];

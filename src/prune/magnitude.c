@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a fit with masks by magnitude: is its output nearer to the dense network's? This is
- * checked if the samples were not chosen by the user and may be unlike the network's data. */
+ * Compares a fit with masks by magnitude: are its outputs nearer to those of the dense network?
+ * This is checked if the user did not choose the samples, which may be unlike the network's
+ * data. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -8,8 +9,8 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 
-/* Fills weights [n_stored]: for the wanted layers with masked copies, which are also listed in
- * `masked`, for the others with the result's weights. */
+/* Fills weights, [n_stored]. A wanted layer gets a copy of its weight, masked by magnitude, which
+ * is also listed in `masked`. The others get the result's weights. */
 static lac_status mask_wanted_layers(const laci_pruning *p, laci_pool *pool,
                                      const uint8_t **weights, uint8_t **masked, lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -24,8 +25,8 @@ static lac_status mask_wanted_layers(const laci_pruning *p, laci_pool *pool,
   return st;
 }
 
-/* Compares the outputs of the dense network with those of `weights`, on the samples by which the
- * fit was judged. */
+/* Compares the outputs of the dense network with those of the network with `weights`, on the
+ * samples by which the fit was judged. */
 static lac_status compare_with_masked_weights(const laci_pruning *p,
                                               const laci_prune_options *options, laci_pool *pool,
                                               const uint8_t **weights,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Refines the candidates of all channels until nothing changes, then resolves the rest by trial
- * (match_in.h).
+ * Matches the channels of two networks (match_in.h): refines the candidates of all channels until
+ * nothing changes, then finds the rest by trial.
  *
- * Candidates are edges of a graph between new and old channels. The components of this graph are
- * colours: channels of different components certainly differ, so elements are distinguished by the
- * components of their channels. A component with one new and one old channel is known exactly. */
+ * A candidate is an edge of a graph: the new channel may be the old channel. The components of this
+ * graph are called colors: channels of different components certainly differ. So elements are
+ * distinguished by the components of their channels. A component with one new and one old channel
+ * is known exactly. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@
 #include "prune/match_in.h"
 #include "tensor/shape.h"
 
-/* Limits of the number of steps: for the search by trial, and without trials per element and pair
- * of channels. */
+/* TRIAL_STEPS: limit of the number of steps of the search by trial. STEPS_AN_ELEMENT: limit without
+ * trials, for each element and pair of channels. */
 enum { TRIAL_STEPS = 1 << 29, STEPS_AN_ELEMENT = 64 };
 
 typedef struct undo {
@@ -30,30 +31,34 @@ typedef struct undo {
 
 typedef struct trial {
   int group, fresh, old;
-  size_t n_undo;  /* length of the undo list before the trial */
-  uint64_t round; /* the round at which the trial began */
+  size_t n_undo;  /* length of the list of undoable changes before the trial */
+  uint64_t round; /* round of the search at which the trial began */
 } trial;
 
 struct laci_match {
   laci_plan *plan;
   const laci_analysis *a;
   const laci_pair *pairs;
-  laci_match_group *groups; /* [n_groups]; n is 0 where the group is frozen */
+  laci_match_group *groups; /* [n_groups] candidates of each group; n is 0 if the group is never
+                               reordered */
   laci_match_unit *units;
   size_t n_units, unit_capacity;
-  uint64_t **fresh_colour, **old_colour; /* [n_tracks] colours of the positions of each track; NULL:
-                                            no comparison needs them */
-  uint64_t *track_round;                 /* [n_tracks] the round at which the track's colours
+  uint64_t **fresh_colour, **old_colour; /* [n_tracks] for each track, the color (component) of each
+                                            position, in the new and in the old network; NULL: no
+                                            comparison needs them */
+  uint64_t *track_round;                 /* [n_tracks] last round in which the colors of each track
                                             changed */
-  int64_t *track_open;                   /* [n_tracks] positions with several candidates */
+  int64_t *track_open;                   /* [n_tracks] number of positions of each track with
+                                            several candidates */
   uint64_t round, steps, limit;
   undo *undone;
   size_t n_undo, undo_capacity;
   trial *trials;
   size_t n_trials, trial_capacity;
-  bool no_memory, changed; /* changed: a candidate was ruled out since this flag was last set to
-                              false */
-  int lost_group, lost;    /* a channel without candidates; group -1: none */
+  bool no_memory, changed; /* changed: a candidate was ruled out since this flag was last cleared.
+                              no_memory: an allocation failed */
+  int lost_group, lost;    /* group and number of a channel without candidates; group -1: every
+                              channel has some */
   laci_arena arena;
 };
 
@@ -91,8 +96,9 @@ static void keep_only_candidate(laci_match *m, int group, int fresh, int old) {
   }
 }
 
-/* Counts the new channels that have each old channel as a candidate, n_of [n], and as their only
- * candidate, n_only [n]. Returns false if a new channel has no candidate. */
+/* For each old channel of a group, counts the new channels that have it as a candidate, n_of [n],
+ * and those that have it as their only candidate, n_only [n]. Returns false if a new channel has no
+ * candidate. */
 static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   laci_match_group *g = &m->groups[group];
   memset(n_of, 0, (size_t)g->n * sizeof *n_of);
@@ -116,9 +122,9 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   return true;
 }
 
-/* Applies the rule that an old channel is assigned exactly as often as there are old channels equal
- * to it. If that many new channels have it as their only candidate, it is removed from all others.
- * If only that many have it as a candidate at all, they are assigned to it. Returns false on a
+/* Applies a rule: an old channel is assigned exactly as often as there are old channels equal to
+ * it. If that many new channels have it as their only candidate, it is removed from all others. If
+ * only that many have it as a candidate, it becomes their only one. Returns false on a
  * contradiction. */
 static bool apply_candidate_counts(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
@@ -153,7 +159,7 @@ static bool apply_candidate_counts(laci_match *m, int group) {
 }
 
 /* Finds the components of the graph of candidates, each named by its first old channel. Returns
- * false if a component has more new channels than old ones. *changed is set if the components
+ * false if a component has more new channels than old ones. *changed becomes true if the components
  * changed. */
 static bool find_components(laci_match *m, int group, bool *changed) {
   laci_match_group *g = &m->groups[group];
@@ -165,7 +171,8 @@ static bool find_components(laci_match *m, int group, bool *changed) {
   for (int i = 0; i < 2 * g->n; i++) parent[i] = i;
   for (int c = 0; c < g->n; c++) {
     for (int o = find_next_candidate(g, c, 0); o < g->n; o = find_next_candidate(g, c, o + 1)) {
-      laci_unite(parent, o, g->n + c); /* old channels have the lower numbers: a root is one */
+      laci_unite(parent, o, g->n + c); /* old channels have the lower numbers, so the root of a
+                                          component is an old channel */
     }
   }
   bool fit = true;
@@ -214,9 +221,9 @@ static bool propagate_candidates(laci_match *m, int group) {
 
 /* ---- Refinement ---- */
 
-/* Can comparing this unit rule out more candidates than last time? Outside of a trial, a group
- * whose channels are all known is not compared again, since the caller compares every element at
- * the end. */
+/* Can comparing the slices of this unit rule out more candidates than last time? Outside of a
+ * trial, a group whose channels are all known is not compared again, since the caller compares
+ * every element at the end. */
 static bool may_unit_exclude_more(const laci_match *m, const laci_match_unit *unit) {
   if (!m->n_trials && m->groups[unit->group].n_open == 0) return false;
   bool due = unit->done == 0;
@@ -224,9 +231,9 @@ static bool may_unit_exclude_more(const laci_match *m, const laci_match_unit *un
   return due;
 }
 
-/* Returns the unit that is likely to rule out the most candidates for its cost. Units whose other
- * axes are known come first, small ones before large ones. Then come unmasked units, then those of
- * which most is known. NULL: no unit can rule out more. */
+/* Returns the unit (slices of one tensor) that is likely to rule out the most candidates for its
+ * cost. First come units whose other axes are known, small ones before large ones. Then come units
+ * that are not masked, then those of which most is known. NULL: no unit can rule out more. */
 static laci_match_unit *choose_unit(laci_match *m) {
   laci_match_unit *best = NULL;
   double least = 0;
@@ -286,8 +293,8 @@ static bool have_same_candidates(const laci_match_group *g, int a, int b) {
   return true;
 }
 
-/* Joins old channels whose slices are equal in all tensors: they are interchangeable, so one of
- * them stands for all as a candidate. */
+/* Joins old channels whose slices are equal in all tensors. They are interchangeable, so the first
+ * of them stands for all as a candidate. */
 static void join_equal_channels(laci_match *m, int group, const uint64_t *content) {
   laci_match_group *g = &m->groups[group];
   for (int o = 0; o < g->n; o++) {
@@ -304,8 +311,8 @@ static void join_equal_channels(laci_match *m, int group, const uint64_t *conten
   }
 }
 
-/* Joins the old channels of each group that have the same content in all tensors. *fit becomes
- * false if this shows a contradiction. Returns false if memory is short. */
+/* Joins, in each group, the old channels that have the same content in all tensors. *fit becomes
+ * false if this shows a contradiction. Returns false if there is no memory. */
 static bool join_equal_channels_of_groups(laci_match *m, bool *fit) {
   int64_t most = 1;
   for (int t = 0; t < laci_analysis_count_tracks(m->a); t++) {
@@ -334,8 +341,8 @@ static bool join_equal_channels_of_groups(laci_match *m, bool *fit) {
 
 /* ---- Trying a candidate ---- */
 
-/* Chooses the new channel with the fewest candidates, and one of these: the old channel at the same
- * position if possible. Returns false if all channels are known. */
+/* Chooses a trial: the new channel with the fewest candidates, and one of these, the old channel at
+ * the same position if possible. Returns false if all channels are known. */
 static bool choose_trial(const laci_match *m, trial *to) {
   int least = INT32_MAX;
   for (int group = 0; group < m->a->n_groups; group++) {
@@ -368,8 +375,8 @@ static bool try_candidate(laci_match *m, trial next) {
   return propagate_candidates(m, next.group);
 }
 
-/* Undoes the last trial and rules its candidate out. Returns false if that is a contradiction, too.
- * */
+/* Undoes the last trial and rules its candidate out. Returns false if this is a contradiction,
+ * too. */
 static bool undo_and_exclude_trial(laci_match *m) {
   const trial last = m->trials[m->n_trials - 1];
   while (m->n_undo > last.n_undo) {
@@ -434,8 +441,8 @@ static bool is_pair_compared(const laci_pair *pair) {
   return !pair->gain_of && pair->old->shape.rank > 0 && lac_dtype_size(pair->old->dtype) > 0;
 }
 
-/* The stored tensors on each track: the indices for track t are at[first[t]] to at[first[t + 1] -
- * 1]. */
+/* The stored tensors that have each track as an axis. Those of track t are at[first[t]] to
+ * at[first[t + 1] - 1]. */
 typedef struct track_lists {
   size_t *first;
   int *at;
@@ -451,7 +458,7 @@ static bool list_tensors_by_track(const laci_match *m, track_lists *to) {
       if (!is_pair_compared(&m->pairs[s])) continue;
       const int n = laci_value_find_track_axes(m->a, m->pairs[s].old->value, on);
       for (int i = 0; i < n; i++) {
-        bool first = true; /* two axes of one tensor may be on the same track */
+        bool first = true; /* counts a tensor once, even if two of its axes are on the same track */
         for (int k = 0; k < i; k++) first = first && on[k].track != on[i].track;
         if (!first) continue;
         if (pass) to->at[fill[on[i].track]] = s;
@@ -549,8 +556,8 @@ static bool match_init(laci_match *m) {
   return true;
 }
 
-/* Writes the group's order. Each new channel gets one of the old channels equal to its candidate,
- * the one at its own position if possible. */
+/* Writes the order of a group. Each new channel gets one of the old channels equal to its
+ * candidate, the one at its own position if possible. */
 static bool write_group_order(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
   int32_t *order = m->plan->found[group].order;

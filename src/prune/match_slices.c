@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rules out candidates by comparing slices of stored tensors. The place of an element in its slice
- * is given by the colours of its positions along the other axes; equal colours mean that two places
- * may be the same. Tensors that were not masked have the same content in both networks, so sums of
- * hashes must be equal. In masked tensors, every remaining element must occur in the old slice as
- * often. */
+ * is given by the colors (match.c) of its positions along the other axes. Equal colors mean that
+ * two places may be the same. Tensors that were not masked have the same content in both networks,
+ * so sums of hashes must be equal. In masked tensors, every element that was not masked must occur
+ * in the old slice as often. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,11 +33,12 @@ bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero) {
 
 /* ---- Finding the elements of slices ---- */
 
-/* Element k of the slice of channel c is at offset base[c] + rest[k]. Its position along another
- * axis is such a sum, too, and so is its place along axes without a track. */
+/* The elements of a tensor's slices. Element k of the slice of channel c is at offset base[c] +
+ * rest[k]. Its position along another axis is such a sum, too (others), and so is its place along
+ * axes without a track (fixed_base, fixed_rest). */
 typedef struct slices {
   int n_channels;
-  int64_t n; /* elements in a slice */
+  int64_t n; /* number of elements in a slice */
   int64_t *base, *rest;
   uint64_t *fixed_base, *fixed_rest;
   int n_others;
@@ -53,7 +54,7 @@ typedef struct geometry {
   int64_t strides[LACI_MAX_RANK];
   int n;
   laci_value_axes on[LACI_MAX_RANK];
-  unsigned tracked; /* bits of the axes that are on a track */
+  unsigned tracked; /* bit i is set if axis i is on a track */
 } geometry;
 
 static void read_geometry(const laci_analysis *a, const laci_stored *stored, geometry *to) {
@@ -105,7 +106,7 @@ static uint64_t place_along_untracked_axes(const geometry *g, int64_t element) {
   return place * 0x9E3779B97F4A7C15u;
 }
 
-/* Computes the offsets of all elements of the first slice. */
+/* Sets to->rest: the offsets of all elements of the first slice. */
 static void fill_slice_offsets(const geometry *g, const laci_value_axes *on, slices *to) {
   laci_shape slice = *g->shape;
   for (int k = 0; k < on->n_axes; k++) slice.dims[on->axes[k]] = 1;
@@ -162,8 +163,8 @@ static bool slices_init(const laci_match_comparison *look, slices *to) {
   return true;
 }
 
-/* Returns the place of element k in the slice of channel c. colours: [n_others] arrays of the
- * positions' colours. */
+/* Returns the place of element k in the slice of channel c. colours: [n_others] for each other
+ * axis, the color of each position. */
 static uint64_t place_in_slice(const slices *s, const uint64_t *const *colours, int c, int64_t k) {
   uint64_t place = s->fixed_base[c] + s->fixed_rest[k];
   for (int i = 0; i < s->n_others; i++) {
@@ -230,9 +231,9 @@ static bool exclude_by_slice_hashes(const laci_match_comparison *look, const sli
 
 /* ---- Masked tensors ---- */
 
-/* A hash table of the elements of an old slice. count: how often the hash occurs in the slice.
- * left: how many of these occurrences new slice number `round` has not used yet. Hash 0 marks a
- * free entry, so a hash of 0 is stored as 1. */
+/* A hash table of the elements of an old slice. count: how often a hash occurs in the slice. left:
+ * how many of these occurrences new slice number `round` has not used yet. Hash 0 marks a free
+ * entry, so a hash of 0 is stored as 1. */
 typedef struct bag {
   uint64_t mask;
   struct bag_place {
@@ -273,8 +274,9 @@ typedef struct masked {
   const laci_match_comparison *look;
   const slices *s;
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
-  bag kept, zeros; /* zeros: hashes of masked-out elements, used if zero points differ; otherwise
-                      zeros.places is NULL, and `zero` is used */
+  bag kept, zeros; /* kept: elements of the old slice. zeros: hashes of masked-out elements, used if
+                      zero points differ; otherwise zeros.places is NULL, and the value `zero` is
+                      used */
   double zero;
   uint64_t round;
 } masked;
@@ -308,7 +310,8 @@ static void fill_bags_of_old_slice(masked *m, int old) {
   *m->look->steps += (uint64_t)s->n * 2;
 }
 
-/* May these bits be a masked-out element at this place, given the zero points in the old slice? */
+/* May an element with these bits at this place be masked out, given the zero points in the old
+ * slice? */
 static bool may_be_masked_out(const masked *m, uint64_t place, uint64_t bits) {
   const lac_dtype dtype = m->look->pair->old->dtype;
   if (!m->zeros.places) return laci_is_masked_value(dtype, bits, m->zero);

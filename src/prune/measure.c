@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures the layers' weights, and how much of them an N:M mask would keep. sparse/score.h defines
- * the score of an element. */
+ * Measures the layers' weights, and how much of their score an N:M mask would keep. sparse/score.h
+ * defines the score of an element. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,8 +26,8 @@ static bool is_measurable(lac_dtype dtype) {
   return lac_dtype_size(dtype) > 0 && (laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype));
 }
 
-/* Measures a weight in memory. A layer that will not be pruned may have a shape that the mask rule
- * cannot handle; whether it holds the pattern is still measured. */
+/* Measures the weight of layer l, which is in memory. A layer that will not be pruned may have a
+ * shape that the mask rule cannot handle; whether it holds the pattern is still measured. */
 static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *weight,
                                 laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
@@ -81,7 +81,7 @@ lac_status laci_pruning_measure_layers(laci_pruning *p, laci_pool *pool, lac_err
     st = measure_layer(p, l, &view, pool, &own);
     laci_bytes_release(&held);
     const bool matters = layer->eligible || laci_status_is_not_about_data(st);
-    /* NaN or infinity in a layer that stays unchanged is no failure */
+    /* a NaN or an infinity in a layer that stays unchanged is no failure */
     if (st && !matters) continue;
     if (st) {
       if (err) *err = own;

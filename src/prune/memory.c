@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans the memory of pruning, phase by phase: search, new weights, verification. The largest
- * phase, together with what is held throughout, must be within the limit. */
+ * Plans the memory of pruning, phase by phase: search, new weights, verification. The phase that
+ * needs most, together with the memory that is held all the time, must be within the limit. */
 #include <stdlib.h>
 
 #include "analyze/analyze.h"
@@ -14,12 +14,13 @@
 
 static int compare_bytes(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x < y) - (x > y); /* the largest first */
+  return (x < y) - (x > y); /* the largest number comes first */
 }
 
-/* Bytes that a group's search holds: its magnitudes as 16-bit numbers and the costs of swapping its
- * channels; for a streamed model also the weight that is being read. Weights whose columns are the
- * group's channels are stacked and sampled together, others separately. */
+/* Returns the number of bytes that the search of a group holds: its magnitudes as 16-bit numbers,
+ * and the values of its channels at all places. For a streamed model, also the weight that is being
+ * read. Weights whose columns are the group's channels are stacked and sampled together, others
+ * separately. */
 static uint64_t bytes_of_group_search(const laci_analysis *a, const laci_group *group,
                                       bool streamed) {
   uint64_t stacked = 0, others = 0, largest = 0;
@@ -36,8 +37,8 @@ static uint64_t bytes_of_group_search(const laci_analysis *a, const laci_group *
          laci_count_bytes_saturated((int64_t)(stacked + others), sizeof(uint16_t)) + largest;
 }
 
-/* Adds the searches to the budget. As many as there are threads may run at the same time: at worst,
- * the largest ones. */
+/* Adds the searches of groups to the budget. As many as there are threads may run at the same time:
+ * at worst, the largest ones. */
 static lac_status add_searches_to_budget(const laci_analysis *a, bool streamed, int n_threads,
                                          laci_budget *budget, lac_error *err) {
   int n = a->n_searchable;

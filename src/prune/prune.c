@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pipeline: measure, search, verify, mask, and the log of what was done. */
+ * The pipeline of pruning: measure the weights, search for orders, verify, mask, and log what was
+ * done. */
 #include <stdio.h>
 #include <string.h>
 
@@ -76,9 +77,9 @@ double laci_found_efficacy(const laci_found *found) {
 
 /* ---- The search ---- */
 
-/* Returns the view that the search scores. It scores squares of elements, since one large weight
- * matters more to a layer's outputs than two of half its size; scores that the caller gave are used
- * as they are. */
+/* Returns the weight of layer l as the search scores it: by squares of elements, since one large
+ * weight matters more to a layer's outputs than two of half its size. Scores that the caller gave
+ * are used as they are. */
 static laci_weight_view make_search_view(const laci_pruning *p, int l) {
   const laci_layer *layer = &p->analysis->layers[l];
   laci_weight_view view = layer->view;
@@ -135,8 +136,8 @@ static void revert_group(laci_plan *plan, int g) {
   plan->found[g].kept = plan->found[g].kept_identity;
 }
 
-/* Reverts the orders of groups whose layers keep less in the new order; returns whether there were
- * any. */
+/* Reverts the orders of groups whose layers keep less score in the new order. Returns whether there
+ * were any. */
 static bool revert_losing_orders(laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   bool changed = false;
@@ -153,8 +154,8 @@ static bool revert_losing_orders(laci_pruning *p) {
   return changed;
 }
 
-/* Reverts the orders of all groups if all layers together keep less in the new orders. Returns
- * whether it did so. */
+/* Reverts the orders of all groups if all layers together keep less score in the new orders.
+ * Returns whether it did so. */
 static bool revert_all_if_worse(laci_pruning *p) {
   double before = 0, after = 0;
   for (int l = 0; l < p->analysis->n_layers; l++) {
@@ -166,7 +167,7 @@ static bool revert_all_if_worse(laci_pruning *p) {
   return after < before;
 }
 
-/* Reverts orders in which layers keep less than in the file's order, since the search may not have
+/* Reverts orders in which layers keep less score than in the file's order: the search may not have
  * scored everything. If mask blocks span several rows, what a layer keeps also depends on the order
  * of its output channels, which are input channels of other layers. So this is repeated until no
  * group loses. At last all groups are compared together. */
@@ -183,7 +184,8 @@ static lac_status revert_orders_that_lose(laci_pruning *p, laci_pool *pool, lac_
   return st;
 }
 
-/* Finds orders and keeps those that help. */
+/* Reverts the new orders that do not help: by the score that is kept, then, if there are samples,
+ * by the errors of fits. */
 static lac_status revert_and_judge_orders(laci_pruning *p, const laci_prune_options *options,
                                           laci_pool *pool, lac_error *err) {
   lac_status st = revert_orders_that_lose(p, pool, err);
@@ -205,7 +207,7 @@ static void log_groups(const laci_pruning *p) {
   }
 }
 
-/* Returns how many layers have the same reason as layer l. */
+/* Returns how many layers are not pruned for the same reason as layer l. */
 static int count_same_reason(const laci_pruning *p, int l) {
   const char *wanted = p->layers[l].reason;
   int n = 0;
@@ -223,7 +225,7 @@ static bool has_pruned_layer(const laci_pruning *p) {
   return false;
 }
 
-/* Sets *any to whether some computed weight holds the pattern. */
+/* Sets *any: a computed weight holds the pattern already. */
 static lac_status has_pruned_computed_weight(const laci_pruning *p,
                                              const laci_prune_options *options, laci_pool *pool,
                                              bool *any, lac_error *err) {
@@ -236,7 +238,7 @@ static lac_status has_pruned_computed_weight(const laci_pruning *p,
   return st;
 }
 
-/* Warns that no layer was pruned, and gives the most frequent reason. */
+/* Warns that no layer was pruned. The text has the most frequent reason. */
 static void warn_no_layer_pruned(const laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   int n_odd = 0, odd = 0, most = 0;
@@ -263,13 +265,14 @@ static void warn_no_layer_pruned(const laci_pruning *p) {
 
 /* ---- The pipeline ---- */
 
-/* Does the quick steps that may fail, before the long ones begin. */
+/* Does the quick steps that may fail before the long ones begin: checks memory, and measures the
+ * weights. */
 static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_options *options,
                                   laci_pool *pool, laci_pruning **out, lac_error *err) {
   lac_status st = laci_prune_check_memory(a, options, laci_pool_threads(pool), err);
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
   if (!st) st = laci_pruning_set_rule(*out, options, err);
-  if (!st) st = laci_pruning_measure_layers(*out, pool, err); /* finds NaN in the weights */
+  if (!st) st = laci_pruning_measure_layers(*out, pool, err); /* fails if a weight has a NaN */
   if (!st) st = laci_pruning_exclude_held_groups(*out, options, pool, err);
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");

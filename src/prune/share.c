@@ -10,8 +10,8 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 
-/* Returns a hash of everything that orders and masks depend on: the layers' sums of magnitudes, to
- * which every weight contributes, the channels and the options. */
+/* Returns a hash of everything that orders and masks depend on: the layers' sums of magnitudes
+ * (every weight contributes to them), the channels, and the options. */
 static uint64_t hash_pruning_run(const laci_pruning *p, const laci_prune_options *options) {
   const laci_analysis *a = p->analysis;
   const laci_search_options *search = &options->search;

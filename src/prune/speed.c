@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the layers to prune for a wanted speed (speed.h). */
+ * Chooses which layers to prune for a wanted speed (speed.h). */
 #include "prune/speed.h"
 
 #include <math.h>
@@ -18,14 +18,15 @@ static void prune_all_that_save(laci_speed_layer *layers, int n) {
   for (int k = 0; k < n; k++) layers[k].pruned = layers[k].saved > 0;
 }
 
-/* Buckets that a layer fills, rounded down, so that a choice never saves less than it seems. */
+/* Returns the number of buckets that a layer's saved time fills. It is rounded down, so that a
+ * choice never saves less than it seems to. */
 static int count_buckets_filled(double saved, double needed) {
   const double n = floor(saved / needed * BUCKETS);
   return !(n > 0) ? 0 : n < BUCKETS ? (int)n : BUCKETS;
 }
 
-/* least[b]: the least error of those of the layers [0, k) that together fill b buckets or more.
- * taken[k][b]: is layer k one of them? */
+/* Fills the table of dynamic programming. least[b]: the least error with which some of the first k
+ * layers fill b buckets or more. taken[k][b]: layer k is one of them. */
 static bool fill_bucket_table(const laci_speed_layer *layers, int n, double needed, double *least,
                               uint8_t *taken) {
   for (int b = 0; b <= BUCKETS; b++) least[b] = b > 0 ? INFINITY : 0;
@@ -65,8 +66,8 @@ typedef struct search {
   const laci_analysis *a;
   laci_speed_layer *layers;
   int n;
-  bool *pruned;    /* [n_layers] */
-  double *seconds; /* [n_layers] */
+  bool *pruned;    /* [n_layers] the layers that a predicted run prunes */
+  double *seconds; /* [n_layers] predicted seconds of each layer */
   double dense, all, needed;
 } search;
 
@@ -82,7 +83,8 @@ static void close_search(search *s) {
   laci_free(s->seconds);
 }
 
-/* Predicts a run with the chosen layers pruned, and all that share their weights. */
+/* Predicts the time of a run in which the chosen layers are pruned, and all layers that share their
+ * weights. */
 static lac_status predict_chosen_run(search *s, double *seconds, lac_error *err) {
   const laci_analysis *a = s->a;
   for (int l = 0; l < a->n_layers; l++) s->pruned[l] = s->choice->always && s->choice->always[l];
@@ -95,7 +97,7 @@ static lac_status predict_chosen_run(search *s, double *seconds, lac_error *err)
   return timing->predict(timing->context, s->pruned, s->seconds, seconds, err);
 }
 
-/* Adds to what each listed layer saves the seconds of all layers with its weight, times `by`. */
+/* Adds to each listed layer's `saved` the seconds of all layers with its weight, times `by`. */
 static void add_seconds_of_weight(search *s, double by) {
   for (int k = 0; k < s->n; k++) {
     const int stored = s->a->layers[s->layers[k].layer].stored;
@@ -128,8 +130,8 @@ lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err) {
 
 /* ---- The search ---- */
 
-/* Chooses layers that save `asked` seconds if their savings are added up. *saves: what a plan with
- * these layers saves. */
+/* Chooses layers whose savings add up to `asked` seconds. *saves: what a plan with these layers
+ * saves by prediction. */
 static lac_status choose_and_predict(search *s, double asked, double *saves, lac_error *err) {
   double seconds;
   (void)laci_speed_choose_layers(s->layers, s->n, asked);
@@ -162,7 +164,7 @@ static lac_status search_asked_seconds(search *s, lac_error *err) {
     else low = between;
   }
   if (!st && enough) return choose_and_predict(s, asked, &saves, err);
-  /* Pruning all layers reaches the speed. */
+  /* pruning all layers reaches the speed */
   for (int k = 0; k < s->n; k++) s->layers[k].pruned = true;
   return st;
 }
