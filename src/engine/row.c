@@ -201,7 +201,7 @@ int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const
     return 2 * laci_shape_count(y) * x->dims[laci_node_int(node, "transA", 0) ? 0 : 1];
   }
   bool transposed = laci_node_is(node, "ConvTranspose");
-  /* in a transposed convolution, each input element contributes to that many outputs */
+  /* in a transposed convolution, each input element is multiplied by all weights of its channel */
   if (transposed && w->rank > 0 && w->dims[0] > 0) {
     return 2 * laci_shape_count(x) * (laci_shape_count(w) / w->dims[0]);
   }

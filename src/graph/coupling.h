@@ -75,8 +75,8 @@ typedef struct laci_axis_hold {
 
 typedef struct laci_port_labels {
   bool described; /* false: all axes are FIXED */
-  /* set for an output whose contents come from a later node (the end of a loop): each of its axes
-   * begins a separate track, which that later node joins to others */
+  /* set for an output whose contents come from a later node (the end of a loop): this node ties its
+   * axes to no other axes, and that later node does */
   bool fresh;
   int label[LACI_MAX_RANK];
 } laci_port_labels;

@@ -401,7 +401,8 @@ static void add_move_of_counterpart(builder *b, const laci_node *node) {
 
 /* ---- DequantizeLinear by itself ---- */
 
-/** Is the value stored, or computed from stored values alone, as far as a short look tells? */
+/** Is the value stored, or computed from stored values alone? Values more than MOST_DEPTH nodes
+ * away from stored ones count as not constant. */
 static bool is_constant(const builder *b, int value, int depth) {
   enum { MOST_DEPTH = 8 };
   const laci_value *v = &b->graph->values[value];

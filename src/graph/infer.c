@@ -31,7 +31,7 @@ enum {
 
 typedef struct inference {
   laci_graph *graph;
-  int symbols_before; /* symbols above this were made for the current node */
+  int symbols_before; /* symbols with numbers above this one were made for the current node */
   /* a reader of a value determined a shape that earlier nodes could have used, so all nodes are
    * inferred again */
   bool again;

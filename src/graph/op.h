@@ -171,7 +171,8 @@ typedef struct laci_op {
   /* The rule for the gradient. NULL: where slope is set, dX = dY * slope(X), element by element;
    * else the operator has no gradient. */
   lac_status (*gradient)(struct laci_gradient_builder *builder, const laci_node *node);
-  double (*slope)(const laci_node *node, double x); /* derivative of a function of input 0 */
+  double (*slope)(const laci_node *node, double x); /* the derivative at x of an element-wise
+                                                       function of input 0 */
 } laci_op;
 
 /* Ready-made couple functions. */

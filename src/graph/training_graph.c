@@ -26,7 +26,7 @@ typedef struct job {
   laci_training_role *roles; /* [model's stored] the role of each stored tensor */
   bool *needed;              /* [model's nodes] the outputs of the training graph depend on the
                                 node */
-  bool *from_image;          /* [model's values] computed from the image */
+  bool *from_image;          /* [model's values] is the value computed from the image? */
   /* [model's values] index of the value in the new graph; -1: not there */
   int *value_of;
   /* [model's stored] value of the running statistic after the nodes added so far; -1: none */

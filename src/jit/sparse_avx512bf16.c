@@ -25,7 +25,7 @@ enum {
   /* dot k of laci_sparse_all_dots has register ACROSS + k, from k = 2 on */
   ACROSS = 28 - 2,
   LANES_MASK = 1, /* mask register k1: the tile's lanes */
-  ODD = 2,        /* mask register k2: the upper halves */
+  ODD = 2,        /* mask register k2: the upper half of each bf16 pair */
   /* registers from this one on are free when the sums are complete: for a residual, or two rows as
    * bf16 pairs */
   TAKEN = 28,

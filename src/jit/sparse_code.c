@@ -18,7 +18,8 @@ enum {
   NEAR_TILES = 8, /* number of tiles whose results, for a group's rows, fit in the first-level
                      cache */
   FLOATS_OF_LINE = LACI_SPARSE_LINE / sizeof(float),
-  MOST_DISTANCE = 1 << 28, /* floats: half of what a 32-bit displacement reaches */
+  MOST_DISTANCE = 1 << 28, /* limit of an operand's size, in floats: half of what a 32-bit
+                              displacement reaches */
 };
 
 struct laci_sparse_code {

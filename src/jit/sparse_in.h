@@ -76,7 +76,7 @@ typedef struct laci_sparse_code_arguments {
   const uint16_t *pairing; /* [32], for bf16: the order that interleaves the words of a row with
                               those of the next row */
   uint64_t odd_words;      /* for bf16: a mask with a bit for each word that is an upper half */
-  /* For int8, whose bias is integers: */
+  /* this field and those below are for int8, whose bias is integers */
   const laci_int8x4_constants *int8x4;
   const float *scale;
   uint32_t zero_words, low_bytes; /* the zero point in all 16-bit words; the lower bound in all

@@ -135,8 +135,8 @@ void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
 
 enum {
   JUMP_BYTES = 6,
-  JUMP_DISTANCE = 4 /* number of bytes of the distance, which ends the jump and counts from its
-                       end */
+  JUMP_DISTANCE = 4 /* number of bytes of a jump's distance: its last bytes; the distance counts
+                       from the jump's end */
 };
 
 void laci_x86_jump_below(laci_code *code, size_t to) {

@@ -16,10 +16,12 @@ typedef struct laci_net laci_net;
 
 /** Which layers native kernels compute, out of those that they support. */
 typedef enum laci_native_which {
-  LACI_NATIVE_USE_FASTER, /* layers for which they are faster, by timings or by a rule */
-  LACI_NATIVE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0, LAC_ALGORITHM=dense */
+  LACI_NATIVE_USE_FASTER, /* layers for which native kernels are faster, by timings or by a rule */
+  LACI_NATIVE_USE_NONE,   /* no layer: set by laci_engine_options.dense_only, LAC_SPARSE=0 and
+                             LAC_ALGORITHM=dense */
   LACI_NATIVE_USE_ZEROS,  /* layers whose weights have zeros, even if that is slower */
-  LACI_NATIVE_USE_ALL,    /* dense weights, too; LAC_SPARSE=all and LAC_ALGORITHM, for tests */
+  LACI_NATIVE_USE_ALL,    /* layers with dense weights, too: set by LAC_SPARSE=all and
+                             LAC_ALGORITHM, for tests */
   LACI_NATIVE_USE_LISTED, /* layers are only found: nothing is lowered, and the net cannot run */
 } laci_native_which;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs for trial.h. */
+ * Implements trial.h: plans a network, runs it a few times, and keeps the least time of each
+ * step. */
 #include "base/budget.h"
 #include "base/memory.h"
 #include "engine/cpu/trial.h"

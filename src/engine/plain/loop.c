@@ -4,8 +4,8 @@
  * The caller steps node by node. Nodes of a body that is not taken do nothing. The first iteration
  * of a loop is stepped by the caller like all other nodes. The node that ends the loop runs the
  * other iterations by itself, so that an observer sees the first iteration and the result. What a
- * body reads from outside lives until the body's end: the node that begins the body counts as that
- * many more readers. */
+ * body reads from outside must live until the body's end. So where the body begins, each of its
+ * reads of such a value is counted as one more reader. */
 #include "engine/plain/plain_in.h"
 #include "tensor/buf.h"
 

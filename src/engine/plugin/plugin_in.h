@@ -76,8 +76,8 @@ typedef struct laci_plugin_plan {
   int n_seen;
   laci_plugin_seen *seen; /* [n_seen] the values that the observer sees */
   int *seen_at;           /* [n_values] index in `seen`; -1: not observed */
-  int *shown;             /* [request.n_observed] values that the engine itself shows:
-                             request.observed */
+  int *shown;             /* [request.n_observed] the values that the engine itself shows to the
+                             observer; request.observed points here */
   void *scratch;          /* host memory for the content of a value that the engine shows; NULL: the
                              engine has no device */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Col2Im (opset 18): adds columns [N, C * block, L] at the positions of their blocks in an image
  * [N, C, sizes...]: the inverse of taking patches for a convolution. The batch axis passes; a
- * channel is a run of `block` rows of the columns; spatial axes are FIXED. */
+ * channel is a run of `block` rows of the columns; spatial axes are FIXED (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

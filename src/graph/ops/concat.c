@@ -2,8 +2,8 @@
  * Concat: the inputs one after the other along one axis.
  *
  * Along that axis every input is a run of the output's positions (one map each); the other axes
- * share labels. Inference evaluates it, for exporters build shapes with it.
- */
+ * share labels (coupling.h). Inference evaluates it, for exporters build shapes with
+ * it. */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv: y[n k o] = bias[k] + sum over c, t of x[n c o*stride - pad + t*dilation] * weight[k c t].
  *
- * Channels: those of x are reduced with axis 1 of the weight; axis 0 of the weight gives those of
- * y; spatial axes are FIXED. Depthwise convolutions (one channel in each group) are computed
- * directly, all others from the patches of conv_in.h. */
+ * Channels: those of x are reduced with axis 1 of the weight; axis 0 of the weight gives those
+ * of y; spatial axes are FIXED (coupling.h). Depthwise convolutions (one channel in each group)
+ * are computed directly, all others from the patches of conv_in.h. */
 #include <string.h>
 
 #include "graph/ops/shared/grad_in.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DequantizeLinear: y = (x - zero) * scale, with one scale for the tensor, one for each index along
- * `axis` (opset 13), or one for each block of indices along it (opset 21). Every label passes,
- * except along an axis with blocks; scales and zero points along an axis share its label.
- * quantize_linear.c shares the checks. */
+ * DequantizeLinear: y = (x - zero) * scale, with one scale for the tensor, one for each index
+ * along `axis` (opset 13), or one for each block of indices along it (opset 21). Every axis
+ * keeps its label (coupling.h), except one with blocks; scales and zero points along an axis
+ * share its label. quantize_linear.c shares the checks. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/quant_in.h"
 #include "tensor/buf.h"

@@ -2,8 +2,8 @@
  * Gemm: y = alpha * op(A) * op(B) + beta * C, where op transposes if transA or transB is set; C is
  * broadcast.
  *
- * Channels: the contracted axes of A and B share a label, the other axis of B has the label of y's
- * columns, and so does C. */
+ * Channels: the contracted axes of A and B share a label (coupling.h), the other axis of B has
+ * the label of y's columns, and so does C. */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"

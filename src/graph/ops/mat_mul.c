@@ -3,8 +3,8 @@
  * left or a column on the right, and the output lacks that axis; the axes before the last two are
  * broadcast.
  *
- * Channels: the contracted axes of both operands share a label; labels of rows, columns and batch
- * axes pass to y. */
+ * Channels: the contracted axes of both operands share a label (coupling.h); rows, columns and
+ * batch axes keep their labels in y. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"

@@ -2,7 +2,7 @@
  * MaxPool: the largest element under the window, and its position (Indices: flat over the whole
  * tensor; with storage_order = 1 positions within a channel count column by column).
  *
- * Indices depend on channel numbers: where that output is used, all axes are FIXED. */
+ * Indices depend on channel numbers: where that output is used, all axes are FIXED (coupling.h). */
 #include <math.h>
 
 #include "graph/coupling.h"

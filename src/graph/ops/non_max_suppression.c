@@ -3,7 +3,7 @@
  * overlap a box chosen before. The output has rows of (image, class, box). Neubeck & Van Gool,
  * Efficient Non-Maximum Suppression, ICPR 2006.
  *
- * The output holds indices of boxes and classes, so all axes are FIXED. */
+ * The output holds indices of boxes and classes, so all axes are FIXED (coupling.h). */
 #include <math.h>
 
 #include "base/error.h"

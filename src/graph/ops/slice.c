@@ -3,7 +3,7 @@
  * negative.
  *
  * Along a sliced axis, a map tells which position of x each output position reads; axes that are
- * not cut keep their labels. */
+ * not cut keep their labels (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"

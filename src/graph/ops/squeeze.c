@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Squeeze: drops axes of size 1; all of them where no axes are given (attribute before opset 13,
- * then an input). The other axes keep their labels; a dropped one gets a label of its own. See also
- * unsqueeze.c. */
+ * then an input). The other axes keep their labels (coupling.h); a dropped one gets a label of
+ * its own. See also unsqueeze.c. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"

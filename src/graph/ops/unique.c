@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unique: the distinct elements, or distinct slices along an axis, in ascending order or in order
- * of first occurrence. Further outputs: the index of each first occurrence, for each input element
- * the index of its distinct element, and counts. All depends on content, so all axes are FIXED. */
+ * Unique: the distinct elements, or distinct slices along an axis, in ascending order or in
+ * order of first occurrence. Further outputs: the index of each first occurrence, for each input
+ * element the index of its distinct element, and counts. All depends on content, so all axes are
+ * FIXED (coupling.h). */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"

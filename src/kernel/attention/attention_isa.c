@@ -178,7 +178,8 @@ static void multiply_rows_by_panel(const unit *rows, int64_t stride, const unit 
 INLINE lanes power_of_two(lanes t) {
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   lanes shifted = t + magic, part = t - (shifted - magic);
-  words whole = (words)shifted - (words)((lanes){0} + magic); /* wraps, below -126 */
+  words whole = (words)shifted - (words)((lanes){0} + magic); /* it wraps around where t is below
+                                                                 -126 */
   lanes p = (lanes){0} + 1.5403530e-4F;
   static const float factors[] = {1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F,
                                   2.4022651e-1F, 6.9314718e-1F, 1.0F};
@@ -315,7 +316,7 @@ bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_hea
   pack_values(a, head->v, m.values);
   bool numbers = true;
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
-    scratch_areas now = m; /* pack_weights may move a pointer */
+    scratch_areas now = m; /* a copy, since pack_weights may move one of its pointers */
     int64_t left = a->n_queries - row;
     numbers = compute_query_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }

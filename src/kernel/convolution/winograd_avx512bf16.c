@@ -119,7 +119,7 @@ static void transform_band(const laci_winograd *g, const laci_winograd_band *ban
 
 /** Where result tiles are stored. */
 typedef struct target {
-  uint16_t *y; /* the band's first row, in the block of 16 channels */
+  uint16_t *y; /* the first row of the band in y, for one block of 16 channels */
   int64_t width, tiles;
 } target;
 

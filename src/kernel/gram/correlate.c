@@ -32,8 +32,8 @@ enum { TILE = LACI_GRAM_TILE, POSITIONS = 8192 };
 
 /** One axis: each tap reads all positions except some within `reach` of either end. */
 typedef struct side {
-  int64_t in, reach, slots; /* number of positions at the border, 2 * reach: those at the low end
-                               come first */
+  int64_t in, reach, slots; /* slots: number of positions at the border, 2 * reach: those at the low
+                               end come first */
   const laci_unfold_axis *axis;
 } side;
 

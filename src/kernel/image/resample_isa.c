@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * resample.h for every instruction set that has vectors: the build compiles this once for each
- * (variants.h). Loops over `inner` become vectors; with inner 1 the rest of an axis is done in one
- * loop, whose terms are gathered. */
+ * (variants.h). The compiler vectorizes the loops over `inner`. With inner 1, one loop computes the
+ * results one after the other, each from inputs at arbitrary positions. */
 #include <string.h>
 
 #include "kernel/image/resample.h"

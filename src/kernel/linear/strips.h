@@ -20,10 +20,10 @@ enum { LACI_STRIP = 16 }; /* columns of a strip */
 
 typedef struct laci_strip_product {
   int64_t n_rows, depth, n_strips;
-  const float *x;      /* [n_rows, depth] */
-  const float *strips; /* [n_strips, depth, 16] */
+  const float *x;      /* [n_rows, depth] the rows */
+  const float *strips; /* [n_strips, depth, 16] the matrix */
   const float *start;  /* [n_rows, n_strips * 16] the numbers at which sums begin; may be y */
-  float *y;            /* [n_rows, n_strips * 16] */
+  float *y;            /* [n_rows, n_strips * 16] the result */
   /* row strides of x, start and y, in elements; start_row 0: all rows of y begin with the same
    * numbers */
   int64_t x_row, start_row, y_row;

@@ -36,7 +36,7 @@ enum { VECTORS = LACI_STRIP / LANES, ROWS = 6, MOST = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Computes a tile; both sizes are constants where this is inlined. */
+/* Computes a tile. `rows` and `strips` are constants where this is inlined. */
 INLINE void multiply_tile(const laci_strip_product *p, int64_t row, int64_t strip, const int rows,
                           const int strips) {
   lanes sum[ROWS][MOST];

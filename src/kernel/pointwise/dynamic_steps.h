@@ -13,7 +13,7 @@
 
 #include "kernel/variants.h"
 
-/** The least and the largest of some numbers, and 0. */
+/** The least and the largest of some numbers and 0. */
 typedef struct laci_extremes {
   float low, high; /* low <= 0 <= high */
 } laci_extremes;

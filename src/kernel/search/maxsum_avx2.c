@@ -44,7 +44,7 @@ INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 
 typedef __m256i step(__m256i sum, __m256i a, __m256i b);
 
-/* Computes one tile, two columns by four, in chunks of 32 bytes; `add` is known where this is
+/* Computes one tile, two columns by four, in chunks of 32 bytes. `add` is a constant where this is
  * inlined. */
 INLINE void sum_tile(const char *const t[TILE_T], const char *const x[TILE_X], size_t bytes,
                      step *add, __m128i out[TILE_T]) {

@@ -45,7 +45,7 @@ INLINE __m512i add_quarters(__m512i a, __m512i b) {
 }
 
 /* Computes one tile, four columns by four, in chunks of 64 bytes; the result has 128 bits for each
- * row. `add` is known where this is inlined. */
+ * row. `add` is a constant where this is inlined. */
 INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], size_t bytes,
                         step *add) {
   __m512i sum[TILE][TILE];

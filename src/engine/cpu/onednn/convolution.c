@@ -105,7 +105,7 @@ static laci_layout *make_blocks_or_any_layout(laci_net *net, const laci_shape *s
 }
 
 /** Describes a primitive for c, with input and output in blocks or in layouts that oneDNN chooses.
- * A status of refusal does not fail the plan. */
+ * If oneDNN refuses, its status is returned, and the plan does not fail. */
 static lac_status try_to_describe_conv(laci_net *net, const laci_conv *c, laci_conv_algorithm alg,
                                        bool blocks, const laci_posts *attr, laci_primitive **pd) {
   laci_element dt = laci_net_float_element(net);

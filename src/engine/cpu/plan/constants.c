@@ -153,8 +153,8 @@ bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x) {
   laci_buf *buf = NULL;
   lac_status st = copy_constant(plan, value, &buf, NULL);
   if (st == LAC_NO_MEMORY)
-    laci_plan_fail_no_memory(plan); /* otherwise the plan would depend on the free
-                                                         memory */
+    laci_plan_fail_no_memory(plan); /* the plan fails: to go on without this constant would give
+                                       another plan, depending on the free memory */
   if (st) return false;
   *x = laci_buf_get_f(buf, 0);
   laci_buf_destroy(buf);

@@ -111,8 +111,8 @@ static void add_nan_checks(bound_search *w, int value, int depth) {
   }
 }
 
-/** May the operands of a node that only picks be without bounds? True if none of them holds a
- * NaN. */
+/** May the node, which only picks elements of its operands, have operands without a known bound?
+ * True if none of them holds a NaN. */
 static bool has_operands_without_nan(bound_search *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);

@@ -308,7 +308,8 @@ typedef enum bound_rule {
   REACH_CHOSEN,  /* the largest bound of all operands but the first, which selects among them */
   REACH_SUM,     /* the sum of all operands' bounds */
   REACH_PRODUCT, /* the product of all operands' bounds */
-  REACH_QUOTIENT, /* division by a constant */
+  REACH_QUOTIENT, /* the bound of operand 0 divided by the least magnitude of the constant operand
+                     1 */
   REACH_MANY,     /* the bound of operand 0 times the number of elements that are summed */
   /* the bound of operand 0 times a small factor: cubic weights, the logarithm of a softmax */
   REACH_TWICE,

@@ -49,7 +49,7 @@ typedef struct planner {
   cut *cuts;               /* [n_cuts]; the last one is the end of the forward part, which no value
                               crosses */
   int64_t *added, *inside; /* [n_cuts, n_cuts] for the segment from cut i to cut j: bytes that are
-                              kept at its end, and memory while its gradients are computed */
+                              kept in addition, and memory while its gradients are computed */
   int64_t *kept;           /* [n_cuts] bytes that are kept up to each cut, with the cheapest cuts
                               before it */
   /* from: [n_cuts] the cut before each cut, in the cheapest choice up to there; best: [n_best] the

@@ -7,7 +7,8 @@
  * mask leaves out get mask_filter_value added.
  *
  * Channels: those of x are reduced with axis 0 of W. Within a head, channels of queries and keys
- * share an order, and channels of values are those of y. Tokens and heads are FIXED. */
+ * share an order, and channels of values are those of y. Tokens and heads are FIXED
+ * (coupling.h). */
 #include <math.h>
 
 #include "base/error.h"

@@ -3,8 +3,8 @@
  * moved before the last one (transBatchA), then with its last two axes exchanged (transA); B' is
  * made from B likewise.
  *
- * Channels: the contracted axes of A and B share a label; labels of rows, columns and batch axes
- * pass to y. */
+ * Channels: the contracted axes of A and B share a label (coupling.h); rows, columns and batch
+ * axes keep their labels in y. */
 #include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"

@@ -20,7 +20,7 @@ typedef struct laci_reducer {
   void (*step)(laci_reduce_state *state, double x);
   double (*end)(const laci_reduce_state *state, int64_t n); /* NULL: the result is state->a */
   /* The same steps for integers, without rounding; the result is clamped to the output's type, as
-   * in ONNX Runtime. NULL: integers are reduced as doubles. */
+   * in ONNX Runtime. step_integer NULL: integers are reduced as doubles. */
   laci_wide start_integer;
   laci_wide (*step_integer)(laci_wide state, laci_wide x);
   laci_wide (*end_integer)(laci_wide state, int64_t n); /* NULL: the result is the state */

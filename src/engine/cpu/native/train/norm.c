@@ -28,7 +28,7 @@ enum {
 
 static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/** One step, forward or backward. */
+/** One step of a batch normalization, forward or backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
   /* size.channels counts channels of the layout; each of them holds `each` channels of the value */
