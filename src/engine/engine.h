@@ -27,7 +27,7 @@ typedef struct laci_parallel laci_parallel;
 typedef struct laci_pool laci_pool;
 typedef struct laci_timings laci_timings;
 
-typedef struct lac_engine_update lac_engine_update; /* lacuna/engine_plugin.h */
+typedef struct lac_engine_update lac_engine_update; /* declared in lacuna/engine_plugin.h */
 
 typedef struct laci_engine laci_engine;
 
@@ -126,8 +126,9 @@ typedef enum laci_engine_finite {
 /** How much of an engine is created. */
 typedef enum laci_engine_extent {
   LACI_EXTENT_WHOLE,   /* complete: it can run */
-  LACI_EXTENT_OUTLINE, /* it is planned only, and cannot run: it fails where the whole one does, but
-                          for want of memory or of time. Engines may ignore it */
+  LACI_EXTENT_OUTLINE, /* the engine is planned only, and cannot run. Creation fails where that of a
+                          whole engine does, except for a lack of memory or time. Engines may ignore
+                          it */
   LACI_EXTENT_PARTIAL, /* an outline that leaves out what cannot be run, see laci_engine_ask. Only
                           AUTO makes it; other engines take it as an outline */
 } laci_engine_extent;
@@ -138,7 +139,7 @@ typedef struct laci_engine_options {
                                     use */
   const laci_parallel *parallel; /* the caller's threads, for all kernels but oneDNN's; must live as
                                     long as the engine. NULL: the engine's own threads */
-  bool bf16;                     /* activations and weights in bf16 between steps */
+  bool bf16;                     /* activations and weights are stored in bf16 between steps */
   bool dense_only; /* weights with zeros are computed by dense kernels. The environment variable
                          LAC_SPARSE=0 sets this for all engines of the process */
   laci_engine_finite finite;

@@ -69,20 +69,24 @@ struct laci_engine_row {
   size_t (*step_count)(const void *self);          /* number of steps of a run; NULL: 0 */
   laci_engine_step (*step_info)(const void *self, size_t step); /* NULL only if step_count is
                                                                    NULL */
-  size_t (*output_step)(const void *self, int port);            /* NULL: the end of the run */
-  lac_status (*measure_costs)(char **text, lac_error *err);     /* NULL: not supported */
-  bool (*knows_costs)(void);                                    /* NULL: true */
-  laci_engine_exact (*exact)(const void *self);                 /* NULL: no node */
+  size_t (*output_step)(const void *self, int port);            /* laci_engine_output_step; NULL:
+                                                                   the end of the run */
+  lac_status (*measure_costs)(char **text, lac_error *err);     /* laci_engine_measure_costs; NULL:
+                                                                   not supported */
+  bool (*knows_costs)(void);                                    /* laci_engine_has_cost_table; NULL:
+                                                                   true */
+  laci_engine_exact (*exact)(const void *self);                 /* laci_engine_describe_exact_nodes;
+                                                                   NULL: no nodes */
   /** As laci_engine_list_nodes; laci_engine_find_node finds a node of `graph`. */
   void (*nodes)(const void *self, const laci_graph *graph,
                 laci_engine_node *nodes);                /* NULL: all nodes are LACI_RUNNER_FAST */
-  const laci_buf *(*result)(const void *self, int port); /* NULL: no results */
+  const laci_buf *(*result)(const void *self, int port); /* laci_engine_result; NULL: no results */
   /** Finds which nodes the engine can run. A node that it cannot run is no failure. Fails
    * LAC_NO_MEMORY, LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
   lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
                       laci_engine_reached *reached, lac_error *err);
   lac_status (*update)(void *self, const lac_engine_update *update,
-                       lac_error *err); /* NULL: not supported */
+                       lac_error *err); /* laci_engine_update_weights; NULL: not supported */
   /** Can the engine compute in this type? NULL: in f32 alone. */
   laci_engine_dtype (*computes_in)(const laci_engine_row *row, lac_dtype dtype);
   const laci_stepper_functions *stepping; /* NULL: the engine cannot step node by node */

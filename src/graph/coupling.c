@@ -130,7 +130,7 @@ void laci_coupling_mark_described(laci_coupling *c, int port) {
   if (labels) labels->described = true;
 }
 
-/** Returns the axis of the port, counted from the first one, or -1. */
+/** Returns the axis of the port, counted from the first one; -1: there is no such axis. */
 static int resolve_axis(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape) return -1;

@@ -14,7 +14,7 @@
  *
  * A size-1 axis that is broadcast against a longer one gets a fresh label that no other axis has.
  * Ports that couple() does not describe are FIXED on all axes, so a forgotten port is safe.
- * Composite tracks (heads x size on two axes) are found by `analyze`: an operator only describes
+ * Channels that two axes make up (heads x size) are found by `analyze`: an operator only describes
  * axes. */
 #ifndef LACI_GRAPH_COUPLING_H
 #define LACI_GRAPH_COUPLING_H
@@ -88,8 +88,8 @@ typedef struct laci_coupling {
   laci_port_labels *in, *out; /* [n_inputs] and [n_outputs] the labels of the node's inputs and
                                  outputs */
   int n_labels;               /* labels 1 .. n_labels are in use */
-  /* [label] 1: the operator normalizes along the axes of this label; their order then matters,
-   * unless these axes cover the whole track */
+  /* [label] 1: the operator normalizes along the axes of this label. Their order then matters,
+   * unless it normalizes along all axes that share this order */
   uint8_t *normalized;
   size_t normalized_capacity;
   laci_axis_map *maps;

@@ -21,7 +21,7 @@
 typedef struct counterpart {
   int value; /* -1: there is none */
   int scale, zero;
-  bool moved; /* result of a copy of an operator that only moves elements */
+  bool moved; /* the value is the result of a copy of an operator that only moves elements */
 } counterpart;
 
 typedef struct builder {
@@ -155,7 +155,8 @@ static laci_quantized_operand map_ports_to_values(const laci_node *node,
 
 /* ---- Which nodes are rewritten ---- */
 
-/** Does DequantizeLinear take the operand: one f32 scale, or a list along one axis? */
+/** Can DequantizeLinear dequantize the operand: is there one f32 scale, or a list along one
+ * axis? */
 static bool can_dequantize_linear(const builder *b, laci_quantized_operand o) {
   if (o.scale >= 0) {
     const lac_dtype dtype = b->graph->values[o.scale].type.dtype;
@@ -215,7 +216,7 @@ static bool can_rewrite(const builder *b, const laci_node *node) {
 
 /* ---- Rewriting ---- */
 
-/** Adds the integers minus the zero point, as floats. */
+/** Adds nodes for the integers minus the zero point, as floats. */
 static int add_integers_minus_zero(builder *b, laci_quantized_operand o) {
   const int x = add_float_cast(b, o.data);
   return o.zero < 0 ? x : add_binary_node(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
@@ -433,7 +434,7 @@ static bool is_unfused_dequantize(const builder *b, const laci_node *node) {
   return !from || (from->op != &laci_op_quantize_linear && !can_rewrite(b, from));
 }
 
-/** Adds the floats, from the counterpart or the integers: (x - zero) * scale. */
+/** Adds nodes for the floats (x - zero) * scale, from the counterpart or from the integers. */
 static void rewrite_dequantize(builder *b, const laci_node *node) {
   const int data = node->inputs[0], scale = node->inputs[1];
   const int zero = node->n_inputs > 2 ? node->inputs[2] : -1;

@@ -81,7 +81,7 @@ typedef struct laci_attr {
   const int64_t *ints;
   const float *floats;
   const char *const *texts;
-  laci_buf *tensor; /* owned by the graph */
+  laci_buf *tensor; /* the value of a LACI_ATTR_TENSOR, owned by the graph */
 } laci_attr;
 
 typedef struct laci_node {
@@ -142,7 +142,7 @@ typedef struct laci_body {
 typedef struct laci_graph {
   laci_arena *arena; /* memory of texts and arrays; a part of `own` */
   int ir_version;
-  /* names of the classes that the outputs stand for, one a line; NULL: not known */
+  /* names of the classes that the outputs stand for, one per line; NULL: not known */
   const char *class_names;
   int n_nodes, n_values, n_stored, n_inputs, n_outputs;
   laci_node *nodes; /* sorted: producers before readers */

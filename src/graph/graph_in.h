@@ -8,7 +8,7 @@
 #include "graph/names.h"
 
 struct laci_graph_own {
-  laci_name_table values, nodes; /* name -> id */
+  laci_name_table values, nodes; /* the index of each value, and of each node, by its name */
   laci_arena arena;
   int body; /* number of the body to which the next added nodes belong; 0: none */
 };

@@ -35,7 +35,7 @@ typedef struct inference {
   /* a reader of a value determined a shape that earlier nodes could have used, so all nodes are
    * inferred again */
   bool again;
-  laci_loops *loops; /* NULL: there are no bodies */
+  laci_loops *loops; /* shapes of values that loops carry; NULL: the graph has no bodies */
   lac_error *err;
 } inference;
 
@@ -295,8 +295,8 @@ static void merge_inferred_type(const inference *job, laci_value *value,
   value->type.shape = shape;
 }
 
-/** Is the node in a branch of an If? It need not run: sizes that it does not take are no fault of
- * the network. */
+/** Is the node in a branch of an If? The branch need not run, so operands that do not fit there are
+ * no fault of the network. */
 static bool is_in_branch(const laci_graph *graph, const laci_node *node) {
   for (int body = node->body; body > 0; body = graph->bodies[body - 1].outer)
     if (graph->bodies[body - 1].branch >= 0) return true;

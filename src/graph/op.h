@@ -27,8 +27,8 @@ typedef enum laci_role {
   /* the operator has per-channel parameters, which are reordered together with the channels of its
    * input */
   LACI_ROLE_INFER,
-  LACI_ROLE_CLEAR, /* passes an order through */
-  LACI_ROLE_SKIP,  /* constants, shape arithmetic */
+  LACI_ROLE_CLEAR, /* the operator passes the order of channels through */
+  LACI_ROLE_SKIP,  /* the operator computes constants or shapes */
 } laci_role;
 
 /** What `infer` sees and fills. Inputs that are absent are NULL; in[i]->shape.rank may be -1 and
@@ -82,8 +82,8 @@ void laci_eval_round_outputs_to_types(const laci_eval *eval, bool narrow_alone);
  * kernel axes. */
 typedef struct laci_weight_axes {
   int port;
-  int k_axis, c_axis; /* output channels, input channels (the reduction axis) */
-  int64_t groups;     /* convolution groups; 1 elsewhere */
+  int k_axis, c_axis; /* the axes of output channels, and of input channels (the reduction axis) */
+  int64_t groups;     /* number of convolution groups; 1 for other operators */
   /* ports of the inputs that hold an integer weight's scales and zero points; 0: there is no such
    * input */
   int scale_port, zero_port;

@@ -15,11 +15,12 @@ typedef struct laci_resample_taps {
   double *weight;       /* [n_out, width] the weights of each output position */
 } laci_resample_taps;
 
-/** A Resize or Upsample from x to y, which has elements. */
+/** A Resize or Upsample from x to y. y has at least one element. */
 typedef struct laci_resampled {
   const laci_node *node;
   const laci_shape *x, *y;
-  const laci_buf *const *operands; /* [n_inputs] NULL where absent; the first one is not read */
+  const laci_buf *const *operands; /* [n_inputs] the node's inputs; NULL where absent; the first one
+                                      is not read */
 } laci_resampled;
 
 /** Computes the taps of an axis; there are none after a failure. */

@@ -23,7 +23,7 @@ lac_status laci_graph_infer_types(const laci_graph *graph, const laci_input_shap
   lac_status st = made && copy.values ? LAC_OK : laci_fail_memory(err, "the sizes of values");
   for (size_t v = 0; v < n && !st; v++) {
     copy.values[v] = graph->values[v];
-    copy.values[v].known = NULL; /* owned by the graph */
+    copy.values[v].known = NULL; /* the graph keeps its contents */
   }
   if (!st) st = laci_graph_infer(&copy, inputs, n_inputs, err);
   for (size_t v = 0; v < n && copy.values; v++) {

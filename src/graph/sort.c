@@ -55,7 +55,7 @@ static lac_status check_values_are_defined(const laci_graph *graph, lac_error *e
  * + 1] - 1]. While list is NULL, they are only counted. */
 typedef struct dependencies {
   const laci_graph *graph;
-  size_t *first; /* [n_nodes + 1] */
+  size_t *first; /* [n_nodes + 1] where the part of each node begins in `list` */
   size_t *at;    /* [n_nodes] while the list is filled: the next free index */
   int *list;
 } dependencies;

@@ -12,12 +12,14 @@
  * the lower halves of v8 to v15. */
 
 /* ---- general registers, 64 bits ---- */
-void laci_arm64_load(laci_code *code, int to, int base, int offset); /* offset: 8 i, up to 32760 */
+void laci_arm64_load(laci_code *code, int to, int base, int offset); /* offset: a multiple of 8, up
+                                                                        to 32760 */
 void laci_arm64_add(laci_code *code, int to, int a, int b, int shift); /* a + (b << shift) */
 /** to = a + number, for any number below 2^32, by one to three instructions. Where the number is
  * above 2^24, `to` must not be `a`. */
 void laci_arm64_add_number(laci_code *code, int to, int a, uint32_t number);
-void laci_arm64_compare(laci_code *code, int left, int right); /* unsigned, for a branch */
+void laci_arm64_compare(laci_code *code, int left, int right); /* compares unsigned numbers, for a
+                                                                  branch */
 /** Branches if left was below right, to code that is written already; `to` is the value of code->n
  * there. */
 void laci_arm64_branch_below(laci_code *code, size_t to);
@@ -37,9 +39,9 @@ void laci_arm64_load_pair(laci_code *code, int first, int base,
 void laci_arm64_store_pair(laci_code *code, int first, int base,
                            int offset);                       /* offset: a multiple of
                                                                                  16, up to 1008 */
-void laci_arm64_load_next(laci_code *code, int to, int base); /* then base += 16 */
+void laci_arm64_load_next(laci_code *code, int to, int base); /* loads 16 bytes, then base += 16 */
 void laci_arm64_broadcast_next(laci_code *code, int to,
-                               int base); /* a float to all lanes; base += 4 */
+                               int base); /* loads a float into all lanes, then base += 4 */
 void laci_arm64_move(laci_code *code, int to, int from);
 void laci_arm64_multiply_add(laci_code *code, int sum, int a, int b,
                              int lane); /* sum += a * b[lane] */

@@ -49,8 +49,8 @@ lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error *err) {
   const laci_code *code = &cache->code;
   lac_status st = laci_code_status(code, "generated code", err);
   if (st) return st;
-  /* For all pages at once, since a limit inside a large page would split it into many small
-   * ones. */
+  /* All pages are made executable at once, since a limit inside a large page would split it into
+   * many small ones. */
   if (code->n && mprotect(code->bytes, code->capacity, PROT_READ | PROT_EXEC) != 0) {
     return laci_fail(err, LAC_UNSUPPORTED, "generated code: memory cannot be made executable: %s",
                      strerror(errno));

@@ -17,7 +17,7 @@ enum {
   REGISTERS = 32,
   VECTOR = 64,         /* bytes of a vector */
   MOST_AHEAD = 4,      /* maximum number of columns that are loaded before they are used */
-  MASK = 1,            /* k1: the tile's lanes */
+  MASK = 1,            /* mask register k1: the tile's lanes */
   NEIGHBOUR_MASKS = 1, /* mask registers k2 and k3: the lanes that have a pixel before, or after */
   LOW = 31,            /* zmm31, which is free after the last column */
   HIGH = 30,

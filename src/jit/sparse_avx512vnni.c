@@ -23,12 +23,12 @@ enum {
   VECTOR = 64,    /* bytes of a vector */
   LANES_MASK = 1, /* mask register k1: the tile's lanes */
   MASKS = 2,      /* mask registers k2 and on: the bytes that come from B */
-  A = 24,         /* A and B as loaded, then in other orders */
+  A = 24,         /* zmm24: A as it is loaded, then in other orders */
   B = 25,
   ROTATED_B = 26,
-  ROTATED_A = 27, /* zmm27 and 28, alternately */
+  ROTATED_A = 27, /* zmm27 and 28, alternately: A in other orders */
   BLENDED = 29,   /* blends go to zmm29 to 31 in turn */
-  ORDER = 24,     /* registers from here on are used after the sums */
+  ORDER = 24,     /* zmm24 and on are used for other numbers when the sums are complete */
   ZERO = 25,
   LOW = 26,
   MOST = 27,

@@ -13,8 +13,8 @@
 
 enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of a cache line */ };
 
-/** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
- * that keeps a column, ascending in (column, row). With bf16 a term is a dot
+/** Code without branches for some columns of a group of rows: one multiply-add, called a term, for
+ * each row that keeps a column, ascending in (column, row). With bf16 a term is a dot
  * (kernel/sparse/bf16_pairs.h), ascending in (block, dot, row), and no block is cut; with int8, in
  * (int8x8, register, row) (int8x8.h), and no int8x8 is cut. */
 typedef struct laci_code_block {
@@ -81,7 +81,8 @@ typedef struct laci_sparse_code_arguments {
   const float *scale;
   uint32_t zero_words, low_bytes; /* the zero point in all 16-bit words; the lower bound in all
                                      bytes */
-  float most;                     /* upper bound of v: the highest byte minus the zero point */
+  float most;                     /* upper bound of a result before the zero point is added: the
+                                     highest byte minus the zero point */
   int32_t residual_zero;
   float residual_scale;
 } laci_sparse_code_arguments;
@@ -165,7 +166,7 @@ typedef struct laci_sparse_plan {
   laci_sparse_columns *code_blocks;
   int64_t n_groups, n_code_blocks;
   int64_t n_terms;
-  uint32_t *rows;     /* bits as in laci_code_block.rows, for the columns of all groups */
+  uint32_t *rows;     /* [columns of all groups] bits as in laci_code_block.rows */
   int64_t *row_begin; /* [rows of the product + 1] copy of laci_sparse_product.row_begin */
   laci_sparse_values values;
   laci_int8x8 int8x8; /* table of registers, for int8 */

@@ -24,7 +24,7 @@ enum {
 typedef struct instruction {
   uint8_t *bytes;
   int n;
-  uint8_t nowhere[MOST]; /* takes the bytes after the code has failed */
+  uint8_t nowhere[MOST]; /* where bytes are written after the code has failed */
 } instruction;
 
 static inline void begin_instruction(laci_code *code, instruction *l) {

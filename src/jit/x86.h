@@ -50,8 +50,9 @@ void laci_x86_load(laci_code *code, laci_x86_reg to, laci_x86_memory from); /* m
 void laci_x86_lea(laci_code *code, laci_x86_reg to, laci_x86_memory address);
 void laci_x86_move(laci_code *code, laci_x86_reg to, laci_x86_reg from);
 void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number);
-void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right); /* compares unsigned,
-                                                                                  for a jump: */
+void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right); /* compares unsigned
+                                                                                  numbers, for a
+                                                                                  jump */
 /** Jumps if left was below right, to code that is written already; `to` is the value of code->n
  * there. */
 void laci_x86_jump_below(laci_code *code, size_t to);
@@ -108,8 +109,8 @@ void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int 
 /** Appends an instruction whose last operand is in memory. */
 void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
                             laci_x86_memory b);
-/** acc += a * [b], with four bytes of memory broadcast to all 16 lanes: FMADD231PS, DPBF16PS or
- * DPBUSD. With MULPS, acc = a * [b]. */
+/** Appends acc += a * [b], with four bytes of memory broadcast to all 16 lanes: FMADD231PS,
+ * DPBF16PS or DPBUSD. With MULPS, acc = a * [b]. */
 void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);
 /** Appends laci_x86_broadcast for every acc whose bit is set, in ascending order, with consecutive
  * four-byte numbers in memory. Most code consists of these; appending them together is several

@@ -28,9 +28,9 @@ typedef enum laci_native_which {
 /** Which layers native kernels compute, and by which algorithm. */
 typedef struct laci_native_use {
   laci_native_which which; /* which layers native kernels compute */
-  int algorithm;           /* laci_algorithm_id (native/layer.h) that computes the layers which it
-                              supports; 0, the dense algorithm: each layer has the algorithm chosen
-                              by its kind */
+  int algorithm;           /* laci_algorithm_id (native/layer.h) that computes all layers which it
+                              supports; 0 (the dense algorithm): the algorithm is chosen for each
+                              kind of layer */
 } laci_native_use;
 
 /** How a net is connected with the nets that run before and after it (microbatch/microbatch.h). All
@@ -58,7 +58,7 @@ bool laci_net_can_use_bf16(void);
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);
 int laci_net_outputs(const laci_net *net, const laci_engine_port **ports);
 laci_engine_memory laci_net_planned_memory(const laci_net *net);
-/** The plan as text, one line for each step; it lives as long as the net. */
+/** Returns the plan as text, one line for each step; it lives as long as the net. */
 const char *laci_net_plan_text(const laci_net *net);
 
 /** As laci_engine_run_watched. Allocates no memory, except that operators without a fast kernel may

@@ -34,7 +34,7 @@ struct laci_net {
   const laci_native_use *use;        /* while planning: which layers are native */
   const laci_costs *costs;           /* estimates for layers that were not timed:
                                         native/costs/costs.h */
-  const laci_timings *timings;       /* while planning; NULL: none */
+  const laci_timings *timings;       /* while planning: measured times of layers; NULL: none */
   const laci_engine_weight *weights; /* [n_weights], while planning: facts about weights, from the
                                         options */
   int n_weights;
@@ -63,7 +63,7 @@ struct laci_net {
   uint8_t *arena;
   int n_inputs, n_outputs;
   laci_engine_port *inputs, *outputs;
-  laci_net_observed *observed; /* [plan.observer.n_values] */
+  laci_net_observed *observed; /* [plan.observer.n_values] the values that the observer sees */
   char *text;
 };
 

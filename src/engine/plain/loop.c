@@ -204,7 +204,7 @@ typedef struct loop {
                       laci_stepper_options.iterations, whatever the data are */
   int64_t done;    /* number of iterations whose slices are in `slices` */
   size_t capacity;
-  laci_buf **slices; /* [done, n_slices] */
+  laci_buf **slices; /* [done, n_slices] the slices of all iterations so far */
   lac_error *err;
 } loop;
 

@@ -23,9 +23,9 @@ struct laci_plain {
                         counted, so that they live until the end of the loop */
   lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, which loop.c
                                                                     calls */
-  int max_iterations; /* laci_stepper_options.iterations */
-  bool single;        /* laci_stepper_options.single */
-  bool unrounded;     /* laci_stepper_options.unrounded */
+  int max_iterations; /* copy of laci_stepper_options.iterations */
+  bool single;        /* copy of laci_stepper_options.single */
+  bool unrounded;     /* copy of laci_stepper_options.unrounded */
   /* iterations that all loops have run so far, not counting the first one of each loop */
   int64_t n_iterations;
   laci_budget *budget; /* memory limit and memory held; NULL: no limit */
@@ -33,7 +33,7 @@ struct laci_plain {
                           exist; -1: none */
 };
 
-/* values.c */
+/* ---- values.c ---- */
 
 /** Returns the bytes that a value of that type takes in this engine: 8 for each element. */
 uint64_t laci_plain_bytes_of_type(const laci_type *type);
@@ -61,7 +61,7 @@ void laci_plain_release_value(laci_plain *run, int value);
 /** Frees the values that the last step kept for the caller. */
 void laci_plain_release_last_step(laci_plain *run);
 
-/* loop.c */
+/* ---- loop.c ---- */
 
 /** Shall the node run? False if it is in a branch that is not taken or a loop without
  * iterations. */

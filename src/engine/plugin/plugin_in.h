@@ -88,7 +88,7 @@ typedef struct laci_plugin_plan {
    * computes it */
   const char **reasons;
   size_t n_steps;
-  laci_engine_step *steps; /* [n_steps] texts are in the view's arena */
+  laci_engine_step *steps; /* [n_steps] the engine's steps; their texts are in the view's arena */
   laci_engine_memory memory;
   size_t device_bytes, counted_bytes; /* number of bytes on the device, and of bytes that
                                          lac_engine_host.count_memory was called with */

@@ -60,7 +60,7 @@ typedef uint32_t unit;
 enum { PER_UNIT = 2 };
 
 INLINE unit make_pair(uint16_t first, uint16_t second) { return first | ((uint32_t)second << 16); }
-/* Return inner elements 2u and 2u + 1 of a row, and of a column of rows. */
+/* Load elements 2u and 2u + 1 of the inner axis, from a row, or from a column of a matrix. */
 INLINE unit load_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   const uint16_t *x = (const uint16_t *)row + 2 * u;
   (void)a;
@@ -236,7 +236,7 @@ static void write_scaled_row(const laci_attention *a, const float *from, float f
 
 typedef struct scratch_areas {
   unit *keys, *values, *queries, *weights; /* weights: the exponentials as units */
-  float *scores;                           /* [ROWS, n_scores] */
+  float *scores;                           /* [ROWS, n_scores] scores, then their exponentials */
   int64_t n_scores;
 } scratch_areas;
 

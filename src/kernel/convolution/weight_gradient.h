@@ -39,8 +39,8 @@ typedef struct laci_weight_gradient {
   int64_t kernel_h, kernel_w; /* size of the window */
   int64_t stride_h, stride_w; /* >= 1 */
   int64_t pad_top, pad_left;
-  bool winograd; /* use the filtering F(3, 2); needs kernel_w 3 and stride_w 1. Each sum is then one
-                    of a point */
+  bool winograd; /* use the filtering F(3, 2); needs kernel_w 3 and stride_w 1. Each sum then
+                    belongs to a point, not to a tap */
 } laci_weight_gradient;
 
 /** Returns the number of sums for one input channel and one output channel: one for each tap; with

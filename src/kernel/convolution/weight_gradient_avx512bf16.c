@@ -171,7 +171,8 @@ static void add_band_products(const band *b, int64_t row_step, const entry *in, 
   for (int c = 0; c < BLOCK; c++) _mm512_storeu_ps(sums + c * BLOCK, s[c]);
 }
 
-/** Adds all sums of one input block and one output block; out: that of the output block. */
+/** Adds all sums of one input block and one output block. out: the entries of dy of the output
+ * block. */
 static void add_sums_of_window(const laci_weight_gradient *g, const band *b, const entry *out,
                                float *sums) {
   int64_t places = g->winograd ? POINTS : g->kernel_w, n = b->most.entries;

@@ -73,7 +73,7 @@ void laci_winograd_transform_avx512bf16(const laci_winograd *g, const float *wei
 /** Transformed rows: [images][c_blocks][4 points][rows in][tiles][16]. */
 typedef struct rows {
   uint16_t *points;
-  int64_t n_in, tiles; /* rows in; tiles of a row */
+  int64_t n_in, tiles; /* number of input rows in a band, and of tiles in a row */
 } rows;
 
 INLINE void store_point(uint16_t *to, __m512 x) {

@@ -44,7 +44,8 @@ typedef struct layout {
                                                 included */
   int64_t image_stride, row, column, corner; /* distance, in floats, from an image, row, column or
                                                 corner to the next one */
-  /* where images, rows, columns and corners begin in a channel; channel: floats of a channel */
+  /* where images, rows, columns and corners begin in a channel; `channel`: number of floats in a
+   * channel */
   int64_t first_image, rows, columns, corners, channel;
 } layout;
 
@@ -136,8 +137,8 @@ static void fill_channels(int64_t begin, int64_t end, void *context) {
 
 /** One displacement, in taps, for one tile of channels. */
 typedef struct displaced_tile {
-  int64_t ey, ex; /* t' - t, in taps */
-  int64_t dy, dx; /* t' - t, in positions of the image */
+  int64_t ey, ex; /* displacement t' - t, in taps */
+  int64_t dy, dx; /* displacement t' - t, in positions of the image */
   int64_t i, j;   /* the first channels of the tile */
   int m, n;       /* numbers of channels of the tile */
   double sum[TILE * TILE];
@@ -211,8 +212,8 @@ static bool add_part_sum(const correlation *c, const displaced_tile *p, int64_t 
   return any;
 }
 
-/* Returns the position that is multiplied by `place`; -1: it is outside of the image, where there
- * are zeros. */
+/* Returns the position that is multiplied by position `place`; -1: it is outside of the image,
+ * where there are zeros. */
 static int64_t displaced_position(const side *s, int64_t place, int64_t d) {
   return place + d >= 0 && place + d < s->in ? place + d : -1;
 }

@@ -33,8 +33,8 @@ bool laci_gram_can_correlate(const laci_unfold *u) {
 typedef struct block {
   const laci_gram *gram;
   int64_t columns, group, n_groups; /* groups [group, group + n_groups) */
-  int64_t first, n, tiles, n_tiles; /* positions [first, first + n); tiles of a row, and of a
-                                       group's matrix */
+  int64_t first, n, tiles, n_tiles; /* positions [first, first + n); number of tiles in a row, and
+                                       in a group's matrix */
   const float *value;               /* the value whose vectors are written out */
   float *to;
   const float *left, *right;

@@ -62,7 +62,7 @@ static void fill_tap_row(const laci_unfold *u, int64_t t, const float *from, int
     }
     return;
   }
-  const int64_t before = axis->pad - t * axis->dilation; /* o * stride - before is in the input */
+  const int64_t before = axis->pad - t * axis->dilation; /* position o reads o * stride - before */
   int64_t low = before > 0 ? (before + axis->stride - 1) / axis->stride : 0;
   int64_t high = axis->in - 1 + before < 0 ? 0 : (axis->in - 1 + before) / axis->stride + 1;
   low = low < o ? o : laci_min(low, o + n);

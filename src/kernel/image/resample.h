@@ -17,8 +17,10 @@
 typedef struct laci_resample_pass {
   int64_t in, out, inner, width; /* sizes of the arrays; width: numbers that are added for one
                                     result */
-  const int32_t *index;          /* [out, width], each from 0 to in - 1 */
-  const float *weight;           /* [out, width]; NULL: numbers are copied */
+  const int32_t *index;          /* [out, width] positions of the numbers that are added, each from
+                                    0 to in - 1 */
+  const float *weight;           /* [out, width] weights of these numbers; NULL: numbers are
+                                    copied */
 } laci_resample_pass;
 
 /** Computes lines [begin, end) of y: line number o * out + p has y[o, p, ...]. Needs only the

@@ -110,7 +110,8 @@ static void invert_rows(int64_t begin, int64_t end, void *context) {
 void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *inverse) {
   inversion all = {.l = l, .inverse = inverse, .n = n};
   laci_pool_for(pool, laci_ceil_div(n, SIDES), 1, invert_rows, &all);
-  for (int i = 0; i < n; i++) { /* diagonal blocks differ by rounding */
+  for (int i = 0; i < n; i++) { /* copies the upper triangle to the lower one, also in diagonal
+                                   blocks, where they differ by rounding */
     for (int j = 0; j < i; j++) inverse[(int64_t)i * n + j] = inverse[(int64_t)j * n + i];
   }
 }

@@ -93,7 +93,8 @@ void LACI_VARIANT(laci_multiply_strips)(const laci_strip_product *p) {
     multiply_few_rows(p, 0, 0, p->n_strips);
     return;
   }
-  for (int64_t strip = 0; strip < p->n_strips; strip += MANY) { /* it stays in the cache */
+  for (int64_t strip = 0; strip < p->n_strips; strip += MANY) { /* these strips stay in the cache
+                                                                   while all rows use them */
     const int64_t end = strip + MANY < p->n_strips ? strip + MANY : p->n_strips;
     int64_t row = 0;
     for (; row + ROWS <= p->n_rows; row += ROWS) {

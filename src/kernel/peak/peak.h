@@ -24,7 +24,7 @@ LACI_KERNEL_VARIANTS(LACI_PEAK_DECLARE)
 laci_peak_loop laci_peak_f32_avx512f; /* AVX-512 without VNNI, which LACI_CPU_AVX512 requires */
 
 typedef struct laci_peak_kernel {
-  const char *name; /* "avx512 f32" */
+  const char *name; /* for reports: "avx512 f32" */
   laci_peak_loop *run;
 } laci_peak_kernel;
 

@@ -31,7 +31,7 @@ laci_dynamic_scale laci_dynamic_scale_from_extremes(laci_extremes e);
 
 /** Finds the extremes of n floats. Callable from any thread. */
 typedef laci_extremes laci_find_extremes(const float *x, int64_t n);
-/** Writes n integers, as floats; y may be x. Callable from any thread. */
+/** Writes y, as defined above, of n floats x; y may be x. Callable from any thread. */
 typedef void laci_write_steps(laci_dynamic_scale to, const float *x, int64_t n, float *y);
 
 #define LACI_DYNAMIC_STEPS_DECLARE(name, level) \

@@ -41,7 +41,7 @@ double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
                                 const laci_engine_step *info);
 /** Returns the time in seconds that corresponds to a cost, with the threads of the net. */
 double laci_native_seconds_of_cost(const laci_net *net, double cost);
-/** Is the fused node a chosen layer? */
+/** Was the fused node chosen to be a native layer? */
 bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused);
 /** Makes generated code executable. Called when everything is lowered. */
 void laci_native_seal_code(laci_net *net);

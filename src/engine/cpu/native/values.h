@@ -38,7 +38,7 @@ bool laci_native_has_int8_reader(const laci_net *net, int value);
 bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
 /** Is the value stored in the layout of layers under training (HWC16N)? */
 bool laci_native_is_in_train_layout(const laci_net *net, int value);
-/** Returns the floats of a tensor in a native layout, padding included. */
+/** Returns the number of floats of a tensor in a native layout, padding included. */
 int64_t laci_native_count_floats(const laci_net *net, int tensor);
 
 #endif

@@ -60,7 +60,8 @@ typedef struct running {
   float momentum, unbiased; /* unbiased: n / (n - 1), a factor of the variance */
 } running;
 
-/* tensors: mean, var, running mean, running var, new mean, new var */
+/* Updates the running statistics. Tensors of the step: mean, var, running mean, running var, new
+ * mean, new var. */
 static lac_status run_statistics_update(laci_net *net, laci_net_step *step, lac_error *err) {
   const running *r = step->context;
   (void)err;

@@ -20,7 +20,7 @@
 /** The window of a convolution or pool primitive on its input; one number for each spatial axis. */
 typedef struct laci_dnnl_window {
   int n_spatial;
-  dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: 0 is dense */
+  dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: dilation minus 1 */
 } laci_dnnl_window;
 
 /** How a convolution is computed, and for what. In training, weights keep a layout that all
@@ -157,7 +157,7 @@ static inline dnnl_status_t laci_post_append_eltwise(dnnl_post_ops_t ops, dnnl_a
   return dnnl_post_ops_append_eltwise(ops, alg, alpha, beta);
 }
 
-/* Advances pd to the first implementation that is accepted. */
+/* Advances pd to the first implementation that laci_pd_is_refused does not refuse. */
 static inline dnnl_status_t laci_pd_skip_refused(dnnl_primitive_desc_t pd,
                                                  const laci_dnnl_window *w, const char *wanted) {
   dnnl_status_t st = dnnl_success;
@@ -166,7 +166,7 @@ static inline dnnl_status_t laci_pd_skip_refused(dnnl_primitive_desc_t pd,
   return st ? dnnl_unimplemented : dnnl_success;
 }
 
-/* md: source, weights, bias (or NULL), destination. */
+/* Describes a convolution. md: layouts of source, weights, bias (or NULL) and destination. */
 static inline dnnl_status_t laci_pd_create_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                 laci_dnnl_conv how, const laci_md_view md[4],
                                                 const laci_dnnl_window *w,
@@ -331,7 +331,7 @@ static inline dnnl_status_t laci_pd_create(dnnl_primitive_desc_t *pd, dnnl_engin
   return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, NULL)
                               : made;
 }
-/* Finds the first implementation that is accepted. */
+/* Finds the first implementation that laci_pd_is_refused does not refuse. */
 static inline dnnl_status_t laci_pd_find_accepted(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                   const void *operation, const laci_dnnl_window *w,
                                                   const char *wanted,

@@ -345,7 +345,7 @@ static void add_swish_step(laci_net *net, const laci_fused *fused, int tensor) {
 
 /* ---- Posts of which oneDNN has no quick kernel ---- */
 
-/** Is the post a swish for which there is our kernel? */
+/** Is the post a swish that our kernel computes? */
 static bool is_own_swish(const laci_net *net, const laci_post *post) {
   return post->value < 0 && post->function.kind == LACI_FUNCTION_SWISH &&
          post->function.alpha == 1 && !net->plan.bf16;

@@ -28,7 +28,7 @@ typedef struct axis_plan {
 } axis_plan;
 
 typedef struct transposed {
-  laci_shape x, y;         /* [n, c, h, w] */
+  laci_shape x, y;         /* shapes of the input and the output, [n, c, h, w] */
   int64_t groups, in, out; /* number of groups, and of input and output channels in a group */
   bool depthwise;
   axis_plan axis[AXES];

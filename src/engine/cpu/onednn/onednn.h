@@ -144,7 +144,7 @@ void laci_posts_destroy(laci_posts *posts); /* NULL is fine */
  * primitive chooses it. */
 lac_status laci_primitive_describe_reorder(laci_primitive **made, const laci_onednn *dnn,
                                            const laci_layout *from, const laci_layout *to);
-/** md: source, weights, bias (or NULL), destination. */
+/** Describes a convolution. md: layouts of source, weights, bias (or NULL) and destination. */
 lac_status laci_primitive_describe_conv(laci_primitive **made, const laci_onednn *dnn,
                                         laci_conv_algorithm algorithm,
                                         const laci_layout *const md[4], const laci_window *w,
@@ -182,8 +182,8 @@ bool laci_norm_gradient_reads_shift(void);
 lac_status laci_primitive_describe_conv_train(laci_primitive **made, const laci_onednn *dnn,
                                               laci_conv_algorithm algorithm,
                                               const laci_layout *const md[4], const laci_window *w);
-/** md: source, weights, destination. Each is the layout of the value or of its gradient, whichever
- * the primitive reads or writes. */
+/** Describes the gradient of a convolution's input. md: source, weights, destination; each is the
+ * layout of the value or of its gradient, whichever the primitive reads or writes. */
 lac_status laci_primitive_describe_conv_input_gradient(
     laci_primitive **made, const laci_onednn *dnn, laci_conv_algorithm algorithm,
     const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint);

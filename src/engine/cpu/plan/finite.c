@@ -151,8 +151,8 @@ static bool may_be_nonfinite(bound_search *w, const laci_fused *fused) {
   return n == 1 && laci_function_may_be_nonfinite(&f[0]);
 }
 
-/** Sets the bounds of further outputs: parts of the first operand and states of a recurrent node
- * have the bound of the first output, others none. */
+/** Sets the bounds of the outputs after the first. Parts of the first operand, and states of a
+ * recurrent node, have the bound of the first output; for all others no bound is known. */
 static void set_other_output_bounds(bound_search *w, const laci_fused *fused, double first) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   laci_recurrent_node recurrent;

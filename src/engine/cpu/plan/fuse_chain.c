@@ -28,7 +28,7 @@ static bool find_two_readers(const laci_cpu_plan *plan, const laci_fused *fused,
 /* ---- Scales and shifts of channels ---- */
 
 typedef struct affine {
-  float *scale, *shift; /* [channels] */
+  float *scale, *shift; /* [channels] the result y becomes scale * y + shift */
 } affine;
 
 bool laci_plan_read_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,

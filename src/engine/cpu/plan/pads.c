@@ -163,7 +163,8 @@ static const laci_node *find_only_reader(const laci_cpu_plan *plan, int value) {
 }
 
 /** If the Pad's result is quantized again with the parameters with which its input was dequantized,
- * returns the value after that: the same numbers and zeros. Else returns the Pad's result. */
+ * returns the value that is dequantized after that: it has the same numbers and zeros. Else returns
+ * the Pad's result. */
 static int find_value_after_quantization(laci_cpu_plan *plan, const laci_node *pad) {
   const int out = pad->outputs[0], before = plan->graph->values[pad->inputs[0]].producer;
   const laci_node *from = before < 0 ? NULL : &plan->graph->nodes[before];

@@ -77,7 +77,7 @@ typedef enum laci_function_kind {
   LACI_FUNCTION_HARDSWISH, /* x * min(max(alpha * x + beta, 0), 1) */
   LACI_FUNCTION_GELU_ERF,
   LACI_FUNCTION_GELU_TANH,
-  LACI_FUNCTION_CLIP,           /* to [alpha, beta] */
+  LACI_FUNCTION_CLIP,           /* x clipped to [alpha, beta] */
   LACI_FUNCTION_CLIP_OPEN,      /* like LACI_FUNCTION_CLIP, but its slope is 0 at the bounds */
   LACI_FUNCTION_RELU_BY_RESULT, /* a RELU whose gradient reads the result, not the operand */
   LACI_N_FUNCTIONS
@@ -114,10 +114,10 @@ typedef struct laci_post {
 /** A pattern of several nodes that are computed as one operation. */
 typedef enum laci_fused_pattern {
   LACI_PATTERN_NONE,
-  LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
-  LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
+  LACI_PATTERN_ATTENTION,  /* laci_fused.details is a laci_attention_pattern */
+  LACI_PATTERN_LAYER_NORM, /* laci_fused.details is a laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads two summands and the result of the Relu (laci_fused.reads) */
-  LACI_PATTERN_QUANTIZE,   /* details: laci_fake_quantized */
+  LACI_PATTERN_QUANTIZE,   /* laci_fused.details is a laci_fake_quantized */
   LACI_PATTERN_SAME,       /* the result equals another value, which it reads in addition */
   LACI_N_PATTERNS
 } laci_fused_pattern;
@@ -190,7 +190,7 @@ struct laci_cpu_plan {
   const laci_graph *graph;
   laci_engine_fetch *fetch; /* fetches stored bytes; NULL: they are in memory */
   void *fetch_context;
-  laci_engine_observer observer; /* n_values is 0 where there is none */
+  laci_engine_observer observer; /* the caller's observer; n_values 0: there is none */
   laci_plan_ask_fusible *ask;
   void *lowering;       /* first argument of `ask` */
   bool bf16;            /* values of floats are stored as bf16 between steps */
@@ -201,7 +201,7 @@ struct laci_cpu_plan {
   laci_checked_value *checked; /* [n_checked] values that every run checks to be finite */
   int n_checked;
   bool reports_nan;              /* steps that find a NaN report it */
-  laci_plan_value *values;       /* [n_values] */
+  laci_plan_value *values;       /* [n_values] what planning finds about each value */
   bool *computed;                /* [n_nodes] the node is neither constant nor unused */
   laci_fused *fused;             /* [n_nodes] the fused node that begins with each node; output -1:
                                     the node is fused to another, or not computed */
@@ -230,11 +230,12 @@ void laci_plan_fail_no_memory(laci_cpu_plan *plan);
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
 /** Does the budget allow `bytes` more bytes? If not, the plan does not fail. */
 bool laci_plan_has_budget_for(const laci_cpu_plan *plan, uint64_t bytes);
-/** Zeroed memory that lives as long as the plan; NULL: no memory (recorded in the plan). */
+/** Returns zeroed memory that lives as long as the plan; NULL: no memory (recorded in the plan). */
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size);
 /** As laci_plan_alloc, but the plan does not fail. */
 void *laci_plan_try_alloc(laci_cpu_plan *plan, size_t n, size_t size);
-/** A copy of a text that lives as long as the plan; NULL: no memory (recorded in the plan). */
+/** Returns a copy of a text that lives as long as the plan; NULL: no memory (recorded in the
+ * plan). */
 const char *laci_plan_copy_text(laci_cpu_plan *plan, const char *text);
 
 static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {
@@ -390,7 +391,7 @@ LAC_MUST_CHECK lac_status laci_plan_merge_pads(laci_cpu_plan *plan, lac_error *e
 
 typedef enum laci_place {
   LACI_PLACE_ARENA,
-  LACI_PLACE_WEIGHT, /* filled while planning */
+  LACI_PLACE_WEIGHT, /* memory of a weight, filled while planning */
   LACI_PLACE_INPUT,  /* the caller's buffer */
   LACI_PLACE_OUTPUT,
 } laci_place;

@@ -21,7 +21,8 @@ typedef struct laci_native_weight_gradient {
   int32_t *places;         /* [g.n_kept] index, in the weight tensor, of each weight that the mask
                               keeps */
   laci_sparse_layout dy;   /* the layout of dy, the gradient of the layer's results */
-  laci_sparse_tile *tiles; /* NULL: the tiles of the forward product are used */
+  laci_sparse_tile *tiles; /* the product's tiles for the layout of dy; NULL: those of the forward
+                              product are used */
 } laci_native_weight_gradient;
 
 /* ---- While the forward layer is lowered ---- */
