@@ -250,10 +250,10 @@ static int add_floats_of_bias(builder *b, const laci_node *node, int bias) {
 }
 
 /** The operands of a rewritten node, as floats. */
-typedef struct lifted {
+typedef struct float_operands {
   int inputs[LACI_QUANTIZED_OPERANDS];
   int multiplier; /* a scale by which the result is multiplied; -1: none */
-} lifted;
+} float_operands;
 
 static int add_floats_of_dynamic_operand(builder *b, int x, int *multiplier) {
   const int steps = add_value(b);
@@ -267,7 +267,7 @@ static int add_floats_of_dynamic_operand(builder *b, int x, int *multiplier) {
   return steps;
 }
 
-static int *add_floats_of_all_operands(builder *b, const laci_node *node, lifted *to) {
+static int *add_floats_of_all_operands(builder *b, const laci_node *node, float_operands *to) {
   const laci_quantized_form *form = node->op->quantized;
   const int n = laci_quantized_count_operands(form, node);
   to->multiplier = -1;
@@ -320,7 +320,7 @@ static int add_float_node(builder *b, const laci_node *node, const int *inputs, 
 static void rewrite_node(builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
   const int y = node->outputs[0];
-  lifted operands;
+  float_operands operands;
   const int *inputs = add_floats_of_all_operands(b, node, &operands);
   if (b->failed) return;
   const bool quantizes = laci_quantized_has_result_scale(form, node);

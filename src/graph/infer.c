@@ -327,17 +327,17 @@ static lac_status infer_output_types(inference *job, const laci_node *node, node
   return st ? laci_fail(job->err, st, "%s", why.text) : LAC_OK;
 }
 
-/** Sets sizes of the value that are unknown to those that one of its readers requires (`told`).
+/** Sets sizes of the value that are unknown to those that one of its readers requires (`required`).
  * Returns true if there were any. */
-static bool adopt_reader_sizes(inference *job, laci_value *value, const laci_shape *told) {
+static bool adopt_reader_sizes(inference *job, laci_value *value, const laci_shape *required) {
   laci_shape *shape = &value->type.shape;
   bool learned = shape->rank < 0;
   /* a contradiction is reported when the reader itself is inferred */
-  if (!learned && shape->rank != told->rank) return false;
-  if (learned) *shape = (laci_shape){.rank = told->rank};
-  for (int axis = 0; axis < told->rank; axis++) {
-    if (shape->dims[axis] <= 0 && told->dims[axis] > 0) {
-      shape->dims[axis] = told->dims[axis];
+  if (!learned && shape->rank != required->rank) return false;
+  if (learned) *shape = (laci_shape){.rank = required->rank};
+  for (int axis = 0; axis < required->rank; axis++) {
+    if (shape->dims[axis] <= 0 && required->dims[axis] > 0) {
+      shape->dims[axis] = required->dims[axis];
       learned = true;
     } else if (shape->dims[axis] == 0) {
       shape->dims[axis] = laci_graph_add_symbol(job->graph);
@@ -355,16 +355,16 @@ static bool has_unknown_size(const laci_shape *shape) {
 static void infer_shape_of_input(inference *job, const laci_node *node, const node_view *view) {
   laci_graph *graph = job->graph;
   laci_infer infer = {.node = node, .n_in = node->n_inputs, .in = view->in, .known = view->known};
-  laci_shape told;
+  laci_shape required;
   int at = node->n_inputs ? node->inputs[0] : -1;
   if (at < 0 || !has_unknown_size(&graph->values[at].type.shape) ||
-      !node->op->expect(&infer, &told))
+      !node->op->expect(&infer, &required))
     return;
   for (bool learned = true; learned && at >= 0;) {
     laci_value *value = &graph->values[at];
     bool had_rank = value->type.shape.rank >= 0;
     learned = value->stored < 0 && has_unknown_size(&value->type.shape) &&
-              adopt_reader_sizes(job, value, &told);
+              adopt_reader_sizes(job, value, &required);
     job->again |= learned && (!had_rank || value->is_input);
     const laci_node *producer = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
     bool passes = producer && producer->op && producer->op->couple == laci_couple_first_input;

@@ -122,9 +122,9 @@ static void choose_division(const laci_sparse_product *p, int64_t n_tiles, int n
 /* Returns how many floats ahead of a tile to prefetch, which is one tile; 0 if x is read more than
  * once, or is small: it is in the cache already. */
 static int64_t find_prefetch_distance(const laci_sparse_extent *extent, double reuse) {
-  enum { HELD = (2 << 20) / sizeof(float) };
+  enum { CACHE_FLOATS = (2 << 20) / sizeof(float) };
   const laci_sparse_tile *tiles = extent->tiles;
-  if (reuse > 1 || extent->n_x < HELD || extent->n_tiles < 2) return 0;
+  if (reuse > 1 || extent->n_x < CACHE_FLOATS || extent->n_tiles < 2) return 0;
   return tiles[1].in - tiles[0].in;
 }
 
@@ -141,12 +141,12 @@ static bool is_one_lane_faster(const laci_sparse_extent *extent, laci_jit_isa is
  * larger window, several taps read the same lines, so more tiles fit; and its code is larger. */
 laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_isa isa,
                                        const laci_sparse_extent *extent) {
-  enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
+  enum { CACHE_FLOATS = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
   const int64_t n_tiles = extent->n_tiles;
   const double each = (double)extent->n_x / (double)n_tiles; /* floats of x for each tile */
   const double columns = (double)p->n_columns / laci_sparse_values_per_word(p->values);
   const double reuse = columns * LANES / each;
-  const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
+  const double fit = (reuse > 1 ? reuse : 1) * CACHE_FLOATS / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
   laci_sparse_cut cut = {.rows = codes[isa].rows, .terms = codes[isa].terms};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);

@@ -17,9 +17,10 @@
 #include "graph/op.h"
 
 enum {
-  MOST_REPEATED = 4096, /* an output of more slices than this is not completed by repeated slices
+  MOST_REPEATED_SLICES =
+      4096,              /* an output of more slices than this is not completed by repeated slices
                            (laci_stepper_options.iterations) */
-  MOST_LOOKED_AT = 512, /* with laci_stepper_options.iterations, loops stop after this many
+  MOST_ITERATIONS = 512, /* with laci_stepper_options.iterations, loops stop after this many
                            iterations of all loops together, since nested loops could take
                            forever */
 };
@@ -376,7 +377,7 @@ static lac_status run_iterations(loop *l) {
   while (!st && iterates) {
     if (!l->is_scan) st = read_integer_operand(l->run, l->end, 0, 1, &go_on, l->err);
     if (l->done < l->least) go_on = 1;
-    bool enough = l->run->max_iterations && l->run->n_iterations >= MOST_LOOKED_AT;
+    bool enough = l->run->max_iterations && l->run->n_iterations >= MOST_ITERATIONS;
     if (st || !go_on || enough || l->done >= l->wanted || l->done >= limit) break;
     l->run->n_iterations++;
     st = run_iteration(l, l->done);
@@ -403,7 +404,8 @@ static lac_status join_slices_of_output(loop *l, int k) {
   const laci_buf *first = l->done ? l->slices[k] : NULL;
   laci_type type =
       first ? (laci_type){.dtype = first->dtype, .shape = first->shape} : slice_type_or_empty(l, k);
-  int64_t repeated = l->run->max_iterations && l->wanted <= MOST_REPEATED ? l->wanted : l->done;
+  int64_t repeated =
+      l->run->max_iterations && l->wanted <= MOST_REPEATED_SLICES ? l->wanted : l->done;
   int64_t iterations = l->done && repeated > l->done ? repeated : l->done;
   laci_type whole;
   laci_buf *buf = NULL;

@@ -299,14 +299,14 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 /* ---- Gradient ---- */
 
-typedef struct written {
+typedef struct equation_text {
   char s[(MAX_OPERANDS + 2) * (LACI_MAX_RANK + 2)];
   size_t n;
-} written;
+} equation_text;
 
 /** Writes a term as letters; indices under "..." have capital letters that the equation does not
  * use. */
-static void write_term(written *t, const term *from, const char letters[N_INDICES]) {
+static void write_term(equation_text *t, const term *from, const char letters[N_INDICES]) {
   for (int at = 0; at < from->n; at++) t->s[t->n++] = letters[from->index[at]];
 }
 
@@ -334,7 +334,7 @@ static int add_gradient_of_operand(laci_gradient_builder *b, const laci_node *no
                                    const equation *e, int k, const char letters[N_INDICES]) {
   bool has[N_INDICES] = {false};
   int inputs[MAX_OPERANDS + 1] = {laci_gradient_of(b, node, 0)}, n = 1;
-  written t = {.n = 0};
+  equation_text t = {.n = 0};
   write_term(&t, &e->out, letters);
   for (int at = 0; at < e->out.n; at++) has[e->out.index[at]] = true;
   for (int other = 0; other < e->n_in; other++) {

@@ -73,15 +73,15 @@ static void normalize_rows(int64_t begin, int64_t end, void *context) {
 }
 
 /** A job that computes y = y * p or y + p, where p is broadcast. */
-typedef struct spreading {
+typedef struct broadcast_job {
   laci_walk walk;
   laci_buf *y;
   const laci_buf *p;
   bool multiply;
-} spreading;
+} broadcast_job;
 
 static void apply_parameter_to_runs(int64_t begin, int64_t end, void *context) {
-  const spreading *s = context;
+  const broadcast_job *s = context;
   laci_walk walk = s->walk;
   laci_walk_seek_run(&walk, begin);
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
@@ -95,7 +95,7 @@ static void apply_parameter_to_runs(int64_t begin, int64_t end, void *context) {
 }
 
 static void multiply_or_add_parameter(const laci_eval *eval, const laci_buf *p, bool multiply) {
-  spreading s = {.y = eval->out[0], .p = p, .multiply = multiply};
+  broadcast_job s = {.y = eval->out[0], .p = p, .multiply = multiply};
   laci_walk_begin(&s.walk, &s.y->shape);
   laci_walk_add_broadcast(&s.walk, &p->shape);
   laci_walk_merge_axes(&s.walk);

@@ -35,11 +35,12 @@ static int scales_port(const laci_node *node) { return node->version < 11 ? 1 : 
 static int sizes_port(const laci_node *node) { return node->version < 11 ? -1 : 3; }
 
 /** A list of axes of x: scale or size number i applies to the i-th axis of the list. */
-typedef struct listed {
+typedef struct axis_list {
   int n, axis[LACI_MAX_RANK];
-} listed;
+} axis_list;
 
-static lac_status list_resized_axes(const laci_node *node, int rank, listed *axes, lac_error *err) {
+static lac_status list_resized_axes(const laci_node *node, int rank, axis_list *axes,
+                                    lac_error *err) {
   size_t given = 0;
   const int64_t *list = laci_node_ints(node, "axes", &given);
   axes->n = list ? (int)given : rank;
@@ -56,7 +57,7 @@ static lac_status list_resized_axes(const laci_node *node, int rank, listed *axe
 }
 
 static lac_status compute_sizes_from_scales(const laci_node *node, const laci_shape *x,
-                                            const listed *axes, const laci_buf *scales, plan *p,
+                                            const axis_list *axes, const laci_buf *scales, plan *p,
                                             lac_error *err) {
   for (int at = 0; at < axes->n; at++) {
     double scale = laci_buf_get_f(scales, at);
@@ -74,7 +75,7 @@ static lac_status compute_sizes_from_scales(const laci_node *node, const laci_sh
 /** Computes the scales of the listed axes from the wanted sizes. With a policy that keeps the
  * aspect ratio, all of them get one scale. */
 static void compute_scales_from_sizes(const laci_node *node, const laci_shape *x,
-                                      const listed *axes, const laci_buf *sizes, plan *p) {
+                                      const axis_list *axes, const laci_buf *sizes, plan *p) {
   const char *policy = laci_node_text(node, "keep_aspect_ratio_policy", "stretch");
   bool larger = strcmp(policy, "not_smaller") == 0;
   bool common = larger || strcmp(policy, "not_larger") == 0;
@@ -98,7 +99,7 @@ static void compute_scales_from_sizes(const laci_node *node, const laci_shape *x
 
 static lac_status compute_scales_and_sizes(const laci_node *node, const laci_shape *x,
                                            const contents *c, plan *p, lac_error *err) {
-  listed axes;
+  axis_list axes;
   *p = (plan){.known = c->scales || c->sizes};
   lac_status st = list_resized_axes(node, x->rank, &axes, err);
   if (st) return st;

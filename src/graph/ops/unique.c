@@ -16,10 +16,10 @@ typedef struct items {
 } items;
 
 /** The distinct items: the index of the first occurrence of each, in the wanted order. */
-typedef struct found {
+typedef struct distinct_items {
   int64_t n;
   int64_t *first; /* [n] index of each distinct item's first occurrence; memory for all items */
-} found;
+} distinct_items;
 
 static lac_status divide_into_items(const laci_node *node, const laci_buf *x, items *it,
                                     lac_error *err) {
@@ -47,17 +47,17 @@ static int compare_items(const items *it, int64_t a, int64_t b) {
 }
 
 /** Returns the index of the distinct item that equals item k, or -1. */
-static int64_t find_equal_item(const items *it, const found *f, int64_t k) {
+static int64_t find_equal_item(const items *it, const distinct_items *f, int64_t k) {
   for (int64_t at = 0; at < f->n; at++) {
     if (compare_items(it, f->first[at], k) == 0) return at;
   }
   return -1;
 }
 
-static lac_status find_distinct_items(const laci_node *node, const items *it, found *f,
+static lac_status find_distinct_items(const laci_node *node, const items *it, distinct_items *f,
                                       lac_error *err) {
   bool sorted = laci_node_int(node, "sorted", 1) != 0;
-  *f = (found){.first = laci_alloc((size_t)it->n, sizeof *f->first)};
+  *f = (distinct_items){.first = laci_alloc((size_t)it->n, sizeof *f->first)};
   if (!f->first) return laci_fail_memory(err, node->name);
   for (int64_t k = 0; k < it->n; k++) {
     if (find_equal_item(it, f, k) >= 0) continue;
@@ -86,7 +86,7 @@ static lac_status infer(laci_infer *infer) {
   int64_t n = -1, axis = laci_node_int(infer->node, "axis", 0);
   if (content && (content->f || content->i) && !has_symbol(content)) {
     items it;
-    found f = {0};
+    distinct_items f = {0};
     st = divide_into_items(infer->node, content, &it, infer->err);
     if (!st) st = find_distinct_items(infer->node, &it, &f, infer->err);
     n = f.n;
@@ -113,7 +113,7 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) {
   items it;
-  found f = {0};
+  distinct_items f = {0};
   laci_buf *y = laci_result(eval, 0), *first = laci_result(eval, 1);
   laci_buf *inverse = laci_result(eval, 2), *counts = laci_result(eval, 3);
   lac_status st = divide_into_items(eval->node, eval->in[0], &it, eval->err);

@@ -5,7 +5,7 @@
 #include "cpu/cpu.h"
 
 enum {
-  HELD = 384 << 10, /* bytes of transformed input that fit in a core's cache */
+  CACHE_BYTES = 384 << 10, /* bytes of transformed input that fit in a core's cache */
   TILE = LACI_WINOGRAD_POINTS * LACI_WINOGRAD_BLOCK * sizeof(uint16_t),
   AROUND = LACI_WINOGRAD_WINDOW - 1, /* rows of the input in addition to those of the result */
 };
@@ -22,12 +22,12 @@ laci_winograd_kernel laci_winograd_variant(void) {
 
 void laci_winograd_choose_band(const laci_winograd *g, int64_t *rows, int64_t *images) {
   int64_t row = g->c_blocks * laci_winograd_n_tiles(g) * TILE;
-  *rows = HELD / row - AROUND;
+  *rows = CACHE_BYTES / row - AROUND;
   if (*rows < 4) *rows = 4;
   if (*rows > g->out_h) *rows = g->out_h;
   int64_t n_bands = (g->out_h + *rows - 1) / *rows;
   *rows = (g->out_h + n_bands - 1) / n_bands; /* bands of about the same height */
-  *images = *rows == g->out_h ? HELD / (row * (*rows + AROUND)) : 1;
+  *images = *rows == g->out_h ? CACHE_BYTES / (row * (*rows + AROUND)) : 1;
   if (*images < 1) *images = 1;
 }
 

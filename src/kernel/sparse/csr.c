@@ -106,13 +106,13 @@ static void fill_chunk(const builder *m, int64_t group, int64_t row_first, laci_
                             .row_last = row_end < group_end ? row_end : group_end,
                             .n_blocks = m->first[group + 1] - m->first[group],
                             .begin = begin};
-  int64_t taken[LACI_CSR_MOST_ROWS]; /* the next kept weight of each row */
+  int64_t next_kept[LACI_CSR_MOST_ROWS]; /* the next kept weight of each row */
   for (int64_t row = row_first; row < chunk->row_last; row++) {
-    taken[row - row_first] = p->row_begin[row];
+    next_kept[row - row_first] = p->row_begin[row];
   }
   for (int64_t block = m->first[group]; block < m->first[group + 1]; block++) {
     for (int64_t row = row_first; row < chunk->row_last; row++) {
-      int64_t *k = &taken[row - row_first];
+      int64_t *k = &next_kept[row - row_first];
       *begin++ = n;
       for (; *k < p->row_begin[row + 1] && p->column[*k] < m->ends[block]; ++*k, n++) {
         m->csr->entries[n] = (laci_csr_entry){(int32_t)p->column_at[p->column[*k]], m->weight[*k]};

@@ -297,28 +297,28 @@ static double functions_bound(const laci_function *f, int n, double x) {
 /* ---- The table ---- */
 
 typedef enum bound_rule {
-  REACH_NONE,
-  REACH_SAME,    /* the bound of operand 0 */
-  REACH_POOLED,  /* the bound of operand 0, if each window of a MaxPool covers an element */
-  REACH_CAST,    /* the bound of operand 0, unless it exceeds the largest number of a narrow type */
-  REACH_LARGER,  /* the largest bound of all operands */
-  REACH_PADDED,  /* the largest bound of all operands, and an attribute's magnitude */
-  REACH_LARGEST, /* the largest bound of the operands of Max: constants below 0 do not count */
-  REACH_LEAST,   /* the largest bound of the operands of Min: constants above 0 do not count */
-  REACH_CHOSEN,  /* the largest bound of all operands but the first, which selects among them */
-  REACH_SUM,     /* the sum of all operands' bounds */
-  REACH_PRODUCT, /* the product of all operands' bounds */
-  REACH_QUOTIENT, /* the bound of operand 0 divided by the least magnitude of the constant operand
+  BOUND_NONE,
+  BOUND_SAME,    /* the bound of operand 0 */
+  BOUND_POOLED,  /* the bound of operand 0, if each window of a MaxPool covers an element */
+  BOUND_CAST,    /* the bound of operand 0, unless it exceeds the largest number of a narrow type */
+  BOUND_LARGER,  /* the largest bound of all operands */
+  BOUND_PADDED,  /* the largest bound of all operands, and an attribute's magnitude */
+  BOUND_LARGEST, /* the largest bound of the operands of Max: constants below 0 do not count */
+  BOUND_LEAST,   /* the largest bound of the operands of Min: constants above 0 do not count */
+  BOUND_CHOSEN,  /* the largest bound of all operands but the first, which selects among them */
+  BOUND_SUM,     /* the sum of all operands' bounds */
+  BOUND_PRODUCT, /* the product of all operands' bounds */
+  BOUND_QUOTIENT, /* the bound of operand 0 divided by the least magnitude of the constant operand
                      1 */
-  REACH_MANY,     /* the bound of operand 0 times the number of elements that are summed */
+  BOUND_MANY,     /* the bound of operand 0 times the number of elements that are summed */
   /* the bound of operand 0 times a small factor: cubic weights, the logarithm of a softmax */
-  REACH_TWICE,
-  REACH_ONE,
-  REACH_CONV,
-  REACH_CONV_TRANSPOSE,
-  REACH_MATRIX,
-  REACH_BATCH_NORM,
-  REACH_LAYER_NORM,
+  BOUND_TWICE,
+  BOUND_ONE,
+  BOUND_CONV,
+  BOUND_CONV_TRANSPOSE,
+  BOUND_MATRIX,
+  BOUND_BATCH_NORM,
+  BOUND_LAYER_NORM,
 } bound_rule;
 
 /** An operator, the rule for the bound of its results, and its flags of laci_finite_core. */
@@ -329,47 +329,47 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {&laci_op_conv, REACH_CONV, true, false, false},
-    {&laci_op_conv_transpose, REACH_CONV_TRANSPOSE, true, false, false},
-    {&laci_op_gemm, REACH_MATRIX, true, false, false},
-    {&laci_op_mat_mul, REACH_MATRIX, true, false, false},
-    {&laci_op_max_pool, REACH_POOLED, true, true, true},
-    {&laci_op_average_pool, REACH_SAME, true, false, false},
-    {&laci_op_global_average_pool, REACH_SAME, true, false, false},
-    {&laci_op_global_max_pool, REACH_SAME, true, true, true},
-    {&laci_op_batch_normalization, REACH_BATCH_NORM, false, false, false},
-    {&laci_op_layer_normalization, REACH_LAYER_NORM, false, false, false},
-    {&laci_op_softmax, REACH_ONE, false, true, false},
-    {&laci_op_log_softmax, REACH_TWICE, true, false, false},
-    {&laci_op_reduce_mean, REACH_SAME, true, false, false},
-    {&laci_op_reduce_sum, REACH_MANY, true, false, false},
-    {&laci_op_reduce_max, REACH_SAME, true, false, true},
-    {&laci_op_reduce_min, REACH_SAME, true, false, true},
-    {&laci_op_add, REACH_SUM, false, false, false},
-    {&laci_op_sub, REACH_SUM, false, false, false},
-    {&laci_op_mul, REACH_PRODUCT, false, false, false},
-    {&laci_op_div, REACH_QUOTIENT, false, false, false},
-    {&laci_op_max, REACH_LARGEST, true, false, true},
-    {&laci_op_min, REACH_LEAST, true, false, true},
-    {&laci_op_sum, REACH_SUM, false, false, false},
-    {&laci_op_concat, REACH_LARGER, false, false, true},
-    {&laci_op_reshape, REACH_SAME, false, false, true},
-    {&laci_op_flatten, REACH_SAME, false, false, true},
-    {&laci_op_squeeze, REACH_SAME, false, false, true},
-    {&laci_op_unsqueeze, REACH_SAME, false, false, true},
-    {&laci_op_transpose, REACH_SAME, false, false, true},
-    {&laci_op_slice, REACH_SAME, false, false, true},
-    {&laci_op_split, REACH_SAME, false, false, true},
-    {&laci_op_gather, REACH_SAME, false, false, true},
-    {&laci_op_gather_nd, REACH_SAME, false, false, true},
-    {&laci_op_resize, REACH_TWICE, true, false, false},
-    {&laci_op_upsample, REACH_TWICE, true, false, false},
-    {&laci_op_identity, REACH_SAME, false, false, true},
-    {&laci_op_dropout, REACH_SAME, false, false, true},
-    {&laci_op_cast, REACH_CAST, false, false, false},
-    {&laci_op_expand, REACH_SAME, false, false, true},
-    {&laci_op_pad, REACH_PADDED, false, false, true},
-    {&laci_op_where, REACH_CHOSEN, false, false, true},
+    {&laci_op_conv, BOUND_CONV, true, false, false},
+    {&laci_op_conv_transpose, BOUND_CONV_TRANSPOSE, true, false, false},
+    {&laci_op_gemm, BOUND_MATRIX, true, false, false},
+    {&laci_op_mat_mul, BOUND_MATRIX, true, false, false},
+    {&laci_op_max_pool, BOUND_POOLED, true, true, true},
+    {&laci_op_average_pool, BOUND_SAME, true, false, false},
+    {&laci_op_global_average_pool, BOUND_SAME, true, false, false},
+    {&laci_op_global_max_pool, BOUND_SAME, true, true, true},
+    {&laci_op_batch_normalization, BOUND_BATCH_NORM, false, false, false},
+    {&laci_op_layer_normalization, BOUND_LAYER_NORM, false, false, false},
+    {&laci_op_softmax, BOUND_ONE, false, true, false},
+    {&laci_op_log_softmax, BOUND_TWICE, true, false, false},
+    {&laci_op_reduce_mean, BOUND_SAME, true, false, false},
+    {&laci_op_reduce_sum, BOUND_MANY, true, false, false},
+    {&laci_op_reduce_max, BOUND_SAME, true, false, true},
+    {&laci_op_reduce_min, BOUND_SAME, true, false, true},
+    {&laci_op_add, BOUND_SUM, false, false, false},
+    {&laci_op_sub, BOUND_SUM, false, false, false},
+    {&laci_op_mul, BOUND_PRODUCT, false, false, false},
+    {&laci_op_div, BOUND_QUOTIENT, false, false, false},
+    {&laci_op_max, BOUND_LARGEST, true, false, true},
+    {&laci_op_min, BOUND_LEAST, true, false, true},
+    {&laci_op_sum, BOUND_SUM, false, false, false},
+    {&laci_op_concat, BOUND_LARGER, false, false, true},
+    {&laci_op_reshape, BOUND_SAME, false, false, true},
+    {&laci_op_flatten, BOUND_SAME, false, false, true},
+    {&laci_op_squeeze, BOUND_SAME, false, false, true},
+    {&laci_op_unsqueeze, BOUND_SAME, false, false, true},
+    {&laci_op_transpose, BOUND_SAME, false, false, true},
+    {&laci_op_slice, BOUND_SAME, false, false, true},
+    {&laci_op_split, BOUND_SAME, false, false, true},
+    {&laci_op_gather, BOUND_SAME, false, false, true},
+    {&laci_op_gather_nd, BOUND_SAME, false, false, true},
+    {&laci_op_resize, BOUND_TWICE, true, false, false},
+    {&laci_op_upsample, BOUND_TWICE, true, false, false},
+    {&laci_op_identity, BOUND_SAME, false, false, true},
+    {&laci_op_dropout, BOUND_SAME, false, false, true},
+    {&laci_op_cast, BOUND_CAST, false, false, false},
+    {&laci_op_expand, BOUND_SAME, false, false, true},
+    {&laci_op_pad, BOUND_PADDED, false, false, true},
+    {&laci_op_where, BOUND_CHOSEN, false, false, true},
 };
 
 static double quotient_bound(laci_cpu_plan *plan, const laci_node *node, double x) {
@@ -410,34 +410,34 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
   const double x = laci_finite_operand_bound(plan, bounds, node->inputs[0]);
   const laci_shape *s = laci_plan_shape(plan, node->inputs[0]);
   switch (how) {
-    case REACH_NONE: return INFINITY;
-    case REACH_SAME: return x;
-    case REACH_CAST: return cast_bound(plan, node, x);
-    case REACH_POOLED: return laci_plan_window_may_be_all_padding(plan, node) ? INFINITY : x;
-    case REACH_LARGER: return combine_operand_bounds(plan, bounds, node, false);
-    case REACH_CHOSEN:
+    case BOUND_NONE: return INFINITY;
+    case BOUND_SAME: return x;
+    case BOUND_CAST: return cast_bound(plan, node, x);
+    case BOUND_POOLED: return laci_plan_window_may_be_all_padding(plan, node) ? INFINITY : x;
+    case BOUND_LARGER: return combine_operand_bounds(plan, bounds, node, false);
+    case BOUND_CHOSEN:
       return larger_or_nan(laci_finite_operand_bound(plan, bounds, node->inputs[1]),
                            laci_finite_operand_bound(plan, bounds, node->inputs[2]));
-    case REACH_SUM: return combine_operand_bounds(plan, bounds, node, true);
-    case REACH_PRODUCT: return product_bound(plan, bounds, node);
-    case REACH_QUOTIENT: return quotient_bound(plan, node, x);
-    case REACH_MANY:
+    case BOUND_SUM: return combine_operand_bounds(plan, bounds, node, true);
+    case BOUND_PRODUCT: return product_bound(plan, bounds, node);
+    case BOUND_QUOTIENT: return quotient_bound(plan, node, x);
+    case BOUND_MANY:
       return x * count_elements(plan, node->inputs[0]) / count_elements(plan, node->outputs[0]);
-    case REACH_TWICE: /* the added term covers the logarithm of any row length, and values outside
+    case BOUND_TWICE: /* the added term covers the logarithm of any row length, and values outside
                          of a resized image */
       return larger_or_nan(2 * x + 64,
                            fabs((double)laci_node_float(node, "extrapolation_value", 0)));
-    case REACH_PADDED:
+    case BOUND_PADDED:
       return larger_or_nan(combine_operand_bounds(plan, bounds, node, false),
                            fabs((double)laci_node_float(node, "value", 0)));
-    case REACH_LARGEST: return bound_of_extremes(plan, bounds, node, 1);
-    case REACH_LEAST: return bound_of_extremes(plan, bounds, node, -1);
-    case REACH_ONE: return x < LACI_FINITE_BOUND ? 1 : INFINITY;
-    case REACH_CONV: return conv_bound(plan, bounds, fused);
-    case REACH_CONV_TRANSPOSE: return conv_transpose_bound(plan, bounds, fused);
-    case REACH_MATRIX: return matrix_bound(plan, bounds, fused);
-    case REACH_BATCH_NORM: return batch_norm_bound(plan, node, x);
-    case REACH_LAYER_NORM: {
+    case BOUND_LARGEST: return bound_of_extremes(plan, bounds, node, 1);
+    case BOUND_LEAST: return bound_of_extremes(plan, bounds, node, -1);
+    case BOUND_ONE: return x < LACI_FINITE_BOUND ? 1 : INFINITY;
+    case BOUND_CONV: return conv_bound(plan, bounds, fused);
+    case BOUND_CONV_TRANSPOSE: return conv_transpose_bound(plan, bounds, fused);
+    case BOUND_MATRIX: return matrix_bound(plan, bounds, fused);
+    case BOUND_BATCH_NORM: return batch_norm_bound(plan, node, x);
+    case BOUND_LAYER_NORM: {
       const int64_t axis = laci_node_int(node, "axis", -1);
       const int64_t first = axis < 0 ? axis + s->rank : axis;
       const int both[2] = {node->inputs[1], laci_plan_has_input(node, 2) ? node->inputs[2] : -1};

@@ -13,14 +13,14 @@
 
 enum { MOST_NODES = LACI_FUSED_MAX_NODES };
 
-typedef struct found {
+typedef struct found_nodes {
   int nodes[MOST_NODES]; /* nodes between the operands and the second product */
   int n;
-} found;
+} found_nodes;
 
 /** If value = number * x and has no other reader, multiplies *scale by the number and returns x.
  * Otherwise returns value. */
-static int skip_scale(laci_cpu_plan *plan, int value, float *scale, found *between) {
+static int skip_scale(laci_cpu_plan *plan, int value, float *scale, found_nodes *between) {
   int producer = laci_plan_producer(plan, value), input;
   laci_function f[2];
   if (producer < 0 || laci_plan_count_uses(plan, value) != 1 || between->n == MOST_NODES)
@@ -54,14 +54,14 @@ static bool can_broadcast_mask(const laci_cpu_plan *plan, int mask, const laci_s
 
 /** Finds the nodes from the Softmax's input back to the operands of the first product. */
 static bool match_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern *a,
-                         found *between) {
+                         found_nodes *between) {
   int producer = laci_plan_producer(plan, scores), product = -1, x = scores;
   const laci_shape *shape = laci_plan_shape(plan, scores);
   if (producer >= 0 && plan->graph->nodes[producer].op == &laci_op_add &&
       laci_plan_count_uses(plan, scores) == 1 && plan->graph->nodes[producer].n_inputs == 2) {
     const laci_node *add = &plan->graph->nodes[producer];
     for (int side = 0; side < 2 && product < 0; side++) {
-      found tried = *between;
+      found_nodes tried = *between;
       float scale = 1;
       x = skip_scale(plan, add->inputs[side], &scale, &tried);
       a->mask = add->inputs[!side];
@@ -85,7 +85,8 @@ static bool match_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern
 
 /** If p is read by Where(IsNaN(p), 0, p), which guards a Softmax, returns the result of the Where;
  * else p. */
-static int skip_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
+static int skip_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a,
+                          found_nodes *between) {
   const laci_graph *graph = plan->graph;
   const laci_value *v = &graph->values[p];
   int is_nan = -1, where = -1;
@@ -152,7 +153,7 @@ static void fuse_following_moves(laci_cpu_plan *plan, laci_fused *fused,
 bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
   const laci_node *node = &plan->graph->nodes[softmax];
   laci_attention_pattern a = {.mask = -1, .scale = 1}, *kept;
-  found f = {.nodes = {softmax}, .n = 1};
+  found_nodes f = {.nodes = {softmax}, .n = 1};
   if (node->op != &laci_op_softmax || !laci_plan_is_float(plan, node->inputs[0])) return false;
   int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   int64_t axis = laci_node_int(node, "axis", node->version < 13 ? 1 : -1);

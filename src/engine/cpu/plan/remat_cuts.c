@@ -44,7 +44,7 @@ typedef struct cut {
 
 typedef struct planner {
   laci_remat *r;
-  bool *anyway; /* [n_values] the value is kept, whatever the cuts are */
+  bool *always_kept; /* [n_values] the value is kept, whatever the cuts are */
   int n_cuts;
   cut *cuts;               /* [n_cuts]; the last one is the end of the forward part, which no value
                               crosses */
@@ -75,7 +75,7 @@ static void mark_always_kept(planner *p) {
     if (r->needed[v] && laci_remat_is_forward(r, v) && r->bytes[v] > largest) largest = r->bytes[v];
   for (int v = 0; v < n_values; v++) {
     if (!laci_remat_is_forward(r, v)) continue;
-    p->anyway[v] = r->bytes[v] <= largest / SMALL_SHARE || is_always_kept(r, v);
+    p->always_kept[v] = r->bytes[v] <= largest / SMALL_SHARE || is_always_kept(r, v);
   }
 }
 
@@ -96,7 +96,7 @@ static lac_status find_crossing_values(planner *p, int *alive, bool fill, lac_er
   for (int s = 0; s < r->n_forward - 1 && !st; s++) {
     const laci_remat_step *step = &r->steps[s];
     for (int at = 0; at < step->n_writes; at++)
-      if (!p->anyway[step->writes[at]]) alive[n_alive++] = step->writes[at];
+      if (!p->always_kept[step->writes[at]]) alive[n_alive++] = step->writes[at];
     cut here = {.after = s};
     int left = 0;
     for (int at = 0; at < n_alive; at++) {
@@ -164,7 +164,7 @@ static void compute_segment_memory(planner *p) {
         const laci_remat_step *step = &r->steps[s];
         for (int at = 0; at < step->n_writes; at++) {
           int value = step->writes[at];
-          if (p->anyway[value]) continue;
+          if (p->always_kept[value]) continue;
           if (r->needed[value]) needed += r->bytes[value];
           if (r->bytes[value] > largest) largest = r->bytes[value];
         }
@@ -217,7 +217,7 @@ static void apply_cuts(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;
   for (int v = 0; v < r->plan->graph->n_values; v++)
-    r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || r->producer[v] > last);
+    r->keep[v] = laci_remat_is_forward(r, v) && (p->always_kept[v] || r->producer[v] > last);
   for (int k = 0; k < n; k++)
     for (int at = 0; at < p->cuts[cuts[k]].n; at++) r->keep[p->cuts[cuts[k]].values[at]] = true;
   mark_recomputed(r);
@@ -319,14 +319,15 @@ static lac_status search_cuts(planner *p, bool *gains, lac_error *err) {
 }
 
 lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err) {
-  planner p = {.r = r,
-               .anyway = laci_alloc((size_t)r->plan->graph->n_values + 1, sizeof *p.anyway),
-               .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
+  planner p = {
+      .r = r,
+      .always_kept = laci_alloc((size_t)r->plan->graph->n_values + 1, sizeof *p.always_kept),
+      .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
   *gains = false;
-  lac_status st = p.anyway && p.cuts ? search_cuts(&p, gains, err)
-                                     : laci_fail_memory(err, "what is computed once more");
+  lac_status st = p.always_kept && p.cuts ? search_cuts(&p, gains, err)
+                                          : laci_fail_memory(err, "what is computed once more");
   for (int at = 0; at < p.n_cuts; at++) laci_free(p.cuts[at].values);
-  laci_free(p.anyway);
+  laci_free(p.always_kept);
   laci_free(p.cuts);
   laci_free(p.added);
   laci_free(p.inside);

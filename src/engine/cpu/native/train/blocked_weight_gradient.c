@@ -17,11 +17,11 @@
 enum {
   BLOCK = LACI_GRADIENT_BLOCK,
   TILE = LACI_GRADIENT_TILE,
-  HELD = 256, /* maximum number of sum matrices in a tile; each has TILE floats, 1 KiB */
+  MOST_MATRICES = 256, /* maximum number of sum matrices in a tile; each has TILE floats, 1 KiB */
   MOST_OUT = 16,
   LEAST_BLOCKS = 2, /* for Winograd's algorithm: with fewer channels its transforms cost more than
                        they save */
-  UNEVEN = 15,
+  IMBALANCE_PERCENT = 15,
 };
 
 typedef struct weight_step {
@@ -139,17 +139,19 @@ static bool describe_gradient(const laci_net *net, const laci_shape *x, const la
   return laci_weight_gradient_scratch_bytes(g, MOST_OUT) > 0;
 }
 
-/** Does the busiest thread have at most UNEVEN percent more than an equal share of the items? */
+/** Does the busiest thread have at most IMBALANCE_PERCENT percent more than an equal share of the
+ * items? */
 static bool is_balanced(int64_t items, int64_t n_threads) {
   int64_t most = (items + n_threads - 1) / n_threads;
-  return most * n_threads * 100 <= items * (100 + UNEVEN);
+  return most * n_threads * 100 <= items * (100 + IMBALANCE_PERCENT);
 }
 
 static void divide_work(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
-  int64_t n_sums = laci_weight_gradient_n_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
-  s->k_tile = laci_min(laci_min(g->k_blocks, MOST_OUT), held);
-  s->c_tile = laci_min(g->c_blocks, held / s->k_tile);
+  int64_t n_sums = laci_weight_gradient_n_sums(g),
+          most_blocks = MOST_MATRICES / n_sums > 1 ? MOST_MATRICES / n_sums : 1;
+  s->k_tile = laci_min(laci_min(g->k_blocks, MOST_OUT), most_blocks);
+  s->c_tile = laci_min(g->c_blocks, most_blocks / s->k_tile);
   s->k_tiles = (g->k_blocks + s->k_tile - 1) / s->k_tile;
   s->c_tiles = (g->c_blocks + s->c_tile - 1) / s->c_tile;
   int64_t tiles = s->k_tiles * s->c_tiles;
