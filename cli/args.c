@@ -304,8 +304,8 @@ static void list_verbs_with_option(const char *name, char text[256]) {
   }
 }
 
-/* Returns the verb's option most like the name, in any form; never one that destroys data, which
- * should not be suggested. */
+/* Returns the verb's option whose name is nearest to this one, in any of its forms. It never
+ * returns an option that destroys data, which should not be suggested. */
 static const char *find_nearest_option(verb_id verb, const char *name) {
   static _Thread_local char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
   const char *candidates[sizeof names / sizeof names[0]];
@@ -420,7 +420,7 @@ static lac_status parse_short_options(cursor *at, const char *word, arguments *a
       continue;
     }
     const char *value = letter + 1;
-    const bool is_set = *value == '='; /* -o=FILE, as --output=FILE */
+    const bool is_set = *value == '='; /* -o=FILE means the same as --output=FILE */
     if (is_set) value++;
     if (!*value && !is_set) st = take_option_value(at, option, args->verb, &value, err);
     return st ? st : arguments_store(args, option, value, err);

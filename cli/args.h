@@ -60,7 +60,7 @@ typedef uint64_t SIZE_value;
 
 typedef struct arguments {
   verb_id verb;
-  const char *operand;             /* NULL: not given */
+  const char *operand;             /* first operand; NULL: not given */
   const char *second;              /* second operand, of verbs that take two */
   text_list rest;                  /* words that the verb `run` passes on to the program that it
                                       executes */

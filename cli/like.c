@@ -61,8 +61,8 @@ static const row *find_negated_flag(const char *script, const char *word, size_t
   return r && r->kind == BOOL ? r : NULL;
 }
 
-/* Returns the option most like a mistyped word, among the script's options and those of the verb;
- * never --force. */
+/* Returns the option whose name is nearest to a mistyped word, among the options of the script and
+ * of the verb; never --force. */
 static const char *find_nearest_option(const like *l, const char *word) {
   static char names[2 * N_ROWS + 256][LONGEST];
   const char *candidates[2 * N_ROWS + 256];
@@ -160,7 +160,8 @@ static lac_status translate_word(like *l, cursor *at, lac_error *err) {
     lac_status st = like_format_text(l, &typed, err, "%.*s", (int)n, word);
     return st ? st : apply_translation(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
-  r = word[1] != '-' ? find_translation(l->script, word, 2) : NULL; /* -b256 */
+  r = word[1] != '-' ? find_translation(l->script, word, 2) : NULL; /* a short option with its
+                                                                       value: -b256 */
   if (r && r->kind == VALUE) {
     const char *typed;
     lac_status st = like_format_text(l, &typed, err, "%.2s", word);

@@ -25,8 +25,8 @@ static bool is_element_zero(const lac_tensor *tensor, int64_t at, size_t size) {
   return any == 0;
 }
 
-/* Are the layer's zeros stored as zeros? Quantized integers may have a zero point other than 0, and
- * then elements that the library counts as zero are stored as other numbers. */
+/* Are the layer's zeros stored as zeros? Quantized integers may have a zero point other than 0.
+ * Elements that count as zero are then stored as that number. */
 static bool has_zeros_stored_as_zeros(const lac_tensor *tensor, const lac_layer *layer,
                                       size_t size) {
   if (is_float_type(tensor->dtype)) return true;

@@ -12,7 +12,7 @@
 
 typedef struct output_folder {
   const char *folder;       /* path of the folder in which the files appear */
-  const char *const *names; /* names of the n files; views */
+  const char *const *names; /* [n] names of the files, owned by the caller */
   int n;
   bool force;          /* replace existing files */
   bool made;           /* output_folder_open created `folder` */

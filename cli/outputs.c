@@ -207,8 +207,8 @@ lac_status outputs_plan_and_check(const arguments *args, outputs *plan, lac_erro
 }
 
 /* Would saving the model as `out` write an external data file named `real`? Data files of OUT.onnx
- * are called OUT.data, OUT.1.data ..., or keep the names that they had in the input's folder if OUT
- * is in another folder. */
+ * are called OUT.data, OUT.1.data ... If OUT is in another folder than the input, they may keep
+ * their names. */
 static bool is_external_data_name(const char *out, const char *real, const lac_model *model) {
   size_t n_folder = (size_t)(base_name(out) - out);
   if (strncmp(out, real, n_folder) != 0 || strchr(real + n_folder, '/')) return false;
@@ -335,7 +335,9 @@ lac_status outputs_check_against_run_folder(const outputs *plan, const char *mod
     return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
                      file->path, model_dir);
   }
-  int n = snprintf(made.real, sizeof made.real, "%s/" LACI_RUN_BEST, folder); /* with --keep-best */
+  int n = snprintf(made.real, sizeof made.real, "%s/" LACI_RUN_BEST, folder); /* the file that
+                                                                                 --keep-best writes
+                                                                                 */
   return n < 0 || (size_t)n >= sizeof made.real
              ? LAC_OK
              : check_no_output_is_folder(plan, made.real, "model-dir", err);

@@ -17,8 +17,8 @@ enum { TABLE_COLUMNS = 12 };
 typedef enum column_kind {
   COLUMN_TEXT,
   COLUMN_NUMBER, /* numbers, which are right-aligned */
-  COLUMN_NAME,   /* may be shortened */
-  COLUMN_REMARK, /* a sentence; the last column only */
+  COLUMN_NAME,   /* names, which may be shortened */
+  COLUMN_REMARK, /* a remark, which is a sentence; only the last column */
 } column_kind;
 
 /** A table; zero-initialized it is empty, and table_begin names the columns. */

@@ -33,9 +33,9 @@ int text_count_cells(const char *text);
  * ?. */
 void text_make_printable(char *text);
 
-/** Copies the text to `to`, which has strlen(text) + 4 bytes. Of a text that takes more than
- * `cells` cells only the beginning and the end are copied, with ... between them (one character in
- * a UTF-8 locale). Returns to. */
+/** Copies the text to the buffer `to`, of strlen(text) + 4 bytes. If the text takes more than
+ * `cells` cells, only its beginning and its end are copied, with ... between them (one character in
+ * a UTF-8 locale). Returns `to`. */
 char *text_shorten(const char *text, int cells, char *to);
 
 /** Prints the text word by word in lines of at most `columns` cells (TERMINAL_NO_LIMIT: one line),

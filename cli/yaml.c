@@ -130,7 +130,7 @@ static lac_status append_value(yaml_parser_t *parser, tree *t, tree_place *place
   return st || event->type == YAML_SCALAR_EVENT ? st : append_members(parser, t, place, err);
 }
 
-/* Reads the stream: one document, of one value. */
+/* Reads the stream, which must have one document with one value. */
 static lac_status read_stream(yaml_parser_t *parser, tree *t, lac_error *err) {
   tree_place place = {0};
   bool is_end = false;

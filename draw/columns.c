@@ -23,14 +23,15 @@ typedef struct strip {
   double dx, dy;      /* by how much the elements of the strip are moved */
 } strip;
 
-/* A gap between boxes, from y = `from` down to y = `to`. A cut may go through its middle. */
+/* A gap between boxes, between the heights `from` (upper end) and `to` (lower end). A cut may go
+ * through its middle. */
 typedef struct gap {
   double from, to;
 } gap;
 
 typedef struct layout {
   Agraph_t *graph;
-  gap *gaps; /* [n_gaps], from the top down */
+  gap *gaps; /* [n_gaps] the gaps, from the top down */
   int n_gaps;
   strip strips[MOST_STRIPS];
   int n_strips;
@@ -56,7 +57,7 @@ static void move_gaps_out_of_clusters(const layout *l, gap *found) {
   }
 }
 
-/* Finds the gaps between boxes. False: no memory. */
+/* Finds the gaps between boxes. Returns false if there is no memory. */
 static bool find_gaps(layout *l) {
   size_t n = (size_t)agnnodes(l->graph), at = 0;
   Agnode_t **nodes = calloc(n + 1, sizeof(Agnode_t *));
@@ -80,8 +81,8 @@ static bool find_gaps(layout *l) {
   return true;
 }
 
-/* Cuts the drawing into strips of at most this height, from the top down. False: that takes more
- * than `most` strips. */
+/* Cuts the drawing into strips of at most this height, from the top down. Returns false if that
+ * takes more than `most` strips. */
 static bool cut_into_strips(layout *l, double height, int most) {
   const boxf all = GD_bb(l->graph);
   double top = all.UR.y;

@@ -26,8 +26,8 @@ typedef struct lac_array {
                        unknown */
   int64_t shape[8]; /* sizes of the axes; filled in for outputs. -1 in lac_session_inputs: open */
   void *data;       /* the elements; an input's are only read. Output NULL: the library allocates */
-  size_t size_bytes; /* input: bytes of all elements; output: bytes available at data. Filled in
-                        where the library allocated */
+  size_t size_bytes; /* input: bytes of all elements; output: bytes available at data. Filled in if
+                        the library allocated the data */
   bool owned;        /* an output's data belongs to the library: lac_session_release frees it */
 } lac_array;
 
@@ -39,7 +39,7 @@ typedef struct lac_array {
  * passed to. Start from `lac_samples samples = LAC_SIZED(lac_samples);`. */
 typedef struct lac_samples {
   size_t size;             /* sizeof of this struct, set by LAC_SIZED */
-  const lac_array *arrays; /* [n_arrays] */
+  const lac_array *arrays; /* [n_arrays] an array for each input, and perhaps `labels` */
   int n_arrays;
   /** Delivers the rows of those arrays whose `data` is NULL. Copies row `row` (along the first
    * axis) of the array `name` to `to`: all its elements, row-major and packed, in the array's type.

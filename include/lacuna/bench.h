@@ -37,7 +37,7 @@ typedef struct lac_bench_options {
   int batch; /* leading size of all inputs, 1 .. 65536; 0 (default): the file's, or 1 if the file
                 leaves it open */
   const lac_engine_shape *shapes; /* shapes of inputs with open sizes other than the batch size */
-  int n_shapes;                   /* default 0 */
+  int n_shapes;                   /* length of `shapes`; default 0 */
   int runs;            /* limit of the timed runs of each plan, 1 .. 10000, default 1000 */
   double seconds;      /* limit of the time of all runs together; at least three runs of each plan
                           are timed in any case; 0: no limit; default 5 */
@@ -115,8 +115,8 @@ typedef struct lac_bench_result {
   double read_bytes;       /* peak bytes per second read from memory, on all threads */
   double step_seconds;     /* sum of all layers' seconds */
   int n_layers, n_kinds;
-  const lac_bench_layer *layers; /* in the order in which they run */
-  const lac_bench_kind *kinds;   /* the longest first */
+  const lac_bench_layer *layers; /* steps in the order in which they run */
+  const lac_bench_kind *kinds;   /* sums for each operator, the one with the longest time first */
   int n_sparse;                  /* number of layers that used sparse kernels */
   const char *engine;            /* the engine that was timed, see lac_engine_options */
   int n_nodes, n_exact;          /* number of nodes, and of those that run by their slow definition,
@@ -134,7 +134,7 @@ typedef struct lac_bench_result {
   uint64_t dense_weight_bytes, dense_arena_bytes; /* planned bytes, as weight_bytes and
                                                      arena_bytes */
   int n_dense_layers;
-  const lac_bench_layer *dense_layers; /* in the order in which they run */
+  const lac_bench_layer *dense_layers; /* steps in the order in which they run */
 } lac_bench_result;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pruning with calibration data: a few hundred inputs of the network, without labels. They may be
- * synthetic images, which need no data at all. Masks are
- * chosen and kept weights are fitted so that every layer's outputs stay as close to the dense
- * network's as possible. Nothing is trained, unless `refine` or `refine_steps` is set.
+ * synthetic images, which need no data at all. Masks are chosen, and the weights that they keep are
+ * fitted, so that every layer's outputs stay as close to the dense network's as possible. Nothing is
+ * trained, unless `refine` or `refine_steps` is set.
  *
  *   lac_calibration calibration = lac_calibration_default();
  *   calibration.data = "cifar-10-batches-bin";
@@ -95,7 +95,7 @@ typedef struct lac_calibration {
                                    input NAME has in all samples, so that it needs no array. What
                                    follows from it alone, such as the branch that an If takes, is
                                    calibrated as it is with this number (default NULL) */
-  int n_constants;              /* (default 0) */
+  int n_constants;              /* length of `constants` (default 0) */
 } lac_calibration;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -117,8 +117,9 @@ typedef struct lac_calibration_point {
  * samples, or over all samples if there are too few. */
 typedef struct lac_calibration_result {
   const char *data;       /* "512 of 50000 images of DIR, 64 held back" */
-  const char *score;      /* "alps" */
-  bool solved;            /* kept weights were to be fitted */
+  const char *score;      /* name of the score that masks were chosen by: "alps" */
+  bool solved;            /* the weights that masks keep were to be fitted (lac_calibration.solve)
+                             */
   int64_t samples;        /* number of samples that layers were fitted on, copies included */
   int64_t held_back;      /* number of samples that errors were measured on */
   double outputs_error;   /* relative error of the network's outputs: sum |dense - pruned|^2 / sum
@@ -154,11 +155,13 @@ typedef struct lac_calibration_result {
                                          weights alone */
   double error_fitted;       /* outputs_error before recalibration and refinement; 0: neither was
                                 wanted */
-  bool recalibrated;         /* the statistics of batch normalization were estimated again and kept
-                                */
-  double error_recalibrated; /* outputs_error with the new statistics, kept or not; 0: not tried */
-  bool refined;              /* the parameters from refinement were kept */
-  double error_refined;      /* outputs_error after refinement, kept or not; 0: no step was done */
+  bool recalibrated;         /* the statistics of batch normalization were estimated again, and the
+                                network has the new ones */
+  double error_recalibrated; /* outputs_error with the new statistics, whether they were kept or
+                                not; 0: not tried */
+  bool refined;              /* the network has the parameters that refinement found */
+  double error_refined;      /* outputs_error after refinement, whether its result was kept or not;
+                                0: no step was done */
   int64_t refine_steps;      /* number of refinement steps done */
   double refine_seconds;     /* wall time of the refinement steps */
   const char *refine_reason; /* why recalibration or refinement could not be done; NULL: no such

@@ -58,7 +58,7 @@ typedef struct lac_engine lac_engine;
 /** The shape of an input. A size of -1 keeps the size given in the model's file. */
 typedef struct lac_engine_shape {
   const char *name;
-  int rank; /* 0 .. 8 */
+  int rank; /* number of axes, 0 .. 8 */
   int64_t shape[8];
 } lac_engine_shape;
 
@@ -70,7 +70,7 @@ typedef struct lac_engine_options {
                           lac_engine_about */
   const lac_engine_shape *shapes; /* shapes of inputs whose sizes the file leaves open; a symbolic
                                      size that several inputs share needs to be given only once */
-  int n_shapes;                   /* default 0 */
+  int n_shapes;                   /* length of `shapes`; default 0 */
 } lac_engine_options;
 
 /** An input or output in the format of the caller's buffer, row-major and packed. Its type is

@@ -92,7 +92,7 @@ typedef struct lac_graph_attribute {
   lac_dtype dtype; /* element type of a tensor; the elements are in `doubles` if it is a float type,
                       else in `ints` */
   int rank;
-  const int64_t *shape;  /* [rank] */
+  const int64_t *shape;  /* [rank] sizes of a tensor's axes */
   const double *doubles; /* [n] elements of a tensor of floats */
 } lac_graph_attribute;
 
@@ -108,15 +108,15 @@ typedef struct lac_graph_node {
   const int *inputs, *outputs; /* [n_inputs], [n_outputs] index of each value in
                                   lac_graph_view.values; -1: an optional one that is absent */
   int n_attributes;
-  const lac_graph_attribute *const *attributes; /* [n_attributes] */
+  const lac_graph_attribute *const *attributes; /* [n_attributes] the node's attributes */
 } lac_graph_node;
 
 /** A network. Nodes are in an order in which they can be computed. */
 typedef struct lac_graph_view {
   size_t size; /* sizeof this struct */
   int n_values, n_nodes, n_inputs, n_outputs;
-  const lac_graph_value *const *values; /* [n_values] */
-  const lac_graph_node *const *nodes;   /* [n_nodes] */
+  const lac_graph_value *const *values; /* [n_values] inputs, stored tensors and results of nodes */
+  const lac_graph_node *const *nodes;   /* [n_nodes] nodes, producers first */
   const int *inputs, *outputs;          /* [n_inputs], [n_outputs] index in `values` of each input
                                            and output of the network, in the order of a run's
                                            buffers */
@@ -192,7 +192,7 @@ typedef struct lac_engine_call {
  * passed around, and never read by the library. All functions are set. */
 typedef struct lac_engine_device {
   size_t size;                                  /* sizeof this struct */
-  const char *name;                             /* such as "cuda:0" */
+  const char *name;                             /* name of the device, such as "cuda:0" */
   void *(*allocate)(void *context, size_t n);   /* returns n bytes of the device; NULL: no memory */
   void (*release)(void *context, void *memory); /* NULL is fine */
   /** Copies n bytes from the host, and returns when that is done. */
@@ -235,8 +235,8 @@ typedef struct lac_engine_parameter {
   int64_t count;       /* number of elements */
   bool is_vector;      /* a scale, shift or bias: LARS uses the ratio 1 */
   float decay;         /* weight decay of this tensor */
-  const uint8_t *mask; /* [count] in the host's memory: gradients are set to 0 where the mask is 0;
-                          weights and state are 0 there already. NULL: none */
+  const uint8_t *mask; /* [count] mask, in the host's memory: gradients are set to 0 where it is 0;
+                          weights and state are 0 there already. NULL: there is no mask */
   float *weights;      /* [count] */
   float *gradients;    /* [count] */
   float *state[2];     /* [count] each: state[0] is the momentum, state[1] AdamW's mean of squared
@@ -268,7 +268,7 @@ typedef struct lac_engine_update {
                                                     above */
   int64_t step;                                  /* number of the step: 1, 2 ... */
   int n_parameters;                              /* length of parameters */
-  const lac_engine_parameter *const *parameters; /* [n_parameters] */
+  const lac_engine_parameter *const *parameters; /* [n_parameters] the parameters to update */
 } lac_engine_update;
 
 /** An engine: constant data of the plug-in, which stay valid for the rest of the process. */
@@ -277,7 +277,7 @@ typedef struct lac_engine_plugin {
   const char *name;        /* 1 to 63 letters, digits, '_', '-' and '.'; no other engine may have
                               this name */
   const lac_dtype *dtypes; /* [n_dtypes] element types in which it can compute on this machine */
-  int n_dtypes;            /* at least 1 */
+  int n_dtypes;            /* length of `dtypes`, at least 1 */
   const lac_engine_device *device; /* the engine's memory; NULL: it reads and writes the host's
                                       memory */
   void *context; /* first argument of supports, create and the device's functions */

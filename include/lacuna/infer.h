@@ -39,7 +39,7 @@ typedef struct lac_infer_options {
   const lac_engine_shape *shapes; /* shapes for inputs, used instead of the arrays' shapes; the
                                      number of elements must be the same; -1: the size in the file
                                      */
-  int n_shapes;                   /* default 0 */
+  int n_shapes;                   /* length of `shapes`; default 0 */
   bool force;                     /* replace files that exist; inputs are never replaced */
   bool f32; /* write outputs of all float types as f32; default false: in the network's types */
 } lac_infer_options;
@@ -47,7 +47,7 @@ typedef struct lac_infer_options {
 /** An output that was written to a file. */
 typedef struct lac_infer_output {
   const char *name;
-  const char *path; /* FOLDER/NAME.npy */
+  const char *path; /* path of the file: FOLDER/NAME.npy */
   lac_dtype dtype;  /* type in the file: the network's. bf16 is stored as by the Python package
                        ml_dtypes: NumPy type '<V2', two bytes */
   int rank;
@@ -57,7 +57,7 @@ typedef struct lac_infer_output {
 /** What lac_infer made; lac_infer_result_destroy frees it. */
 typedef struct lac_infer_result {
   int n_outputs;
-  const lac_infer_output *outputs; /* in the network's order */
+  const lac_infer_output *outputs; /* [n_outputs] outputs in the network's order */
   lac_dtype dtype;                 /* type of the computation; f64 for the plain engine */
   const char *engine;              /* the engine that ran, see lac_engine_options */
   int n_nodes, n_exact;            /* see lac_engine_facts */

@@ -26,7 +26,7 @@ typedef struct lac_mask_weight {
   size_t size;      /* sizeof of this struct, set by LAC_SIZED */
   const char *name; /* name of the weight, which is copied */
   lac_dtype dtype;  /* f16, bf16, f32, f64 */
-  int rank;         /* 1 .. 8 */
+  int rank;         /* number of axes, 1 .. 8 */
   int64_t shape[8];
   int c_axis; /* axis of the input channels, along which every m elements form a group; 1 for Conv
                  and for PyTorch's Linear, 0 for the right operand of MatMul */

@@ -26,7 +26,7 @@ typedef struct lac_context lac_context; /* lacuna/context.h */
 /** A loaded network; opaque. */
 typedef struct lac_model lac_model;
 
-/** A stored tensor (initializer): a view that is valid until the model is destroyed or changed.
+/** A stored tensor (initializer). Its pointers are valid until the model is destroyed or changed.
  * `rank` is -1 for tensors of more than 8 dimensions. */
 typedef struct lac_tensor {
   size_t size; /* sizeof of this struct, set by LAC_SIZED */
@@ -44,7 +44,8 @@ typedef struct lac_load_options {
   bool lenient; /* true: a node whose attributes or weight break ONNX's typing is treated as an
                    unknown operator: the channels that reach it are frozen, and it cannot be run.
                    false: loading fails LAC_BAD_FILE (default false) */
-  const char *data_dir; /* with bytes or read: the folder of the external data (default NULL) */
+  const char *data_dir; /* if `bytes` or `read` is set: the folder of the external data (default
+                           NULL) */
   const void *bytes;    /* the model's bytes, instead of a path. What is needed of them is copied
                            during the call (default NULL) */
   uint64_t size_bytes;  /* number of bytes at `bytes`, or size of the model's file, which `read`
@@ -100,21 +101,22 @@ typedef enum lac_fold {
  * have a weight that is computed from stored tensors alone. Examples are a mask's product, a sum of
  * branches or W + B A. Each such weight becomes one stored tensor with the name of the computed
  * value. It is evaluated in float64, rounded only where the network casts, and at the end once to
- * its own type. Nodes and tensors that nothing reads any more are removed; all else stays.
- * Call it before the model is used otherwise: views of its tensors become invalid. A weight stays
- * as it is if only steps that pruning can follow are computed: a transpose, scales, a weight
- * normalization. It also does if it is quantized, if a caller may replace one of its parts, or if
+ * its own type. Nodes and tensors that nothing reads any more are removed; all else stays. Call it
+ * before the model is used otherwise: pointers to its tensors become invalid. A weight stays as it
+ * is if only steps that pruning can follow are computed: a transpose, scales, a weight
+ * normalization. It also stays if it is quantized, if a caller may replace one of its parts, or if
  * it cannot be evaluated. A model that comes from no ONNX file, or was folded before, is not
  * changed. *n_folded (may be NULL): the number of tensors made. max_memory: limit in bytes for
- * everything in memory; 0: most of the machine's. context: log and interrupt (context.h);
- * NULL: the process's. Fails LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY; the model is
- * then unchanged. */
+ * everything in memory; 0: most of the machine's. context: log and interrupt (context.h); NULL: the
+ * process's. Fails LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY; the model is then
+ * unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_fold(lac_model *model, lac_fold how,
                                                  uint64_t max_memory, lac_context *context,
                                                  int *n_folded, lac_error *err);
 
-/** lac_model_fold of those weights only that `like` does not compute. It prepares an original for a
- * comparison with `like`, the pruned network that was made from it (lac_check). */
+/** Does lac_model_fold for those weights only that the network `like` does not compute. It prepares
+ * an original for a comparison with `like`, the pruned network that was made from it (lac_check).
+ */
 LAC_API LAC_MUST_CHECK lac_status lac_model_fold_like(lac_model *model, const lac_model *like,
                                                       uint64_t max_memory, lac_context *context,
                                                       lac_error *err);
@@ -158,10 +160,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, 
 
 /** Replaces the elements of the stored tensor that has the array's name; its type and shape stay.
  * The elements are of the tensor's type. For any float type they may be LAC_DTYPE_F32, which is
- * rounded to nearest even. The views of the tensor become invalid. Engines and sessions that exist
- * may have the old elements: make them anew. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE, LAC_NO_MEMORY, and
- * LAC_BAD_ARGUMENT if elements are missing, or their number of bytes is wrong. Fails
- * LAC_UNSUPPORTED for another type, and for tensors that shapes may depend on: booleans, and
+ * rounded to nearest even. Pointers to the tensor's bytes become invalid. Engines and sessions that
+ * exist may have the old elements: create them again. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE,
+ * LAC_NO_MEMORY, and LAC_BAD_ARGUMENT if elements are missing, or their number of bytes is wrong.
+ * Fails LAC_UNSUPPORTED for another type, and for tensors that shapes may depend on: booleans, and
  * integers of more than a byte. After a failure the model is unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_set_tensor(lac_model *model, const lac_array *values,
                                                        lac_error *err);

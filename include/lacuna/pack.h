@@ -116,8 +116,8 @@ typedef struct lac_packed_tensor {
   int index_bits;        /* bits of the index of one value: its column within its block of m; packed
                             from the lowest bit on */
   uint64_t fill;         /* bit pattern of the elements that were left out (zero) */
-  const void *values;    /* [n_rows, row_values] little-endian elements */
-  const uint32_t *index; /* [n_rows, index_words] */
+  const void *values;    /* [n_rows, row_values] the kept elements, little-endian */
+  const uint32_t *index; /* [n_rows, index_words] indices of the kept elements, see index_bits */
   const uint32_t *signs; /* [n_rows, sign_words], one bit per element that was left out, 1: it is
                             -0.0; NULL: none is */
 } lac_packed_tensor;

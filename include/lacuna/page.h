@@ -27,7 +27,7 @@ typedef struct lac_page {
   const char *report;  /* a report as JSON, such as lac_bench_json makes; NULL: that of `layers` */
   const char *command; /* the command that was run; NULL: not shown */
   const char *log;     /* a JSON array of lines as in log.jsonl, for curves; NULL: none */
-  const char *const *warnings; /* [n_warnings] */
+  const char *const *warnings; /* [n_warnings] warnings that the page lists */
   int n_warnings;
   const lac_model *model;   /* the network to draw; NULL: no drawing */
   const lac_report *layers; /* a report of `model`, of lac_inspect say, for the drawing and for

@@ -44,8 +44,8 @@ typedef struct lac_transport {
   /** Starts to gather `all` in every process. Process k sends its part, bytes begin[k] .. begin[k +
    * 1], to all others. The array begin [size + 1] is the same in all processes. */
   int (*gather)(void *self, int channel, void *all, const size_t *begin, void **request);
-  /** Starts to send part k of `from`, bytes begin[k] .. begin[k + 1], to each process k; begin is
-   * the same in all processes. `to` receives the parts that process 0, 1 ... send to this process,
+  /** Starts to send bytes begin[k] .. begin[k + 1] of the buffer `from` to each process k; begin is
+   * the same in all processes. The buffer `to` receives what process 0, 1 ... send to this process,
    * one after the other. */
   int (*exchange)(void *self, int channel, const void *from, const size_t *begin, void *to,
                   void **request);

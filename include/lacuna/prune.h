@@ -43,9 +43,9 @@ typedef struct lac_options {
                        the output channels, too; the mask with the largest sum of scores, or one
                        that keeps elements greedily from the largest score down; not with v. NULL:
                        "1d" (default NULL) */
-  bool permute;     /* search channel orders, always for n:m, even with v or a 2d mask; an order
-                       with which the masks keep less than in the file's order is taken back
-                       (default true) */
+  bool permute;     /* search channel orders, always for n:m, even with v or a 2d mask; an order is
+                       undone if the masks keep less with it than in the file's order (default true)
+                       */
   bool padding;     /* layers of dense matrices (Gemm, MatMul) count as having their number of input
                        channels rounded up to the next eligible size (default false) */
   bool all_sizes;   /* prune every layer with at least m input channels, not only those of sizes

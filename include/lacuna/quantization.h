@@ -47,7 +47,7 @@ typedef struct lac_quantized_layer {
   bool norm_folded;             /* the batch normalization after the layer was folded into its
                                    weight */
   bool bias;                    /* the layer has an int32 bias */
-  double scale_low, scale_high; /* least and largest scale of the weight's channels */
+  double scale_low, scale_high; /* smallest and largest scale of the weight's channels */
   double weight_error;          /* relative error of rounding the weight */
 } lac_quantized_layer;
 
@@ -62,15 +62,15 @@ typedef struct lac_quantized_value {
 
 /** What quantization did; part of a report. */
 typedef struct lac_quantization_result {
-  const char *format;              /* "qdq-int8" */
+  const char *format;              /* format of the quantized network: "qdq-int8" */
   const char *range, *activations; /* how ranges were chosen, such as "mse"; type of activations:
                                       "uint8" or "int8" */
   int64_t samples, held_back;      /* number of samples for ranges; number of held-back samples on
                                       which outputs were compared (0: they were compared on the
                                       samples for ranges) */
   int n_layers, n_quantized, n_values;
-  const lac_quantized_layer *layers; /* [n_layers] */
-  const lac_quantized_value *values; /* [n_values] */
+  const lac_quantized_layer *layers; /* [n_layers] layers with a matrix product */
+  const lac_quantized_value *values; /* [n_values] activations that have a scale */
   double outputs_error; /* relative error of the network's outputs, quantized against float, both
                            pruned: sum |floats - integers|^2 / sum |floats|^2 */
   int64_t answers;      /* number of predictions: rows of the first output, of which the largest

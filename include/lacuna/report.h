@@ -56,8 +56,8 @@ typedef struct lac_layer {
   bool holds_pattern_both; /* the weight is N:M along the output channels, too, so that the
                               transposed weight, by which training multiplies, is N:M as well; false
                               for layers that are not pruned */
-  int group_c, group_k;    /* lac_group.id of the group that holds most channels of the axis; -1:
-                              none */
+  int group_c, group_k;    /* lac_group.id of the group with the largest number of the axis'
+                              channels; -1: none */
   int64_t n_zeros, n_elements;
   double zero_ratio;    /* n_zeros / n_elements */
   double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
@@ -100,7 +100,7 @@ typedef struct lac_group {
   double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: no order
                       can keep more than the file's */
   bool judged; /* the order was tested on calibration data; an order that does not lower the errors
-                  was taken back */
+                  was undone */
   double error_before;  /* sum of the errors of the consumers in the file's order; 0: not judged */
   double error_after;   /* sum of the errors of the consumers in the order that was found; 0: not
                            judged */
@@ -140,8 +140,8 @@ typedef struct lac_target_layer {
 
 /** How one target handles the layers of a report. */
 typedef struct lac_target_report {
-  const char *name;  /* as given in lac_options.targets: "tensorrt", "torch:f16" */
-  const char *title; /* "NVIDIA TensorRT" */
+  const char *name;  /* name as in lac_options.targets: "tensorrt", "torch:f16" */
+  const char *title; /* full name of the target: "NVIDIA TensorRT" */
   const char *needs; /* what the user has to do on the target so that sparsity is used; NULL:
                         nothing is documented */
   int n_taken, n_refused, n_not_stated, n_dense;
@@ -249,7 +249,7 @@ typedef struct lac_report {
   const char *model; /* path, or "(memory)" */
   int pattern_n, pattern_m;
   int pattern_v;       /* V of V:N:M; 0: the pattern is N:M */
-  const char *pattern; /* "2:4", "64:2:8" */
+  const char *pattern; /* the pattern as text: "2:4", "64:2:8" */
   const char *mask; /* prune: how masks were chosen, "1d", "2d-greedy", "2d-best"; NULL elsewhere */
   const char
       *score; /* prune without calibration: "magnitude", "random" or the file; NULL elsewhere */
@@ -260,7 +260,8 @@ typedef struct lac_report {
   const lac_group *groups;
   const lac_calibration_result *calibration; /* what calibration did; NULL: there was none */
   int n_targets;
-  const lac_target_report *targets; /* in the order of lac_options.targets; prune and check */
+  const lac_target_report *targets; /* [n_targets] in the order of lac_options.targets; prune and
+                                       check have them */
   const lac_quantization_result *quantization; /* what quantization did; NULL: there was none */
   const lac_plan_facts *plan;                  /* the answer to lac_options.plan; NULL: plan was
                                                   NULL */

@@ -17,10 +17,11 @@ typedef struct lac_context lac_context; /* lacuna/context.h */
 
 /** How an engine chooses between dense and sparse kernels for a layer that both can compute. */
 typedef enum lac_tuning {
-  LAC_TUNING_OFF = 0,   /* by a fixed rule: the plan is the same every time */
-  LAC_TUNING_QUICK = 1, /* by times of the layer on this machine, measured in a few runs */
-  LAC_TUNING_FULL = 2,  /* by the shortest times of the layer on this machine, measured in many runs
+  LAC_TUNING_OFF = 0,   /* it chooses by a fixed rule: the plan is the same every time */
+  LAC_TUNING_QUICK = 1, /* it chooses by times of the layer on this machine, measured in a few runs
                            */
+  LAC_TUNING_FULL = 2,  /* it chooses by the shortest times of the layer on this machine, measured
+                           in many runs */
 } lac_tuning;
 
 /** A part of a run; see lac_parallel. */
@@ -51,7 +52,7 @@ typedef struct lac_run_options {
   const char *timings; /* file in which tuning stores the times measured on this machine: layers
                           found there are not measured again. If it cannot be written, there is only
                           a warning. NULL (default): no file */
-  lac_tuning tuning;   /* default LAC_TUNING_OFF */
+  lac_tuning tuning;   /* how kernels are chosen; default LAC_TUNING_OFF */
   bool dense_only;     /* use no sparse kernels: zeros are multiplied, too; default false. The
                           environment variable LAC_SPARSE=0 sets this for the whole process */
   bool careful;        /* compute so that NaN and infinity appear wherever operators define them: no

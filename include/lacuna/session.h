@@ -122,10 +122,10 @@ LAC_API int lac_session_outputs(const lac_session *session, const lac_array **ou
  * is allocated, and owned is set. On failure outputs are unchanged, and the caller's buffers are
  * undefined. Fails LAC_NOT_FOUND (an unknown name or index, or an input is missing), LAC_BAD_SHAPE,
  * and LAC_BAD_VALUE (an element out of range). Fails LAC_BAD_ARGUMENT for a NULL pointer, an array
- * given twice, or a type that is neither of the two. It also does for an input whose size_bytes are
- * not those of its elements, and an output's buffer that is too small. Fails as lac_engine_create
- * and lac_engine_run do, too; a plan that failed is not kept. LAC_MEMORY_LIMIT only if the plan
- * alone needs more than max_memory. */
+ * given twice, a type that is neither of the two, an input whose size_bytes are not those of its
+ * elements, or an output's buffer that is too small. Fails as lac_engine_create and lac_engine_run
+ * do, too; a plan that failed is not kept. Fails LAC_MEMORY_LIMIT only if the plan alone needs more
+ * than max_memory. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const lac_array *inputs,
                                                   int n_inputs, lac_array *outputs, int n_outputs,
                                                   lac_error *err);
@@ -142,8 +142,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_session_plan(lac_session *session, const l
  */
 LAC_API void lac_session_release(lac_array *outputs, int n);
 
-/** A step of a run: one node, or several that are computed as one. The texts are views, valid
- * during the call that hands them over. */
+/** A step of a run: one node, or several that are computed as one. The texts are valid during the
+ * call that passes them. */
 typedef struct lac_session_step {
   size_t size;          /* sizeof of the library's struct */
   const char *name;     /* name of the node; NULL: the step only changes a layout for the next

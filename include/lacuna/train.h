@@ -72,7 +72,7 @@ typedef struct lac_train_event {
     LAC_TRAIN_STEP = 1,
     LAC_TRAIN_EVALUATED = 2,
     LAC_TRAIN_SAVED = 3,      /* a checkpoint was saved */
-  } kind;                     /* what happened */
+  } kind;                     /* which event happened */
   bool is_display;            /* STEP: this step is a multiple of display_steps */
   int64_t step, steps, epoch; /* steps done; steps of the whole training; complete epochs done */
   double loss, rate;          /* STEP: the batch's loss before the update, and the learning rate;
@@ -98,8 +98,8 @@ typedef struct lac_train_options {
       run;            /* how steps and evaluations run, see run.h; weights, statistics and loss stay
                           f32 in bf16; engine NULL: "cpu"; nothing is tuned: `tuning` must be off */
   bool remat;         /* rematerialization, which takes less memory and more time and gives the same
-                         bits: most values that gradients need are dropped after the forward pass
-                         and computed again (default false) */
+                         bits: most of the values that gradients need are dropped after the forward
+                         pass and computed again (default false) */
   uint64_t seed;      /* seed of shuffling, augmentation, MixUp (default 0) */
   const char *recipe; /* resnet-sgd (default), resnet-lars, resnext, mixup-250, cifar, adamw-300 */
   int batch;          /* images per batch, 1..65536; 0 (default): the recipe's, or 128 (256 in bf16)
@@ -156,7 +156,8 @@ typedef struct lac_train_options {
                                    events, created if missing; NULL: none of these are written
                                    (default NULL) */
   int64_t checkpoint_steps;     /* steps between checkpoints; 0: one per epoch (default 0) */
-  int keep_checkpoints;         /* how many of the newest checkpoints are kept, >= 1 (default 3) */
+  int keep_checkpoints;         /* number of checkpoints that stay in model_dir, the newest ones; >=
+                                   1 (default 3) */
   bool recover;          /* continue from the newest complete checkpoint, if there is one (default
                             false) */
   bool force;            /* allow a new run in a model_dir that has checkpoints, which are deleted
@@ -229,7 +230,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_settings(const lac_train_options *op
 /** What a folder of data contains. */
 typedef struct lac_train_data {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
-  const char *format; /* as lac_train_options names it */
+  const char *format; /* format of the data, as in lac_train_options.format */
   int64_t images;     /* number of images for training */
   int classes;
   int channels, height, width; /* sizes of a sample; 0: the samples have other axes */
@@ -353,12 +354,12 @@ LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
 /** One evaluation of a run. */
 typedef struct lac_recovery_score {
   int64_t step; /* 0: after pruning, before the first step */
-  double top1;  /* percent */
+  double top1;  /* top-1 accuracy in percent */
 } lac_recovery_score;
 
 /** One run: a method of pruning, and the training after it. */
 typedef struct lac_recovery_run {
-  const char *label;                /* "permuted first" */
+  const char *label;                /* label of the curve: "permuted first" */
   const lac_recovery_score *scores; /* [n_scores], in ascending order of step */
   int n_scores;
 } lac_recovery_run;
@@ -369,9 +370,9 @@ typedef struct lac_recovery {
   const char *title, *data; /* name of the network; name of its data, or NULL */
   double dense_top1;        /* top-1 before pruning, percent, drawn as a dashed line; 0: not known
                                */
-  double steps_per_epoch;   /* 0: not known */
+  double steps_per_epoch;   /* number of steps of an epoch; 0: not known */
   const lac_recovery_run *runs;
-  int n_runs; /* 1..4 */
+  int n_runs; /* number of runs, 1..4 */
 } lac_recovery;
 
 /** Draws how top-1 recovers after pruning: one curve over the training steps for each run, with the

@@ -26,8 +26,8 @@ LAC_API const char *lac_version(void);
 /** Returns the library's version as one number, to be compared with LAC_VERSION. */
 LAC_API int lac_version_number(void);
 /** Can a program that was built with headers of version `headers` (LAC_VERSION) use this library?
- * Fails LAC_UNSUPPORTED, with both versions in the text, if the library is older than the headers,
- * or if its soname differs. */
+ * Fails LAC_UNSUPPORTED if the library is older than the headers, or if its soname differs; the
+ * text names both versions. */
 LAC_API LAC_MUST_CHECK lac_status lac_version_check(int headers, lac_error *err);
 
 #ifdef __cplusplus

@@ -28,7 +28,8 @@ typedef struct transport {
  * request is done. */
 typedef struct request {
   MPI_Request mpi;
-  int *counts, *offsets, *to_counts, *to_offsets; /* [size] */
+  int *counts, *offsets, *to_counts, *to_offsets; /* [size] bytes to send to or receive from each
+                                                     process, and their offsets */
 } request;
 
 static transport mpi;

@@ -9,7 +9,8 @@
 /** The parts that the provider takes: part[k] is the number of the part that has node k; -1: ONNX
  * Runtime keeps the node. */
 typedef struct laci_ort_claim {
-  int *part; /* [n_nodes], in the graph's memory; NULL: no part */
+  int *part; /* [n_nodes] number of each node's part, in the graph's memory; NULL: there is no part
+                */
   int n_parts;
 } laci_ort_claim;
 

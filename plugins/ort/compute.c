@@ -23,7 +23,7 @@ enum { MOST_RANK = 8, SYMBOL_BYTES = 40, MOST_PORTS_ON_STACK = 16, MOST_VERIFIED
 typedef struct port {
   char *name;
   lac_dtype dtype;
-  int rank; /* -1: not known */
+  int rank; /* number of axes; -1: not known */
   int64_t sizes[MOST_RANK];
   char symbols[MOST_RANK][SYMBOL_BYTES]; /* name of each open size; empty: it has none, or one that
                                             is too long */

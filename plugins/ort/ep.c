@@ -13,7 +13,7 @@
 typedef struct ep {
   ort_ep face; /* first member: ONNX Runtime passes its address */
   laci_ort_shared shared;
-  bool has_parts; /* nodes were taken */
+  bool has_parts; /* the provider has taken nodes */
 } ep;
 
 /* Before this release, parts that are taken in a later call get names that other parts already
@@ -153,7 +153,7 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
   ep *e = (ep *)self;
   lac_error err = {0};
   lac_status st = LAC_OK;
-  (void)context_nodes; /* for models that were compiled ahead: `lacuna pack` writes those */
+  (void)context_nodes; /* used for compiled models, which `lacuna pack` writes instead */
   if (n && (!graphs || !fused || !computes)) return laci_ort_fail_missing(e->shared.ort, "Compile");
   for (size_t k = 0; k < n; k++) computes[k] = NULL;
   for (size_t k = 0; !st && k < n; k++)

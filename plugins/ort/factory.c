@@ -174,6 +174,6 @@ ort_status *CreateEpFactories(const char *registered, const ort_base *base,
 }
 
 ort_status *ReleaseEpFactory(ort_factory *self) {
-  (void)self; /* it is kept: see `factories` */
+  (void)self; /* the factory stays in the list `factories` */
   return NULL;
 }

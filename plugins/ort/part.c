@@ -2,11 +2,11 @@
  * Divides the nodes of a graph that may be taken into parts. No path from a node of a part to
  * another one passes a foreign node, which is one that may not be taken.
  *
- * The level of a node is the largest number of times that a path to it leaves nodes that may be
- * taken for foreign ones. Levels never fall along a path, and rise where one leaves. So the nodes
- * of one level that may be taken, and are connected, are a part. Parts of different levels are
- * then joined where no other path leads from one to the other: a path through a third would make a
- * cycle of the two. */
+ * The level of a node counts how often a path to it enters a foreign node from one that may be
+ * taken: it is the maximum over all paths. Levels never fall along a path, and rise at such an
+ * edge. So nodes of one level that may be taken and are connected form a part. Parts of different
+ * levels are then joined unless a path leads from one to the other through a third: joined, the two
+ * would form a cycle with it. */
 #include "part.h"
 
 #include <stdlib.h>

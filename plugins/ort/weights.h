@@ -11,7 +11,7 @@ enum { LAC_ORT_NAME_BYTES = 16 };
 /** The elements of one constant. */
 typedef struct laci_ort_weight {
   int dtype, rank;
-  int64_t *sizes;    /* [rank] */
+  int64_t *sizes;    /* [rank] sizes of the axes */
   uint64_t size;     /* bytes of all elements */
   const void *bytes; /* the elements in memory; NULL: they are in the file */
   void *copy;        /* copy of the elements, owned, to which `bytes` points; NULL: there is no

@@ -34,7 +34,7 @@ typedef struct laci_rules {
  * the stored tensor. */
 typedef struct laci_layer {
   int node, stored; /* index of the node, and of the stored tensor that holds its weight; stored is
-                       -1 where the weight is computed, and then there is no view */
+                       -1 if the weight is computed, and `view` is then not set */
   int weight;       /* index of the value that the node reads as its weight */
   /* index of the value that a stored tensor could replace, so that the weight could be pruned; -1:
    * the weight is stored already, or depends on unknown values */
@@ -142,8 +142,8 @@ LAC_MUST_CHECK lac_status laci_analyze(const laci_graph *graph, const laci_rules
                                        laci_analysis **analysis, lac_error *err);
 void laci_analysis_destroy(laci_analysis *analysis);
 
-/** Fills in the view of a computed weight, whose elements are `bytes` of that type, as if it were
- * stored. Returns false where its shape is not known. */
+/** Fills *view, the layout of a computed weight, as if it were stored. bytes: its elements, of type
+ * dtype. Returns false if its shape is not known. */
 bool laci_layer_fill_computed_view(const laci_analysis *analysis, const laci_layer *layer,
                                    lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view);
 

@@ -2,11 +2,12 @@
  * Finds classes: connected components of positions by union-find, then a canonical walk over each
  * component that may move.
  *
- * The walk starts at a position on the track where the component has the fewest positions, follows
- * links, which tie positions of two tracks (tracks_in.h), in a fixed order, and hashes what it
- * visits. The order is: edges to the small track of a link, then edges to the big track, by link
- * and copy. Components of equal hash are exchangeable; the order in which the walk met their
- * positions matches them. laci_classes_check_orders checks a result again, link by link. */
+ * The walk starts at a position on the track where the component has the fewest positions. It
+ * follows links, which tie positions of two tracks (tracks_in.h), and hashes what it visits. From
+ * each position it takes the edges to small tracks of links first, then those to big tracks, by
+ * link and copy. Components of equal hash are exchangeable, and their positions are matched in the
+ * order in which the walks met them. laci_classes_check_orders checks a result again, link by link.
+ */
 #include "analyze/classes_in.h"
 
 #include <stdlib.h>

@@ -61,7 +61,7 @@ static int add_group(builder *b, laci_group group) {
 }
 
 /* Creates the groups that the positions of an axis belong to, as far as they do not exist yet.
- * Returns the group that has most of these positions. */
+ * Returns the group that has the largest number of these positions. */
 static int find_or_add_groups_of_axis(builder *b, const axis_view *view, bool *ok) {
   const laci_tracks *t = b->a->tracks;
   const laci_classes *c = b->a->classes;
@@ -137,7 +137,7 @@ static bool add_consumers_to_group(laci_analysis *analysis, laci_group *group, i
 
 /* The layers of each group, ascending: those of group g begin at layer[first[g]]. */
 typedef struct layer_lists {
-  int *first; /* [n_groups + 1] where the layers of each group begin in `layer` */
+  int *first; /* [n_groups + 1] index in `layer` of each group's first layer */
   int *layer;
   int *last; /* [n_groups] 1 + the layer that was listed last for the group */
   int *fill; /* [n_groups] how many layers of each group are listed so far */

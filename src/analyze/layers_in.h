@@ -11,7 +11,7 @@ typedef struct laci_layer laci_layer;
 typedef struct laci_node laci_node;
 typedef struct laci_rules laci_rules;
 
-/** Fills analysis->layers with view, eligibility and reasons (layers.c). */
+/** Fills analysis->layers, with each weight's layout (view), eligibility and reasons (layers.c). */
 LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules,
                                            lac_error *err);
 /** Decides which layers are eligible (eligible.c); all readers of their weights are considered. */

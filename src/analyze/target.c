@@ -7,7 +7,8 @@
 
 void laci_analysis_describe_target_layer(const laci_analysis *a, int l, laci_target_layer *out) {
   const laci_layer *layer = &a->layers[l];
-  const bool computed = layer->stored < 0; /* the caller sets the view of the product */
+  const bool computed = layer->stored < 0; /* the weight is a product, and the caller sets its view
+                                              (layout and bytes) */
   const laci_stored *stored = computed ? NULL : &a->graph->stored[layer->stored];
   const laci_type *type = &a->graph->values[layer->weight].type;
   int other = computed ? -1 : a->other_layer[l];

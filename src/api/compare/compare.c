@@ -207,8 +207,8 @@ static lac_status run_theirs(run *r, lac_error *err) {
   return st;
 }
 
-/* Compares the values of a pair of nodes. *kept: the pair has values to compare, which *value
- * describes. */
+/* Compares the values of a pair of nodes. *kept: the values were compared, and *value describes the
+ * result. */
 static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result *result,
                                lac_compare_value *value, bool *kept, lac_error *err) {
   const laci_node *a = &graph_of_network(r, A)->nodes[pair->a],

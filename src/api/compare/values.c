@@ -29,7 +29,7 @@ static int64_t element_index(layout l, int64_t channel, int64_t k) {
 }
 
 typedef struct distances {
-  double error, largest, scale; /* as in lac_compare_value */
+  double error, largest, scale; /* see the same fields of lac_compare_value */
 } distances;
 
 /* Computes error, largest and scale of two values, where channel c of the first value is compared

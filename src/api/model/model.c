@@ -49,7 +49,7 @@ lac_status laci_model_create_empty(const char *path, lac_model **model, lac_erro
 lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path});
   if (st) return st;
-  if (!model->file) return laci_onnx_write(model->graph, path, force, err); /* lac_network_create */
+  if (!model->file) return laci_onnx_write(model->graph, path, force, err); /* it has no file */
   return laci_onnx_save(model->file, model->graph, path, force, err);
 }
 

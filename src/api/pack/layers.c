@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers' weights are packed, and why the others stay dense. */
+ * Decides which layers' weights are packed, and why the others stay dense. */
 #include <stdio.h>
 #include <string.h>
 

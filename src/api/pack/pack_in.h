@@ -8,7 +8,7 @@
 
 typedef struct laci_pack_report {
   lac_pack_report pub; /* must be first: a lac_pack_report * is cast to laci_pack_report * */
-  laci_arena arena;    /* texts and layers */
+  laci_arena arena;    /* memory of texts and layers */
   lac_pack_layer *layers;
 } laci_pack_report;
 

@@ -24,15 +24,16 @@ typedef struct laci_packer {
   const laci_file_id *id; /* identity of the model's file */
   laci_packfile_part *files;
   size_t n_files;
-  size_t *file_of_data; /* [n_files - 1] for each data file, in the model's numbering, its index in
-                           files */
+  size_t *file_of_data; /* [n_files - 1] index in `files` of each data file, which the model numbers
+                           differently */
   laci_onnx_span *spans;
   size_t n_spans;
   bool *claimed;                 /* [n_spans] true: a weight that is packed takes this span of the
                                     files */
   int *layer_of;                 /* [n_stored] 1 + index of the layer whose weight the tensor is, if
                                     it is packed; 0: not packed */
-  laci_packfile_weight *weights; /* [n_weights], with space for one per layer */
+  laci_packfile_weight *weights; /* [n_weights] weights that are packed; there is space for one per
+                                    layer */
   size_t n_weights;
 } laci_packer;
 

@@ -62,7 +62,8 @@ typedef struct laci_calibration_source {
                                      alone (error_data), and after one to drawn samples as well
                                      (error_mixed); 0: no samples were drawn in addition to the
                                      data */
-  laci_distill_source *distill;   /* NULL: no steps for the network as a whole are wanted */
+  laci_distill_source *distill;   /* samples and options of the steps on the network as a whole;
+                                     NULL: they are not wanted */
 } laci_calibration_source;
 
 /** Opens options->calibration->data for the model's inputs, and logs a description of the data.

@@ -54,7 +54,7 @@ static bool add_loss_curve(laci_report *report, const laci_pruning_calibration *
   return true;
 }
 
-/* Names the part of the outputs that differs most, where there are several. */
+/* If the outputs have several parts, adds the name of the part with the largest error. */
 static bool add_worst_output(laci_report *report, const laci_graph *graph,
                              const laci_output_difference *d, lac_calibration_result *to) {
   static const char *const whats[] = {[LACI_PART_NUMBERS] = "",

@@ -97,8 +97,8 @@ static lac_status describe_token_ids(const laci_graph *graph, laci_samples_optio
   return laci_synthetic_describe_id_inputs(graph, *drawn, err);
 }
 
-/* The options that samples of data and drawn ones have in common. If mean and std are the defaults,
- * they count as not set, since grey images have a fixed scale. */
+/* Sets the options that samples of the data and drawn samples have in common. If mean and std are
+ * the defaults, they count as not set, since grey images have a fixed scale. */
 static lac_status common_options(const laci_calibration_data *from, laci_samples_options *how,
                                  laci_sample_input **inputs, lac_error *err) {
   const laci_graph *graph = from->graph;

@@ -35,7 +35,8 @@ void lac_quantization_init(lac_quantization *options, size_t size) {
 
 const char laci_drawn_name[] = "synthetic";
 
-/* Copies a caller's calibration; samples in memory and synthetic ones get a name for messages. */
+/* Copies a caller's calibration; if it names no data, the samples (in memory or synthetic) get a
+ * name for messages. */
 static lac_status take_calibration(const lac_calibration *given, lac_calibration *own,
                                    lac_error *err) {
   lac_status st = laci_take_calibration(given, own, err);

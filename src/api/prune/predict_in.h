@@ -16,9 +16,8 @@ typedef struct laci_arena laci_arena;
 /** A network whose run is predicted. */
 typedef struct laci_predict_source {
   const laci_analysis *analysis;
-  const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
-                                    the graph's; NULL, or a NULL entry: the graph's bytes are
-                                    used */
+  const uint8_t *const *weights; /* [n_stored] bytes of each stored tensor, instead of the graph's;
+                                    NULL, or NULL for a tensor: the graph's bytes are used */
   int threads;
   bool bf16;
 } laci_predict_source;

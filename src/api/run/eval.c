@@ -54,7 +54,7 @@ typedef struct evaluation {
   const laci_given_samples *memory; /* the samples in memory; NULL: the data are in a folder */
   const char *trained_on; /* folder of the training part next to the evaluated one; NULL: none */
   bool quiet;             /* log neither the plan nor the data */
-  double seconds;         /* time of all batches */
+  double seconds;         /* seconds that all batches took */
 } evaluation;
 
 /* ---- Checking that network and data fit ---- */

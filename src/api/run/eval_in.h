@@ -103,8 +103,8 @@ typedef struct laci_image_choice {
 } laci_image_choice;
 
 /** Applies the caller's choice to the usual preprocessing of the data, and checks it. Fails
- * LAC_BAD_ARGUMENT if mean or std is given for grey images, whose scale is fixed. Fails likewise
- * for any choice if the samples are already prepared (arrays). */
+ * LAC_BAD_ARGUMENT if mean or std is given for grey images, whose scale is fixed. Also fails
+ * LAC_BAD_ARGUMENT for any choice if the samples are prepared already (arrays). */
 LAC_MUST_CHECK lac_status laci_choose_preprocessing(laci_preprocessing *preprocessing,
                                                     const char *data,
                                                     const laci_image_choice *choice,

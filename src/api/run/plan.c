@@ -25,8 +25,8 @@ typedef struct named {
 struct lac_plan_answer {
   laci_arena memory; /* memory of all texts */
   lac_plan_facts facts;
-  lac_plan_node *nodes; /* [facts.n_nodes] */
-  named *outputs;       /* [n_outputs], sorted by name */
+  lac_plan_node *nodes; /* [facts.n_nodes] what would run each node */
+  named *outputs;       /* [n_outputs] outputs of nodes, sorted by name */
   int n_outputs;
 };
 

@@ -57,15 +57,15 @@ typedef struct laci_session_plans {
   int n_working; /* number of threads that make or free engines at this time, without the lock */
   laci_session_plan *first;
   int n_plans, n_engines;
-  uint64_t held;     /* bytes of all engines */
+  uint64_t held;     /* bytes of planned memory of all engines */
   uint64_t promised; /* bytes that plans being made may take */
   uint64_t tick;     /* counts calls, to tell when a plan was used last */
   uint64_t n_planned, n_copied, n_dropped;
 } laci_session_plans;
 
 struct lac_session {
-  lac_model *view;            /* a view of the caller's model as it was when the session was
-                                 created */
+  lac_model *view;            /* view (laci_model_view_create) of the caller's model as it was when
+                                 the session was created */
   lac_context *context;       /* context of all runs of the session; NULL: the process's */
   lac_engine_options options; /* options of every engine of the session, except for shapes */
   const laci_budget *base;    /* memory that the caller holds in addition, which counts with each
@@ -80,7 +80,7 @@ struct lac_session {
   int n_inputs, n_outputs;
   laci_session_plans plans;
   bool is_watched;              /* a watcher is set; read and written atomically */
-  laci_session_watcher watcher; /* guarded by plans.lock */
+  laci_session_watcher watcher; /* the watcher that is set; guarded by plans.lock */
   lac_session *next;            /* next session in the list of all sessions of the process
                                    (session_fork.c) */
 };

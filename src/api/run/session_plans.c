@@ -211,7 +211,7 @@ typedef struct taking {
                                   for it */
   bool alone;                  /* half of the free memory was not enough, so that the plan is made
                                   alone */
-  laci_session_engine *engine; /* the result */
+  laci_session_engine *engine; /* the engine that was taken; NULL: none yet */
 } taking;
 
 static void stop_seeking_memory(taking *t) {

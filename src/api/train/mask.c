@@ -60,7 +60,7 @@ static bool is_float(lac_dtype dtype) {
          dtype == LAC_DTYPE_F64;
 }
 
-/** Makes the weight's view for src/sparse: [outer, columns, inner]. */
+/** Describes the weight's layout for src/sparse, as [outer, columns, inner]. */
 static lac_status make_weight_view(const lac_mask *mask, const lac_mask_weight *w,
                                    laci_weight_view *view, lac_error *err) {
   const laci_named_pointer given[] = {{"name", w->name}, {"values", w->values}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The records of a training: one line per step in log.jsonl, TensorBoard events at the first and
- * every display step, and the summary and curves, which are made at every evaluation from all lines
- * so far, including those of earlier runs. */
+ * every display step, summary and curves. Every evaluation makes summary and curves again from all
+ * lines so far, including those of earlier runs. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -61,7 +61,7 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
 
 /* ---- Curves ---- */
 
-/** The series of the curves; each uses one number of one kind of log line. */
+/** The curves; each draws one number of one kind of log line. */
 typedef enum series { TRAIN_LOSS, EVAL_LOSS, TOP1, TOP5, N_SERIES } series;
 
 static double find_series_value(const laci_log_line *line, series which) {
