@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pruning with calibration data: a few hundred inputs of the network, without labels. They may be
  * synthetic images, which need no data at all. Masks are chosen, and the weights that they keep are
- * fitted, so that every layer's outputs stay as close to the dense network's as possible. Nothing is
- * trained, unless `refine` or `refine_steps` is set.
+ * fitted, so that every layer's outputs stay as close to the dense network's as possible. Nothing
+ * is trained, unless `refine` or `refine_steps` is set.
  *
  *   lac_calibration calibration = lac_calibration_default();
  *   calibration.data = "cifar-10-batches-bin";
