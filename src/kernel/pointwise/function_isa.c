@@ -85,7 +85,8 @@ INLINE lanes polynomial(const float *factors, int n, lanes x) {
   return sum;
 }
 
-/* Returns exp(r) - 1, and sets *n to n shifted to the exponent; for NaN, n is arbitrary. */
+/* Splits x into n ln 2 + r, returns exp(r) - 1, and sets *n to n shifted to the exponent of a
+ * float; for NaN, it is arbitrary. */
 INLINE lanes exp_minus_1_reduced(lanes x, words *n) {
   static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
                                   0.5F};

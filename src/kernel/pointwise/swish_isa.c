@@ -22,7 +22,8 @@ enum { LANES = 4 };
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 
-static const float log2_e = 1.44269504F, lowest = -126, highest = 126; /* bounds of t */
+static const float log2_e = 1.44269504F, lowest = -126, highest = 126; /* lowest, highest: bounds of
+                                                                          t, the exponent in 2^t */
 static const float factors[] = {1.32764640e-3F, 9.67554127e-3F, 5.55071330e-2F,
                                 2.40221197e-1F, 6.93146967e-1F, 1.00000007F};
 
