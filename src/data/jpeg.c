@@ -14,7 +14,7 @@
 
 #include <jpeglib.h>
 
-#include <jerror.h> /* must be included after jpeglib.h */
+#include <jerror.h> /* must come after jpeglib.h */
 
 #include "base/error.h"
 
@@ -128,8 +128,8 @@ static laci_region find_shrunk_region(laci_region r, int shrink) {
                        (r.top + r.height) / shrink - top};
 }
 
-/** Reads only rows and columns of the region. A pixel's colours also depend on its neighbours, so
- * one more pixel is decoded at both ends of a row. */
+/** Reads only the rows and columns of the region. A pixel's colours also depend on its neighbours,
+ * so one more pixel is decoded at both ends of a row. */
 static void read_region(decoder *d, laci_region r, laci_image *image) {
   j_decompress_ptr jpeg = &d->jpeg;
   JDIMENSION whole = jpeg->output_width, left = (JDIMENSION)r.left;
@@ -170,8 +170,8 @@ static void decode_whole_image(decoder *d, laci_image *image) {
    * not needed. */
 }
 
-/** Decodes the image; a failure comes back here by longjmp. Only *d and *image change, which belong
- * to the caller. */
+/** Decodes the image, or a part of it. After a failure, longjmp returns to this function. Only *d
+ * and *image change, which belong to the caller. */
 static void decode_jpeg(decoder *d, const uint8_t *bytes, size_t size_bytes,
                         const laci_image_part *part, laci_image *image) {
   if (setjmp(d->failed)) return;

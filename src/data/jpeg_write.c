@@ -18,7 +18,7 @@ typedef struct encoder {
   struct jpeg_compress_struct jpeg;
   struct jpeg_error_mgr messages;
   jmp_buf failed;
-  unsigned char *bytes; /* allocated by the library with malloc */
+  unsigned char *bytes; /* the encoded bytes, which libjpeg allocates with malloc */
   unsigned long size_bytes;
   const char *name;
   lac_error *err;

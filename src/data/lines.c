@@ -17,7 +17,7 @@ char *laci_path_join(laci_arena *arena, const char *folder, const char *name) {
   return path;
 }
 
-/** Splits the text at its line ends, without empty lines at the end; returns their number. */
+/** Splits the text into lines, without the empty lines at its end; returns the number of lines. */
 static int split_lines(char *text, const char **lines) {
   int n = 0, n_filled = 0;
   for (char *line = text; *line;) {
@@ -37,7 +37,8 @@ lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***li
   char *text = NULL;
   lac_status st = laci_file_read_text(path, MAX_LINES_BYTES, &text, err);
   if (st) return st;
-  size_t n_most = 0; /* also counts empty lines at the end, which are dropped later */
+  size_t n_most = 0; /* limit of the number of lines: empty lines at the end count here, but are
+                        dropped later */
   for (const char *at = text; *at; at++) n_most += *at == '\n';
   char *copy = laci_arena_text(arena, text);
   const char **made = copy ? laci_arena_alloc(arena, n_most + 1, sizeof *made) : NULL;

@@ -63,8 +63,8 @@ static lac_status visit_folder_entries(const char *path, visit_name *visit, void
   return st;
 }
 
-/** Finds whether an entry is a folder. Most file systems say so in the listing, which saves a call
- * of stat for each of a million images. */
+/** Sets *is_folder to whether an entry is a folder. Most file systems say so in the listing, which
+ * saves a call of stat for each of a million images. */
 static lac_status find_whether_folder(const char *folder, const struct dirent *entry,
                                       bool *is_folder, lac_error *err) {
   *is_folder = entry->d_type == DT_DIR;
@@ -81,7 +81,7 @@ static lac_status find_whether_folder(const char *folder, const struct dirent *e
 typedef struct collector {
   laci_arena *arena;
   laci_name_list *folders;
-  const laci_listing *where; /* NULL: only folders are listed */
+  const laci_listing *where; /* where images are searched; NULL: only folders are listed */
   const char *inside;
   laci_name_list *images;
 } collector;

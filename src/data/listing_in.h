@@ -30,16 +30,16 @@ bool laci_is_image_name(const char *name);
 LAC_MUST_CHECK lac_status laci_list_folders(laci_arena *arena, const char *path,
                                             laci_name_list *list, lac_error *err);
 
-/** Where images are searched. */
+/** Where and how images are searched. */
 typedef struct laci_listing {
   const char *root;   /* folder to which the listed paths are relative */
   bool deep;          /* searches nested folders, too */
   size_t *n_left_out; /* incremented for each file without the name of an image */
 } laci_listing;
 
-/** Appends the images of root/inside ("": of root), sorted by their folders' paths, then by their
- * names, as bytes. Fails as laci_list_folders, and LAC_BAD_FILE for more than 32 levels of
- * folders. */
+/** Appends the paths of the image files in the folder root/inside (inside "": in root) to the list.
+ * They are sorted by their folders' paths, then by their names, bytewise. Fails as
+ * laci_list_folders, and LAC_BAD_FILE for more than 32 levels of folders. */
 LAC_MUST_CHECK lac_status laci_list_images(laci_arena *arena, const laci_listing *where,
                                            const char *inside, laci_name_list *list,
                                            lac_error *err);

@@ -22,8 +22,8 @@
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
-/** Memory that a thread needs to decode an image. The caller of laci_loader_take_batch decodes,
- * too, and has its own. */
+/** Memory that a thread needs to decode images. The caller of laci_loader_take_batch decodes, too,
+ * and has its own. */
 typedef struct worker_scratch {
   laci_preparer *preparer;
   laci_image images[2];
@@ -33,9 +33,9 @@ typedef struct slot {
   float *pixels;
   int32_t *labels;
   int64_t first;
-  int n, n_given, n_done; /* number of images in the batch, of those assigned to threads, and of
-                             those done */
-  int failed_at;          /* index of the first image that failed; n: none */
+  int n, n_given, n_done; /* number of images: in the batch (n), assigned to threads so far
+                             (n_given), decoded (n_done) */
+  int failed_at;          /* index of the first image that could not be read; n: none so far */
   lac_error error;
 } slot;
 
@@ -49,8 +49,8 @@ struct laci_loader {
   const laci_dataset *set;
   laci_loader_options options;
   laci_training_order training; /* a copy of *options.training */
-  int64_t steps_per_epoch;      /* only in training */
-  size_t sample;                /* floats of a prepared image */
+  int64_t steps_per_epoch;      /* number of steps in an epoch; used only in training */
+  size_t sample;                /* number of floats of a prepared image */
   lac_context *job;             /* context of the thread that created the loader; the workers enter
                                    it */
   worker_scratch scratch;       /* scratch of laci_loader_take_batch */
@@ -58,9 +58,10 @@ struct laci_loader {
   pthread_cond_t wanted; /* signalled when a slot was queued, or the loader closes */
   pthread_cond_t filled; /* signalled when the last image of a slot is decoded */
   bool closing;
-  uint64_t n_put, n_taken, open; /* number of batches queued, and of those taken; open: number of
-                                    the first batch that may have unassigned images */
-  slot slots[MAX_DEPTH];         /* slots[b % depth] holds batch number b */
+  uint64_t n_put, n_taken, open; /* number of batches: queued so far (n_put), taken so far
+                                    (n_taken). open: number of the first batch that may have
+                                    unassigned images */
+  slot slots[MAX_DEPTH];         /* queued batches: batch number b is in slots[b % depth] */
   int n_workers;
   worker workers[];
 };
@@ -76,7 +77,7 @@ static slot *slot_of_batch(laci_loader *loader, uint64_t batch) {
 
 /* ---- Decoding ---- */
 
-/** Returns the image of the set at a place in the order of loading. */
+/** Returns the index, in the set, of the image at a place in the order of loading. */
 static int64_t image_number_at(const laci_loader *loader, int64_t place) {
   if (!loader->options.training) {
     return loader->options.order ? loader->options.order[place] : place;
@@ -197,8 +198,8 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
   return laci_preprocessing_check(&o->preprocessing, err);
 }
 
-/** Sets *n to the number of threads that the option stands for. For <= 0 it is the number of cores
- * that this process may use, which the thread pool knows. */
+/** Sets *n to the number of threads that the option `threads` stands for. For <= 0 it is the number
+ * of cores that this process may use, as the thread pool finds it. */
 static lac_status find_thread_count(int threads, int *n, lac_error *err) {
   laci_pool *pool = NULL;
   *n = threads;

@@ -19,31 +19,31 @@ typedef struct laci_loader laci_loader;
 
 typedef struct laci_loader_options {
   laci_preprocessing preprocessing;
-  int batch;           /* images, >= 1; the last batch may be smaller */
-  int threads;         /* number of decoding threads, which the caller helps while it waits for a
-                          batch; <= 0: as many as cores */
-  int depth;           /* largest number of buffers that are queued and not yet taken, 1..64 */
+  int batch;           /* number of images in a batch, >= 1; the last batch may be smaller */
+  int threads;         /* number of decoding threads (the caller helps them while it waits for a
+                          batch); <= 0: as many as cores */
+  int depth;           /* limit of the buffers that are queued and not yet taken, 1..64 */
   int64_t limit;       /* number of images to load; <= 0: all of the set */
   int64_t first_batch; /* number of batches to skip at the start */
-  const struct laci_training_order *training; /* NULL: one pass over the set; else
-                                                 laci_training_order, and limit, first_batch and
-                                                 order are ignored */
-  const int64_t *order; /* [limit] numbers of the images in the order in which they are loaded, to
+  const struct laci_training_order *training; /* the order of batches for training, in which limit,
+                                                 first_batch and order are ignored; NULL: one pass
+                                                 over the set */
+  const int64_t *order; /* [limit] indices of the images in the order in which they are loaded, to
                            shuffle or repeat images; NULL: 0, 1, 2 ... up to the set's count.
                            Borrowed; must live as long as the loader */
 } laci_loader_options;
 
-/** An endless sequence of batches for training: epoch after epoch, each in a different order, every
- * batch full (images left over at the end of an epoch are skipped). Everything follows from the
- * number of the step, so that a loader that starts at step k gives the same batches from there on
- * as one that started before. */
+/** An endless sequence of batches for training: epoch after epoch, each in a different order. Every
+ * batch is full; images left over at the end of an epoch are skipped. A batch depends only on the
+ * number of its step, so a loader that starts at step k gives the same batches from there on as one
+ * that started before. */
 typedef struct laci_training_order {
   int64_t first_step; /* step of this loader's first batch, counted from the start of training */
-  int stride;         /* number of steps from one batch of this loader to its next; other processes
-                         load the batches in between; 0 means 1 */
+  int stride;         /* number of steps from one batch of this loader to its next, since other
+                         processes load the batches in between; 0 means 1 */
   uint64_t seed;
   bool shuffle;   /* false: images are in the order of the set */
-  bool augmented; /* changes images as `augment` says */
+  bool augmented; /* images are changed as `augment` says */
   laci_augment augment;
 } laci_training_order;
 /** Returns the number of steps in an epoch, one for each full batch of images; 0: the set is
@@ -55,9 +55,9 @@ int64_t laci_training_steps_per_epoch(const laci_dataset *set, int batch);
 laci_loader_options laci_loader_options_default(const laci_dataset *set);
 
 typedef struct laci_batch {
-  int64_t first;   /* number of the batch's first image in the order of loading; in training, step *
+  int64_t first;   /* place of the batch's first image in the order of loading; in training, step *
                       batch */
-  int n;           /* images in the batch; 0: there are no more */
+  int n;           /* number of images in the batch; 0: there are no more */
   float *pixels;   /* [n, channels, height, width], the buffer passed to laci_loader_queue_batch */
   int32_t *labels; /* [n], the buffer passed to laci_loader_queue_batch */
 } laci_batch;

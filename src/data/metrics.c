@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-/** Checks the logits of an image, and sets *most to the largest one. A logit of -inf is valid: the
- * class is impossible. Fails LAC_BAD_VALUE if a logit is NaN or inf, or all are -inf. */
+/** Checks the logits of one image, and sets *most to the largest of them. A logit of -inf is valid:
+ * the class is impossible. Fails LAC_BAD_VALUE if a logit is NaN or inf, or all are -inf. */
 static lac_status check_logits_row(const float *row, int64_t classes, int64_t image, float *most,
                                    lac_error *err) {
   *most = -INFINITY;
@@ -26,8 +26,9 @@ static lac_status check_logits_row(const float *row, int64_t classes, int64_t im
   return laci_fail(err, LAC_BAD_VALUE, "image %" PRId64 ": all logits are -inf", image);
 }
 
-/** Returns the softmax cross entropy. The largest logit is subtracted first, so that the sum of
- * exponentials is between 1 and the number of classes and cannot overflow. */
+/** Returns the softmax cross entropy of one image. most: its largest logit, which is subtracted
+ * first, so that the sum of exponentials is between 1 and the number of classes and cannot
+ * overflow. */
 static double cross_entropy(const float *row, int64_t classes, float most, int64_t label) {
   double sum = 0;
   for (int64_t j = 0; j < classes; j++) sum += exp((double)row[j] - (double)most);

@@ -31,7 +31,8 @@ lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes, doubl
   return LAC_OK;
 }
 
-/** The random numbers of one step; `at` is the index of the next one in its stream. */
+/** A source of the random numbers of one training step; `at` is the index of the next one in its
+ * stream. */
 typedef struct draws {
   uint64_t seed, at;
 } draws;
@@ -69,7 +70,7 @@ static double draw_log_gamma(draws *d, double alpha) {
 }
 
 double laci_mixup_draw_share(uint64_t seed, uint64_t step, double alpha) {
-  draws d = {seed, step * 1024}; /* 1024: more numbers than both variables use */
+  draws d = {seed, step * 1024}; /* 1024 is more random numbers than both Gamma draws can use */
   if (!(alpha > 0)) return 1;
   double first = draw_log_gamma(&d, alpha), second = draw_log_gamma(&d, alpha);
   return 1 / (1 + exp(second - first));

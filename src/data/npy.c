@@ -14,7 +14,8 @@
 
 /* ---- Reading ---- */
 
-/** Copies elements from Fortran order into C order, one line along the last axis at a time. */
+/** Copies elements from Fortran order into C order, one line along the last axis at a time.
+ * element: bytes of an element. */
 static void copy_from_fortran(const laci_shape *shape, size_t element, const uint8_t *from,
                               uint8_t *to) {
   int64_t stride[LACI_MAX_RANK], at[LACI_MAX_RANK] = {0}, offset = 0;
@@ -47,7 +48,8 @@ static void swap_bytes(uint8_t *bytes, size_t size_bytes, size_t element) {
   }
 }
 
-/** Converts the elements to C order and little-endian; their size was checked before. */
+/** Converts the elements of a file to C order and little-endian; their total size was checked
+ * before. */
 static void convert_elements(const laci_npy_header *header, const uint8_t *from, laci_npy *array) {
   size_t element = lac_dtype_size(header->type.dtype);
   if (array->size_bytes == 0) return;
@@ -61,7 +63,8 @@ static void convert_elements(const laci_npy_header *header, const uint8_t *from,
   for (size_t at = 0; at < array->size_bytes; at++) array->bytes[at] = array->bytes[at] != 0;
 }
 
-/** Parses a file. opaque: the type to give to untyped bytes ('V1'); NONE: not known. */
+/** Parses a .npy file. opaque: the element type to give to untyped bytes ('V1'); NONE: not
+ * known. */
 static lac_status parse_npy_bytes(const char *name, const laci_file_bytes *file, lac_dtype opaque,
                                   laci_npy *array, lac_error *err) {
   const uint8_t *bytes = file->bytes;

@@ -18,8 +18,8 @@ enum {
   MAGIC_BYTES = 6,
   VERSION_BYTES = 2,
   ALIGNMENT = 64,    /* the elements start at a multiple of this */
-  GROWTH_DIGITS = 21 /* numpy.save leaves space for so many digits of the first size, so that it can
-                        grow */
+  GROWTH_DIGITS = 21 /* numpy.save leaves space for this many digits of the first size, so that it
+                        can grow */
 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
@@ -140,7 +140,7 @@ static lac_status parse_size(cursor *c, int64_t *size) {
     }
   }
   if (c->at == begin) return fail_header_syntax(c, "a size");
-  if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote long integers so */
+  if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote long integers with a final L */
   return LAC_OK;
 }
 

@@ -9,8 +9,8 @@
 
 typedef struct laci_npz laci_npz;
 
-/** Opens an archive and lists its arrays. Fails LAC_BAD_FILE for anything but a complete archive of
- * .npy files, LAC_UNSUPPORTED, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
+/** Opens a .npz archive and lists its arrays. Fails LAC_BAD_FILE for anything but a complete
+ * archive of .npy files, LAC_UNSUPPORTED, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err);
 /** Opens an archive like laci_npz_open, from bytes in memory, which are copied; `name` is used in
  * error texts. */
@@ -19,11 +19,12 @@ LAC_MUST_CHECK lac_status laci_npz_open_memory(const char *name, const void *byt
 void laci_npz_close(laci_npz *npz); /* NULL is fine */
 
 int laci_npz_count(const laci_npz *npz);
-/** Returns the name of array `at` without ".npy"; it lives as long as the archive. */
+/** Returns the name, without ".npy", of the array with index `at`; it lives as long as the
+ * archive. */
 const char *laci_npz_name(const laci_npz *npz, int at);
-/** Opens array `at`; the archive must outlive the rows. A deflated array is read as a whole and
- * counted in the budget (NULL: no limit); a stored one is read once to check its checksum. Fails as
- * laci_npy_parse, LAC_MEMORY_LIMIT, LAC_IO. */
+/** Opens the array with index `at`; the archive must outlive the rows. A deflated array is read as
+ * a whole and counted in the budget (NULL: no limit); a stored one is read once to check its
+ * checksum. Fails as laci_npy_parse, LAC_MEMORY_LIMIT, LAC_IO. */
 LAC_MUST_CHECK lac_status laci_npz_open_rows(const laci_npz *npz, int at, laci_budget *budget,
                                              laci_rows **rows, lac_error *err);
 

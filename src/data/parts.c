@@ -41,8 +41,8 @@ static bool is_data_part(const char *path) {
          laci_arrays_exist_in(path);
 }
 
-/** Finds the first name for evaluation data of which a folder exists, and writes its path. NULL:
- * there is no such folder. */
+/** Finds the first of the usual names (test_names) for evaluation data of which a folder exists,
+ * and writes its path. NULL: there is no such folder. */
 static const char *find_test_folder(const char *data, char path[PATH_MAX]) {
   for (int k = 0; k < N_TEST_NAMES; k++) {
     (void)snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - LONGEST_NAME, data, test_names[k]);

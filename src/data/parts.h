@@ -14,11 +14,11 @@ typedef struct laci_parts {
   char train[PATH_MAX], test[PATH_MAX];
 } laci_parts;
 
-/** Finds the parts. If DATA/train and DATA/val (or validation, test) both exist, they are the
- * parts; else both parts are DATA itself. If only one part is used, only that folder must exist. A
- * folder that holds only images is a class and not a part, whatever its name. Fails LAC_NOT_FOUND
- * if the part to be used is missing and the other one exists, LAC_BAD_ARGUMENT for too long a name.
- * */
+/** Finds the folders of the training part and of the evaluation part of a data folder DATA. If
+ * DATA/train and DATA/val (or validation, test) both exist, they are the parts; else both parts are
+ * DATA itself. If only one part is used, only that folder must exist. A folder that holds only
+ * images is a class and not a part, whatever its name. Fails LAC_NOT_FOUND if the part to be used
+ * is missing and the other one exists, LAC_BAD_ARGUMENT for too long a name. */
 LAC_MUST_CHECK lac_status laci_parts_find(const char *data, laci_parts_use use, laci_parts *parts,
                                           lac_error *err);
 

@@ -27,8 +27,8 @@ typedef struct machine {
   laci_pickle_value **memo;
   size_t n_memo, memo_capacity;
   const laci_pickle_value *result;
-  bool torch;                 /* a pickle of PyTorch's */
-  laci_pickle_value storages; /* its storages, as items */
+  bool torch;                 /* the pickle is one of PyTorch's */
+  laci_pickle_value storages; /* references to storages of PyTorch, as items */
   lac_error *err;
 } machine;
 
@@ -40,7 +40,7 @@ static lac_status fail_memory(const machine *m) { return laci_fail_memory(m->err
 
 /* ---- Bytes ---- */
 
-/** Returns a view of the next n bytes, and moves past them. */
+/** Sets *bytes to a view of the pickle's next n bytes, and moves past them. */
 static lac_status read_next_bytes(machine *m, size_t n, const uint8_t **bytes) {
   if (n > m->size_bytes - m->at) return fail_opcode(m, "the pickle is cut off");
   *bytes = m->bytes + m->at;
@@ -137,7 +137,8 @@ static lac_status push_pickle_real(machine *m) {
   return st ? st : push_new_value(m, LACI_PICKLE_REAL, 0);
 }
 
-/** Pushes a number whose bytes, little-endian, are preceded by how many they are. */
+/** Pushes an integer: the next byte says how many bytes it has, which follow in little-endian
+ * order. */
 static lac_status push_pickle_long(machine *m) {
   uint32_t n = 0;
   const uint8_t *bytes = NULL;
@@ -145,7 +146,7 @@ static lac_status push_pickle_long(machine *m) {
   if (!st && n > MOST_LONG) st = fail_opcode(m, "a number of more than 64 bits");
   if (!st) st = read_next_bytes(m, n, &bytes);
   if (st) return st;
-  uint64_t number = n && bytes[n - 1] & 0x80 ? UINT64_MAX : 0; /* the sign */
+  uint64_t number = n && bytes[n - 1] & 0x80 ? UINT64_MAX : 0; /* extends the sign */
   for (size_t k = n; k-- > 0;) number = number << 8 | bytes[k];
   return push_new_value(m, LACI_PICKLE_NUMBER, (int64_t)number);
 }
@@ -293,7 +294,7 @@ typedef enum known_name {
   REBUILD_PARAMETER,
   SIZE,
   DEVICE,
-  TORCH_TYPE, /* the type of a storage or of elements */
+  TORCH_TYPE, /* type of the elements of a storage, or of a tensor */
 } known_name;
 
 /** Reads the text up to the next line end. */
@@ -368,7 +369,8 @@ bool laci_pickle_is_text(const laci_pickle_value *value, const char *text) {
          memcmp(value->bytes, text, value->n_bytes) == 0;
 }
 
-/** Replaces ("storage", type, key, device, number of elements) by a storage. */
+/** Replaces the top of the stack, ("storage", type, key, device, number of elements), by a storage
+ * of PyTorch. */
 static lac_status replace_top_by_torch_storage(machine *m) {
   const laci_pickle_value *id = pop_value(m);
   bool is_one = is_value_of_kind(id, LACI_PICKLE_LIST) && id->n >= N_STORAGE &&
@@ -395,7 +397,7 @@ static lac_status push_tensor(machine *m, const laci_pickle_value *given) {
   return st ? st : append_items(m, peek_value(m), given->items, given->n);
 }
 
-/** Pushes a dictionary: an empty one, or one made of a list of pairs. */
+/** Pushes a dictionary: an empty one, or one that is made of a list of pairs (key, value). */
 static lac_status push_ordered_dict(machine *m, const laci_pickle_value *given) {
   lac_status st = push_new_value(m, LACI_PICKLE_DICT, 0);
   if (st || given->n == 0) return st;
@@ -443,7 +445,7 @@ static lac_status execute_pickle_call(machine *m) {
                : fail_opcode(m, "a call that is none of NumPy's");
 }
 
-/** Does an array of bytes of this shape have exactly n_bytes elements? */
+/** Does an array of this shape have exactly n_bytes elements? */
 static bool has_shape_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
   uint64_t count = 1;
   for (size_t k = 0; k < shape->n; k++) {
@@ -456,9 +458,9 @@ static bool has_shape_n_elements(const laci_pickle_value *shape, size_t n_bytes)
   return count == n_bytes;
 }
 
-/** Sets the state of an array, (1, shape, type, Fortran order, bytes). The state of a type is
- * ignored, and so are attributes of a dictionary, such as the versions of a state dict's modules.
- * */
+/** Sets the state, on top of the stack, of the object below it. That of an array is (1, shape,
+ * type, Fortran order, bytes). That of a type is ignored, and so are attributes of a dictionary,
+ * such as the versions of a state dict's modules. */
 static lac_status set_pickle_object_state(machine *m) {
   const laci_pickle_value *state = pop_value(m);
   laci_pickle_value *array = peek_value(m);

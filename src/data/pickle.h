@@ -25,56 +25,55 @@ typedef enum laci_pickle_kind {
   LACI_PICKLE_TEXT,    /* a text, in the fields bytes and n_bytes */
   LACI_PICKLE_LIST,    /* a list or a tuple, in items[n] */
   LACI_PICKLE_DICT,    /* a dictionary, in items[n]: key, value, key, value ... */
-  LACI_PICKLE_ARRAY,   /* an array of u1 in C order: its shape in items[n] (numbers), its elements
-                          in bytes, n_bytes */
+  LACI_PICKLE_ARRAY,   /* an array of unsigned bytes in C order: its shape in items[n] (numbers),
+                          its elements in bytes, n_bytes */
   LACI_PICKLE_TYPE,    /* the type of an array's elements; number is 1 for u1 (unsigned bytes), 0
                           for other types */
   LACI_PICKLE_NAME,    /* one of the known names of NumPy or PyTorch, without its module, in bytes,
                           n_bytes */
   LACI_PICKLE_REAL,    /* a Python float, whose value is not kept */
-  LACI_PICKLE_STORAGE, /* a storage of PyTorch; items[n], as they were pickled: "storage", type,
-                          key, device, number of elements */
-  LACI_PICKLE_TENSOR,  /* a tensor of PyTorch; items[n]: its storage, offset in elements, shape,
+  LACI_PICKLE_STORAGE, /* a storage of PyTorch; items[n] are, as pickled: "storage", type, key,
+                          device, number of elements */
+  LACI_PICKLE_TENSOR,  /* a tensor of PyTorch; items[n] are its storage, offset in elements, shape,
                           strides ... */
 } laci_pickle_kind;
 
 typedef struct laci_pickle_value {
   laci_pickle_kind kind;
   int64_t number;
-  const uint8_t *bytes; /* a view of the pickle */
+  const uint8_t *bytes; /* text, name or elements: a view of the pickle */
   size_t n_bytes;
   struct laci_pickle_value **items;
   size_t n, capacity;
 } laci_pickle_value;
 
 /** Parses a pickle; *value lives in the arena and points into `bytes`. A list may contain itself.
- * Fails LAC_BAD_FILE (cut off; a value missing or of another kind than the opcode needs; bytes
- * after the end), LAC_UNSUPPORTED for opcodes and names that are not known, naming them and their
- * position, LAC_NO_MEMORY; `name` is used in the text. Memory is a small multiple of the bytes. */
+ * Fails LAC_BAD_FILE (the pickle is cut off, has bytes after its end, or an opcode finds no value
+ * of the kind that it needs); LAC_UNSUPPORTED for unknown opcodes and names, with their position;
+ * LAC_NO_MEMORY. name: for error texts. Memory is a small multiple of the bytes. */
 LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
                                             const uint8_t *bytes, size_t size_bytes,
                                             const laci_pickle_value **value, lac_error *err);
 
-/** What a pickle of PyTorch holds. */
+/** The content of a pickle of PyTorch. */
 typedef struct laci_pickle_torch {
   const laci_pickle_value *root;
-  laci_pickle_value **storages; /* [n_storages] all references to storages; arena */
+  laci_pickle_value **storages; /* [n_storages] all references to storages, in the arena */
   size_t n_storages;
 } laci_pickle_torch;
 
-/** A range of bytes, still to be read. */
+/** The bytes that are still to be read. */
 typedef struct laci_pickle_bytes {
   const uint8_t *at;
   size_t n;
 } laci_pickle_bytes;
-/** Parses a pickle of PyTorch like laci_pickle_parse. Other pickles may follow it in the bytes
- * `from`: moves from->at to the end of the parsed one. It may hold only tensors and plain
- * values. */
+/** Parses a pickle of PyTorch like laci_pickle_parse. It may hold only tensors and plain values.
+ * Other pickles may follow it: moves from->at to the end of the parsed one. */
 LAC_MUST_CHECK lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name,
                                                   laci_pickle_bytes *from, laci_pickle_torch *found,
                                                   lac_error *err);
 
-/** Is the value a text that equals `text`? False for a value of NULL. */
+/** Is the value a text that equals `text`? False if value is NULL. */
 bool laci_pickle_is_text(const laci_pickle_value *value, const char *text);
 /** Returns the value of a key in a dictionary; NULL: the key is missing, or `dict` is no
  * dictionary. */

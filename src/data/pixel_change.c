@@ -20,13 +20,15 @@ static size_t count_bytes(const laci_image *image) {
 
 /* ---- Pixels that move ---- */
 
-/** Pixel (x, y) of the result is that at x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5]
- * of the image, all at the middles of pixels. */
+/** An affine map from the result's pixels to the image's: pixel (x, y) of the result is that at x'
+ * = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5] of the image, all coordinates being those
+ * of the middles of pixels. */
 typedef struct affine {
   double m[6];
 } affine;
 
-/** Returns the value with 16 bits after the point. 64 bits hold it for all sizes of images. */
+/** Returns the value as a fixed-point number with 16 fractional bits; int64 holds it for all sizes
+ * of images. */
 static int64_t fixed_point(double value) { return (int64_t)floor(ldexp(value, FRACTION) + 0.5); }
 
 static lac_status move_pixels(const affine *map, const char *name, laci_image *image,
@@ -59,10 +61,11 @@ static lac_status move_pixels(const affine *map, const char *name, laci_image *i
   return LAC_OK;
 }
 
-/** Returns the angle whose tangent is `slope`, through degrees, as torchvision computes it. */
+/** Returns the angle in radians whose tangent is `slope`, computed through degrees as torchvision
+ * does. */
 static double shear_angle(double slope) { return atan(slope) * (180 / PI) * (PI / 180); }
 
-/** Rounds to 15 digits after the point, so that a right angle has a cosine of 0. */
+/** Rounds to 15 decimals, so that a right angle has a cosine of 0. */
 static double round_digits(double value) { return nearbyint(value * 1e15) / 1e15; }
 
 static affine rotation(double degrees, const laci_image *image) {
@@ -85,7 +88,7 @@ static affine affine_of(laci_pixel_change change, double magnitude, const laci_i
   return map;
 }
 
-/* ---- Levels through a table ---- */
+/* ---- Grey levels mapped by a table ---- */
 
 static void count_levels(const laci_image *image, int channel, int64_t n[LEVELS]) {
   const size_t n_bytes = count_bytes(image);
@@ -98,7 +101,8 @@ static uint8_t clip_level(int64_t level) {
   return level > LEVELS - 1 ? LEVELS - 1 : (uint8_t)level;
 }
 
-/** Fills a table that spreads the levels over 0..255; false: there is only one. */
+/** Fills a table that spreads the grey levels linearly over 0..255. n: number of pixels of each
+ * level. False: only one level occurs. */
 static bool spread_levels(const int64_t n[LEVELS], uint8_t table[LEVELS]) {
   int low = 0, high = LEVELS - 1;
   while (low < LEVELS && !n[low]) low++;
@@ -109,7 +113,8 @@ static bool spread_levels(const int64_t n[LEVELS], uint8_t table[LEVELS]) {
   return true;
 }
 
-/** Fills a table after which all levels are about equally frequent; false: there are too few. */
+/** Fills a table that makes all grey levels about equally frequent. n: number of pixels of each
+ * level. False: there are too few pixels. */
 static bool equalize_levels(const int64_t n[LEVELS], uint8_t table[LEVELS]) {
   int64_t sum = 0, last = 0;
   for (int k = 0; k < LEVELS; k++) {
@@ -126,7 +131,7 @@ static bool equalize_levels(const int64_t n[LEVELS], uint8_t table[LEVELS]) {
   return true;
 }
 
-/** Fills a table that depends on no image. */
+/** Fills the table of posterize or solarize, which does not depend on the image. */
 static void fixed_levels(laci_pixel_change change, double magnitude, uint8_t table[LEVELS]) {
   const int bits = (int)magnitude;
   for (int k = 0; k < LEVELS; k++) {
@@ -152,14 +157,14 @@ static void map_levels(laci_pixel_change change, double magnitude, laci_image *i
 
 /* ---- Blends ---- */
 
-/** Returns plain + factor (level - plain), cut to a byte; factor 1 is `level`, exactly. */
+/** Returns plain + factor (level - plain), clipped to a byte; factor 1 gives exactly `level`. */
 static uint8_t blend(uint8_t plain, uint8_t level, float factor) {
   const float value = (float)plain + factor * (float)(level - plain);
   if (!(value > 0)) return 0;
   return value >= 255 ? 255 : (uint8_t)value;
 }
 
-/** Returns the luma of ITU-R 601-2, with 16 bits after the point. */
+/** Returns a pixel's grey level: the luma of ITU-R 601-2, computed with 16 fractional bits. */
 static uint8_t grey_of(const uint8_t *rgb) {
   return (uint8_t)((rgb[0] * 19595U + rgb[1] * 38470U + rgb[2] * 7471U + 0x8000U) >> 16);
 }
@@ -171,7 +176,7 @@ static uint8_t mean_grey(const laci_image *image) {
   return (uint8_t)((double)sum / (double)(n_bytes / CHANNELS) + 0.5);
 }
 
-/** Blends with black, the mean grey, or the pixel's own grey. */
+/** Blends each pixel with black, the image's mean grey, or its own grey level. */
 static void blend_plain(laci_pixel_change change, float factor, laci_image *image) {
   const size_t n_bytes = count_bytes(image);
   uint8_t plain = change == LACI_PIXELS_CONTRAST ? mean_grey(image) : 0;
@@ -182,8 +187,8 @@ static void blend_plain(laci_pixel_change change, float factor, laci_image *imag
   }
 }
 
-/** Blends with means of 3 x 3 pixels whose middle one counts five times, 13 in all; those at the
- * borders stay. */
+/** Blends the image with a smoothed version: means of 3 x 3 pixels, the middle one with weight 5
+ * (of 13). Pixels at the borders stay. */
 static lac_status blend_smooth(float factor, const char *name, laci_image *image, laci_image *spare,
                                lac_error *err) {
   lac_status st = laci_image_set_size(spare, name, image->width, image->height, err);

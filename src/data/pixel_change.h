@@ -15,21 +15,21 @@ typedef struct laci_image laci_image;
  * change means. */
 typedef enum laci_pixel_change {
   LACI_PIXELS_IDENTITY,      /* no change; the magnitude is not used */
-  LACI_PIXELS_SHEAR_X,       /* columns by which each row is moved against the row above it, any
-                                sign */
-  LACI_PIXELS_SHEAR_Y,       /* rows by which each column is moved against the column to its left,
-                                any sign */
-  LACI_PIXELS_TRANSLATE_X,   /* pixels by which the image is moved to the right, cut to an
-                                integer */
-  LACI_PIXELS_TRANSLATE_Y,   /* pixels by which the image is moved down, cut to an integer */
-  LACI_PIXELS_ROTATE,        /* degrees by which the image is rotated, counter-clockwise */
-  LACI_PIXELS_BRIGHTNESS,    /* what is added to a factor of 1, by which all grey levels are
-                                multiplied */
-  LACI_PIXELS_COLOR,         /* what is added to 1, the image's weight in a blend with its grey
+  LACI_PIXELS_SHEAR_X,       /* number of columns by which each row is moved against the row above
+                                it, of any sign */
+  LACI_PIXELS_SHEAR_Y,       /* number of rows by which each column is moved against the column to
+                                its left, of any sign */
+  LACI_PIXELS_TRANSLATE_X,   /* number of pixels by which the image is moved to the right, rounded
+                                towards 0 */
+  LACI_PIXELS_TRANSLATE_Y,   /* number of pixels by which the image is moved down, rounded towards
+                                0 */
+  LACI_PIXELS_ROTATE,        /* angle in degrees by which the image is rotated counter-clockwise */
+  LACI_PIXELS_BRIGHTNESS,    /* all grey levels are multiplied by 1 + magnitude */
+  LACI_PIXELS_COLOR,         /* 1 + magnitude is the image's weight in a blend with its grey
                                 version */
-  LACI_PIXELS_CONTRAST,      /* what is added to 1, the image's weight in a blend with its mean grey
+  LACI_PIXELS_CONTRAST,      /* 1 + magnitude is the image's weight in a blend with its mean grey
                                 level */
-  LACI_PIXELS_SHARPNESS,     /* what is added to 1, the image's weight in a blend with its smoothed
+  LACI_PIXELS_SHARPNESS,     /* 1 + magnitude is the image's weight in a blend with its smoothed
                                 version */
   LACI_PIXELS_POSTERIZE,     /* number of bits of each grey level that are kept, 0..8 */
   LACI_PIXELS_SOLARIZE,      /* grey level from which on levels are inverted */
@@ -38,8 +38,8 @@ typedef enum laci_pixel_change {
   LACI_PIXELS_CHANGES
 } laci_pixel_change;
 
-/** Changes the image in place. `spare` is scratch that grows to the image's size, and is exchanged
- * with it where pixels move. Fails LAC_NO_MEMORY; `name` is put in the text. */
+/** Changes the image in place. spare: scratch that grows to the image's size; where pixels move,
+ * the two images' memory is exchanged. name: for error texts. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_pixels_change(laci_pixel_change change, double magnitude,
                                              const char *name, laci_image *image, laci_image *spare,
                                              lac_error *err);

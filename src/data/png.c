@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "data/image.h"
 
-/* Deflate expands two bits to at most 258 bytes, and so a byte to 1032. */
+/* Deflate expands two bits to at most 258 bytes, and so a byte to at most 1032. */
 enum { MAX_BYTES_PER_BYTE = 1032, MAX_CHUNK_BYTES = 8 << 20 };
 
 typedef struct decoder {
@@ -46,8 +46,8 @@ static void read_bytes(png_structp png, png_bytep to, size_t n) {
 
 /* ---- Decoding ---- */
 
-/** Reads the image's size from the header and sets it. Fails if so few bytes cannot contain so many
- * pixels. */
+/** Reads the image's size from the header and sets it. Fails if the file has too few bytes for so
+ * many pixels. */
 static lac_status check_size(decoder *d) {
   int64_t width = png_get_image_width(d->png, d->info);
   int64_t height = png_get_image_height(d->png, d->info);
@@ -62,7 +62,7 @@ static lac_status check_size(decoder *d) {
 /** Tells libpng to convert any kind of image to three bytes a pixel. Returns the number of passes
  * over the rows. */
 static int set_conversion_to_rgb(decoder *d) {
-  png_set_expand(d->png); /* palettes to colours, fewer bits to 8 */
+  png_set_expand(d->png); /* expands palettes to colours, and fewer bits to 8 */
   png_set_strip_16(d->png);
   png_set_strip_alpha(d->png);
   png_set_gray_to_rgb(d->png);

@@ -10,17 +10,20 @@
 
 enum { STREAM_POLICY = 0x504F4C49, DRAWS = 64 };
 
-/** The strength of the last bin; the first one is 0, but of Posterize and Solarize. */
+/** The magnitude of each change in the last bin. In the first bin it is 0, except for Posterize and
+ * Solarize. */
 typedef struct strengths {
   double shear, translate, rotate, blend, posterize;
 } strengths;
 
-/* RandAugment moves an image by a share of its side, TrivialAugment by pixels. */
+/* translate: RandAugment moves an image by a fraction of its side, TrivialAugment by a number of
+ * pixels. */
 static const strengths randaugment = {0.3, 150.0 / 331.0, 30, 0.9, 4};
 static const strengths trivialaugment = {0.99, 32, 135, 0.99, 6};
 
-/** Returns value `bin` of those that are evenly spread from `first` to `last`, in single precision
- * as torchvision's tables: each is rounded once, and the second half is counted from the end. */
+/** Returns the magnitude of a bin, spread evenly from `first` (bin 0) to `last`. The arithmetic is
+ * that of torchvision's tables: single precision, one rounding, and the second half counted from
+ * the end. */
 static double spread(double first, double last, int bin) {
   const float low = (float)first, high = (float)last;
   const double step = (double)((high - low) / (LACI_POLICY_BINS - 1));

@@ -14,15 +14,15 @@
 #include "data/augment.h"
 #include "data/pixel_change.h"
 
-/** Returns the magnitude of a bin, 0 .. LACI_POLICY_BINS - 1, for an image of this size, without a
- * sign. */
+/** Returns the magnitude of a change for a bin (strength), 0 .. LACI_POLICY_BINS - 1, for an image
+ * of this size, without a sign. */
 double laci_policy_magnitude(laci_policy_kind kind, laci_pixel_change change, int bin, int width,
                              int height);
 /** Does the change have a sign, which is negative for half of the images? */
 bool laci_policy_has_sign(laci_pixel_change change);
 
-/** Draws the changes of a sample's policy and does them in place, as laci_pixels_change
- * does. */
+/** Draws the changes that the policy makes to a training sample, and makes them in place. Fails as
+ * laci_pixels_change. */
 LAC_MUST_CHECK lac_status laci_policy_apply(const laci_sample_change *change, const char *name,
                                             laci_image *image, laci_image *spare, lac_error *err);
 

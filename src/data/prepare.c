@@ -15,9 +15,9 @@
 struct laci_preparer {
   laci_preprocessing preprocessing;
   laci_taps across, down;
-  uint8_t *line;         /* [width * 3] a row of the result */
-  uint8_t *narrow;       /* [rows, width * 3]: rows that the crop needs, resized horizontally
-                            only */
+  uint8_t *line;         /* [width * 3] scratch for a row of the result */
+  uint8_t *narrow;       /* [rows, width * 3] the rows that the crop needs, resized only
+                            horizontally */
   size_t capacity_bytes; /* capacity of `narrow` */
 };
 
@@ -107,14 +107,15 @@ void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *h
   *height = preparer->preprocessing.height;
 }
 
-/** Returns half of the number of pixels that are cut off; an odd number is halved to an even
- * result. */
+/** Returns the offset of a centered crop: half of the pixels that are cut off. A half is rounded to
+ * the even neighbour. */
 static int64_t centered_crop_offset(int64_t whole, int kept) {
   int64_t twice = whole - kept, low = twice / 2;
   return twice % 2 && low % 2 ? low + 1 : low;
 }
 
-/** Scales row y of the result, [width, 3] bytes, into the channels of `out`. */
+/** Scales a row of grey levels, [width, 3] bytes, by mean and std, and writes it as row y of all
+ * channels of `out`. */
 static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored, int y,
                       float *out) {
   const laci_preprocessing *r = &p->preprocessing;
@@ -165,14 +166,14 @@ static lac_status compute_resize_weights(laci_preparer *p, const laci_image *ima
                                   centered_crop_offset(new_height, r->height), r->height, err);
 }
 
-/** Where resized rows go: scaled into `pixels`, or as they are into `bytes`. */
+/** Where the rows of a resized image are written: scaled to `pixels`, or unchanged to `bytes`. */
 typedef struct resized_rows {
   float *pixels;
-  bool mirrored;  /* of pixels */
-  uint8_t *bytes; /* NULL: into pixels */
+  bool mirrored;  /* the rows written to `pixels` are mirrored */
+  uint8_t *bytes; /* NULL: rows are written to `pixels` */
 } resized_rows;
 
-/** Resizes the image by the weights of both axes, row by row. */
+/** Resizes the image by the weights of both axes, row by row, and crops it. */
 static lac_status resize_and_crop(laci_preparer *p, const char *name, const laci_image *image,
                                   const resized_rows *to, lac_error *err) {
   size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;

@@ -28,11 +28,12 @@
 typedef struct laci_image laci_image;
 
 typedef struct laci_preprocessing {
-  int resize; /* shorter side after resizing, pixels, 1..LACI_PREPROCESSING_MAX; 0: not resized */
+  int resize; /* length in pixels of the shorter side after resizing, 1..LACI_PREPROCESSING_MAX; 0:
+                 not resized */
   int height, width; /* size of the crop in pixels, 1..LACI_PREPROCESSING_MAX */
-  float mean[3];     /* grey levels 0..255 */
-  float std[3];      /* grey levels, > 0 */
-  bool is_grey;      /* samples have one channel, grey, instead of three colours */
+  float mean[3];     /* mean of each channel, in grey levels 0..255 */
+  float std[3];      /* standard deviation of each channel, in grey levels, > 0 */
+  bool is_grey;      /* samples have one channel (grey) instead of three */
   bool is_ready;     /* the data are samples that need no preparation, instead of images; all fields
                         above are ignored */
   laci_shape ready;  /* shape of a sample, if is_ready is set */
@@ -44,15 +45,15 @@ enum { LACI_PREPROCESSING_MAX = 16384 };
  * 58.395 57.12 57.375. */
 laci_preprocessing laci_preprocessing_default(void);
 
-/** Three properties of prepared samples. laci_preprocessing_channels: the number of channels (3, or
- * 1 for grey). laci_preprocessing_sample_shape: the shape of a sample, for images [channels,
- * height, width]. laci_preprocessing_sample_size: its number of floats. */
+/** Properties of a prepared sample. laci_preprocessing_channels: its number of channels (3, or 1
+ * for grey). laci_preprocessing_sample_shape: its shape, for images [channels, height, width].
+ * laci_preprocessing_sample_size: its number of floats. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
 laci_shape laci_preprocessing_sample_shape(const laci_preprocessing *preprocessing);
 size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing);
 
-/** Fails LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized
- * side. */
+/** Checks a preprocessing. Fails LAC_BAD_ARGUMENT where a field is out of its limits or the crop
+ * exceeds the resized side. */
 LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing,
                                                    lac_error *err);
 
@@ -61,7 +62,8 @@ LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *pre
 LAC_MUST_CHECK lac_status laci_scale_check_mean_and_std(const float mean[3], const float std[3],
                                                         lac_error *err);
 
-/** A preparer: preprocessing with its tables and scratch memory. Each thread needs its own. */
+/** A preparer prepares images by one preprocessing; it has tables and scratch memory. Each thread
+ * needs its own. */
 typedef struct laci_preparer laci_preparer;
 
 LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preprocessing,
@@ -76,8 +78,9 @@ void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *h
 LAC_MUST_CHECK lac_status laci_prepare_image(laci_preparer *preparer, const char *name,
                                              const laci_image *image, float *out, lac_error *err);
 
-/** Prepares a part of an image for training: it is resized to the crop's size, whatever its size
- * and aspect, and mirrored if asked for. `resize` is ignored. */
+/** Prepares a part of an image for training: resizes it to the crop's size, whatever its size and
+ * aspect, and mirrors it if `mirrored` is set. The field `resize` of the preprocessing is
+ * ignored. */
 LAC_MUST_CHECK lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
                                                   const laci_image *part, bool mirrored, float *out,
                                                   lac_error *err);
@@ -85,7 +88,7 @@ LAC_MUST_CHECK lac_status laci_prepare_image_part(laci_preparer *preparer, const
 LAC_MUST_CHECK lac_status laci_prepare_resize_part(laci_preparer *preparer, const char *name,
                                                    const laci_image *part, laci_image *resized,
                                                    lac_error *err);
-/** Prepares an image that has the crop's size or more: it is cropped and scaled, never resized. */
+/** Prepares an image of at least the crop's size: it is cropped and scaled, but not resized. */
 LAC_MUST_CHECK lac_status laci_prepare_crop(const laci_preparer *preparer, const char *name,
                                             const laci_image *image, float *out, lac_error *err);
 

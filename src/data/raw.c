@@ -38,7 +38,8 @@ static int compare_images(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/** Sorts the images and refuses two of one name, whose labels could not be told apart. */
+/** Sorts the images. Fails if two have the same name, since their labels could not be told
+ * apart. */
 static lac_status sort_and_check_images(laci_raw_part *part, lac_error *err) {
   if (part->n > 1) qsort(part->images, part->n, sizeof *part->images, compare_images);
   for (size_t k = 1; k < part->n; k++) {
@@ -53,7 +54,7 @@ static lac_status sort_and_check_images(laci_raw_part *part, lac_error *err) {
 
 typedef struct lister {
   laci_raw_part *part;
-  int label; /* label of the images of the current archive */
+  int label; /* class of the images in the current archive */
 } lister;
 
 static lac_status add_image_of_archive(void *context, const laci_archive_member *member,
@@ -69,7 +70,8 @@ static lac_status add_image_of_archive(void *context, const laci_archive_member 
   return add_image(l->part, image, err);
 }
 
-/** Lists the images of a class's archive, such as n01440764.tar. */
+/** Lists the images of one class's archive, such as n01440764.tar, inside the archive of the
+ * part. */
 static lac_status list_images_of_class_archive(void *context, const laci_archive_member *member,
                                                lac_error *err) {
   lister *l = context;
@@ -150,7 +152,8 @@ static lac_status set_validation_labels(const char *raw, laci_raw_part *part, la
 
 /* ---- Parts ---- */
 
-/** Finds the archive or folder of a part, whichever exists first; NULL: neither does. */
+/** Returns the archive or folder of a part of RAW, whichever is found first; NULL: neither
+ * exists. */
 static const char *find_archive_or_folder(laci_raw_part *part, const char *raw, const char *archive,
                                           const char *folder, bool *is_archive) {
   struct stat info;

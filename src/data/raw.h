@@ -28,14 +28,16 @@ typedef struct laci_raw_image {
                        folder */
 } laci_raw_image;
 
-/** Training or validation images: by label, then by name. Zero-initialized is empty. */
+/** The training or the validation images, sorted by label, then by name. Zero-initialized is
+ * empty. */
 typedef struct laci_raw_part {
-  laci_arena arena;    /* texts */
+  laci_arena arena;    /* memory of the texts */
   const char *path;    /* path of the archive or folder; NULL: the part is missing */
   laci_reader *reader; /* reader of the archive; NULL: the part is a folder */
   laci_raw_image *images;
   size_t n, capacity;
-  size_t n_left_out; /* number of files that were left out because they have no image's name */
+  size_t n_left_out; /* number of files that were left out because their names are not those of
+                        images */
 } laci_raw_part;
 
 /** Lists the training or the validation images of RAW. A missing part is empty. Fails LAC_BAD_FILE

@@ -27,7 +27,7 @@ typedef struct shard {
   laci_reader *reader;
   record *records;
   size_t n, capacity;
-  int64_t first;    /* number, in the set, of the shard's first image */
+  int64_t first;    /* index, in the set, of the shard's first image */
   bool has_synsets; /* every Example has a synset of ImageNet */
   lac_status status;
 } shard;
@@ -35,7 +35,7 @@ typedef struct shard {
 typedef struct records {
   int n;
   shard *shards;     /* [n] */
-  lac_error *errors; /* [n]; only while the set is opened */
+  lac_error *errors; /* [n] error of each shard, only while the set is opened */
 } records;
 
 static const char *shard_name_of_part(laci_dataset_part part) {
@@ -127,8 +127,8 @@ static lac_status add_record(shard *s, const laci_tfrecord *place, lac_error *er
   return st;
 }
 
-/** Explains a failure to parse a record. If the status is LAC_BAD_FILE and the record's checksum is
- * wrong, too, *err says that instead: the record is damaged. Returns the status. */
+/** Explains a failure to parse a record. If st is LAC_BAD_FILE and the record's checksum is wrong,
+ * too, *err then says instead that the record is damaged. Returns the status. */
 static lac_status explain_by_checksum(const shard *s, const laci_tfrecord *place, lac_status st,
                                       lac_error *err) {
   uint8_t *bytes = NULL;
@@ -163,8 +163,8 @@ static void index_shards(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Merges the shards into the set: numbers the images of all shards, one shard after the other, and
- * sets labels and classes. Fails with the error of the first shard that failed. */
+/** Merges the indices of all shards into the set: numbers the images, one shard after the other,
+ * and sets labels and classes. Fails with the error of the first shard that failed. */
 static lac_status merge_shards(laci_dataset *set, lac_error *err) {
   records *r = set->own;
   bool has_synsets = true;
@@ -192,7 +192,7 @@ static lac_status merge_shards(laci_dataset *set, lac_error *err) {
 
 /* ---- The shards ---- */
 
-/** Returns N for a name PART-00000-of-N; 0 for any other name. */
+/** Returns the number N of shards that a name PART-00000-of-N states; 0 for any other name. */
 static int parse_shard_count(const char *name, const char *part) {
   int at, of, length = 0;
   size_t n = strlen(part);
@@ -205,8 +205,8 @@ static int parse_shard_count(const char *name, const char *part) {
   return at >= 0 && at < of && strcmp(same, name) == 0 ? of : 0;
 }
 
-/** Returns the number of shards that the file names in the folder state for the part. 0: there are
- * no shards; -1: names state different numbers. */
+/** Returns the number of shards that the names of the part's files in the folder state. 0: there
+ * are no shards; -1: names state different numbers. */
 static int find_shard_count(const char *folder, const char *part) {
   int found = 0;
   DIR *files = opendir(folder);

@@ -7,13 +7,13 @@
 
 #include "base/rng.h"
 
-/* STREAM_REGION: number of this file's random stream, so that each use of the same seed has another
- * stream. A sample's numbers are consecutive in it: DRAWS draws of NUMBERS numbers each. */
+/* STREAM_REGION: number of the random stream of this file; every use of a seed has a stream of its
+ * own. A sample's numbers are consecutive in it: DRAWS draws of NUMBERS numbers each. */
 enum { STREAM_REGION = 0x5245474E, DRAWS = 10, NUMBERS = 4 };
 
 static const double least_area = 0.08, least_aspect = 3.0 / 4, most_aspect = 4.0 / 3;
 
-/** Returns random number `number` of draw `draw` for a sample, in [0, 1). */
+/** Returns the random number in [0, 1) with index `number` of draw `draw` for a sample. */
 static double draw_unit(uint64_t seed, uint64_t sample, int draw, int number) {
   uint64_t counter = sample * (DRAWS * NUMBERS) + (uint64_t)(draw * NUMBERS + number);
   return laci_rng_unit_interval(seed, STREAM_REGION, counter);

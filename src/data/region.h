@@ -16,7 +16,8 @@ typedef struct laci_region {
                                    height are at least 1 */
 } laci_region;
 
-/** Returns the part for a sample, which follows from (seed, sample) and the image's size. */
+/** Returns the random part of an image that a training sample uses. It follows from (seed, sample)
+ * and the image's size. */
 laci_region laci_draw_region(uint64_t seed, uint64_t sample, int width, int height);
 
 #endif

@@ -30,9 +30,9 @@ void laci_resize_taps_clear(laci_taps *taps) {
   *taps = (laci_taps){0};
 }
 
-/** Computes the span and the weights of pixel k of the result. Returns where the next pixel's
- * weights begin. The order of the floating-point operations must not change, since the results
- * depend on it. */
+/** Computes which input pixels contribute to pixel k of the result (span), and their weights.
+ * Returns where the next pixel's weights begin. The order of the floating-point operations must not
+ * change, since the results depend on it. */
 static int32_t *compute_span_weights(laci_taps *taps, laci_tap_span *span, int in, double step,
                                      int64_t k, int32_t *weight) {
   double reach = step > 1 ? step : 1;
@@ -55,13 +55,14 @@ static int32_t *compute_span_weights(laci_taps *taps, laci_tap_span *span, int i
   return weight + count;
 }
 
-/** Returns the number of pairs for `count` weights, padded to whole groups. */
+/** Returns the number of weight pairs for `count` weights, which are padded to whole groups of
+ * LACI_TAP_GROUP. */
 static size_t count_weight_pairs(int count) {
   return (size_t)((count + LACI_TAP_GROUP - 1) / LACI_TAP_GROUP * LACI_TAP_GROUP / 2);
 }
 
-/** Stores the weights of a span in pairs, the form for vector instructions. Returns where the next
- * pixel's pairs begin. */
+/** Stores the weights of a result pixel in pairs, the form for vector instructions. Returns where
+ * the next pixel's pairs begin. */
 static laci_tap_pair *store_weight_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
   const uint32_t low = (1U << LACI_TAP_LOW_BITS) - 1;
   size_t n = count_weight_pairs(span->count);
@@ -79,7 +80,8 @@ static laci_tap_pair *store_weight_pairs(laci_tap_span *span, laci_tap_pair *pai
 lac_status laci_resize_taps_compute(laci_taps *taps, int in, int64_t out, int64_t first, int n,
                                     lac_error *err) {
   double step = (double)in / (double)out;
-  size_t most = (size_t)ceil(step > 1 ? step : 1) * 2 + 1; /* taps of a pixel */
+  size_t most = (size_t)ceil(step > 1 ? step : 1) * 2 + 1; /* limit of the input pixels that
+                                                              contribute to a pixel */
   if (!reserve_elements((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
       !reserve_elements((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
                         sizeof *taps->weights) ||

@@ -10,15 +10,15 @@
 #include "kernel/image/resize.h"
 #include "lacuna/status.h"
 
-/** The weights of one axis. Zero-initialized, there are none; the next laci_resize_taps_compute
- * reuses the memory. */
+/** The weights with which one axis of an image is resized. Zero-initialized, there are none; the
+ * next laci_resize_taps_compute reuses the memory. */
 typedef struct laci_taps {
-  int n;                /* pixels of the result */
+  int n;                /* number of pixels of the result */
   laci_tap_span *spans; /* [n] for each pixel of the result, its range of input pixels and the
                            address of their weights */
   int32_t *weights;
   laci_tap_pair *pairs;
-  double *scratch; /* weights of one pixel before rounding */
+  double *scratch; /* the weights of one pixel before they are rounded */
   size_t n_spans, n_weights, n_pairs, n_scratch;
 } laci_taps;
 

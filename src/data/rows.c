@@ -17,12 +17,12 @@ struct laci_rows {
   laci_arena arena;
   const char *name;
   laci_type type;
-  int64_t width;       /* elements of a row */
-  size_t row_bytes;    /* bytes of a row in the file */
+  int64_t width;       /* number of elements of a row */
+  size_t row_bytes;    /* number of bytes of a row in the file */
   laci_npy array;      /* the array in memory; empty: rows are read by the reader */
   laci_reader *reader; /* reads the rows; borrowed, or the same as `own` */
   laci_reader *own;
-  size_t offset;           /* offset of the first row */
+  size_t offset;           /* offset of the first row in the file */
   laci_rows_memory memory; /* the caller's array; empty: the rows are in `array` or in the file */
 };
 
@@ -44,7 +44,7 @@ static lac_status rows_create(const char *name, const laci_type *type, laci_rows
   return LAC_OK;
 }
 
-/* Checks that the file has exactly the bytes of the shape. */
+/* Checks that the .npy file has exactly the bytes that the array's shape needs. */
 static lac_status check_size(const laci_rows_source *source, const laci_npy_header *header,
                              lac_error *err) {
   char text[256];
@@ -89,7 +89,7 @@ lac_status laci_rows_open_memory(const laci_rows_memory *memory, laci_rows **row
   return st;
 }
 
-/* Reads the whole array into memory, which needs twice its size while elements are reordered. */
+/* Reads the whole array into memory; needs twice its size while elements are reordered. */
 static lac_status open_rows_of_whole_array(const char *path, const laci_reader *reader,
                                            laci_budget *budget, laci_rows **rows, lac_error *err) {
   laci_npy array;
@@ -139,7 +139,8 @@ const char *laci_rows_name(const laci_rows *rows) { return rows->name; }
 const laci_type *laci_rows_type(const laci_rows *rows) { return &rows->type; }
 int64_t laci_rows_elements_per_row(const laci_rows *rows) { return rows->width; }
 
-/* Finds the bytes of a row: a view of them, or a copy in *memory, which the caller frees. */
+/* Sets *bytes to the bytes of a row: a view of them, or a copy in *memory, which the caller
+ * frees. */
 static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
                            uint8_t **memory, lac_error *err) {
   *memory = NULL;

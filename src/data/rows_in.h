@@ -8,10 +8,12 @@
 
 typedef struct laci_reader laci_reader;
 
-enum { LACI_ROWS_HEADER_BYTES = 1 << 16 }; /* more than any .npy header that NumPy writes takes */
+enum {
+  LACI_ROWS_HEADER_BYTES = 1 << 16
+}; /* more bytes than any .npy header that NumPy writes has */
 
-/** Where a .npy file is: the bytes [offset, offset + size_bytes) of a file. `first` has its first
- * n_first bytes. The reader must outlive the rows; `first` need not. */
+/** Where a .npy file is: bytes [offset, offset + size_bytes) of the file that `reader` reads.
+ * `first` holds its first n_first bytes. The reader must outlive the rows; `first` need not. */
 typedef struct laci_rows_source {
   const char *name;
   laci_reader *reader;
@@ -20,11 +22,11 @@ typedef struct laci_rows_source {
   size_t n_first;
 } laci_rows_source;
 
-/** Opens rows that are read one by one from the file. *rows is NULL, with LAC_OK, if the file's
- * format does not allow that. */
+/** Opens the array of a .npy file so that single rows are read from the file. *rows is NULL, with
+ * LAC_OK, if the file's format does not allow that. */
 LAC_MUST_CHECK lac_status laci_rows_open_in_file(const laci_rows_source *source, laci_rows **rows,
                                                  lac_error *err);
-/** Opens rows of an array in memory; takes ownership of it on success. */
+/** Opens an array in memory to read its rows; takes ownership of the array on success. */
 LAC_MUST_CHECK lac_status laci_rows_from_array(const char *name, laci_npy *take, laci_rows **rows,
                                                lac_error *err);
 

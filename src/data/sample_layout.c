@@ -42,8 +42,8 @@ static lac_status fail_mismatch(const laci_sample_input *input, const laci_sampl
                    laci_shape_text(&input->type.shape, there, sizeof there), why);
 }
 
-/* Returns the first axis of the input, other than `except`, whose size differs from the array's.
- * The array's first `skipped` axes are left out. -1: all sizes fit. */
+/* Returns the first axis of the input, other than axis `except`, whose size differs from the
+ * array's. The first `skipped` axes of the array are not compared. -1: all sizes fit. */
 static int find_differing_axis(const laci_sample_input *input, const laci_sample_array *array,
                                int skipped, int except) {
   const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
@@ -81,7 +81,8 @@ static lac_status check_number_kind(const laci_sample_input *input, const laci_s
 
 /* ---- The layout of one array ---- */
 
-/* Makes the shape of one sample from the array's, after `skipped` axes. */
+/* Returns the shape of one sample: the array's without its first `skipped` axes, and with size 1
+ * along `axis` (-1: none). */
 static laci_shape shape_of_one_sample(const laci_shape *found, int skipped, int axis) {
   laci_shape one = {.rank = found->rank - skipped};
   for (int k = 0; k < one.rank; k++) one.dims[k] = found->dims[k + skipped];
@@ -113,7 +114,7 @@ static lac_status find_layout(const laci_sample_input *inputs, const laci_sample
   }
   int axis = batch_axis;
   const int differs = find_differing_axis(input, array, 0, axis);
-  if (differs >= 0) { /* samples along another axis: only if all others fit */
+  if (differs >= 0) { /* samples may be along this axis, but only if the sizes of all others fit */
     if (find_differing_axis(input, array, 0, differs) >= 0 || wanted->dims[differs] != 1)
       return fail_axis(input, array, 0, differs, err);
     axis = differs;
@@ -130,8 +131,8 @@ static int64_t count_samples_in_array(const laci_sample_array *array,
   return array->type->shape.dims[layout->kind == LACI_LAYOUT_STACK ? 0 : layout->axis];
 }
 
-/* Has the array the shape that the network declares for its input? It may then be one sample or
- * several. */
+/* Has the array exactly the shape that the network declares for its input? It may then be one
+ * sample or several. */
 static bool has_shape_of_whole_input(const laci_sample_input *input,
                                      const laci_sample_array *array) {
   const laci_shape *shape = &input->type.shape;
@@ -139,7 +140,7 @@ static bool has_shape_of_whole_input(const laci_sample_input *input,
          find_differing_axis(input, array, 0, -1) < 0;
 }
 
-/* Makes the array the input of every sample. */
+/* Sets a layout in which the whole array is the input of every sample. */
 static void share_array_by_samples(const laci_sample_input *input, const laci_sample_array *array,
                                    laci_sample_layout *layout) {
   const laci_shape *declared = &input->type.shape, *found = &array->type->shape;
@@ -151,8 +152,8 @@ static void share_array_by_samples(const laci_sample_input *input, const laci_sa
                                  shape_of_one_sample(found, stacked ? 1 : 0, -1)};
 }
 
-/* Returns the number of samples: the largest that an array has, of the arrays that must contain
- * several samples. If there are no such arrays, of all arrays. */
+/* Returns the number of samples: the largest number in any array that must contain several samples;
+ * if there is no such array, the largest number in any array. */
 static int64_t count_samples(const laci_sample_input *inputs, const laci_sample_array *arrays,
                              int n, const laci_sample_layout *layouts) {
   int64_t sure = -1, any = -1;

@@ -90,8 +90,8 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (!st) st = choose_sample_counts(s, err);
   if (!st && s->kind->label) st = s->kind->label(s, err);
   if (!st) st = write_description(s, err);
-  s->options.budget = NULL; /* these options are only used while the samples are opened and may be
-                               freed then */
+  s->options.budget = NULL; /* these options are used only while the samples are opened, and the
+                               caller may free them afterwards */
   s->options.inputs = NULL;
   s->options.arrays = NULL;
   s->options.synthetic = NULL;
@@ -142,7 +142,7 @@ lac_status laci_samples_read_batch(laci_samples *s, int64_t first, int64_t n, vo
   return s->kind->read(s, first, n, to, err);
 }
 
-/* Places are numbered in this order. First come k distinct samples to work with, and then their
+/* Samples have places in this order. First come k distinct samples to work with, and then their
  * copies: place p is sample p mod k of the permutation, in copy p / k. Then come the samples that
  * are held back, and last the samples for judging. */
 int64_t laci_samples_data_index_and_copy(const laci_samples *s, int64_t place, int *copy) {

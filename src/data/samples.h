@@ -25,29 +25,29 @@ typedef struct laci_sample_input {
   laci_type type;
 } laci_sample_input;
 
-/** The value of an input whose elements are one number in all samples. */
+/** The value of an input whose elements all have this value in all samples. */
 typedef struct laci_sample_constant {
   const char *name; /* name of the input */
   double value;
 } laci_sample_constant;
 
-/** An input of a network that takes images, for synthetic ones. */
+/** Synthetic images for a network's only input, which takes images. */
 typedef struct laci_synthetic_input {
-  int height, width;     /* pixels */
-  int channels;          /* 3, or 1: grey */
+  int height, width;     /* size of an image in pixels */
+  int channels;          /* number of channels: 3, or 1 for grey */
   bool channels_last;    /* [N, H, W, C] instead of [N, C, H, W] */
   const char *range;     /* range of the input's values, as text for messages: "0 to 1"; a
                             literal */
   bool integers;         /* values are rounded to integers */
-  const int64_t *chosen; /* [n_chosen] which of the `candidates` images that can be drawn are used
-                            as the first samples, by their numbers; read only while the samples are
+  const int64_t *chosen; /* [n_chosen] numbers of the images that are the first samples, out of the
+                            `candidates` images that can be drawn; read only while the samples are
                             opened. NULL: images 0, 1 .. */
   int64_t n_chosen, candidates;
   const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels of images that are
                                used instead of drawn ones; read only while the samples are opened.
                                NULL: none */
-  const int64_t *fitted_at; /* [n_fitted] for each fitted image, the number of the drawn image that
-                               it replaces (laci_samples_data_index) */
+  const int64_t *fitted_at; /* [n_fitted] for each fitted image, the number of the synthetic image
+                               that it replaces (laci_samples_data_index) */
   int64_t n_fitted;
   float mean[3],
       std[3]; /* mean and deviation of each channel, in grey levels 0..255: the input is (grey -
@@ -55,7 +55,7 @@ typedef struct laci_synthetic_input {
 } laci_synthetic_input;
 
 typedef enum laci_drawn_kind {
-  LACI_DRAWN_IDS,       /* random ids 0 .. below - 1, uniform or as in texts */
+  LACI_DRAWN_IDS,       /* random token ids 0 .. below - 1, uniform or as in texts */
   LACI_DRAWN_POSITIONS, /* 0, 1 .. along the last axis */
   LACI_DRAWN_SAME,      /* every element is `value` */
 } laci_drawn_kind;
@@ -68,35 +68,37 @@ typedef struct laci_drawn_input {
 } laci_drawn_input;
 
 typedef struct laci_samples_options {
-  int64_t n;             /* number of samples without copies; fewer if the data have fewer */
+  int64_t n;             /* number of distinct samples; fewer if the data have fewer */
   uint64_t seed;         /* random seed for the choice of samples and the changes of copies */
-  int copies;            /* copies of each image that is not held back, changed at random; 0:
-                            none */
+  int copies;            /* number of copies, changed at random, of each image that is not held
+                            back; 0: none */
   int held_back_part;    /* one in held_back_part samples is held back, at least one if there are
                             two samples; 0: none is */
-  int64_t judging_least; /* the least number of samples for judging. If the data have too few, n is
+  int64_t judging_least; /* minimum number of samples for judging. If the data have too few, n is
                             reduced, down to half of the data */
-  int64_t judging_most;  /* the largest number of samples for judging, which are read in addition
-                            and unchanged; 0: none */
+  int64_t judging_most;  /* maximum number of samples for judging, which are read in addition and
+                            unchanged; 0: none */
   const char *known;     /* names of the network's classes, one in each line, by which folders of
                             images are numbered; if a folder is none of them, there are no labels;
                             NULL: not known */
-  int resize, crop;      /* pixels; 0: the usual numbers for the data */
-  const float *mean, *std;         /* [3] grey levels; NULL: the usual numbers for the data */
+  int resize, crop;      /* sizes of the preprocessing in pixels; 0: the usual sizes for the data */
+  const float *mean, *std;         /* [3] mean and deviation of each channel in grey levels; NULL:
+                                      the usual numbers for the data */
   const laci_sample_input *inputs; /* [n_inputs] the network's inputs */
   int n_inputs;
   const laci_rows_memory
       *arrays; /* [n_arrays] the caller's arrays, which are used instead of those of a path: one for
                   each input, and perhaps `labels`; NULL: those of the path are used */
   int n_arrays;
-  const laci_sample_constant *constants; /* [n_constants] inputs that need no array */
+  const laci_sample_constant *constants; /* [n_constants] inputs that have the same value everywhere
+                                            and need no array */
   int n_constants;
   const laci_synthetic_input *synthetic; /* synthetic images for the only input, drawn by `seed`,
                                             instead of data; NULL: none */
   const laci_drawn_input *drawn; /* [n_inputs] integers for every input, drawn by `seed`, instead of
                                     data; NULL: none */
-  laci_pool *pool;               /* threads that read several images at the same time; NULL: images
-                                    are read one after the other */
+  laci_pool *pool;               /* threads that read images at the same time; NULL: images are read
+                                    one after the other */
   laci_budget *budget;           /* memory that the samples hold is added to it; NULL: no limit */
 } laci_samples_options;
 
@@ -117,27 +119,27 @@ LAC_MUST_CHECK lac_status laci_samples_open(const char *path, const laci_samples
                                             laci_samples **samples, lac_error *err);
 void laci_samples_close(laci_samples *samples); /* NULL is fine */
 
-/** Joins samples of data, at least one of them held back, and drawn samples of the same types.
- * First come the drawn ones, perhaps not all; then the samples of the data that are worked on,
- * repeated so that they are about a third of these places; last those that are held back, and the
- * judging ones. Takes both: *data becomes the joint samples, and *drawn NULL. Fails LAC_BAD_SHAPE
- * (other types), LAC_UNSUPPORTED (constants, other axes, several forms), LAC_BAD_VALUE (none is
- * held back), LAC_NO_MEMORY; both are then unchanged. (samples_mixed.c) */
+/** Joins samples of data, at least one of them held back, with drawn (synthetic) samples of the
+ * same types. First come drawn ones, perhaps not all; then the samples of the data that are worked
+ * on, repeated so that they are about a third of these places; last those that are held back, and
+ * the judging ones. Takes both: *data becomes the joint samples, and *drawn NULL. Fails
+ * LAC_BAD_SHAPE (other types), LAC_UNSUPPORTED (constants, other axes, several forms),
+ * LAC_BAD_VALUE (none is held back), LAC_NO_MEMORY; both are then unchanged. (samples_mixed.c) */
 LAC_MUST_CHECK lac_status laci_samples_mix(laci_samples **data, laci_samples **drawn,
                                            lac_error *err);
-/** Returns the number of drawn samples among joint ones; 0 for samples that are not. */
+/** Returns the number of drawn samples among joint ones (laci_samples_mix); 0 for other samples. */
 int64_t laci_samples_count_drawn(const laci_samples *samples);
-/** Returns the samples of the data among joint ones, which they own. */
+/** Returns the data's samples among joint ones (laci_samples_mix), which still own them. */
 laci_samples *laci_samples_of_data(const laci_samples *samples);
-/** Closes the drawn part of joint samples, and sets *samples to those of the data. */
+/** Undoes laci_samples_mix: closes the drawn samples, and sets *samples to those of the data. */
 void laci_samples_unmix(laci_samples **samples);
 
 /** laci_samples_count returns the number of samples, copies included. laci_samples_count_held_back
  * returns how many of them, the last ones, are held back. */
 int64_t laci_samples_count(const laci_samples *samples);
 int64_t laci_samples_count_held_back(const laci_samples *samples);
-/** Returns the number of judging samples, at places [count, count + judging); none is among the
- * first count. */
+/** Returns the number of samples for judging. They are at places [count, count + judging); none of
+ * them is among the first `count` samples. */
 int64_t laci_samples_count_judging(const laci_samples *samples);
 /** Returns the number of samples in the data. */
 int64_t laci_samples_count_available(const laci_samples *samples);
@@ -148,7 +150,7 @@ const laci_type *laci_samples_type(const laci_samples *samples, int input);
 /** Returns the axis of an input along which samples make a batch; -1: its content does not depend
  * on the number of samples. */
 int laci_samples_batch_axis(const laci_samples *samples, int input);
-/** Returns the content of an input that is the same for all samples, as floats or int64. NULL: the
+/** Returns the content, as floats or int64, of an input that is the same for all samples. NULL: the
  * samples differ, or the input has an axis of samples. */
 const void *laci_samples_constant(const laci_samples *samples, int input);
 /** Must every batch consist of a single sample? */
@@ -167,9 +169,9 @@ const laci_dataset *laci_samples_dataset(const laci_samples *samples,
 /** Returns a description such as "2048 of 50000 images of DIR, 256 held back". */
 const char *laci_samples_description(const laci_samples *samples);
 
-/** Reads samples [first, first + n), of one form: to[input] is a batch of the input's type, with n
- * along its axis of samples. One call at a time.
- * Fails as laci_dataset_read_sample, laci_rows_read_f32. */
+/** Reads samples [first, first + n), all of one form (set of input shapes). to[input] is a batch of
+ * the input's type, with n along its axis of samples. One call at a time. Fails as
+ * laci_dataset_read_sample, laci_rows_read_f32. */
 LAC_MUST_CHECK lac_status laci_samples_read_batch(laci_samples *samples, int64_t first, int64_t n,
                                                   void *const *to, lac_error *err);
 

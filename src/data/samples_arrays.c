@@ -14,17 +14,17 @@
 #include "tensor/buf.h"
 
 typedef struct array_input {
-  laci_rows *rows; /* NULL: a constant */
+  laci_rows *rows; /* the input's array; NULL: the input is a constant */
   laci_sample_layout layout;
-  void *whole; /* all elements; NULL: rows are read one by one */
+  void *whole; /* all elements of the array; NULL: rows are read one by one */
 } array_input;
 
 typedef struct array_samples {
-  laci_npz *npz;       /* NULL: the arrays are in separate files */
+  laci_npz *npz;       /* the archive of the arrays; NULL: they are in separate files */
   array_input *inputs; /* [n_inputs] */
-  laci_rows *labels;   /* NULL: there are none */
+  laci_rows *labels;   /* the array of the classes; NULL: there is none */
   size_t sample_bytes;
-  void *sample; /* one sample of one input */
+  void *sample; /* scratch for one sample of one input */
 } array_samples;
 
 /* ---- Finding the array of each input ---- */
@@ -50,7 +50,7 @@ static laci_rows **find_rows_of_array(const laci_samples *s, const char *name) {
   return strcmp(name, laci_labels_name) == 0 ? &own->labels : NULL;
 }
 
-/* Moves each array of the list to the input of its name. */
+/* Moves each array of the list to the input that has its name. */
 static lac_status take_arrays_of_list(laci_samples *s, laci_array_list *list, lac_error *err) {
   array_samples *own = s->own;
   for (int k = 0; k < list->n; k++) {
@@ -89,7 +89,7 @@ static size_t bytes_of_element(const laci_samples *s, int input) {
   return s->types[input].dtype == LAC_DTYPE_F32 ? sizeof(float) : sizeof(int64_t);
 }
 
-/** Reads row `at` of an input as floats or as int64. */
+/** Reads the row with index `at` of an input's array as floats or as int64. */
 static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void *to,
                            lac_error *err) {
   if (!floats) return laci_rows_read_i64(rows, at, to, err);
@@ -123,8 +123,8 @@ static lac_status read_whole_array(laci_samples *s, int input, lac_error *err) {
   return st;
 }
 
-/* Sets what the batches of an input need: type, axis and buffers. If the content is the same for
- * all batches, it becomes a constant. */
+/* Sets the type, the axis of samples and the buffers of an input's batches. If the content is the
+ * same for all batches, it becomes a constant. */
 static lac_status set_batch_axis_and_type(laci_samples *s, int input, lac_error *err) {
   array_samples *own = s->own;
   array_input *in = &own->inputs[input];
@@ -180,7 +180,8 @@ static lac_status find_layouts(laci_samples *s, lac_error *err) {
 
 /* ---- Batches ---- */
 
-/* Copies sample `at` out of a whole array. If all samples share the array, copies all of it. */
+/* Copies the sample with index `at` from a whole array in memory. If all samples share the array,
+ * copies all of it. */
 static void copy_sample_from_whole(const laci_samples *s, int input, int64_t at, char *to) {
   const array_samples *own = s->own;
   const array_input *in = &own->inputs[input];

@@ -29,7 +29,7 @@ lac_status laci_samples_check_constants(const laci_samples *s, lac_error *err) {
   return LAC_OK;
 }
 
-/* Returns the shape of one sample. Only the batch's size may be open. */
+/* Finds the shape of one sample of an input. Only the size of its axis of samples may be open. */
 static lac_status find_shape(const laci_samples *s, int input, int axis, laci_shape *shape,
                              lac_error *err) {
   const laci_sample_input *in = &s->options.inputs[input];

@@ -8,13 +8,13 @@
 #include "data/samples_in.h"
 #include "synthetic/random.h"
 
-/* Parameters of ids that are like a text: the longest run of ids, how often a run is repeated from
- * before (AGAIN), and how far back the repeated run may be. */
+/* Parameters of random token ids that are like a text: the limit of the length of a run of ids; the
+ * probability that an earlier run is repeated (AGAIN); and how far back that run may be. */
 enum { LONGEST_RUN = 8, FARTHEST = 256 };
 static const double AGAIN = 0.6;
 static const uint64_t ALPHABET = (uint64_t)1
-                                 << 62; /* added to a text's stream number to get the stream of its
-                                           alphabet */
+                                 << 62; /* added to the number of a text's random stream to get the
+                                           stream of its alphabet */
 
 typedef struct drawn_samples {
   laci_drawn_input *inputs; /* [n_inputs] */
@@ -24,7 +24,7 @@ static int64_t draw_number_below(laci_random *random, int64_t n) {
   return (int64_t)laci_rng_integer_below(random->seed, random->stream, random->next++, (uint64_t)n);
 }
 
-/* Uniform ids: every row of the table is looked up about equally often. */
+/* Draws uniform ids, so that every row of the embedding table is looked up about equally often. */
 static void draw_uniform_ids(laci_random *random, int64_t below, int64_t n, int64_t *to) {
   for (int64_t k = 0; k < n; k++) to[k] = draw_number_below(random, below);
 }
@@ -48,7 +48,8 @@ static void draw_ids_like_text(laci_random *random, int64_t below, int64_t n, in
   }
 }
 
-/* Each input of each sample has a stream of its own, so that ids do not depend on the batch. */
+/* Draws the ids of one input of one sample. Each has a random stream of its own, so that ids do not
+ * depend on the batch. */
 static void draw_ids_of_sample(const laci_samples *s, int input, int64_t number, int64_t *to) {
   const drawn_samples *own = s->own;
   const int64_t below = own->inputs[input].below, n = laci_shape_count(&s->types[input].shape);
@@ -82,7 +83,8 @@ static void close_drawn(laci_samples *s) {
   laci_free(own);
 }
 
-/* Fills an input that is the same for all samples; ids are drawn later, when they are read. */
+/* Fills an input that is the same for all samples. Random ids are not drawn here, but when they are
+ * read. */
 static lac_status fill_shared_input(laci_samples *s, int input, const laci_drawn_input *from,
                                     lac_error *err) {
   if (from->kind == LACI_DRAWN_IDS) return LAC_OK;

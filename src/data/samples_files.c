@@ -14,11 +14,11 @@
 #include "tensor/buf.h"
 
 typedef struct file_samples {
-  const char **files;          /* [available] paths */
-  laci_sample_input *inputs;   /* [n_inputs] a copy of the options' */
-  int64_t *labels;             /* [available]; NULL: there are none */
-  bool has_labels, are_noted;  /* has_labels: the files have labels; are_noted: all files have been
-                                  read for sizes and labels */
+  const char **files;          /* [available] path of each sample's file */
+  laci_sample_input *inputs;   /* [n_inputs] copies of the options' inputs */
+  int64_t *labels;             /* [available] class of each sample; NULL: there are no labels */
+  bool has_labels, are_noted;  /* has_labels: the files have labels; are_noted: the sizes and labels
+                                  of all files are known */
   laci_sample_layout *layouts; /* [n_inputs] of the file that is read now */
 } file_samples;
 
@@ -60,7 +60,7 @@ static lac_status check_names(const laci_samples *s, const char *file, const lac
   return LAC_OK;
 }
 
-/* Finds the layouts of a file's arrays. */
+/* Finds the layouts of the arrays of one sample's file. */
 static lac_status find_layouts(const laci_samples *s, const laci_array_list *list, lac_error *err) {
   const file_samples *own = s->own;
   const laci_samples_options *o = &s->options;
@@ -102,7 +102,7 @@ static int find_or_add_shape_set(laci_samples *s, const laci_sample_layout *layo
   return s->n_forms++;
 }
 
-/* Reads a file's array names, sizes and label. */
+/* Reads the names and sizes of the arrays, and the label, of one sample's file. */
 static lac_status read_shapes_and_label(laci_samples *s, int64_t at, lac_error *err) {
   file_samples *own = s->own;
   laci_budget budget = s->options.budget ? *s->options.budget : laci_budget_with_limit(UINT64_MAX);
@@ -182,7 +182,7 @@ static lac_status read_inputs_of_file(laci_samples *s, int64_t at, int input, vo
   return st;
 }
 
-/* Makes constants of the inputs that are a single number, the same in all files. */
+/* Makes those inputs constants that are a single number, the same in all files. */
 static lac_status find_shared_inputs(laci_samples *s, lac_error *err) {
   const int n = s->options.n_inputs;
   void **to = laci_alloc((size_t)n + 1, sizeof *to);
@@ -264,7 +264,8 @@ static lac_status read_file_labels(laci_samples *s, lac_error *err) {
 
 /* ---- Batches ---- */
 
-/* Copies the inputs of a sample of that form to place `at` of a batch of n. */
+/* Copies the inputs of one sample, which has this form (set of input shapes), to place `at` of a
+ * batch of n samples. */
 static void copy_sample_into_batch(const laci_samples *s, int form, int64_t at, int64_t n,
                                    void *const *sample, void *const *to) {
   const laci_shape *shapes = laci_samples_shapes_of_set(s, form);

@@ -24,7 +24,7 @@ typedef struct image_samples {
   laci_dataset *set;
   laci_preprocessing preprocessing;
   int n_parts;
-  part_scratch *parts; /* [n_parts] */
+  part_scratch *parts; /* [n_parts] scratch of each part of a batch */
 } image_samples;
 
 typedef struct batch_work {
@@ -151,7 +151,7 @@ static lac_status open_image_samples(laci_samples *s, lac_error *err) {
   return st;
 }
 
-/* Are the labels numbers of the network's outputs? They are not if the class folders are others
+/* Are the labels indices of the network's outputs? They are not if the class folders are others
  * than those that the network was trained on. */
 static bool are_labels_network_outputs(const laci_samples *s, const laci_dataset *set) {
   const laci_numbering by = laci_dataset_numbering(set);

@@ -8,17 +8,19 @@
 #include "base/min.h"
 #include "data/samples_in.h"
 
-/* Of the samples that are worked on, those of the data are about one in so many. */
+/* About one in SHARE of the samples that are worked on is a sample of the data; the others are
+ * drawn. */
 enum { SHARE = 3 };
 
 typedef struct mixed_samples {
   laci_samples *data, *drawn;
-  int64_t n_drawn;  /* the first ones of drawn */
-  int64_t n_worked; /* samples of the data that are worked on, at places n_drawn .. */
+  int64_t n_drawn;  /* number of drawn samples that are used, the first ones */
+  int64_t n_worked; /* number of samples of the data that are worked on; they are at places n_drawn
+                       .. */
   int64_t repeats;
 } mixed_samples;
 
-/* Which samples place `first` is of, and how many from there on are next to each other. */
+/* Neighbouring samples of one source: n samples of `from`, from index `first` on. */
 typedef struct run {
   laci_samples *from;
   int64_t first, n;
@@ -87,8 +89,8 @@ static lac_status check_alike(const laci_samples *data, const laci_samples *draw
                    data->path, (long long)data->count, data->count == 1 ? "" : "s");
 }
 
-/* So many of the drawn samples are used that all places make whole batches of the size of what is
- * held back. */
+/* Sets the numbers of samples and of repeats. Drawn samples are left out until all places fill
+ * whole batches of as many samples as are held back. */
 static void count_places(mixed_samples *m) {
   const int64_t held = m->data->held_back, wanted = m->drawn->count / (SHARE - 1);
   m->n_worked = m->data->count - held;
@@ -97,7 +99,8 @@ static void count_places(mixed_samples *m) {
   m->n_drawn = m->drawn->count - laci_min(places % held, m->drawn->count);
 }
 
-/* Classes of the samples of the data; drawn ones have none: -1. */
+/* Sets the labels: the classes of the data's samples, and -1 for drawn ones, which have no
+ * class. */
 static lac_status take_labels(laci_samples *s, const mixed_samples *m, lac_error *err) {
   if (!m->data->labels) return LAC_OK;
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
@@ -118,7 +121,7 @@ static lac_status describe(laci_samples *s, const mixed_samples *m, lac_error *e
   return s->text && s->path ? LAC_OK : laci_fail_memory(err, m->data->path);
 }
 
-/* Fills s but for `own`. */
+/* Sets all fields of the joint samples s except `own`. */
 static lac_status fill(laci_samples *s, const mixed_samples *m, lac_error *err) {
   const laci_samples *data = m->data;
   const size_t n = (size_t)data->options.n_inputs;

@@ -15,13 +15,14 @@ enum { COLOURS = 3, GREEN = 1 };
 typedef struct synthetic_samples {
   laci_synthetic_input input;
   laci_leaves *leaves;
-  int64_t *chosen; /* [input.n_chosen], or NULL */
-  uint8_t *fitted; /* as in input, or NULL */
-  int64_t *slot;   /* [n_slots] for each sample, the image of `fitted` that it is, or -1; NULL: no
-                      images are fitted */
+  int64_t *chosen; /* [input.n_chosen] copy of input.chosen, or NULL */
+  uint8_t *fitted; /* copy of input.fitted, or NULL */
+  int64_t *slot;   /* [n_slots] for each of the first samples, the index of the image of `fitted`
+                      that it is; -1: it is none of them. NULL: no images are fitted */
   int64_t n_slots;
   int n_parts;
-  float *scratch; /* [n_parts, COLOURS + 1, height * width] */
+  float *scratch; /* [n_parts, COLOURS + 1, height * width] a drawn image and one more plane, for
+                     each part of a batch */
 } synthetic_samples;
 
 typedef struct batch_work {
@@ -34,8 +35,9 @@ static size_t count_pixels_per_image(const laci_synthetic_input *input) {
   return (size_t)input->height * (size_t)input->width;
 }
 
-/* Scales an image and writes it in the input's layout and type. The image is rgb; for a grey input
- * it is the green channel. If `levels` is not NULL, the image is these grey levels instead. */
+/* Scales an image and writes it as image `at` of the batch, in the input's layout and type. rgb:
+ * the image's colours, 0..1; a grey input takes the green ones. levels: grey levels to use instead;
+ * NULL: rgb is used. */
 static void write_image(const laci_synthetic_input *input, const float *rgb, const uint8_t *levels,
                         void *batch, int64_t at) {
   const size_t plane = count_pixels_per_image(input), sample = plane * (size_t)input->channels;
@@ -53,7 +55,7 @@ static void write_image(const laci_synthetic_input *input, const float *rgb, con
   }
 }
 
-/* Returns the number of the synthetic image that is sample `at`. */
+/* Returns the number (seed) of the synthetic image that is the sample with index `at`. */
 static uint64_t image_number_of_sample(const synthetic_samples *own, int64_t at) {
   if (!own->chosen) return (uint64_t)at;
   const laci_synthetic_input *in = &own->input;
@@ -99,7 +101,7 @@ static void close_synthetic(laci_samples *s) {
   laci_free(own);
 }
 
-/* Copies the fitted images, and records which samples they are. */
+/* Copies the fitted images, and records which samples they are. False: no memory. */
 static bool copy_fitted_images(synthetic_samples *own) {
   const laci_synthetic_input *in = &own->input;
   const size_t bytes = (size_t)in->n_fitted * count_pixels_per_image(in) * (size_t)in->channels;

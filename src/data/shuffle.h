@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/** Returns the image at place `at` (0 <= at < n <= 2^62) in the permutation of this seed and epoch;
- * the same on every machine. */
+/** Returns the index of the image at place `at` (0 <= at < n <= 2^62) in the permutation of this
+ * seed and epoch; the same on every machine. */
 int64_t laci_shuffled_index(uint64_t seed, uint64_t epoch, int64_t n, int64_t at);
 
 #endif

@@ -23,13 +23,14 @@ LAC_MUST_CHECK lac_status laci_tfrecord_append(laci_writer *writer, const void *
 typedef struct laci_tfrecord {
   size_t at;   /* offset of the record in its file; the record begins with its length */
   size_t data; /* offset of the record's data */
-  size_t n;    /* bytes of data */
-  size_t next; /* offset of the next record; the file's size: there is none */
+  size_t n;    /* number of bytes of the record's data */
+  size_t next; /* offset of the next record; equal to the file's size if there is none */
 } laci_tfrecord;
 
-/** Finds the record at offset `at` < the file's size: only its length is read and checked. Fails
- * LAC_BAD_FILE for a record that is cut off or whose length is damaged, LAC_UNSUPPORTED for a
- * compressed file, LAC_IO; the text has the file's name and the offset. Any thread. */
+/** Finds the record at offset `at`, which is inside the file; only the record's length is read and
+ * checked. Fails LAC_BAD_FILE for a record that is cut off or whose length is damaged,
+ * LAC_UNSUPPORTED for a compressed file, LAC_IO; the text has the file's name and the offset. Any
+ * thread. */
 LAC_MUST_CHECK lac_status laci_tfrecord_find(const char *path, laci_reader *reader, size_t at,
                                              laci_tfrecord *record, lac_error *err);
 /** Reads the data of a record and checks its checksum. The caller frees *bytes with laci_free.

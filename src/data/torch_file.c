@@ -14,14 +14,14 @@
 #include "data/zip.h"
 #include "safetensors/safetensors.h"
 
-/* The beginning of a file in the old format: the number 0x1950a86a20f9469cfc6c, pickled; then 1001.
- * */
+/* A file in the old format begins with the pickled number 0x1950a86a20f9469cfc6c (MAGIC), then the
+ * pickled number 1001 (VERSION). */
 static const uint8_t MAGIC[] = {0x80, 2,    0x8a, 10,   0x6c, 0xfc, 0x9c, 0x46,
                                 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 static const uint8_t VERSION[] = {0x80, 2, 'M', 0xe9, 3, '.'};
 enum { COUNT_BYTES = 8 };
 
-/** A storage of the file: where its bytes are. */
+/** Where the bytes of a PyTorch storage (an array to which tensors refer) are in the file. */
 typedef struct place {
   const uint8_t *key;
   size_t n_key, first, size_bytes;
@@ -32,9 +32,9 @@ typedef struct torch_file {
   laci_reader *reader;
   laci_arena arena;
   laci_pickle_torch pickle;
-  place *storages; /* arena */
+  place *storages; /* [n_storages] storages of the file, in the arena */
   size_t n_storages;
-  laci_safetensor *tensors; /* arena */
+  laci_safetensor *tensors; /* [n] tensors of the file, in the arena */
   int n;
 } torch_file;
 
@@ -49,7 +49,8 @@ static lac_status fail_file(const torch_file *c, const char *what, lac_error *er
 
 /* ---- Types ---- */
 
-/** A type of elements, by the names of its storage. */
+/** A type of elements: the name of its storage in PyTorch, the type's name, and the bytes of an
+ * element. */
 typedef struct element {
   const char *storage, *name;
   size_t bytes;
@@ -171,8 +172,8 @@ static int compare_references(const void *a, const void *b) {
   return compare_bytes(x->bytes, x->n_bytes, y->bytes, y->n_bytes);
 }
 
-/** Finds the type of the elements of the storage with this key; NULL: the pickle has none. The
- * references are sorted. */
+/** Returns the type of the elements of the storage with this key, from the pickle's references to
+ * storages, which are sorted; NULL: there is no reference to it. */
 static const laci_pickle_value *find_storage_type(const torch_file *c, laci_pickle_value *key) {
   laci_pickle_value *parts[] = {NULL, NULL, key}, wanted = {.items = parts, .n = 3};
   const laci_pickle_value *sought = &wanted;
@@ -265,7 +266,7 @@ static lac_status read_shape(const torch_file *c, const laci_pickle_value *shape
   return LAC_OK;
 }
 
-/** Is the tensor stored row by row? An axis of one element may have any stride. */
+/** Is the tensor stored in row-major order? An axis of one element may have any stride. */
 static bool is_contiguous(const laci_safetensor *t, const laci_pickle_value *strides) {
   int64_t wanted = 1;
   if (strides->n != (size_t)t->rank) return false;
@@ -283,7 +284,7 @@ static int compare_storages(const void *a, const void *b) {
   return compare_bytes(x->key, x->n_key, y->key, y->n_key);
 }
 
-/** Finds the storage with this key; the storages are sorted. NULL: there is none. */
+/** Returns the storage with this key, from the sorted storages; NULL: there is none. */
 static const place *find_storage(const torch_file *c, const laci_pickle_value *key) {
   const place wanted = {.key = key->bytes, .n_key = key->n_bytes};
   return bsearch(&wanted, c->storages, c->n_storages, sizeof wanted, compare_storages);

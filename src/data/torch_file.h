@@ -18,15 +18,16 @@
 
 typedef struct laci_safetensors laci_safetensors;
 
-/** Do these first n bytes look like the beginning of a file of PyTorch? A zip archive counts. */
+/** Do these first n bytes look like the beginning of a file of PyTorch? True for every zip
+ * archive. */
 bool laci_torch_file_begins(const uint8_t *bytes, size_t n);
 
-/** Opens a file and finds its tensors. They are those of the outer dictionary. If it has none, they
- * are those of its entry "state_dict", "model_state_dict", "model_state", "model" or "module".
- * *tensors is used by the functions of safetensors.h. Fails LAC_BAD_FILE with what is damaged.
- * Fails LAC_UNSUPPORTED for a name that is no tensor's, an unknown element type, and a tensor that
- * is not stored row by row. Fails as laci_reader_open does; *tensors is then NULL. `path` must
- * outlive *tensors. */
+/** Opens a file of PyTorch and finds its tensors. They are those of the outer dictionary. If it has
+ * none, they are those of its entry "state_dict", "model_state_dict", "model_state", "model" or
+ * "module". *tensors is used by the functions of safetensors.h. Fails LAC_BAD_FILE with what is
+ * damaged. Fails LAC_UNSUPPORTED for a name that is no tensor's, an unknown element type, and a
+ * tensor that is not stored in row-major order. Fails as laci_reader_open does; *tensors is then
+ * NULL. `path` must outlive *tensors. */
 LAC_MUST_CHECK lac_status laci_torch_file_open(const char *path, laci_safetensors **tensors,
                                                lac_error *err);
 

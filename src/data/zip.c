@@ -26,7 +26,7 @@ enum {
   LONGEST_NAME = 4096,
   BLOCK = 1 << 16,
   FIRST_ROOM = 1 << 20,
-  BEST_RATIO = 1032, /* one byte of deflated data expands to at most so many bytes */
+  BEST_RATIO = 1032, /* maximum number of bytes to which one byte of deflated data expands */
 };
 #define MAGIC_END 0x06054b50u
 #define MAGIC_END64 0x06064b50u
@@ -54,14 +54,15 @@ static lac_status fail_archive(const archive *a, const char *why) {
 
 /* ---- The record at the end of the archive ---- */
 
-/* Reads the 64-bit sizes, if the record at `end` refers to the record before it. */
+/* Reads the 64-bit sizes and positions (zip64), if the locator before the end record at offset
+ * `end` refers to them. */
 static lac_status read_zip64_end_record(archive *a, uint64_t end) {
   uint8_t locator[LOCATOR_BYTES], record[END64_BYTES];
   if (end < LOCATOR_BYTES) return fail_archive(a, "its end lacks the record of 64 bits");
   lac_status st = laci_reader_copy_range(a->reader, (size_t)end - LOCATOR_BYTES, LOCATOR_BYTES,
                                          locator, a->err);
   if (st) return st;
-  /* Without a 64-bit record, the 32-bit numbers are valid. */
+  /* Without a zip64 record, the end record's 32-bit numbers are valid. */
   if (read_u32(locator) != MAGIC_LOCATOR) return LAC_OK;
   uint64_t at = read_u64(locator + 8);
   if (end - LOCATOR_BYTES < END64_BYTES || at > end - LOCATOR_BYTES - END64_BYTES)
@@ -95,8 +96,8 @@ static lac_status read_end_record(archive *a, const uint8_t *record, uint64_t en
   return LAC_OK;
 }
 
-/* Finds the last position at which the end record's magic number is found, followed by a comment
- * that reaches exactly to the end of the file. */
+/* Finds the end record: the last place of its magic number with a comment after it that reaches
+ * exactly to the end of the file. */
 static lac_status find_end_record(archive *a) {
   size_t size = laci_reader_size(a->reader);
   size_t n = size < END_BYTES + MOST_COMMENT ? size : END_BYTES + MOST_COMMENT;
@@ -116,8 +117,8 @@ static lac_status find_end_record(archive *a) {
 
 /* ---- The directory ---- */
 
-/* Reads sizes and position from a directory entry, or from its extra field if they need 64 bits.
- * False: they are malformed. */
+/* Reads a member's sizes and the offset of its local header from its directory entry, or from the
+ * entry's extra field (zip64). False: they are malformed. */
 static bool read_entry_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extra,
                              uint64_t *packed, uint64_t *size, uint64_t *local) {
   uint64_t *const wanted[] = {size, packed, local};
@@ -145,8 +146,8 @@ static bool read_entry_sizes(const uint8_t *entry, const uint8_t *extra, size_t 
   return true;
 }
 
-/* Finds the offset of a member's bytes, which follow its local header; that has a name and an extra
- * field, too. */
+/* Finds the offset of a member's bytes. They follow the member's local header, at offset `local`,
+ * which has a name and an extra field of its own. */
 static lac_status find_member_bytes(const archive *a, laci_zip_member *m, uint64_t local) {
   uint8_t head[LOCAL_BYTES];
   if (a->directory < LOCAL_BYTES || local > a->directory - LOCAL_BYTES)
@@ -277,7 +278,7 @@ typedef struct inflater {
   z_stream stream;
   laci_reader *reader;
   const laci_zip_member *member;
-  size_t taken; /* compressed bytes read so far */
+  size_t taken; /* number of compressed bytes read so far */
   uint8_t block[BLOCK];
 } inflater;
 
@@ -298,7 +299,7 @@ static lac_status inflate_next_bytes(inflater *f, uint8_t *to, size_t n, bool *e
     f->stream.avail_out = (uInt)step;
     int was = inflate(&f->stream, Z_NO_FLUSH);
     done += step - f->stream.avail_out;
-    *end = was != Z_OK; /* the stream has ended, is damaged, or there are no more bytes */
+    *end = was != Z_OK; /* true: the stream has ended, is damaged, or has no more bytes */
   }
   return LAC_OK;
 }
@@ -336,8 +337,8 @@ static lac_status inflate_member(const laci_zip *zip, const laci_zip_member *m, 
   return st;
 }
 
-/* Returns the checksum of n more bytes after those of `crc`, in steps, since zlib's sizes have 32
- * bits. */
+/* Extends the checksum `crc` by n more bytes and returns the result. Works in steps, since zlib's
+ * sizes have 32 bits. */
 static uint32_t update_checksum(uint32_t crc, const uint8_t *bytes, size_t n) {
   while (n > 0) {
     uInt step = n < (1u << 30) ? (uInt)n : 1u << 30;

@@ -16,7 +16,7 @@
 typedef struct laci_arena laci_arena;
 typedef struct laci_reader laci_reader;
 
-/** An archive: a whole file, borrowed, and its name for messages. */
+/** A zip archive: the whole file that `reader` reads (borrowed), and its name for messages. */
 typedef struct laci_zip {
   laci_reader *reader;
   const char *name;
@@ -25,16 +25,17 @@ typedef struct laci_zip {
 typedef struct laci_zip_member {
   const char *name;   /* the member's name, in the arena; never used as a path to write to */
   size_t offset;      /* offset of the member's first byte in the archive */
-  size_t packed_size; /* bytes in the archive */
-  size_t size_bytes;  /* bytes after decompression; equal to packed_size if stored */
+  size_t packed_size; /* number of the member's bytes in the archive */
+  size_t size_bytes;  /* number of bytes after decompression; equal to packed_size if the member is
+                         stored */
   bool deflated;
   uint32_t crc; /* CRC-32 of the bytes after decompression */
 } laci_zip_member;
 
-/** Lists the members: *members is [*n] in the directory's order, freed by laci_free; their names
- * live in the arena. Member data are not read. Fails LAC_BAD_FILE for anything but a complete zip
- * archive, for two members of one name, for members that share bytes, and for a size that deflate
- * cannot reach; LAC_UNSUPPORTED for other methods, encryption and several volumes; LAC_IO,
+/** Lists the archive's members: *members [*n], in the directory's order, freed by laci_free; their
+ * names live in the arena. Member data are not read. Fails LAC_BAD_FILE for anything but a complete
+ * zip archive, for two members of one name, for members that share bytes, and for a size that
+ * deflate cannot reach; LAC_UNSUPPORTED for other methods, encryption and several volumes; LAC_IO,
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_zip_list(const laci_zip *zip, laci_arena *arena,
                                         laci_zip_member **members, size_t *n, lac_error *err);
@@ -45,14 +46,14 @@ LAC_MUST_CHECK lac_status laci_zip_list(const laci_zip *zip, laci_arena *arena,
 LAC_MUST_CHECK lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *member,
                                         uint8_t **bytes, lac_error *err);
 
-/** Reads the first bytes of a member, `wanted` of them or all if there are fewer; *n is how many.
- * The checksum is not checked. */
+/** Reads the first `wanted` bytes of a member, or all if it has fewer; *n: the number of bytes
+ * read. The checksum is not checked. */
 LAC_MUST_CHECK lac_status laci_zip_read_beginning(const laci_zip *zip,
                                                   const laci_zip_member *member, size_t wanted,
                                                   uint8_t *to, size_t *n, lac_error *err);
 
-/** Reads a stored member once, a part at a time, and compares its checksum. Fails LAC_BAD_FILE,
- * LAC_IO, LAC_NO_MEMORY. */
+/** Checks a stored (not deflated) member: reads it once, a part at a time, and compares its
+ * checksum. Fails LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_zip_check(const laci_zip *zip, const laci_zip_member *member,
                                          lac_error *err);
 
