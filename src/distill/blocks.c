@@ -16,7 +16,7 @@ enum { MOST_LAYERS_APART = 4, FEWEST_BLOCKS = 3 };
 typedef struct finder {
   const laci_graph *graph;
   bool *computed; /* [n_values] the value depends on the network's inputs, and the logits depend on
-                     it */
+                     the value */
   int logits;
 } finder;
 
@@ -74,8 +74,8 @@ static bool is_activation(const laci_node *node) {
 
 static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNormalization") == 0; }
 
-/** Follows `value` through batch normalizations (if `norms`) and one activation. Each of them must
- * be the only reader of its input. Returns the value after them. */
+/** Follows `value` through batch normalizations (only if `norms`) and one activation. Each of these
+ * nodes must be the only reader of its input. Returns the value after them. */
 static int find_value_after_norms(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {

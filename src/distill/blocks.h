@@ -8,12 +8,12 @@
 
 typedef struct laci_graph laci_graph;
 
-/** Finds the sums of residual blocks (of two values of the same shape, both computed from the
- * inputs); where an activation is the only reader of a sum, its output instead. In a graph without
- * such sums: after every few layers, the output of the activation that follows the layer's norm.
- * The logits (laci_training_find_logits), and values that they do not depend on, are never
- * included. The graph must be inferred. *blocks, in the graph's order, is freed with laci_free; *n
- * may be 0. Fails LAC_NO_MEMORY. */
+/** Finds the values that end the network's blocks. They are the sums of residual blocks (of two
+ * values of the same shape, both computed from the inputs); if an activation is the only reader of
+ * a sum, its output instead. In a graph without such sums they are, after every few layers, the
+ * output of the activation that follows the layer's norm. The logits (laci_training_find_logits),
+ * and values that they do not depend on, are never included. The graph must be inferred. *blocks,
+ * in the graph's order, is freed with laci_free; *n may be 0. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_block_outputs_find(const laci_graph *graph, int **blocks, int *n,
                                                   lac_error *err);
 

@@ -27,11 +27,14 @@ typedef struct refiner {
   laci_pool *pool;
   laci_calibrated *fitted;
   laci_distilled *to;
-  uint8_t **made;        /* [n_stored] new bytes that will replace weights at the end; NULL: the
-                            weight is unchanged */
-  const uint8_t **mixed; /* [n_stored] the pruned network's weights; NULL entries: the graph's */
-  const uint8_t **masks; /* [n_stored] one byte an element; NULL entries: dense */
-  uint8_t **unpacked;    /* [n_stored] masks from earlier prunings, one byte an element */
+  uint8_t **made;        /* [n_stored] new bytes of each weight, which will replace it at the end;
+                            NULL: the weight is unchanged */
+  const uint8_t **mixed; /* [n_stored] current bytes of the pruned network's weights; NULL entry:
+                            the graph's bytes */
+  const uint8_t **masks; /* [n_stored] mask of each weight, a byte per element; NULL entry: the
+                            weight is dense */
+  uint8_t **unpacked;    /* [n_stored] masks from earlier prunings, unpacked to a byte per
+                            element */
 } refiner;
 
 static const laci_graph *graph_of_refiner(const refiner *r) { return r->p->analysis->graph; }
@@ -50,7 +53,8 @@ static void list_current_weights(refiner *r) {
   }
 }
 
-/* Collects the masks that calibration chose, and those of layers that keep their masks. */
+/* Collects the masks that calibration chose, and those of layers whose mask an earlier pruning
+ * chose. */
 static lac_status collect_masks(refiner *r, lac_error *err) {
   for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
   for (int k = 0; k < r->p->n_masks; k++) {
@@ -70,7 +74,7 @@ static void set_made_weight(refiner *r, int stored, uint8_t *take) {
   r->made[stored] = take;
 }
 
-/* Moves the new weights into the pruning. Until then, it holds the dense network's weights. */
+/* Moves the new weights into the pruning, which has the dense network's weights until then. */
 static void move_new_weights(refiner *r) {
   for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
     if (!r->made[s]) continue;
@@ -98,8 +102,8 @@ static lac_status compare_outputs(refiner *r, const laci_weighted_graph *candida
                               err);
 }
 
-/* If the failure only says that the network or the machine does not allow this step, stores it as
- * to->reason and returns LAC_OK. Otherwise returns st. */
+/* If the failure st only means that the network or the machine does not allow this improvement,
+ * stores its text as to->reason and returns LAC_OK. Otherwise returns st. */
 static lac_status store_reason_if_unsupported(refiner *r, lac_status st, const char *what,
                                               lac_error *err) {
   if (st != LAC_UNSUPPORTED && st != LAC_BAD_SHAPE && st != LAC_MEMORY_LIMIT && st != LAC_BAD_VALUE)
@@ -154,7 +158,7 @@ static lac_status recalibrate_norms(refiner *r, lac_error *err) {
 
 /* ---- Training steps ---- */
 
-/* Trains with the largest batch that memory allows. */
+/* Trains with the largest batch size that memory allows. */
 static lac_status train_in_largest_batch(refiner *r, const laci_weighted_graph *student,
                                          const laci_weighted_graph *teacher, laci_refined *refined,
                                          lac_error *err) {
@@ -205,8 +209,8 @@ static lac_status refine_network(refiner *r, lac_error *err) {
   return st;
 }
 
-/* Judges the loss of the improved network, since a lower error of the outputs may still change more
- * answers. If there is a limit of the loss and it is exceeded, the new weights are dropped. */
+/* Compares the improved network's loss with the limit max_drop, since a lower error of the outputs
+ * may still change more answers. If the limit is exceeded, the new weights are dropped. */
 static lac_status keep_if_loss_allows(refiner *r, const laci_output_difference *fitted,
                                       lac_error *err) {
   const double limit = r->options->calibration->max_drop;
@@ -244,7 +248,7 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
                         const laci_distill_options *how, laci_pool *pool, laci_distilled *to,
                         lac_error *err) {
   const size_t n = (size_t)p->analysis->graph->n_stored;
-  lac_error own = {0}; /* a separate error, whose text is read */
+  lac_error own = {0}; /* a separate error: its text is read below */
   *to = (laci_distilled){.reason = NULL};
   refiner r = {.p = p, .options = options, .how = how, .pool = pool, .fitted = p->fitted, .to = to};
   if (!p->fitted) return LAC_OK;

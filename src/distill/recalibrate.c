@@ -20,13 +20,13 @@ static const char what[] = "statistics again";
 
 enum { MOST_LANES = 16 };
 
-/** A lane runs one batch at a time on an engine of one thread. So a batch's sums do not depend on
- * the number of lanes. */
+/** A lane runs one batch at a time on an engine of one thread. So a batch's statistics do not
+ * depend on the number of lanes. */
 typedef struct lane {
   laci_engine *engine;
   void *images;
-  const void **inputs; /* [graph inputs] */
-  void **outputs;      /* [graph outputs] */
+  const void **inputs; /* [number of graph inputs] addresses of the engine's inputs */
+  void **outputs;      /* [number of graph outputs] addresses of the engine's outputs */
   float *now;          /* [size] statistics of the lane's batch */
   lac_status status;
   lac_error err;
@@ -39,9 +39,9 @@ typedef struct job {
   int64_t batch, n_batches;
   lane lanes[MOST_LANES];
   int n_lanes;
-  float *before;    /* [size] statistics that the model has before */
-  double *sums;     /* [size] */
-  int64_t *offsets; /* [n_stats] */
+  float *before;    /* [size] statistics that the model has before the re-estimation */
+  double *sums;     /* [size] sums of the statistics of all batches */
+  int64_t *offsets; /* [n_stats] offset of each statistic in the arrays [size] */
   int64_t size;
 } job;
 
@@ -118,7 +118,7 @@ static lac_status create_lane_engine(job *j, lane *l, laci_budget *budget, lac_e
   return LAC_OK;
 }
 
-/** Opens as many lanes as there are threads and batches, and as memory allows. */
+/** Creates as many lanes (engines) as there are threads and batches, and as memory allows. */
 static lac_status create_lanes(job *j, lac_error *err) {
   laci_budget budget =
       j->options->budget ? *j->options->budget : (laci_budget){.limit = UINT64_MAX};
@@ -148,7 +148,7 @@ static void run_batches_of_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Runs n batches, from batch number k on. */
+/** Runs n batches at the same time, from batch number k on. */
 static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < n && !st; at++) {
@@ -179,7 +179,8 @@ static lac_status run_all_batches(job *j, lac_error *err) {
 
 static lac_status store_statistics(job *j, laci_graph *model, lac_error *err) {
   const laci_training_graph *g = j->graph;
-  float *mean = j->before; /* the old values are not needed any more */
+  float *mean = j->before; /* reuses the memory of the old statistics, which are not needed any
+                              more */
   for (int64_t i = 0; i < j->size; i++) mean[i] = (float)(j->sums[i] / (double)j->n_batches);
   for (int s = 0; s < g->n_stats; s++) {
     for (int64_t i = 0; i < g->stats[s].count; i++) {

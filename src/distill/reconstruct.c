@@ -16,8 +16,8 @@
 struct laci_reconstruct {
   laci_trainer *trainer;
   laci_training_graph *teacher;
-  laci_engine *engine; /* of the teacher */
-  void **outputs;      /* [the teacher's outputs] */
+  laci_engine *engine; /* engine that runs the teacher */
+  void **outputs;      /* [number of the teacher's outputs] addresses of the teacher's outputs */
   int64_t batch;
 };
 

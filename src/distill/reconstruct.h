@@ -21,12 +21,13 @@ typedef struct laci_reconstruct_options {
   const uint8_t *const *masks; /* [n_stored] the mask of each stored tensor, a byte for each element
                                   in the tensor's order, 1 = kept; NULL, or a NULL entry: nothing is
                                   masked. Must outlive the reconstruction */
-  int64_t batch;               /* samples in a step */
+  int64_t batch;               /* number of samples in a training step */
   laci_shape image;            /* shape of an image, [channels, height, width], used if the network
                                   leaves these sizes open */
   const char *engine;          /* name of the engine that runs both networks; NULL: the fast
                                   engine */
-  int threads;                 /* <= 0: the cores this process may use */
+  int threads;                 /* number of threads; <= 0: as many as cores that this process may
+                                  use */
   bool bf16;                   /* activations and their gradients are bf16, in both networks */
   bool dense_only;             /* dense kernels are used for masked weights, too */
   const laci_budget *budget;   /* NULL: no limit */
@@ -34,8 +35,8 @@ typedef struct laci_reconstruct_options {
 
 typedef struct laci_reconstruct laci_reconstruct;
 
-/** Plans the steps that train `student` towards `teacher`: two graphs of the same structure with
- * different weights (graph/view.h), which have one input and must outlive the reconstruction. Fails
+/** Plans the training steps of `student` towards `teacher`. The two graphs have the same structure,
+ * different weights (graph/view.h) and one input; they must outlive the reconstruction. Fails
  * LAC_UNSUPPORTED where an operator has no gradient, naming the node, or weights are not f32;
  * LAC_MEMORY_LIMIT; as laci_trainer_create. */
 LAC_MUST_CHECK lac_status laci_reconstruct_create(const laci_graph *student,
@@ -50,8 +51,9 @@ int laci_reconstruct_count_targets(const laci_reconstruct *reconstruct);
 int64_t laci_reconstruct_floats_of_target(const laci_reconstruct *reconstruct, int k);
 /** Returns the number of floats of one sample of the input. */
 int64_t laci_reconstruct_floats_of_image(const laci_reconstruct *reconstruct);
-/** Runs the teacher on a batch of images and writes what the student is to reproduce: targets[k] is
- * [batch, laci_reconstruct_floats_of_target(k)]; k = 0 is the logits, k >= 1 a block's output. */
+/** Runs the teacher on a batch of images and writes the targets that the student is to reproduce.
+ * targets[k] is [batch, laci_reconstruct_floats_of_target(k)]; k = 0 is the logits, k >= 1 a
+ * block's output. */
 LAC_MUST_CHECK lac_status laci_reconstruct_run_teacher(laci_reconstruct *reconstruct,
                                                        const float *images, float *const *targets,
                                                        lac_error *err);

@@ -19,7 +19,8 @@
 
 enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_TIMES = 160 };
 static const double RATE = 1e-3, TIMED_SHARE = 0.08;
-static const uint64_t MOST_KEPT = (uint64_t)1 << 30; /* bytes of samples and targets */
+static const uint64_t MOST_KEPT = (uint64_t)1 << 30; /* limit of the bytes of samples and targets
+                                                        that are kept in memory */
 
 typedef struct job {
   const laci_weighted_graph *student, *teacher;
@@ -27,10 +28,10 @@ typedef struct job {
   const laci_refine_options *o;
   laci_refined *to;
   double start;
-  double judge_seconds; /* duration of judging */
+  double judge_seconds; /* duration of one comparison of outputs, in seconds */
   int64_t batch;
-  laci_graph *views[2]; /* graphs of the student, the teacher */
-  laci_graph *result;   /* the student after the steps */
+  laci_graph *views[2]; /* graphs of the student (0) and of the teacher (1) with their weights */
+  laci_graph *result;   /* copy of the student that receives the weights after the steps */
   laci_reconstruct *reconstruct;
   laci_distill_targets *batches;
 } job;
@@ -64,8 +65,8 @@ static double rate_of(const job *j, int64_t step, int64_t steps) {
   return (j->o->rate > 0 ? j->o->rate : RATE) * (ramp < cosine ? ramp : cosine);
 }
 
-/** Returns how many steps fit into the time, if `done` steps of `step_seconds` each were run.
- * Leaves time for judging the result. */
+/** Returns how many steps in all fit into the time, if `done` steps of `step_seconds` each were run
+ * so far. Leaves time for judging the result. */
 static int64_t count_steps_in_time(const job *j, int64_t done, double step_seconds) {
   double used = laci_clock_seconds() - j->start;
   double left = j->o->seconds - used - j->judge_seconds;
@@ -114,7 +115,7 @@ static lac_status run_training_steps(job *j, lac_error *err) {
 
 /* ---- The result ---- */
 
-/** Moves the bytes that the candidate has of its own into the result. */
+/** Moves the bytes that the graph `from` owns (the changed weights) into the result. */
 static void copy_weights_from(job *j, laci_graph *from) {
   for (int s = 0; s < from->n_stored; s++) {
     j->to->weights[s] = from->stored[s].owned;

@@ -15,18 +15,19 @@
 #include "calibrate/samples.h"
 
 typedef struct laci_refine_options {
-  double seconds;              /* > 0: the approximate duration of the whole call */
-  int64_t steps;               /* > 0: exact number of steps, however long they take */
+  double seconds;              /* approximate duration of the whole call in seconds; used if > 0 */
+  int64_t steps;               /* exact number of steps, however long they take; used if > 0 */
   int64_t n_fitted;            /* number of samples that training steps read: [0, n_fitted) */
   int64_t first_held, n_held;  /* samples [first_held, first_held + n_held) are held back to judge
                                   the result */
   const uint8_t *const *masks; /* [n_stored] masks of the student's weights, as in
                                   laci_reconstruct_options */
-  int64_t batch;               /* samples in a step, at most n_fitted; 0: 128 */
-  double rate;                 /* `rate` in the formula above, the largest learning rate; 0: 1e-3 */
+  int64_t batch;               /* number of samples in a step, at most n_fitted; 0: 128 */
+  double rate;                 /* largest learning rate, `rate` in the formula at the top of this
+                                  file; 0: 1e-3 */
   uint64_t seed;               /* random seed for the order of the samples */
   bool bf16, dense_only;
-  laci_pool *pool;           /* the steps use as many threads as it has; NULL: one thread */
+  laci_pool *pool;           /* threads; the steps use as many as it has; NULL: one thread */
   const laci_budget *budget; /* NULL: no limit */
 } laci_refine_options;
 
@@ -34,16 +35,17 @@ typedef struct laci_refined {
   bool kept; /* true: training lowered the error on the held-back samples; false: it did not, and
                 `weights` is empty */
   int64_t steps;
-  double seconds, step_seconds; /* duration of the whole call; and median duration of a step */
+  double seconds, step_seconds; /* duration of the whole call (seconds), and median duration of a
+                                   step (step_seconds) */
   double loss_first, loss_last; /* loss of the first and of the last step */
   laci_output_difference before, after; /* how the student's outputs differ from the teacher's on
                                            the held-back samples, before and after training */
   int n_stored;
-  uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor, of laci_alloc; NULL:
-                        unchanged. Who takes an entry over sets it NULL */
+  uint8_t **weights; /* [n_stored] new bytes of each stored tensor, in its type, from laci_alloc;
+                        NULL: unchanged. A caller that takes an entry over sets it to NULL */
 } laci_refined;
 
-/** Trains a copy of the student; student and teacher must have the same graph, and both stay
+/** Trains a copy of the student towards the teacher. Both must have the same graph, and both stay
  * unchanged. The result has the same bytes for the same number of steps and of threads. Fails
  * LAC_BAD_ARGUMENT (neither seconds nor steps, no samples), as laci_reconstruct_create,
  * laci_compare_outputs, samples->fetch; LAC_BAD_VALUE where the loss becomes NaN or infinite;

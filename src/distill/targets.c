@@ -19,17 +19,20 @@ struct laci_distill_targets {
   laci_distill_targets_options how;
   int n_targets;
   int64_t image_size,
-      target_sizes; /* number of floats of a sample's image; and of all its targets */
-  float *images;    /* [n, image_size]; NULL: not kept */
-  float *kept;      /* [n, target_sizes]; NULL: not kept */
+      target_sizes; /* number of floats of a sample's image (image_size), and of all its targets
+                       (target_sizes) */
+  float *images;    /* [n, image_size] all samples; NULL: they are not kept in memory */
+  float *kept;      /* [n, target_sizes] targets of all samples; NULL: they are not kept in
+                       memory */
   bool *known;      /* [n] the sample's targets are stored in `kept` */
-  int64_t *order;   /* order in which samples, or batches, are used */
+  int64_t *order;   /* [n_order] the order of this epoch: indices of samples, or of batches if
+                       samples are not in memory */
   int64_t n_order, at, epoch;
-  float *batch_images; /* [batch, image_size] */
-  float **targets;     /* [n_targets] each [batch, size] */
+  float *batch_images; /* [batch, image_size] images of the current batch */
+  float **targets;     /* [n_targets] targets of the current batch, each [batch, size] */
 };
 
-/** Does this number of bytes fit, in addition to *held? If so, adds it to *held. */
+/** Does memory allow this number of bytes in addition to *held? If so, adds it to *held. */
 static bool reserve_if_fits(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
   if (!laci_budget_allows(t->how.budget, *held + bytes)) return false;
@@ -149,7 +152,7 @@ static void gather_sample_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Makes a batch of the next samples in t->order, from memory. */
+/** Makes a batch of the next samples in t->order, which are in memory. */
 static lac_status make_batch_from_memory(laci_distill_targets *t, lac_error *err) {
   const int64_t batch = t->how.batch;
   gathering g = {.t = t, .order = t->order + t->at};
