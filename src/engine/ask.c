@@ -16,11 +16,11 @@
 #include "graph/infer.h"
 #include "graph/op.h"
 
-/** A question, and where its answer goes. */
+/** A question (how would this engine run the graph?), and memory for the answer. */
 typedef struct question {
   const laci_graph *graph;
   const laci_engine_options *options;
-  const char *engine; /* name */
+  const char *engine; /* name of the engine */
   laci_arena *memory;
   laci_engine_node *nodes;
 } question;
@@ -41,8 +41,8 @@ static lac_status copy_reasons(const question *q, lac_error *err) {
   return LAC_OK;
 }
 
-/* Returns the node of that name, looked for from *from on, since steps come in nearly the order of
- * the nodes; -1: there is none. */
+/* Returns the index of the node of that name; -1: there is none. The search begins at *from, and
+ * *from is set to the result, since steps come in nearly the order of the nodes. */
 static int find_node_by_name(const laci_graph *graph, const char *name, int *from) {
   for (int at = 0; at < graph->n_nodes; at++) {
     const int n = (*from + at) % graph->n_nodes;
@@ -53,7 +53,7 @@ static int find_node_by_name(const laci_graph *graph, const char *name, int *fro
   return -1;
 }
 
-/* Adds up the steps of each node, and of a whole run. */
+/* Adds the predicted seconds of each step to its node, and returns those of a whole run. */
 static double predict_seconds(const question *q, const laci_engine *engine) {
   double seconds = 0;
   int from = 0;
@@ -68,7 +68,8 @@ static double predict_seconds(const question *q, const laci_engine *engine) {
   return seconds;
 }
 
-/* Makes an outline of the engine, and lists how it runs the nodes. Fails as laci_engine_create. */
+/* Makes an outline of the engine (a plan that cannot run), and lists how it runs the nodes. Fails
+ * as laci_engine_create. */
 static lac_status make_outline(const question *q, laci_engine_options options, double *seconds,
                                lac_error *err) {
   laci_engine *engine = NULL;
@@ -90,8 +91,8 @@ static lac_status make_outline(const question *q, laci_engine_options options, d
 
 /* ---- The nodes of a graph that is refused ---- */
 
-/* Can the engine run the node, whatever the sizes are? AUTO runs bodies until it comes to a node
- * that cannot be run. */
+/* Can the engine run the node, whatever the sizes are? The engine AUTO can run bodies of If, Loop
+ * and Scan, up to a node that cannot be run. */
 static bool is_supported(const question *q, const laci_node *node, lac_error *why) {
   const bool in_body = node->body || laci_node_control_flow_role(node);
   if (in_body && strcmp(q->engine, LACI_ENGINE_AUTO) == 0) return true;
@@ -106,7 +107,7 @@ static lac_status mark_node_refused(const question *q, int node, const char *rea
   return LAC_OK;
 }
 
-/* Says how each node would be run from its operator alone, if no plan can be made. */
+/* Fills the list of nodes from each node's operator alone, since no plan can be made. */
 static lac_status list_nodes_by_operator(const question *q, const lac_error *refusal,
                                          lac_error *err) {
   lac_status st = LAC_OK;
@@ -118,8 +119,9 @@ static lac_status list_nodes_by_operator(const question *q, const lac_error *ref
   return st ? st : copy_reasons(q, err);
 }
 
-/* Lists how the nodes of a graph would be run if no other node prevented it. A partial outline of
- * AUTO says so. The engine FAST runs the nodes that are fast in it, and no others. */
+/* Lists how each node of a refused graph would be run if no other node prevented it, by a partial
+ * outline of the engine AUTO. For the engine FAST, those nodes that AUTO does not run fast are
+ * refused. */
 static lac_status list_nodes_after_refusal(const question *q, const laci_engine_options *options,
                                            const lac_error *refusal, lac_error *err) {
   const bool fast = strcmp(q->engine, LACI_ENGINE_FAST) == 0;
@@ -149,10 +151,10 @@ static lac_status list_nodes_after_refusal(const question *q, const laci_engine_
 /** The shapes of all inputs of a graph. */
 typedef struct sizes {
   laci_input_shape *shapes; /* [n_inputs] */
-  int64_t *bound;           /* [n_symbols + 1] sizes that symbols stand for; -1: open */
-  bool open;                /* sizes were assumed */
-  bool unknown;             /* there is an input whose number of axes is not known */
-  bool contradicts;         /* a shape that was given is not one that the network declares */
+  int64_t *bound;           /* [n_symbols + 1] size that each symbol stands for; -1: open */
+  bool open;                /* sizes of some inputs are open, and were assumed */
+  bool unknown;             /* some input's number of axes is not known */
+  bool contradicts;         /* a given shape is not one that the network declares */
 } sizes;
 
 static lac_status check_input_names(const question *q, lac_error *err) {
@@ -187,7 +189,8 @@ static void bind_given_symbols(const question *q, sizes *s, int value) {
   }
 }
 
-/* Assumes open sizes of an input: 1 of its first axis, the batch, and `size` of others. */
+/* Sets the open sizes of an input to assumed ones: 1 for its first axis, the batch, and `size` for
+ * others. */
 static void assume_input_shape(const question *q, sizes *s, int at, int64_t size) {
   const laci_value *v = &q->graph->values[q->graph->inputs[at]];
   const laci_shape *given = find_given_shape(q, v->name);
@@ -208,7 +211,7 @@ static void assume_input_shape(const question *q, sizes *s, int at, int64_t size
   s->shapes[at] = (laci_input_shape){.name = v->name, .shape = shape};
 }
 
-/* Finds the shapes of all inputs, with `size` assumed where they are open. */
+/* Finds the shapes of all inputs; sizes that are open are assumed to be `size`. */
 static void find_input_shapes(const question *q, sizes *s, int64_t size) {
   for (int at = 0; at <= q->graph->n_symbols; at++) s->bound[at] = -1;
   s->open = s->unknown = s->contradicts = false;
@@ -216,7 +219,7 @@ static void find_input_shapes(const question *q, sizes *s, int64_t size) {
   for (int at = 0; at < q->graph->n_inputs; at++) assume_input_shape(q, s, at, size);
 }
 
-/* With open sizes, removes refusals that other sizes could avoid. */
+/* Removes refusals that other sizes could avoid, since the sizes are only assumed. */
 static lac_status keep_certain_refusals(const question *q, laci_engine_answer *answer) {
   answer->refusal = (lac_error){0};
   for (int n = 0; n < q->graph->n_nodes; n++) {
@@ -229,7 +232,7 @@ static lac_status keep_certain_refusals(const question *q, laci_engine_answer *a
   return LAC_OK;
 }
 
-/* Tries usual sizes until a plan can be made. */
+/* Tries usual sizes for the open ones until a plan can be made. */
 static lac_status ask_with_open_shapes(const question *q, sizes *s, laci_engine_answer *answer,
                                        lac_error *err) {
   static const int64_t usual[] = {224, 64, 16, 1};

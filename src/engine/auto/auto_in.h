@@ -9,14 +9,16 @@
 
 typedef struct laci_stepper laci_stepper;
 
-/** The nodes of one phase (cut.h) that has any. */
+/** A part of the network: the nodes of one phase (cut.h), either all for the fast engine or all for
+ * the exact one. */
 typedef struct laci_auto_part {
-  laci_engine *engine; /* runs the fast nodes; NULL: the part has exact nodes, one step each */
-  int *nodes;          /* [n_steps] exact nodes, in their order */
-  size_t first_step, n_steps; /* number of the part's first step among those of the network, and how
-                                 many it has */
-  int n_inputs, n_outputs;    /* number of input and output ports of `engine` */
-  int *inputs, *outputs;      /* [n_inputs], [n_outputs] value of each port of `engine` */
+  laci_engine *engine; /* engine of the fast nodes; NULL: the part has exact nodes, one step each */
+  int *nodes;          /* [n_steps] indices of the exact nodes, in the order in which they run */
+  size_t first_step, n_steps; /* first_step: index of the part's first step among all steps of the
+                                 network; n_steps: number of its steps */
+  int n_inputs, n_outputs;    /* numbers of input and of output ports of `engine` */
+  int *inputs, *outputs;      /* [n_inputs], [n_outputs] the value (its index) that each port of
+                                 `engine` has */
   const laci_engine_port *input_ports, *output_ports;
   const void **in; /* [n_inputs] addresses that a run of `engine` reads */
   void **out;      /* [n_outputs] addresses that a run of `engine` writes */
@@ -28,21 +30,22 @@ typedef struct laci_auto {
   const laci_graph *graph;
   laci_auto_cut cut;
   laci_engine_graph own; /* the graph, with bytes of the stored tensors that exact nodes read */
-  laci_arena memory;     /* holds the arrays of the parts */
+  laci_arena memory;     /* memory of the parts' arrays */
   int n_parts;
   laci_auto_part *parts;              /* [n_parts] */
   size_t n_steps;                     /* number of steps of all parts */
-  laci_engine_port *inputs, *outputs; /* ports of the network */
+  laci_engine_port *inputs, *outputs; /* the network's ports */
   /* [n_values] address of each value's content during a run, in memory of this engine or of the
    * caller */
   void **at;
   bool *ours; /* [n_values] the memory of the value in `at` belongs to this engine, and is freed
                  with it */
-  bool *
-      in_stepper; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
-                   output that no node computes */
+  bool
+      *in_stepper; /* [n_values] the value is copied to the stepper before exact nodes run: an exact
+                      node reads it, or it is an output that no node computes */
   laci_pool *pool;
-  laci_stepper *stepper; /* stepper of the last run; it has the results of exact nodes */
+  laci_stepper *stepper; /* exact engine, node by node, of the last run; it has the results of exact
+                            nodes */
   laci_budget budget;    /* memory limit, and the memory held without the stepper */
   laci_budget held;      /* `budget` with the memory of `stepper` added */
   laci_engine_memory planned;

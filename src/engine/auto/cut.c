@@ -23,7 +23,7 @@ static bool has_double_value(const laci_graph *graph, const laci_type *types, co
   return false;
 }
 
-/* The fast engine has only f32: nodes of doubles become exact. */
+/* Makes a node that computes with doubles exact, since the fast engine has only f32. */
 static void make_double_node_exact(laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   if (!cut->fast[node] || cut->constant[node]) return;
@@ -38,9 +38,9 @@ static void make_double_node_exact(laci_auto_cut *cut, int node) {
                     n->type);
 }
 
-/* Infers the types without those that the file declares for results: these need not be true, and a
- * plan for them would not fit the real shapes. A network that contradicts itself fails when it
- * runs. */
+/* Infers the types of all values, and ignores those that the file declares for results: these need
+ * not be true, and a plan for them would not fit the real shapes. A network that contradicts itself
+ * fails when it runs. */
 static lac_status infer_types(const laci_graph *graph, const laci_engine_options *options,
                               laci_type **types, lac_error *err) {
   laci_graph copy = *graph;
@@ -109,7 +109,8 @@ void laci_auto_cut_clear(laci_auto_cut *cut) {
 
 /* ---- Phases ---- */
 
-/* Finds the node that ends the outermost body to which `node` belongs; -1: it belongs to none. */
+/* Returns the node that ends the outermost body (of If, Loop or Scan) to which `node` belongs; -1:
+ * it belongs to none. */
 static int find_outermost_body_end(const laci_graph *graph, const laci_node *node) {
   int body = node->body ? node->body : node->frames;
   if (!body) return -1;
@@ -129,7 +130,7 @@ static int find_lowest_phase(const laci_auto_cut *cut, int node) {
 }
 
 /* Raises the node's phase to those of the nodes that it reads. All nodes of a body have the phase
- * of the node that ends it. */
+ * of the node that ends it. Returns true if a phase was raised. */
 static bool raise_phase(laci_auto_cut *cut, int node) {
   int end = find_outermost_body_end(cut->graph, &cut->graph->nodes[node]);
   int phase = find_lowest_phase(cut, node);
@@ -155,7 +156,7 @@ static void assign_lowest_phases(laci_auto_cut *cut) {
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
     const bool begins = laci_node_control_flow_role(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
-    /* nodes that begin a body are not in the file, so they are not reported */
+    /* nodes that begin a body are not in the file, and therefore not counted */
     cut->n_exact += !cut->fast[n] && !begins;
   }
 }
@@ -183,8 +184,8 @@ static int64_t count_phase_operations(const laci_auto_cut *cut, int phase) {
   return work;
 }
 
-/* Makes the fast nodes of the phase exact; returns true if there were any. reason: why, which lives
- * as long as the cut. */
+/* Makes the fast nodes of the phase exact; returns true if there were any. reason: why they are not
+ * fast, a text that lives as long as the cut. */
 static bool make_phase_exact(laci_auto_cut *cut, int phase, const char *reason) {
   bool any = false;
   for (int n = 0; n < cut->graph->n_nodes; n++) {

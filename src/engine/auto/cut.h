@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 
-/** A phase with fewer multiply-adds and results than this is not worth a plan, and copies to its
- * buffers and back. */
+/** Minimum number of multiply-adds and results of a fast phase. A smaller one is not worth a plan,
+ * and copies to its buffers and back. */
 enum { LACI_AUTO_LEAST_WORK = 10000 };
 
 typedef struct laci_auto_cut {
@@ -23,30 +23,32 @@ typedef struct laci_auto_cut {
   bool *fast;       /* [n_nodes] the fast engine runs the node */
   /* [n_nodes] the fast engine knows that the node's results are the same in every run */
   bool *constant;
-  int *phase; /* [n_nodes] number of the node's phase; even: a phase of fast nodes, odd: of exact
+  int *phase; /* [n_nodes] number of each node's phase; even: a phase of fast nodes, odd: of exact
                  ones */
   int n_phases;
-  int n_exact;          /* number of exact nodes, not counting those that begin a body of If, Loop
-                           or Scan */
+  int n_exact;          /* number of exact nodes, without those that begin a body of If, Loop or
+                           Scan */
   lac_error reason;     /* why the first exact node is not fast */
   const char **reasons; /* [n_nodes] why the fast engine does not run the node; NULL: it does */
-  laci_arena memory;    /* holds the reasons */
+  laci_arena memory;    /* memory of the reasons */
 } laci_auto_cut;
 
-/** Initializes a cut with the types only. *doubles: the network computes with elements of type f64,
- * which the fast engine would hold as f32. Clear the cut in any case. */
+/** Initializes a cut with the types of all values only. *doubles: set to whether the network
+ * computes with elements of type f64, which the fast engine would hold as f32. Clear the cut in any
+ * case. */
 LAC_MUST_CHECK lac_status laci_auto_cut_init(laci_auto_cut *cut, const laci_graph *graph,
                                              const laci_engine_options *options, bool *doubles,
                                              lac_error *err);
-/** Finds which nodes the fast engine can run. Fails as laci_engine_row.reach. */
+/** Finds which nodes the fast engine can run (cut->fast). Fails as laci_engine_row.reach. */
 LAC_MUST_CHECK lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut,
                                                         const laci_engine_options *options,
                                                         lac_error *err);
 void laci_auto_cut_clear(laci_auto_cut *cut);
 
-/** Assigns the nodes to phases. Fast nodes of a phase with less than least_work become exact. */
+/** Assigns the nodes to phases. Fast nodes of a phase with fewer multiply-adds and results than
+ * least_work become exact. */
 void laci_auto_cut_assign_phases(laci_auto_cut *cut, int64_t least_work);
-/** Makes the fast nodes of a phase exact, and notes why. Fails LAC_NO_MEMORY. */
+/** Makes the fast nodes of a phase exact, and records why. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase,
                                                          const lac_error *why, lac_error *err);
 

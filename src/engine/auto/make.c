@@ -18,13 +18,13 @@ typedef struct builder {
   laci_auto *a;
   const laci_engine_options *options;
   laci_budget budget;
-  bool *chosen; /* [n_nodes] nodes of the current part */
-  bool *listed; /* [n_values] */
-  int refused;  /* the phase that the fast engine refused to plan; -1: none */
+  bool *chosen; /* [n_nodes] the node belongs to the current part */
+  bool *listed; /* [n_values] the value is already in the list that is being made */
+  int refused;  /* number of a phase that the fast engine refused to plan; -1: none */
   lac_error why;
 } builder;
 
-/* Is an outline wanted that leaves out nodes that cannot be run? */
+/* Does the caller want an outline (a plan that cannot run) without the nodes that cannot be run? */
 static bool is_partial(const builder *m) { return m->options->extent == LACI_EXTENT_PARTIAL; }
 
 static bool is_numeric(lac_dtype dtype) {
@@ -33,7 +33,7 @@ static bool is_numeric(lac_dtype dtype) {
 
 /* ---- Ports of the network ---- */
 
-/* Describes an output whose shape or type depends on data: it has no bytes before a run. */
+/* Describes an output whose shape or type depends on data: its port has no bytes before a run. */
 static lac_status describe_unknown_output(const laci_auto *a, int value, laci_engine_port *port,
                                           lac_error *err) {
   const laci_type *type = &a->cut.types[value];
@@ -66,13 +66,13 @@ static lac_status describe_ports(builder *m, const int *values, int n, laci_engi
   return st;
 }
 
-/* ---- What a part reads and makes ---- */
+/* ---- The inputs and outputs of a part ---- */
 
 static bool is_fast_node_of_phase(const laci_auto *a, int node, int phase) {
   return a->cut.phase[node] == phase && a->cut.fast[node];
 }
 
-/* Also chooses the constant nodes that chosen nodes read: each part has its own copy, since
+/* Adds to the chosen nodes the constant nodes that they read: each part has its own copy, since
  * planning reads their content. Producers come before their readers, so one pass backward is
  * enough. */
 static void choose_constant_nodes(builder *m) {
@@ -87,7 +87,7 @@ static void choose_constant_nodes(builder *m) {
   }
 }
 
-/* Chooses the nodes of a phase; returns true if there are any. */
+/* Chooses the nodes of a phase for the current part; returns true if there are any. */
 static bool choose_phase_nodes(builder *m, int phase) {
   bool any = false;
   for (int n = 0; n < m->a->graph->n_nodes; n++) {
@@ -106,8 +106,8 @@ static void add_part_input(builder *m, laci_auto_part *part, int value) {
   part->inputs[part->n_inputs++] = value;
 }
 
-/* Does a node of another phase, or the caller, read the value from this phase? Parts have their own
- * copies of constants. */
+/* Does a node of another phase, or the caller, read the value, which this phase computes? Parts
+ * have their own copies of constants. */
 static bool is_read_elsewhere(const laci_auto *a, int value, int phase) {
   const laci_value *v = &a->graph->values[value];
   bool copied = a->cut.constant[v->producer];
@@ -215,8 +215,8 @@ static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
 
 /* ---- An exact part ---- */
 
-/* Checks a node outside of bodies. Nodes in bodies may never run: what they lack is found when they
- * do. */
+/* Checks that the exact engine can run the node. Nodes in bodies (of If, Loop, Scan) are not
+ * checked: they may never run, and fail when they do. */
 static lac_status check_exact_node(const laci_node *node, lac_error *err) {
   return node->body || laci_node_control_flow_role(node)
              ? LAC_OK
@@ -255,9 +255,9 @@ static void mark_exact_values(laci_auto *a) {
   }
 }
 
-/* Loads the stored tensors that the nodes of the exact engine (cut.h) read, and reserves memory in
- * the budget for the values that they read and compute, as far as sizes are known. Fails if the
- * budget does not suffice. */
+/* Loads the stored tensors that nodes of the exact engine (cut.h) read. Reserves memory in the
+ * budget for the values that these nodes read and compute, as far as their sizes are known. Fails
+ * if the budget does not suffice. */
 static lac_status plan_exact_parts(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
@@ -319,9 +319,8 @@ static lac_status make_parts(builder *m, lac_error *err) {
   return st;
 }
 
-/* Creates the parts. A phase that the fast engine refuses to plan, as for want of executable
- * memory, becomes exact.
- */
+/* Creates the parts. A phase that the fast engine refuses to plan, for example for lack of
+ * executable memory, becomes exact. */
 static lac_status make_parts_with_fallback(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_budget before = m->budget;
@@ -361,8 +360,8 @@ static lac_status cut_into_phases(builder *m, lac_error *err) {
   return st ? st : laci_auto_write_text(a, err);
 }
 
-/* Divides the network into parts. refusal: why the fast engine cannot run it as a whole. If it can
- * run each node, but refuses the shapes, this remains the failure. */
+/* Divides the network into parts. refusal: why the fast engine cannot run it as a whole. If that
+ * engine can run every node, but refuses the shapes, the result is this failure. */
 static lac_status divide_network(laci_auto *a, const laci_graph *graph,
                                  const laci_engine_options *options, const lac_error *refusal,
                                  lac_error *err) {
@@ -385,8 +384,8 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
   return st;
 }
 
-/* Can threads be started? Not in a forked process without its parent's threads: parts would fail
- * for the same reason. */
+/* Can threads be started? They cannot in a forked process, and parts of the network would fail for
+ * the same reason as the whole. */
 static bool has_threads(int threads) {
   laci_pool *pool = NULL;
   if (laci_pool_create(threads, &pool, NULL)) return false;

@@ -135,7 +135,8 @@ static void list_nodes(const void *self, const laci_graph *graph, laci_engine_no
 
 static size_t name_list_length(int n) { return n > 0 ? (size_t)n : 0; }
 
-/* Writes a part's title and lines to `to`; with NULL it only returns the length. */
+/* Writes the title and the lines that describe a part to `to`, and returns their length; `to` NULL:
+ * only returns it. */
 static size_t write_part(const laci_auto *a, int at, char *to, size_t size) {
   const laci_auto_part *part = &a->parts[at];
   const char *kind = part->engine ? "fast" : "exact";

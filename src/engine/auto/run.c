@@ -10,7 +10,8 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-/** Maps the steps of a part's engine to the numbers of all steps, for the caller's watch. */
+/** A watch of a part's engine that reports its steps to the caller's watch `to`, counted from
+ * `first` on among the steps of all parts. */
 typedef struct shifted_watch {
   const laci_engine_watch *to;
   size_t first;
@@ -23,7 +24,8 @@ static lac_status call_watch_between_steps(void *context, size_t step, lac_error
 
 /* ---- Conversion between buffers and the stepper ---- */
 
-/* Copies a value of floats or integers from its buffer into the stepper, for exact nodes. */
+/* Copies a value of floats or integers from its buffer into the stepper (the exact engine), for
+ * exact nodes. */
 static lac_status copy_to_stepper(laci_auto *a, int value, const laci_engine_port *port,
                                   lac_error *err) {
   laci_buf *buf = NULL;
@@ -32,7 +34,8 @@ static lac_status copy_to_stepper(laci_auto *a, int value, const laci_engine_por
   return st;
 }
 
-/* Copies a result of exact nodes from the stepper to a buffer, for a fast part or the caller. */
+/* Copies a result of exact nodes from the stepper (the exact engine) to a buffer, for a fast part
+ * or the caller. */
 static lac_status copy_from_stepper(laci_auto *a, int value, const laci_engine_port *port,
                                     void *bytes, lac_error *err) {
   const laci_buf *buf = laci_stepper_value(a->stepper, value);
@@ -93,8 +96,8 @@ static lac_status run_exact_part(laci_auto *a, const laci_auto_part *part,
 
 /* ---- A run ---- */
 
-/* Prepares the buffers of a run. A value that is an output is computed in the output's buffer; an
- * output that is listed twice is copied at the end. */
+/* Prepares the buffers of a run. A value that is an output of the network is computed in the
+ * caller's buffer; an output that is listed twice is copied at the end. */
 static lac_status prepare_run_buffers(laci_auto *a, const void *const *inputs, void *const *outputs,
                                       lac_error *err) {
   const laci_graph *graph = a->graph;

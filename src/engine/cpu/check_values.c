@@ -11,7 +11,7 @@
 #include "engine/cpu/plan/finite.h"
 #include "cpu/pool.h"
 
-enum { GRAIN = 1 << 15 }; /* floats */
+enum { GRAIN = 1 << 15 }; /* number of floats that a thread checks at a time */
 
 typedef struct check {
   const float *x;

@@ -16,7 +16,8 @@ static bool is_in_layout(const laci_net *net, int tensor, laci_layout *layout) {
   return equal;
 }
 
-/** Finds the order of a tensor's elements; false: it has none of these layouts. */
+/** Finds the order in which a tensor's elements are stored; false: it is not row-major, channels
+ * last or in blocks. */
 static bool find_axis_order(laci_net *net, int tensor, laci_order *o) {
   const laci_net_tensor t = net->tensors[tensor];
   const int64_t block = laci_layout_block_channels(t.md);
@@ -37,7 +38,7 @@ static bool find_axis_order(laci_net *net, int tensor, laci_order *o) {
   return o->n > 2 && is_in_layout(net, tensor, laci_net_channels_last_layout(net, &t.shape, t.dt));
 }
 
-/** Returns the layout of a tensor of another shape in the same order. */
+/** Returns the layout with the order *o for a tensor of the given shape. */
 static laci_layout *layout_in_order(laci_net *net, const laci_shape *shape, const laci_order *o) {
   laci_layout *md = NULL;
   if (o->block > 1) {
@@ -64,7 +65,7 @@ int laci_axis_pass_read_tensor(laci_net *net, int tensor, bool channels, laci_or
   return tensor;
 }
 
-/* ---- Passes ---- */
+/* ---- Passes along an axis ---- */
 
 typedef struct resample_step {
   laci_resample_lines *lines;
@@ -93,7 +94,8 @@ static lac_status run_resample(laci_net *net, laci_net_step *step, lac_error *er
   return LAC_OK;
 }
 
-/** Writes positions inside the input, and weights where they are not all 1. */
+/** Sets the pass's positions, moved inside the input where they are outside, and its weights,
+ * unless each result is a copy of one number. */
 static void fill_pass_taps(laci_net *net, const laci_resample_taps *taps,
                            laci_resample_pass *pass) {
   const int64_t n = taps->n_out * taps->width;
@@ -113,7 +115,7 @@ static void fill_pass_taps(laci_net *net, const laci_resample_taps *taps,
 
 int laci_axis_pass_add(laci_net *net, const laci_node *node, int from, const laci_order *o,
                        int axis, const laci_resample_taps *taps) {
-  enum { GRAIN = 4096 }; /* numbers */
+  enum { GRAIN = 4096 }; /* number of floats that a thread computes at a time */
   resample_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (net->plan.status || from < 0) return -1;
   laci_shape shape = net->tensors[from].shape;

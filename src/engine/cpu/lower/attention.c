@@ -13,22 +13,22 @@
 
 /* ---- Running ---- */
 
-/** A tensor that the step reads or writes: the offset of its first element, and the stride along
+/** A tensor that the attention step reads or writes: offset of its first element, and stride along
  * each axis. */
 typedef struct operand {
   int tensor;
-  int64_t offset, strides[LACI_MAX_RANK]; /* elements */
+  int64_t offset, strides[LACI_MAX_RANK]; /* in elements */
 } operand;
 
 typedef struct attend_step {
   laci_attention a;
   laci_attend *attend;
-  int n_outer; /* number of axes before the last two, which are those of the matrices */
+  int n_outer; /* number of axes before the last two; those two are the axes of the matrices */
   int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
-  operand q, k, v, mask, y; /* mask.tensor -1: none */
+  operand q, k, v, mask, y; /* operands of y = softmax(q k' + mask) v; mask.tensor -1: no mask */
   int scratch;
-  size_t scratch_bytes;      /* scratch memory of one part of the work */
-  laci_checked_value result; /* reported as suspect where a mask makes a row NaN */
+  size_t scratch_bytes;      /* bytes of scratch memory for one of the n_parts parts of the work */
+  laci_checked_value result; /* the result, reported as suspect if a mask makes a row NaN */
 } attend_step;
 
 typedef struct work {
@@ -81,9 +81,8 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
 
 /* ---- Building ---- */
 
-/** Returns the value as an operand of the net's element type whose axis `along` has stride 1;
- * copied if need be.
- */
+/** Returns the value as an operand of the net's element type whose axis `along` has stride 1; it is
+ * copied if need be. */
 static operand read_rows_operand(laci_net *net, int value, int along) {
   operand o = {.tensor = laci_net_read_value(net, value)};
   laci_element dt = laci_net_float_element(net);
@@ -108,8 +107,8 @@ static operand read_rows_operand(laci_net *net, int value, int along) {
   return o;
 }
 
-/** Returns the mask as an operand, with strides along the scores' axes; 0 where the mask
- * repeats. */
+/** Returns the mask as an operand with strides along the axes of the scores; the stride is 0 where
+ * the mask is broadcast. */
 static operand read_mask_operand(laci_net *net, int value, int rank) {
   operand o = {.tensor = -1};
   if (value < 0) return o;
@@ -123,8 +122,8 @@ static operand read_mask_operand(laci_net *net, int value, int rank) {
   return o;
 }
 
-/** Returns the fused node's output as an operand: row-major, with strides along the product's
- * axes. */
+/** Returns the fused node's output as an operand: row-major, with strides in the order of the
+ * product's axes. */
 static operand new_output_operand(laci_net *net, const laci_fused *fused, const int *places) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_float_element(net);
@@ -166,7 +165,7 @@ static void describe_attention_step(laci_net *net, attend_step *s,
   s->scratch_bytes = (laci_attention_scratch_bytes(&s->a) + 63) / 64 * 64;
 }
 
-/** Is a head small enough for the kernel's scratch memory? */
+/** Is an attention head small enough for the kernel's scratch memory? */
 static bool can_lower_attention(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_attention_pattern *a = fused->details;
   const laci_shape *k = laci_plan_shape(&net->plan, a->k), *v = laci_plan_shape(&net->plan, a->v);

@@ -28,14 +28,14 @@ static const named_binary binaries[] = {
     {&laci_op_min, LACI_BINARY_MIN, true},
 };
 
-/** Returns the second operand in the form that oneDNN needs: with as many axes as the first, and in
- * the same layout if it has the same size. */
+/** Returns the second operand as oneDNN needs it: with as many axes as the first, and in the same
+ * layout if it has the same size. */
 static int match_operand_layout(laci_net *net, int tensor, int first) {
   if (net->plan.status || tensor < 0 || first < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
   if (laci_shape_equal(&shape, &like)) {
     /* Two layouts that differ only in strides of axes of size 1 are equal to oneDNN, but not to its
-     * kernels: both operands get the same description. */
+     * kernels, so both operands get the same description. */
     laci_layout *md = NULL;
     tensor = laci_net_convert_tensor(net, tensor, net->tensors[first].md, net->tensors[first].dt);
     if (!laci_layout_create_copy(&md, net->tensors[first].md)) laci_plan_fail_no_memory(&net->plan);
@@ -57,8 +57,8 @@ typedef struct binary_plan {
   laci_primitive *pd;
 } binary_plan;
 
-/** Describes the operation with its first operand in a layout: 0 as stored, 1 channels last, 2
- * row-major. */
+/** Describes the operation with its first operand in a certain layout: 0 as it is stored, 1
+ * channels last, 2 row-major. */
 static binary_plan describe_in_layout(laci_net *net, const named_binary *binary, binary_plan from,
                                       int layout, const laci_posts *attr) {
   laci_element dt = laci_net_float_element(net);
@@ -83,7 +83,7 @@ static binary_plan describe_in_layout(laci_net *net, const named_binary *binary,
   return p;
 }
 
-/** Has the tensor padding in addition to its elements? */
+/** Does the tensor's memory have padding in addition to its elements? */
 static bool is_padded(const laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return false;
   const laci_net_tensor *t = &net->tensors[tensor];
@@ -91,9 +91,10 @@ static bool is_padded(const laci_net *net, int tensor) {
   return laci_layout_bytes(t->md) != dense;
 }
 
-/** Is the tensor in blocks for which oneDNN 2.6 computes wrongly if a function follows? These are
- * narrower than a vector and have padding, or have four channels (as those of small groups do; then
- * it also writes beyond the end). */
+/** Are the tensor's blocks of channels among those for which oneDNN 2.6 computes wrongly if a
+ * function is fused to the operation? These are blocks that are narrower than a vector and have
+ * padding, and blocks of four channels (as small groups have; then it also writes beyond the
+ * end). */
 static bool is_in_narrow_blocks(const laci_net *net, int tensor) {
   enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
   if (net->plan.status || tensor < 0) return false;
@@ -102,9 +103,9 @@ static bool is_in_narrow_blocks(const laci_net *net, int tensor) {
   return block > 1 && block < vector && (block <= NARROWEST || is_padded(net, tensor));
 }
 
-/** Describes the operation in the layout of the operands. If oneDNN has no quick kernel for that (a
- * broadcast along blocks with padding), or a wrong one, another layout is chosen: two copies cost
- * less. */
+/** Describes the operation in the layout of the operands. Another layout is chosen if oneDNN has no
+ * quick kernel for that one (a broadcast along blocks with padding), or a wrong one, since two
+ * copies cost less. */
 static binary_plan choose_layout(laci_net *net, const named_binary *binary, binary_plan from,
                                  const laci_posts *attr, bool has_posts) {
   binary_plan p = {-1, -1, NULL};
@@ -119,8 +120,9 @@ static binary_plan choose_layout(laci_net *net, const named_binary *binary, bina
   return p;
 }
 
-/** Adds the step; the result overwrites a if possible. It does not where a block's channels are
- * padded and a function follows: oneDNN 2.6 then leaves that block unchanged. */
+/** Adds the step of the operation. Its result overwrites operand a if possible. It does not where a
+ * block's channels are padded and a function is fused to the operation: oneDNN 2.6 then leaves that
+ * block unchanged. */
 static void add_binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary,
                             int a, int b) {
   int sum;
@@ -142,8 +144,9 @@ static const named_binary *find_named_binary(const laci_node *node) {
   return binary;
 }
 
-/** Shall the operands be swapped? The first one must have the result's shape and should not be a
- * constant, since its layout determines that of the result. */
+/** Must the operands be swapped? The first one must have the result's shape and should not be a
+ * constant, since its layout determines that of the result. left, right: whether that operand has
+ * the result's shape. */
 static bool needs_operand_swap(const laci_net *net, const laci_node *node, bool left, bool right) {
   return right && find_named_binary(node)->commutes &&
          (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
@@ -154,7 +157,7 @@ static bool has_result_shape(const laci_net *net, int value, const laci_node *no
                           laci_plan_shape(&net->plan, node->outputs[0]));
 }
 
-/** The values of the operands in the order in which they are read. */
+/** The values (indices) of the two operands in the order in which they are read. */
 typedef struct operands {
   int a, b;
 } operands;
@@ -203,7 +206,7 @@ bool laci_can_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fus
          laci_plan_is_float(&net->plan, node->inputs[1]);
 }
 
-/** Returns a tensor of the result's shape, in which the value is repeated. */
+/** Returns a tensor of the result's shape, to which the value is broadcast. */
 static int broadcast_value(laci_net *net, const laci_node *node, int value) {
   const laci_shape y = *laci_plan_shape(&net->plan, node->outputs[0]);
   const laci_shape *x = laci_plan_shape(&net->plan, value);
@@ -222,7 +225,8 @@ static int broadcast_value(laci_net *net, const laci_node *node, int value) {
   return at;
 }
 
-/** Repeats the first operand, which then has the result's shape. */
+/** Broadcasts the first operand to the result's shape; the second one is then broadcast by
+ * oneDNN. */
 void laci_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int a = laci_net_make_whole_tensor(net, broadcast_value(net, node, node->inputs[0]));
@@ -234,8 +238,8 @@ void laci_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fused) 
 
 typedef struct gate_step {
   laci_gate *gate;
-  /* n_blocks: blocks of 16 channels in all images; n_factors: number of factors, which repeat after
-   * so many channels */
+  /* n_blocks: number of blocks of 16 channels in all images; n_factors: number of factors, after
+   * which they repeat */
   int64_t n_blocks, n_pixels, n_factors;
 } gate_step;
 
@@ -265,7 +269,7 @@ static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/** Is it a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]? */
+/** Is it the product of a [n, c, h, w] in blocks of channels and factors b [n or 1, c, 1, 1]? */
 bool laci_can_lower_gate(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (node->op != &laci_op_mul || !laci_can_lower_binary(net, fused, why)) return false;

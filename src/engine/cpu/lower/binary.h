@@ -8,12 +8,13 @@
 laci_lower_supports laci_can_lower_gate, laci_can_lower_binary;
 laci_lower_function laci_lower_gate, laci_lower_binary;
 
-/** An element-wise function of one value, such as an operation whose other operand is a constant
- * number. function.c */
+/** Implementation of an element-wise function of one value, such as an operation whose other
+ * operand is a constant number. function.c */
 laci_lower_supports laci_can_lower_function;
 laci_lower_function laci_lower_unary_function;
 
-/** An operation of two values, neither of which has the result's shape. */
+/** Implementation of an operation of two values, neither of which has the result's shape.
+ * binary.c */
 laci_lower_supports laci_can_lower_binary_of_two_broadcast;
 laci_lower_function laci_lower_binary_of_two_broadcast;
 

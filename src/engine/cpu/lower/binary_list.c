@@ -4,7 +4,7 @@
 #include "engine/cpu/lower/binary.h"
 #include "engine/cpu/native/native.h"
 
-/** Operators whose second operand may be a constant number. */
+/** Implementations of arithmetic operators, whose second operand may be a constant number. */
 const laci_implementation laci_implementations_arithmetic[] = {
     {"of bytes, between layers of int8", LACI_FUSIBLE_FUNCTIONS, laci_can_lower_native,
      laci_lower_native},

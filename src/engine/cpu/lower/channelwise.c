@@ -14,15 +14,17 @@
 enum { LANES = 8 };
 
 typedef struct channelwise {
-  int64_t channels, inner, n_runs; /* runs of `inner` numbers, each of one channel */
-  int64_t n_numbers;               /* 1: one number for all channels */
+  int64_t channels, inner, n_runs; /* n_runs runs of `inner` numbers; each run belongs to one
+                                      channel */
+  int64_t n_numbers;               /* number of slopes or scales: one for each channel; 1: one for
+                                      all */
   bool normalizes;
   double epsilon;
 } channelwise;
 
 typedef struct channelwise_work {
   const channelwise *c;
-  const float *x, *first, *second; /* first: slopes or scales; second: biases */
+  const float *x, *first, *second; /* x: input; first: slopes or scales; second: biases */
   float *y;
 } channelwise_work;
 
@@ -37,7 +39,7 @@ static void apply_prelu_to_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Returns the sum of x - minus, or of its squares. */
+/** Returns the sum over x of (x - minus), or of its squares if `squared`. */
 static double sum_deviations(const float *x, int64_t n, double minus, bool squared) {
   double lanes[LANES] = {0}, sum = 0;
   for (int64_t at = 0; at < n; at += LANES) {
@@ -67,7 +69,7 @@ static void normalize_runs(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status run_channelwise(laci_net *net, laci_net_step *step, lac_error *err) {
-  enum { GRAIN = 1 << 14 }; /* numbers */
+  enum { GRAIN = 1 << 14 }; /* number of floats that a thread computes at a time */
   const channelwise *c = step->context;
   channelwise_work w = {.c = c,
                         .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -105,8 +107,8 @@ static void add_channelwise_step(laci_net *net, const laci_fused *fused, const c
 
 /* ---- PRelu ---- */
 
-/** Describes the slopes, one for each channel of an axis, or one for all; false: they are of
- * another kind. */
+/** Describes PRelu's slopes in *c: one for each channel of an axis, or one for all. False: the
+ * slopes have another shape. */
 static bool describe_prelu(const laci_net *net, const laci_node *node, channelwise *c) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *slope = laci_plan_shape(&net->plan, node->inputs[1]);

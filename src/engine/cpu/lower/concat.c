@@ -15,17 +15,19 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { CHUNKS = 8 }; /* chunks into which a run of bytes is divided for the threads */
+enum {
+  CHUNKS = 8
+}; /* maximum number of chunks into which a run of bytes is divided for the threads */
 
 /* ---- Runs of bytes ---- */
 
-/** A Concat as copies: an image of the result is one run of bytes of each part. */
+/** A Concat as copies of bytes: an image of the result is one run of bytes of each part. */
 typedef struct runs {
   int n; /* number of parts */
   int64_t n_images;
-  size_t image;           /* bytes of an image of the result */
-  size_t *bytes, *offset; /* [n] bytes: of an image of a part; offset: its place in the image of the
-                             result */
+  size_t image;           /* bytes of one image of the result */
+  size_t *bytes, *offset; /* [n] bytes: size of one image of each part; offset: where it begins in
+                             the image of the result */
 } runs;
 
 typedef struct work {
@@ -62,8 +64,8 @@ static int64_t concat_axis(const laci_net *net, const laci_node *node) {
   return axis < 0 ? axis + laci_plan_shape(&net->plan, node->outputs[0])->rank : axis;
 }
 
-/** Returns how many inputs of `longer` are those that `shorter` joins; 0: it does not begin with
- * all of these. */
+/** Returns how many inputs of the Concat `longer` are those that the Concat `shorter` joins; 0:
+ * `longer` does not begin with all of these. */
 static int count_shared_inputs(const laci_net *net, const laci_node *longer,
                                const laci_node *shorter) {
   if (longer->op != &laci_op_concat || shorter->op != &laci_op_concat) return 0;
@@ -76,8 +78,8 @@ static int count_shared_inputs(const laci_net *net, const laci_node *longer,
   return shorter->n_inputs;
 }
 
-/** Returns the next node after n that reads the value and extends n's result; -1: none. In a
- * recomputation it must be recomputed, too. */
+/** Returns the next node after node n that reads the value and is a Concat that extends n's result;
+ * -1: there is none. In a recomputation that node must be recomputed, too. */
 static int find_extending_reader(const laci_net *net, int n, int value) {
   const laci_graph *graph = net->plan.graph;
   const laci_value *v = &graph->values[value];
@@ -98,8 +100,8 @@ static int find_extending_concat(const laci_net *net, int n) {
   return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/** Returns the Concat whose buffer node n is to extend, and how many of n's inputs are in that
- * buffer; -1: none. */
+/** Returns the result tensor of the Concat whose buffer node n extends, and in *there how many of
+ * n's inputs are in that buffer; -1: there is none. */
 static int find_concat_to_extend(const laci_net *net, int n, int *there) {
   const laci_graph *graph = net->plan.graph;
   const laci_node *node = &graph->nodes[n];
@@ -119,13 +121,13 @@ static int find_concat_to_extend(const laci_net *net, int n, int *there) {
 
 /* ---- Layouts of parts ---- */
 
-/* Candidates for the channels in a block, which are stored pixel by pixel; 0 means that a part has
- * another layout. */
+/* Candidates for the number of channels in a block; 1 means row-major. Functions return 0 for any
+ * other layout. */
 static const int block_sizes[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
 enum { N_BLOCK_SIZES = sizeof block_sizes / sizeof *block_sizes };
 
-/** Makes a layout with blocks of `together` channels. NULL: the channels are no multiple of it, or
- * after a failure. */
+/** Makes a layout with blocks of `together` channels. NULL: the number of channels is no multiple
+ * of that, or after a failure. */
 static laci_layout *make_block_layout(laci_net *net, const laci_shape *shape, int together) {
   laci_layout *md = NULL;
   if (shape->rank != 4 || shape->dims[1] % together != 0) return NULL;
@@ -146,8 +148,8 @@ static int find_block_channels(laci_net *net, const laci_layout *md, const laci_
   return together;
 }
 
-/** Returns the channels in a block of the layout md, into which native values are converted for
- * reading. Frees md. */
+/** Returns the number of channels in a block of the layout md, to which native values (layouts of
+ * our own kernels) are converted for reading; 0: md is no such layout. Frees md. */
 static int find_native_block_channels(laci_net *net, laci_layout *md, const laci_shape *shape) {
   const int together = find_block_channels(net, md, shape);
   laci_layout_destroy(md);
@@ -162,7 +164,7 @@ static int find_part_block_channels(laci_net *net, int tensor) {
   return t.partial ? 0 : find_block_channels(net, t.md, &t.shape);
 }
 
-/** Does a reader read the value in a native layout? */
+/** Does some reader read the value in a native layout (of our own kernels)? */
 static bool is_read_as_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
@@ -174,18 +176,18 @@ static bool is_read_as_native(const laci_net *net, int value) {
 
 /** How a Concat's result is stored. */
 typedef struct join_plan {
-  int waiting;  /* the tensor that is extended; -1: none */
-  int there;    /* number of inputs that this tensor has already */
-  int together; /* channels in a block of the result; 0: parts have different layouts, or some part
-                   cannot have that layout */
+  int waiting;  /* tensor of an earlier Concat whose buffer the result extends; -1: none */
+  int there;    /* number of inputs that are in the buffer of that tensor already */
+  int together; /* number of channels in a block of the result; 0: parts have different layouts, or
+                   some part cannot have that layout */
 } join_plan;
 
 static int find_part_tensor(const laci_net *net, const laci_node *node, int at) {
   return net->plan.values[node->inputs[at]].tensor;
 }
 
-/** Chooses the channels in a block of a new result: that which native readers need, or that of the
- * first part in a layout of oneDNN, or that into which native parts are converted. */
+/** Chooses the number of channels in a block of a new result: that which native readers need, or
+ * that of the first part in a layout of oneDNN, or that to which native parts are converted. */
 static int choose_block_channels(laci_net *net, const laci_node *node, bool to_native) {
   int from_native = 0;
   if (to_native) {
@@ -201,8 +203,8 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
   return from_native;
 }
 
-/** Decides how the result of node n is stored. Values that come from native layouts or go to them,
- * and results of other Concats, may be reordered. */
+/** Decides how the result of node n is stored. The inputs may be reordered if they come from native
+ * layouts, if the result is read in one, or if it extends that of another Concat. */
 static join_plan plan_concat_storage(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join_plan j = {.there = 0};
@@ -224,7 +226,7 @@ static join_plan plan_concat_storage(laci_net *net, int n) {
 
 /* ---- Building ---- */
 
-/** Returns the result's tensor, in a new buffer or in that of `waiting`, which is extended in
+/** Returns the tensor of the result, in a new buffer or in that of j->waiting, which is extended in
  * place. */
 static int make_result_tensor(laci_net *net, int n, const join_plan *j) {
   const laci_shape *y = laci_plan_shape(&net->plan, net->plan.graph->nodes[n].outputs[0]);
@@ -239,8 +241,8 @@ static int make_result_tensor(laci_net *net, int n, const join_plan *j) {
   return to;
 }
 
-/** Adds a step that copies inputs [there, n_inputs), which all have that layout, after those that
- * are in the buffer. */
+/** Adds a step that copies the inputs from number j->there on, which all have the result's layout,
+ * to their places after the inputs that are in the buffer already. */
 static void add_copy_step(laci_net *net, const laci_fused *fused, const int *parts,
                           const join_plan *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -316,8 +318,8 @@ static bool can_lower_join_by_onednn(laci_net *net, const laci_fused *fused, con
   return has_float_parts(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
 }
 
-/** Returns tensors of the inputs [first, n_inputs), none of which is a part of another tensor; NULL
- * after a failure. */
+/** Returns the tensors of the inputs [first, n_inputs). A tensor that is a part of another one is
+ * copied first. NULL after a failure. */
 static int *read_part_tensors(laci_net *net, const laci_node *node, int first) {
   int *parts = laci_plan_alloc(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {

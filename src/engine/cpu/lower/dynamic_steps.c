@@ -7,12 +7,15 @@
 #include "cpu/pool.h"
 #include "engine/cpu/net_in.h"
 
-enum { GRAIN = 1 << 14, MOST_PARTS = 64 }; /* floats; parts of the numbers */
+enum {
+  GRAIN = 1 << 14,
+  MOST_PARTS = 64
+}; /* minimum number of floats in a part; maximum number of parts */
 
 typedef struct steps_work {
   const float *x;
   float *y;
-  int64_t n, part; /* numbers of all, and of one part */
+  int64_t n, part; /* number of floats in all (n), and in a part */
   laci_extremes extremes[MOST_PARTS];
   laci_dynamic_scale scale;
 } steps_work;

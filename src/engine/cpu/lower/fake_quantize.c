@@ -17,7 +17,7 @@ typedef struct quantize_work {
   float *y;
 } quantize_work;
 
-enum { GRAIN = 1 << 14 }; /* floats */
+enum { GRAIN = 1 << 14 }; /* number of floats that a thread computes at a time */
 
 static void quantize_range(int64_t begin, int64_t end, void *context) {
   const quantize_work *w = context;
@@ -46,14 +46,14 @@ static int64_t count_floats(const laci_net *net, int tensor) {
   return laci_native_count_floats(net, tensor);
 }
 
-/** Returns a tensor of int8 values for the int8 layers that read them; -1: none. */
+/** Returns a tensor of the result's int8 values for the int8 layers that read it; -1: none does. */
 static int read_int8_result(laci_net *net, const laci_fused *fused) {
   return laci_native_read_as_int8(net, fused->reads[0], fused->output, fused->details);
 }
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
   int x = laci_net_value_tensor(net, fused->reads[0]);
-  /* the layer before has written the int8 values already */
+  /* the layer before it has written the int8 values already */
   const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);
   if (are_there || laci_native_has_int8_reader(net, fused->output)) {
     laci_net_bind_value(net, fused->output, are_there ? x : read_int8_result(net, fused));
@@ -77,7 +77,8 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, y);
 }
 
-/** Binds the result of a DequantizeLinear to that of another one that reads the same bytes. */
+/** Binds the result of a DequantizeLinear to the result of another one that reads the same
+ * bytes. */
 static void lower_repeated_dequantize(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, laci_net_value_tensor(net, fused->reads[0]));
 }

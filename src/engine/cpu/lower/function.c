@@ -39,10 +39,10 @@ void laci_lower_unary_function(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, at);
 }
 
-/* ---- Without loss of digits ---- */
+/* ---- Functions that lose no digits ---- */
 
-/* log(x) near x = 1, and softplus(x) for very negative x, are as accurate as results of any other
- * size. oneDNN has none of the other functions. */
+/* Functions that oneDNN lacks, or computes less accurately: log(x) near x = 1, and softplus(x) for
+ * very negative x. */
 static float softplus(float x) { return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x)); }
 static float softsign(float x) { return x / (1 + fabsf(x)); }
 static float sign(float x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
@@ -115,8 +115,8 @@ static void lower_accurate_function(laci_net *net, const laci_fused *fused) {
 
 /* ---- Gradients ---- */
 
-/** Adds a step that multiplies dY by the slope at `data`, in the layout of `data`; returns the
- * result's tensor. */
+/** Adds a step that multiplies the gradient dY by the function's slope at `data`, in the layout of
+ * `data`; returns the result's tensor. */
 static int add_gradient_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
                              int data) {
   bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;
@@ -137,8 +137,9 @@ static int add_gradient_step(laci_net *net, const laci_fused *fused, const laci_
   return to;
 }
 
-/** If the norm's workspace has the Relu's bits, the norm's gradient also does that of the Relu, and
- * dy is passed on unchanged. */
+/** Lowers the gradient of a Relu. If the batch norm before the Relu has stored which results were
+ * positive (in its workspace), the norm's gradient also does that of the Relu, and dy is passed on
+ * unchanged. */
 static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -153,8 +154,8 @@ static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, dy);
 }
 
-/** Finds the function whose slope a UnaryGrad or ClipGrad multiplies by; false: it is not a single
- * one. */
+/** Finds the function by whose slope a UnaryGrad or ClipGrad multiplies; false: it is not a single
+ * function. */
 static bool read_gradient_function(laci_net *net, const laci_fused *fused, laci_function *f) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function of[2] = {{0}};
@@ -162,7 +163,7 @@ static bool read_gradient_function(laci_net *net, const laci_fused *fused, laci_
   int n = clip ? laci_function_from_clip(&net->plan, node, 2, of)
                : laci_find_type_functions(node, laci_node_text(node, "of", ""), of);
   *f = of[0];
-  if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* the operator's slope is 0 at the bounds */
+  if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* ClipGrad's slope is 0 at the bounds */
   return n == 1;
 }
 

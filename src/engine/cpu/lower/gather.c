@@ -8,9 +8,10 @@
 #include "base/to_int.h"
 
 typedef struct gather {
-  int64_t outer, n, tuple;             /* n tuples of indices, for each of `outer` tables */
-  int64_t sizes[LACI_MAX_RANK], inner; /* table [sizes[0] .. sizes[tuple - 1], inner] */
-  size_t element;                      /* bytes */
+  int64_t outer, n, tuple;             /* n: number of index tuples, of `tuple` indices each; outer:
+                                          number of tables to which they apply */
+  int64_t sizes[LACI_MAX_RANK], inner; /* shape of a table: [sizes[0] .. sizes[tuple - 1], inner] */
+  size_t element;                      /* bytes of an element */
 } gather;
 
 static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err) {
@@ -38,7 +39,7 @@ static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err)
   return LAC_OK;
 }
 
-/** Adds the step of a gather from floats (as f32) or integers. */
+/** Adds the step that gathers rows of a table of floats (as f32) or integers. */
 static void add_gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
@@ -66,8 +67,8 @@ static bool can_lower_gather(laci_net *net, const laci_fused *fused, const char 
          axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
-/** Reads a constant index into a table of floats that is not constant; false: it is no such
- * gather. */
+/** Reads the index of a Gather with one constant index into a table of floats that is not constant;
+ * false: the node is another kind of gather. */
 static bool read_constant_index(laci_net *net, const laci_node *node, int64_t *index) {
   int64_t size = laci_plan_shape(&net->plan, node->inputs[0])
                      ->dims[laci_move_read_axis(net, node, node->inputs[0])];
@@ -90,7 +91,7 @@ static bool can_lower_gather_of_constant_index(laci_net *net, const laci_fused *
   return read_constant_index(net, node, &index);
 }
 
-/** Binds the result to a view of the indexed row, without the axis. */
+/** Binds the result to a view of the table's indexed row, without the axis. */
 static void lower_gather_of_constant_index(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_shape part = *laci_plan_shape(&net->plan, node->inputs[0]);
@@ -115,7 +116,7 @@ static void lower_gather(laci_net *net, const laci_fused *fused) {
   add_gather_step(net, fused, g);
 }
 
-/** Returns how many indices select one row (the last axis of GatherND's indices). */
+/** Returns how many indices select one row: the size of the last axis of GatherND's indices. */
 static int64_t tuple_length(const laci_net *net, const laci_node *node) {
   const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
   return i->rank > 0 ? i->dims[i->rank - 1] : 0;

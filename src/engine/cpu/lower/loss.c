@@ -7,7 +7,8 @@
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** The logits: a row for each of n predictions, and in a row a number for each class. */
+/** The size of the logits [n, classes]: a row for each of n predictions, with a number for each
+ * class. */
 typedef struct rows {
   int64_t n, classes;
 } rows;
@@ -15,14 +16,15 @@ typedef struct rows {
 /** Returns the log of the sum of exp over a row. */
 static double log_sum_exp(const float *row, int64_t n) {
   double top = (double)row[0], sum = 0;
-  for (int64_t c = 1; c < n; c++) { /* no fmax: gcc 12 for 64-bit ARM ends with an internal error */
+  for (int64_t c = 1; c < n; c++) { /* not by fmax: gcc 12 for 64-bit ARM fails with an internal
+                                       error */
     if ((double)row[c] > top) top = (double)row[c];
   }
   for (int64_t c = 0; c < n; c++) sum += exp((double)row[c] - top);
   return top + log(sum);
 }
 
-/* tensors: logits, labels, loss */
+/* Runs the loss. step->tensors: logits, labels, loss */
 static lac_status run_loss(laci_net *net, laci_net_step *step, lac_error *err) {
   const rows *r = step->context;
   const float *logits = laci_net_tensor_data(net, step->tensors[0]);
@@ -40,7 +42,7 @@ static lac_status run_loss(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/* tensors: d loss, logits, labels, d logits */
+/* Runs the gradient of the loss. step->tensors: d loss, logits, labels, d logits */
 static lac_status run_loss_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const rows *r = step->context;
   const float *logits = laci_net_tensor_data(net, step->tensors[1]);

@@ -131,9 +131,9 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 
 /* ---- Choosing ---- */
 
-/** Does a careful plan lower the operator like any other plan? It does for moves of data, which
- * keep NaN and infinity. Not for products: a sum of floats may overflow in between, and become
- * infinite with the other sign. */
+/** In a careful plan, which keeps NaN and infinity, may the operator be lowered as in any other
+ * plan? It may if it only moves data. Products may not: a sum of floats may overflow in between,
+ * and become infinite with the other sign. */
 static bool can_keep_nonfinite(const laci_node *node) {
   static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
                                          &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
@@ -156,7 +156,8 @@ static const laci_implementation *find_implementations(const laci_net *net,
   return NULL;
 }
 
-/** Returns the laci_fusible that an implementation must have for all that is fused to the node. */
+/** Returns the flags (laci_fusible) that an implementation must have for all that is fused to the
+ * node. */
 static int find_needed_fusions(const laci_fused *fused) {
   int needs = fused->scale ? LACI_FUSIBLE_SCALE : 0;
   for (int at = 0; at < fused->n_posts; at++) {
@@ -171,8 +172,8 @@ static bool can_fuse_all(const laci_implementation *implementation, int needs) {
   return (needs & ~fusible) == 0;
 }
 
-/** Returns the first implementation from `implementation` on that supports the fused node, or the
- * end of the list. why: what the last one lacks. */
+/** Returns the first implementation, from `implementation` on in its list, that supports the fused
+ * node, or the end of the list. why: what the last one lacks. */
 static const laci_implementation *find_supporting_implementation(
     laci_net *net, const laci_fused *fused, const laci_implementation *implementation,
     const char **why) {
@@ -190,14 +191,15 @@ int laci_lower_find_fusible(void *lowering, const laci_fused *fused) {
   const char *why = NULL;
   while (implementation && implementation->name && !implementation->fusible) implementation++;
   if (!implementation) return -1;
-  if (!implementation->name && !fused->pattern) return 0; /* the plain operator fuses nothing */
+  if (!implementation->name && !fused->pattern)
+    return 0; /* the plain operator can be fused with nothing */
   implementation = find_supporting_implementation(net, fused, list, &why);
   return implementation->name ? implementation->fusible : -1;
 }
 
 /* ---- Lowering ---- */
 
-/** Notes that the fused node has read its inputs: once for each input port. */
+/** Records that the fused node has read its inputs, once for each input port. */
 static void mark_inputs_read(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
     int value = laci_fused_nth_read(&net->plan, fused, at);
@@ -205,7 +207,8 @@ static void mark_inputs_read(laci_net *net, const laci_fused *fused) {
   }
 }
 
-/** Tries the implementations in order; false: all of them declined, and no step was added. */
+/** Tries the implementations of the node's list in order; false: all declined, and no step was
+ * added. */
 static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_implementation *implementation =
       find_supporting_implementation(net, fused, find_implementations(net, fused), why);
@@ -222,7 +225,7 @@ static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **w
   return false;
 }
 
-/** Returns why no list of implementations is tried for the fused node; NULL: one is. */
+/** Returns why there is no list of implementations for the fused node; NULL: there is one. */
 static const char *reason_for_plain_operator(const laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (find_implementations(net, fused)) return NULL;
@@ -232,7 +235,8 @@ static const char *reason_for_plain_operator(const laci_net *net, const laci_fus
   return "no fast kernel computes this operator";
 }
 
-/** Notes how the fused node is run. why: what the last implementation lacks, if none lowered it. */
+/** Records how the fused node is run. why: what the last implementation lacks, if none lowered the
+ * node. */
 static void record_node_runner(laci_net *net, const laci_fused *fused, bool done, const char *why) {
   laci_engine_node *to = &net->nodes[fused->node];
   const char *no_list = done ? NULL : reason_for_plain_operator(net, fused);
@@ -265,7 +269,7 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
 
 /* ---- Inputs and outputs ---- */
 
-/** Returns the layout of a port's floats. NULL after a failure. */
+/** Returns the layout of the floats of a network input or output. NULL after a failure. */
 static laci_layout *make_port_layout(laci_net *net, const laci_shape *shape, bool in_blocks) {
   laci_layout *md = in_blocks ? laci_net_blocks_layout(net, shape, LACI_ELEMENT_F32) : NULL;
   return md ? md : laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
@@ -313,8 +317,8 @@ static void lower_output(laci_net *net, int port) {
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
-/** Adds steps that write outputs which have no such step yet: those whose values are lowered, or
- * all. */
+/** Adds the steps that write outputs of the network, for those outputs that have no such step yet
+ * and whose values are lowered, or for all of them. */
 static void lower_outputs(laci_net *net, bool *lowered, bool all) {
   for (int at = 0; at < net->n_outputs && !net->plan.status; at++) {
     int value = net->plan.graph->outputs[at];

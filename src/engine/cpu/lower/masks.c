@@ -15,16 +15,18 @@
 
 enum { MOST_OPERANDS = 3 };
 
-/** Computes one row of the result: to[i] from element i * steps[k] of each operand from[k]. */
+/** Computes one row of n elements of the result: to[i] from element i * steps[k] of each operand
+ * from[k]. */
 typedef void row_function(int64_t n, void *to, const void *const from[MOST_OPERANDS],
                           const int64_t steps[MOST_OPERANDS]);
 
-/** The result as rows along its last axis, and how each operand is read for them. */
+/** A step that computes its result row by row, along the last axis, and how each operand is read
+ * for that. */
 typedef struct rows {
   row_function *row;
   int n_operands, rank; /* rank >= 1 */
   int64_t sizes[LACI_MAX_RANK], strides[MOST_OPERANDS][LACI_MAX_RANK];
-  size_t elements[MOST_OPERANDS + 1]; /* bytes of an element of each operand and, last, of the
+  size_t elements[MOST_OPERANDS + 1]; /* bytes of an element of each operand, and last of the
                                          result */
 } rows;
 
@@ -95,7 +97,8 @@ static int read_as_dense(laci_net *net, int value) {
              : tensor;
 }
 
-/** Sets an operand's strides along the result's axes; 0 where it repeats. */
+/** Sets the strides of operand x along the axes of the result; the stride is 0 where x is
+ * broadcast. */
 static void set_broadcast_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_RANK]) {
   int64_t stride = 1;
   for (int axis = x->rank - 1; axis >= 0; axis--) {
@@ -176,7 +179,7 @@ static void lower_logic(laci_net *net, const laci_fused *fused) {
   add_rows_step(net, fused, l->row, l->n);
 }
 
-/* ---- Choices and copies ---- */
+/* ---- Where, and copies ---- */
 
 static bool can_lower_where(laci_net *net, const laci_fused *fused, const char **why) {
   const int *inputs = net->plan.graph->nodes[fused->node].inputs;
@@ -211,8 +214,8 @@ static bool is_f32_or_f64(lac_dtype dtype) {
   return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64;
 }
 
-/** Are operand and result stored as the same bytes? A net's floats are all f32, so only a cast to a
- * narrow type rounds. */
+/** Are the operand and the result of a cast stored as the same bytes? All floats of a net are f32,
+ * so only a cast to a narrow type rounds. */
 static bool can_lower_cast_of_same_bytes(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype from = type_before_cast(net, fused), to = net->plan.values[fused->output].type.dtype;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -230,7 +233,8 @@ static void lower_cast_of_same_bytes(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
 
-/** Returns the narrow type to which a cast between floats rounds; NONE: it does not only round. */
+/** Returns the narrow type to which a cast between floats rounds; NONE: the cast does more than
+ * rounding. */
 static lac_dtype rounding_type(lac_dtype from, lac_dtype to) {
   if (!laci_dtype_is_float(from) || !laci_dtype_is_float(to)) return LAC_DTYPE_NONE;
   if (is_f32_or_f64(from) || from == to) return to;

@@ -30,7 +30,8 @@ static void lower_identity(laci_net *net, const laci_fused *fused) {
 
 /* ---- Transpose ---- */
 
-/** Do the axes that are longer than 1 stay in order? Then a row-major tensor only gets new axes. */
+/** Does a Transpose keep the order of the axes that are longer than 1? Then a row-major tensor only
+ * gets new axes. */
 static bool has_long_axes_in_order(const laci_shape *x, const int *places) {
   int last = -1;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -108,7 +109,7 @@ static bool can_lower_split(laci_net *net, const laci_fused *fused, const char *
       axis >= laci_plan_shape(&net->plan, node->inputs[0])->rank) {
     return false;
   }
-  *why = "a part that is left out"; /* the size of an output that is left out is not known */
+  *why = "a part that is left out"; /* an output that the node lacks has an unknown size */
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) return false;
   }
@@ -140,11 +141,12 @@ void laci_move_add_clear_step(laci_net *net, int tensor) {
   (void)laci_net_step_add_code(net, &zeros, run_clear_bytes, 1, &tensor);
 }
 
-/** The zeros around a value, and the elements that negative pads remove. */
+/** A Pad: the zeros around a value, and the elements that negative pads remove. */
 typedef struct padding {
-  int64_t begin[LACI_MAX_RANK]; /* zeros before each axis */
-  int64_t crop[LACI_MAX_RANK];  /* elements left out before each axis */
-  laci_shape kept;              /* shape of the part of the value that stays */
+  int64_t begin[LACI_MAX_RANK]; /* number of zeros before the elements of each axis */
+  int64_t crop[LACI_MAX_RANK];  /* number of elements that are removed at the beginning of each
+                                   axis */
+  laci_shape kept;              /* shape of what is left of the value */
   bool has_zeros;
 } padding;
 

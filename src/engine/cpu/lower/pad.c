@@ -5,7 +5,7 @@
 #include "engine/cpu/lower/move.h"
 #include "graph/pad.h"
 
-/** Reads the pads; false: the Pad is of another kind. */
+/** Reads the mode and the pads of a Pad; false: the Pad is of another kind. */
 static bool read_pads(laci_net *net, const laci_node *node, laci_pad_mode *mode, laci_pads *pads) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) || x->rank < 1) return false;
@@ -25,7 +25,7 @@ bool laci_can_lower_pad_copies(laci_net *net, const laci_fused *fused, const cha
   return read_pads(net, &net->plan.graph->nodes[fused->node], &mode, &pads);
 }
 
-/** Adds the pass of one axis; returns the result's tensor. */
+/** Adds the step that pads one axis; returns the result's tensor. */
 static int pad_axis(laci_net *net, const laci_node *node, int from, const laci_order *o, int axis,
                     const laci_pad_axis *pad) {
   laci_resample_taps taps = {.n_out = pad->size + pad->before + pad->after, .width = 1};

@@ -12,10 +12,11 @@
 #include "tensor/buf.h"
 
 typedef struct operand {
-  laci_buf buf;    /* `f` or `i` is set by every run */
-  int tensor;      /* row-major f32 or integers; -1: absent */
+  laci_buf buf;    /* the operand as eval reads it; every run sets `f` or `i` */
+  int tensor;      /* tensor in row-major f32 or integers; -1: the operand is absent or a
+                      constant */
   int doubles;     /* tensor with the same content as doubles; -1: the operand holds integers */
-  laci_buf *stays; /* a constant's content as doubles, converted once; NULL: not constant */
+  laci_buf *stays; /* content of a constant as doubles, converted once; NULL: not a constant */
 } operand;
 
 typedef struct plain {
@@ -25,7 +26,7 @@ typedef struct plain {
   laci_buf **out_bufs;
 } plain;
 
-/** Adds an operand's buffers, without contents. */
+/** Describes an operand and adds its buffer of doubles, without setting contents. */
 static void prepare_operand(laci_net *net, int value, operand *o) {
   const laci_type *type = &net->plan.values[value].type;
   o->buf = (laci_buf){
@@ -36,7 +37,7 @@ static void prepare_operand(laci_net *net, int value, operand *o) {
   o->doubles = laci_net_tensor_new(net, &type->shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
 
-/** Converts a constant's content once, to a weight. */
+/** Converts a constant's content to doubles once, and stores them as a weight. */
 static void prepare_constant(laci_net *net, int value, operand *o) {
   laci_buf *buf = laci_plan_copy_constant(&net->plan, value);
   if (!buf) return;
@@ -79,7 +80,7 @@ static void prepare_output(laci_net *net, int value, operand *o) {
 }
 
 static void bind_operand_buffer(laci_net *net, operand *o, bool read) {
-  if (o->tensor < 0) return; /* a constant: was set while planning */
+  if (o->tensor < 0) return; /* a constant, whose content was set while planning */
   if (o->doubles < 0) {
     o->buf.i = laci_net_tensor_data(net, o->tensor);
     return;
@@ -131,7 +132,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
   return st;
 }
 
-/** Adds the step, with all tensors that it uses as operands, so that their buffers live long
+/** Adds the step, with all tensors that it uses as its operands, so that their buffers live long
  * enough. */
 static void add_plain_step(laci_net *net, plain *p) {
   const laci_node *node = p->node;

@@ -7,27 +7,31 @@
 
 /* ---- product_right.c: a constant matrix on the right ---- */
 
-/** y[rows][columns] = alpha * x[rows][depth] * matrix[depth][columns] + beta * C. */
+/** A product with a constant matrix on the right: y[rows][columns] = alpha * x[rows][depth] *
+ * matrix[depth][columns] + beta * C. */
 typedef struct laci_right_operand {
   int64_t rows, depth, columns;
   bool left_transposed, transposed; /* x is stored transposed; the matrix is stored transposed */
   float alpha, beta;
 } laci_right_operand;
 
-/** Are the operands floats of a rank that oneDNN supports? */
+/** Are the operands of a Gemm or MatMul floats of a rank that oneDNN supports? */
 bool laci_product_has_float_operands(const laci_net *net, const laci_node *node);
-/** Is the node a Gemm or MatMul of the form laci_right_operand, where C is absent, a constant row,
- * or one constant number? */
+/** Is the node a Gemm or MatMul with a constant matrix on the right (laci_right_operand)? C must be
+ * absent, a constant row, or one constant number. */
 laci_lower_supports laci_is_right_operand_product;
 laci_right_operand laci_right_operand_read(const laci_net *net, const laci_fused *fused);
-/** Returns the matrix as a weight, multiplied by alpha and the fused node's scale. */
+/** Returns the constant matrix as a weight that is multiplied by alpha and by the fused node's
+ * scale. */
 laci_net_weight laci_right_operand_weight(const laci_net *net, const laci_fused *fused,
                                           const laci_right_operand *r);
-/** Returns scale * beta * C + shift as a tensor [1, columns]; -1: none. */
+/** Returns the product's bias, scale * beta * C + shift, as a tensor [1, columns]; -1: there is
+ * none. */
 int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_right_operand *r);
-/** Are there so few rows that most of the time is spent reading the matrix? */
+/** Has the product so few rows that most of the time is spent reading the matrix? */
 bool laci_right_operand_has_few_rows(const laci_right_operand *r);
-/** Returns a tensor of the value as one matrix [rows, columns]. */
+/** Returns a tensor of the value as one matrix [rows, columns]; transposed: the matrix is stored
+ * transposed. */
 int laci_product_read_matrix(laci_net *net, int value, int64_t rows, int64_t columns,
                              bool transposed);
 

@@ -6,7 +6,8 @@
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** Can Gemm's C be a bias: is it absent, one number, or a row with one number for each column? */
+/** Can Gemm's C be a bias? It can if it is absent, one number, or a row with one number for each
+ * column. */
 static bool is_c_a_bias(const laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return true;
   const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);

@@ -9,8 +9,9 @@
 #include "engine/cpu/net_in.h"
 
 enum {
-  CHUNK_FLOATS = 1 << 16, /* of the gates of a chunk of steps, so that they stay in the cache */
-  CHUNK_ROWS = 24,        /* fewest rows of a chunk's product */
+  CHUNK_FLOATS = 1 << 16, /* limit of the floats of the gates of a chunk of time steps, so that they
+                             stay in the cache */
+  CHUNK_ROWS = 24,        /* minimum number of rows of a chunk's product */
 };
 
 static bool can_lower_recurrent(laci_net *net, const laci_fused *fused, const char **why) {
@@ -23,7 +24,8 @@ static bool can_lower_recurrent(laci_net *net, const laci_fused *fused, const ch
 void laci_recurrent_pack_rows(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
                               const float *rows, float *strips) {
   for (int64_t row = first; row < first + n; row++, rows += depth) {
-    const int64_t gate = row / s->node.hidden, unit = row % s->node.hidden; /* of a direction */
+    const int64_t gate = row / s->node.hidden, unit = row % s->node.hidden; /* gate: counted through
+                                                                               all directions */
     laci_strips_set_column(strips, depth, gate * s->width + unit, rows);
   }
 }
@@ -40,7 +42,8 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
   return true;
 }
 
-/** Makes the strips of operand `port`: a weight if it is constant, else scratch. */
+/** Packs the weight matrix that is the node's input `port` into strips (kernel/linear/strips.h):
+ * now, as a weight, if it is constant; else into scratch memory in every run. */
 static void prepare_weight_strips(laci_net *net, const laci_node *node, int port,
                                   const laci_recurrent_step *s, laci_recurrent_matrix *m) {
   const int value = node->inputs[port];
@@ -66,7 +69,8 @@ static void prepare_weight_strips(laci_net *net, const laci_node *node, int port
 
 /* ---- Operands ---- */
 
-/** Returns the tensor of an operand: row-major f32, or integers; -1: it is absent. */
+/** Returns the tensor of the node's input `port`, row-major, of f32 or integers; -1: the input is
+ * absent. */
 static int read_operand(laci_net *net, const laci_node *node, int port) {
   if (!laci_plan_has_input(node, port)) return -1;
   const int tensor = laci_net_read_value(net, node->inputs[port]);
@@ -83,7 +87,7 @@ static int new_result_tensor(laci_net *net, const laci_node *node, int at) {
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
 }
 
-/** Divides the scratch memory. */
+/** Sets where the parts of the scratch memory begin. */
 static void assign_scratch_areas(laci_recurrent_step *s) {
   const laci_recurrent_node *r = &s->node;
   const int64_t row = r->n_gates * s->width, states = r->directions * r->batch * s->width;

@@ -12,35 +12,38 @@
 #include "kernel/linear/strips.h"
 #include "kernel/pointwise/function.h"
 
-/** A matrix [directions * n_gates * hidden, depth] in strips. */
+/** A weight matrix [directions * n_gates * hidden, depth], packed in strips. */
 typedef struct laci_recurrent_matrix {
-  int strips;    /* tensor of the strips: a weight, or scratch that every run fills */
-  int rows;      /* tensor of a matrix that is computed, row-major; -1: it is constant */
-  int64_t depth; /* columns of the matrix */
+  int strips;    /* index of the tensor of the strips: a weight, or scratch that every run fills */
+  int rows;      /* index of the row-major tensor of a matrix that the network computes; -1: the
+                    matrix is constant */
+  int64_t depth; /* number of columns of the matrix */
 } laci_recurrent_matrix;
 
-/** Where parts of the step's scratch memory begin, in floats. */
+/** Offsets, in floats, of the parts of the step's scratch memory. */
 typedef struct laci_recurrent_areas {
-  int64_t start;    /* [directions, n_gates, width] sum of the biases of w and r */
-  int64_t inner;    /* [directions, width] bias of r, which a GRU with linear_before_reset adds
-                       apart */
+  int64_t start;    /* [directions, n_gates, width] sums of the biases of w and r, at which the
+                       gates begin */
+  int64_t inner;    /* [directions, width] bias of r that a GRU with linear_before_reset adds
+                       separately */
   int64_t peephole; /* [directions, 3, width] weights of the peepholes */
-  int64_t h[2];     /* [directions, batch, width] each: the hidden state before and after a time
+  int64_t h[2];     /* [directions, batch, width] each: hidden states before and after a time
                        step */
-  int64_t c;        /* [directions, batch, width] the cell state */
+  int64_t c;        /* [directions, batch, width] cell states */
   int64_t extra;    /* [directions, batch, width] scratch of one time step */
   int64_t gates;    /* [directions, batch, chunk, n_gates, width] products of w and x for `chunk`
                        time steps, which become the gates */
-  int64_t n;        /* size of the whole scratch memory */
+  int64_t n;        /* size of the whole scratch memory, in floats */
 } laci_recurrent_areas;
 
 typedef struct laci_recurrent_step {
   laci_recurrent_node node;
-  int64_t blocks, width, chunk; /* blocks of 16 hidden units; hidden units with padding; time steps
-                                   whose inputs are multiplied at once */
+  int64_t blocks, width, chunk; /* blocks: number of blocks of 16 hidden units; width: number of
+                                   hidden units with padding; chunk: number of time steps whose
+                                   inputs are multiplied at once */
   laci_recurrent_matrix w, r;   /* weights of the inputs, and of the hidden state */
-  int x, bias, lengths, initial_h, initial_c, peephole; /* index of the tensor of each input; -1:
-                                                           absent */
+  int x, bias, lengths, initial_h, initial_c, peephole; /* index of the tensor of each input of the
+                                                           node; -1: absent */
   int results[3];          /* index of the tensors of y, y_h and y_c; -1: absent */
   int scratch;             /* index of the tensor of scratch memory */
   laci_recurrent_areas at; /* where the parts of the scratch memory begin */
@@ -50,7 +53,7 @@ typedef struct laci_recurrent_step {
 
 laci_net_code laci_recurrent_run;
 
-/** Writes a row-major matrix's rows [first, first + n) into its strips. */
+/** Packs the rows [first, first + n) of a row-major matrix into its strips. */
 void laci_recurrent_pack_rows(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
                               const float *rows, float *strips);
 

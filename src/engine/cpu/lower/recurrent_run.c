@@ -21,39 +21,46 @@
 #include "engine/row.h"
 
 enum {
-  SHARED_STEP = 1 << 16,   /* fewest multiplications of a time step that threads divide */
-  SHARED_INPUTS = 1 << 19, /* ... of a chunk's product with the inputs */
+  SHARED_STEP = 1 << 16,   /* minimum number of multiplications of a time step that threads divide
+                              among them */
+  SHARED_INPUTS = 1 << 19, /* minimum number of multiplications of a chunk's inputs that threads
+                              divide among them */
 };
 
-/** What all teams of a run share. */
+/** The data of a run that all teams share. */
 typedef struct run {
   laci_net *net;
   const laci_recurrent_step *s;
   const float *x, *w, *r;
   float *scratch, *y;
-  const int64_t *lengths;   /* [batch] or NULL */
-  int64_t n_groups, length; /* groups of sequences in one direction, each the lane of a team */
-  bool alike;               /* all sequences have `length` steps */
+  const int64_t *lengths;   /* [batch] number of time steps of each sequence; NULL: all have
+                               `length` */
+  int64_t n_groups, length; /* n_groups: number of groups of sequences in each direction, each of
+                               which is the lane of a team */
+  bool alike;               /* all sequences have `length` time steps */
   atomic_bool interrupted;
 } run;
 
 typedef struct lane {
-  int64_t direction, first, n, length; /* sequences [first, first + n) */
+  int64_t direction, first, n, length; /* the sequences [first, first + n) of one direction, with
+                                          `length` time steps */
 } lane;
 
 typedef struct team {
   run *run;
-  laci_crew *crew; /* the threads that divide loops; NULL: one thread */
+  laci_crew *crew; /* the threads that divide the loops of this team; NULL: one thread */
   lane lanes[2];
   int n_lanes;
-  int64_t step, begin, end; /* the time step, and the chunk of steps that it belongs to */
-  int phase;                /* of the time step: a GRU has two */
+  int64_t step, begin, end; /* step: the current time step; [begin, end): the chunk of steps that it
+                               is in */
+  int phase;                /* phase of the time step: 0, or 1 for the second one of a GRU */
 } team;
 
-/** The units [begin, end) of a row, whole blocks, and the operands of a lane's time step. */
+/** The hidden units [begin, end) of a row, which are whole blocks, and what a time step needs to
+ * compute them. */
 typedef struct units {
-  int64_t begin, end, gate; /* gate: elements from a gate to the next one */
-  const float *peephole;    /* [3, gate] or NULL */
+  int64_t begin, end, gate; /* gate: number of elements from a gate to the next one */
+  const float *peephole;    /* [3, gate] weights of the peepholes; NULL: there are none */
   const laci_function_kind *functions;
 } units;
 
@@ -73,7 +80,8 @@ static void add_elementwise_products(float *sum, const float *a, const float *b,
   for (int64_t k = 0; k < n; k++) sum[k] += a[k] * b[k];
 }
 
-/** A row of an LSTM: gates i, o, f and what is new, at `x`, become the cell c and the state h. */
+/** Computes a time step of one sequence of an LSTM: from the gates at `x` (input, output, forget,
+ * and new content) the cell c and the state h. */
 static void advance_lstm_row(const laci_recurrent_step *s, const units *u, float *x, float *c,
                              float *h, float *extra) {
   const int64_t n = u->end - u->begin;
@@ -92,13 +100,14 @@ static void advance_lstm_row(const laci_recurrent_step *s, const units *u, float
   memcpy(extra, c, (size_t)n * sizeof *c);
   s->apply(&(laci_pointwise){.kind = u->functions[2] == LACI_FUNCTION_TANH
                                          ? LACI_POINTWISE_TANH
-                                         : LACI_POINTWISE_LOGISTIC}, /* it is not clipped */
+                                         : LACI_POINTWISE_LOGISTIC}, /* its operand is not
+                                                                        clipped */
            extra, n);
   for (int64_t k = 0; k < n; k++) h[k] = out[k] * extra[k];
 }
 
-/** Computes the gates z and r of a GRU's row, and multiplies what r resets by r: the state, or with
- * linear_before_reset its product. */
+/** Computes the gates z (update) and r (reset) of one sequence of a GRU. Then multiplies by r: the
+ * state, or with linear_before_reset the state's product. */
 static void apply_gru_reset_gate(const laci_recurrent_step *s, const units *u, float *x,
                                  const float *before, float *extra) {
   const int64_t n = u->end - u->begin;
@@ -119,10 +128,11 @@ static void finish_gru_row(const laci_recurrent_step *s, const units *u, float *
 
 /* ---- A time step ---- */
 
-/** The rows of a lane: gates of the time step, and states. */
+/** Addresses of a lane's rows (one for each sequence) at time t: gates and states. */
 typedef struct rows {
   int64_t t;
-  float *gates, *before, *h, *c, *extra; /* first row; rows are `row` (gates) or `width` apart */
+  float *gates, *before, *h, *c, *extra; /* address of the first row; from there, rows are n_gates *
+                                            width floats apart (gates), or width */
 } rows;
 
 static int64_t gate_row_size(const laci_recurrent_step *s) { return s->node.n_gates * s->width; }
@@ -131,7 +141,7 @@ static bool is_backward_lane(const laci_recurrent_step *s, const lane *l) {
   return l->direction == 1 || s->node.backward;
 }
 
-/** Returns the first point in time of the lane's chunk. */
+/** Returns the earliest point in time of the lane's chunk of steps. */
 static int64_t chunk_start_time(const team *t, const lane *l) {
   return is_backward_lane(t->run->s, l) ? l->length - t->end : t->begin;
 }
@@ -150,13 +160,15 @@ static rows find_lane_rows(const team *t, const lane *l) {
   return r;
 }
 
-/** Adds the product of r and x to gates [first, last) of the units. */
+/** Adds the products of the weights r and the state x to gates [gates[0], gates[1]), for these
+ * hidden units. */
 static void add_state_products(const team *t, const lane *l, const units *u, const float *x,
                                const int gates[2], float *to) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t matrix = l->direction * s->node.n_gates, strip = s->r.depth * LACI_STRIP;
   const int64_t block = u->begin / LACI_STRIP, n = (u->end - u->begin) / LACI_STRIP;
-  const bool whole = n == s->blocks; /* the gates are one after the other */
+  const bool whole = n == s->blocks; /* all units: the strips of the gates follow each other, and
+                                        one product does all gates */
   for (int gate = gates[0]; gate < gates[1]; gate++) {
     float *y = to + gate * s->width + u->begin;
     const laci_strip_product p = {
@@ -175,8 +187,9 @@ static void add_state_products(const team *t, const lane *l, const units *u, con
   }
 }
 
-/** Multiplies the state by r of a GRU's hidden gate with linear_before_reset. The product goes to
- * `extra`, since the reset gate multiplies it before the input's product is added. */
+/** Multiplies the state by the weights r of a GRU's hidden gate with linear_before_reset. The
+ * product goes to `extra`, since the reset gate multiplies it before the input's product is
+ * added. */
 static void multiply_hidden_gate(const team *t, const lane *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t gate = l->direction * s->node.n_gates + 2;
@@ -193,7 +206,7 @@ static void multiply_hidden_gate(const team *t, const lane *l, const units *u, c
   s->multiply(&p);
 }
 
-/** Writes the units of the lane's states to y. */
+/** Writes the new states of the lane's sequences, for these hidden units, to the output y. */
 static void copy_states_to_output(const team *t, const lane *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
@@ -247,8 +260,8 @@ static void advance_units(const team *t, const lane *l, const units *u) {
   copy_states_to_output(t, l, u, &r);
 }
 
-/** Returns the lane's units in blocks [block_begin, block_end), which are numbered through all
- * lanes. */
+/** Returns those hidden units of the lane that are in blocks [block_begin, block_end), which are
+ * numbered through all lanes of the team. */
 static units units_in_lane(const team *t, int lane_index, int64_t block_begin, int64_t block_end) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t direction = t->lanes[lane_index].direction, first = lane_index * s->blocks;
@@ -273,7 +286,8 @@ static void advance_part_of_units(int part, int n, void *context) {
 
 /* ---- A chunk of time steps ---- */
 
-/** Multiplies the inputs of the chunk by strips [first, last) of w. */
+/** Multiplies the chunk's inputs by the strips [first, last) of the weights w; the products are
+ * stored in the gates. */
 static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t last) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
@@ -281,7 +295,8 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
                 sequence = l->direction * node->batch;
   const int64_t later = (node->batch_first ? 1 : node->batch) * node->inputs;
   const int64_t next = (node->batch_first ? node->time : 1) * node->inputs;
-  const bool together = later == l->n * next; /* rows of all steps are at one distance */
+  const bool together = later == l->n * next; /* the rows of all time steps have the same distance
+                                                 from each other */
   const bool by_time = !together && n >= l->n;
   const int64_t strip = l->direction * node->n_gates * s->blocks + first;
   laci_strip_product p = {.depth = node->inputs,
@@ -313,13 +328,14 @@ static void multiply_part_of_inputs(int part, int n, void *context) {
   }
 }
 
-/** Runs a loop over all lanes, divided among threads if it has so many multiplications. */
+/** Runs the loop `body` over all lanes of a team. It is divided among threads if its
+ * multiplications (work) are at least `least`. */
 static void run_loop_over_lanes(team *t, laci_crew_body *body, int64_t work, int64_t least) {
   if (t->crew && work >= least) laci_crew_for(t->crew, body, t);
   else body(0, 1, t);
 }
 
-/** Runs all time steps of a team's lanes, which have equal lengths. */
+/** Runs all time steps of a team's lanes, which all have the same number of steps. */
 static void run_team(team *t) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
@@ -343,7 +359,8 @@ static void run_team(team *t) {
 
 /* ---- The whole node ---- */
 
-/** Fills a row [n] from `from`, or with zeros, and zeros after it up to the width. */
+/** Copies `hidden` floats of `from` to the row `to`, and fills the rest of its `width` floats with
+ * zeros. from NULL: the whole row is zeros. */
 static void copy_padded_row(const laci_recurrent_step *s, float *to, const float *from) {
   const size_t n = (size_t)s->node.hidden, all = (size_t)s->width;
   if (from) memcpy(to, from, n * sizeof *to);
@@ -354,8 +371,9 @@ static const float *operand_data(const laci_net *net, int tensor) {
   return tensor < 0 ? NULL : laci_net_tensor_data(net, tensor);
 }
 
-/** Sets the numbers at which sums begin: the biases of w and r together, unless r's is inside of a
- * gate. */
+/** Sets the numbers at which the sums of the gates begin: the biases of w and r together. If r's
+ * bias is used inside of a gate (linear_before_reset), it is stored separately. Also copies the
+ * peepholes. */
 static void set_biases(run *now) {
   const laci_recurrent_step *s = now->s;
   const laci_recurrent_node *node = &s->node;
@@ -377,7 +395,7 @@ static void set_biases(run *now) {
   }
 }
 
-/** Returns the place of a sequence's state in initial states and results. */
+/** Returns the offset of a sequence's state in the initial states and in the results. */
 static int64_t state_offset(const laci_recurrent_node *node, int64_t direction, int64_t sequence) {
   return (node->batch_first ? sequence * node->directions + direction
                             : direction * node->batch + sequence) *
@@ -410,13 +428,14 @@ static void store_final_states(const run *now, const lane *l) {
   }
 }
 
-/** Returns how many steps a sequence has. */
+/** Returns the number of time steps of a sequence. */
 static int64_t sequence_length(const run *now, int64_t sequence) {
   const int64_t time = now->s->node.time, n = now->lengths ? now->lengths[sequence] : time;
   return n < 0 ? 0 : n < time ? n : time;
 }
 
-/** Runs teams [begin, end) of one lane each: a group of sequences in one direction. */
+/** Runs the teams [begin, end), each of which has one lane: a group of sequences in one
+ * direction. */
 static void run_single_lane_teams(int64_t begin, int64_t end, void *context) {
   run *now = context;
   const int64_t n = now->n_groups, batch = now->s->node.batch;
@@ -431,7 +450,7 @@ static void run_single_lane_teams(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Runs all sequences as one team. */
+/** Runs all sequences as one team, whose lanes are the directions. */
 static void run_all_as_one_team(laci_crew *crew, void *context) {
   run *now = context;
   const laci_recurrent_node *node = &now->s->node;
@@ -484,7 +503,7 @@ lac_status laci_recurrent_run(laci_net *net, laci_net_step *step, lac_error *err
   for (int64_t b = 1; b < node->batch; b++) {
     if (sequence_length(&now, b) != now.length) now.alike = false;
   }
-  if (now.y && now.lengths) { /* steps after the end of a sequence are zeros */
+  if (now.y && now.lengths) { /* y is zero in time steps after the end of a sequence */
     const int64_t n = node->time * node->directions * node->batch * node->hidden;
     memset(now.y, 0, (size_t)n * sizeof *now.y);
   }

@@ -49,8 +49,8 @@ static bool can_lower_channel_means(laci_net *net, const laci_fused *fused, cons
 /* ---- Sums over all axes but the channels ---- */
 
 typedef struct sums {
-  int64_t n, channels, pixels; /* pixels of an image */
-  int64_t block;               /* channels in a block: 16, or 1 for row-major */
+  int64_t n, channels, pixels; /* number of images, of channels, and of pixels of an image */
+  int64_t block;               /* number of channels in a block: 16, or 1 if row-major */
   bool bf16;
 } sums;
 
@@ -62,7 +62,7 @@ typedef struct sums_work {
 
 enum { LANES = LACI_NET_BLOCK };
 
-/** lanes[k] = sum of x[k], x[k + 16] ... of n floats. */
+/** Adds n floats to 16 sums: lanes[k] = sum of x[k], x[k + 16] ... */
 static void add_floats_to_lanes(const float *x, int64_t n, float lanes[LANES]) {
   int64_t whole = n - n % LANES;
   for (int64_t at = 0; at < whole; at += LANES) {
@@ -79,7 +79,7 @@ static void add_bf16_to_lanes(const uint16_t *x, int64_t n, float lanes[LANES]) 
   for (int64_t at = whole; at < n; at++) lanes[at - whole] += laci_bf16_value(x[at]);
 }
 
-/** Sums blocks of channels (or single channels) [begin, end) over all images. */
+/** Sums each of the blocks of channels (or single channels) [begin, end) over all images. */
 static void sum_channel_range(int64_t begin, int64_t end, void *context) {
   const sums_work *w = context;
   const sums *s = w->s;
@@ -147,26 +147,24 @@ static void lower_channel_sums(laci_net *net, const laci_fused *fused) {
 
 /* ---- Largest and smallest elements, over adjacent axes ---- */
 
-/* Own kernels: oneDNN's start from the largest finite number, so that a row of infinities would
- * give a finite result.
- */
+/* A reduction to the largest or the smallest element, by a kernel of our own: oneDNN's starts from
+ * the largest finite number, so that a row of infinities would give a finite result. */
 typedef struct extremes {
-  int64_t outer, n, inner; /* n: elements that are reduced to one */
-  int64_t n_parts;         /* parts into which the n elements are divided, each reduced first by
-                              itself; 1: not divided */
+  int64_t outer, n, inner; /* the operand is [outer, n, inner]; n elements are reduced to one */
+  int64_t n_parts;         /* number of parts into which the n elements are divided; each part is
+                              reduced first by itself; 1: not divided */
   bool largest;
 } extremes;
 
 typedef struct extremes_work {
   const extremes *e;
   const float *x;
-  float *parts; /* [outer, n_parts, inner] */
+  float *parts; /* [outer, n_parts, inner] results of the parts */
   float *y;
 } extremes_work;
 
-/** Reduces n rows. The first of equal elements wins and a NaN is kept, so that a division into
- * parts changes no bit.
- */
+/** Reduces n rows x [n, inner] to y [inner]. The first of equal elements is taken, and a NaN is
+ * kept, so that a division into parts changes no bit. */
 static void reduce_rows_to_extremes(const extremes *e, const float *x, int64_t n, float *y) {
   for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
   for (int64_t row = 1; row < n; row++) {
@@ -214,14 +212,14 @@ static bool can_lower_extremes(laci_net *net, const laci_fused *fused, const cha
   return laci_reduce_merge_axes(&r, &outer, &n, &inner);
 }
 
-/** Describes the reduction. If there are too few rows for the threads, each row is divided into
- * parts. */
+/** Describes the reduction in *e. If there are too few rows for the threads, each row is divided
+ * into parts. */
 static void describe_extremes(const laci_net *net, const laci_reduction *r, extremes *e) {
   enum { GRAIN = 1 << 13, EACH = 2 };
   *e = (extremes){.n_parts = 1};
   (void)laci_reduce_merge_axes(r, &e->outer, &e->n, &e->inner);
   const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
-  const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* least rows of a part */
+  const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* minimum number of rows in a part */
   const int64_t most = e->n / rows;
   if (net->n_threads > 1 && e->outer < net->n_threads) e->n_parts = wanted < most ? wanted : most;
   if (e->n_parts < 1) e->n_parts = 1;

@@ -6,7 +6,8 @@
 #include "engine/cpu/net_in.h"
 
 typedef struct laci_reduction {
-  laci_shape x, y; /* shapes of operand and result; y keeps the reduced axes, with size 1 */
+  laci_shape x, y; /* shape of the operand (x) and of the result (y), which keeps the reduced axes
+                      with size 1 */
   bool axes[LACI_MAX_RANK]; /* whether each axis is reduced */
 } laci_reduction;
 
@@ -15,10 +16,11 @@ typedef struct laci_reduction {
 bool laci_reduce_read_node(laci_net *net, const laci_node *node, laci_reduction *r);
 
 /** Describes x as an array [outer, n, inner], whose axis of size n is reduced. False: the reduced
- * axes are not side by side, and the sizes that were set mean nothing. */
+ * axes are not next to each other, and the sizes must not be used. */
 bool laci_reduce_merge_axes(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner);
 
-/** Sums and means over axes side by side, for which oneDNN has no quick kernel. */
+/** Implementation of sums and means over axes that are next to each other, where oneDNN has no
+ * quick kernel. */
 laci_lower_supports laci_can_lower_reduce_sums;
 laci_lower_function laci_lower_reduce_sums;
 

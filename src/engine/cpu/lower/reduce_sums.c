@@ -10,24 +10,27 @@
 #include "graph/ops.h"
 
 enum {
-  COLUMNS = 64,   /* columns that are summed at a time */
-  PART = 4096,    /* rows of a part */
-  SHORT_ROW = 64, /* adjacent elements of a sum that oneDNN's kernels are slow for */
+  COLUMNS = 64,   /* number of columns that are summed at a time */
+  PART = 4096,    /* number of rows in a part */
+  SHORT_ROW = 64, /* limit of the adjacent elements of a sum up to which oneDNN's kernels are
+                     slow */
 };
 
 typedef struct sums {
-  int64_t outer, n, inner, n_parts, n_blocks; /* blocks of COLUMNS columns */
+  int64_t outer, n, inner, n_parts, n_blocks; /* the operand is [outer, n, inner]; its n rows are in
+                                                 n_parts parts, its inner columns in n_blocks blocks
+                                                 of COLUMNS */
   double factor;
 } sums;
 
 typedef struct sums_work {
   const sums *s;
   const float *x;
-  double *parts; /* [outer, n_parts, inner] */
+  double *parts; /* [outer, n_parts, inner] sums of the parts */
   float *y;
 } sums_work;
 
-/** Adds n rows of so many columns. */
+/** Sets sum [columns] to the sums of n rows, which are `stride` floats apart. */
 static void sum_columns(const float *x, int64_t n, int64_t stride, int64_t columns, double *sum) {
   for (int64_t k = 0; k < columns; k++) sum[k] = 0;
   for (int64_t row = 0; row < n; row++, x += stride) {
@@ -63,7 +66,7 @@ static void add_part_sums(const sums_work *w) {
 }
 
 static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
-  enum { GRAIN = 1 << 14 }; /* numbers */
+  enum { GRAIN = 1 << 14 }; /* number of floats that a thread computes at a time */
   const sums *s = step->context;
   sums_work w = {.s = s,
                  .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -78,7 +81,7 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-/** Describes the sums; false: the reduced axes are not side by side. */
+/** Describes the sums in *s; false: the reduced axes are not next to each other. */
 static bool describe_sums(const laci_reduction *r, const laci_node *node, sums *s) {
   *s = (sums){.factor = 1};
   const bool together = laci_reduce_merge_axes(r, &s->outer, &s->n, &s->inner);

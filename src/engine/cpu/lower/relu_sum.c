@@ -19,7 +19,7 @@ typedef struct relu_work {
   void *to;
 } relu_work;
 
-enum { GRAIN = 1 << 14 }; /* elements */
+enum { GRAIN = 1 << 14 }; /* number of elements that a thread computes at a time */
 
 static void sum_gradient_range(int64_t begin, int64_t end, void *context) {
   const relu_work *w = context;
@@ -64,8 +64,8 @@ static bool can_lower_native_relu_sum(laci_net *net, const laci_fused *fused, co
   return laci_native_is_in_train_layout(net, fused->reads[2]);
 }
 
-/** Lowers with all operands in native layouts. The zeros in y's border make the gradient's border
- * zero, too. */
+/** Lowers the node if all operands have native layouts (of our own kernels). The zeros in y's
+ * border make the gradient's border zero, too. */
 static void lower_native_relu_sum(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_value_tensor(net, fused->reads[2]);
   if (y < 0) return;
@@ -77,7 +77,7 @@ static void lower_native_relu_sum(laci_net *net, const laci_fused *fused) {
   add_relu_sum_step(net, fused, (int[]){a, b, y, to}, bytes);
 }
 
-/** Lowers with all operands in the layout of y, whatever it is. */
+/** Lowers the node with all operands in the layout of y, whatever that is. */
 static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_float_element(net);
   int a = laci_net_read_value(net, fused->reads[0]), b = laci_net_read_value(net, fused->reads[1]);

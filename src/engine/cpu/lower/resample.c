@@ -18,7 +18,8 @@ static void clear_operands(operand_list operands) {
   for (int at = 0; at < LACI_MAX_RANK; at++) laci_buf_destroy(operands[at]);
 }
 
-/** Copies the node's inputs but the first one; false: one is not constant. */
+/** Copies the contents of all inputs of the node except the first; false: one of them is not
+ * constant. */
 static bool read_operands(laci_net *net, const laci_node *node, operand_list operands) {
   bool constant = node->n_inputs <= LACI_MAX_RANK;
   for (int at = 0; at < LACI_MAX_RANK; at++) operands[at] = NULL;
@@ -31,7 +32,8 @@ static bool read_operands(laci_net *net, const laci_node *node, operand_list ope
   return constant;
 }
 
-/** Are all outputs computed from the input, and all positions 32-bit numbers? */
+/** Are all results computed from elements of the input (none is a constant), and do all positions
+ * fit into 32 bits? */
 static bool has_only_input_taps(const laci_resample_taps *taps, int64_t in) {
   bool plain = in <= INT32_MAX / 2 && taps->width >= 0;
   for (int64_t at = 0; at < taps->n_out; at++) plain = plain && taps->first[at] != INT64_MIN;
@@ -62,7 +64,7 @@ static bool can_lower_resample(laci_net *net, const laci_fused *fused, const cha
 
 /* ---- Lowering ---- */
 
-/** Returns the axis that is resampled next, the one with the least growth; -1: none is left. */
+/** Returns the axis to resample next: of those left, the one that grows least; -1: none is left. */
 static int find_next_axis(const laci_resample_taps *taps, const laci_shape *x) {
   int next = -1;
   double least = 0;
@@ -100,7 +102,7 @@ static void lower_resample(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, at);
 }
 
-/* oneDNN comes first where it has the mode, since weights were calibrated with its results. */
+/* oneDNN comes first if it has the mode, since weights were calibrated with its results. */
 const laci_implementation laci_implementations_resize[] = {
     {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_resize, laci_lower_resize},
     {"sums of few numbers", LACI_FUSIBLE_NOTHING, can_lower_resample, lower_resample},

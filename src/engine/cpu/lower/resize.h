@@ -5,7 +5,7 @@
 
 #include "engine/cpu/net_in.h"
 
-/** The implementation by oneDNN (onednn/resize.c). */
+/** Implementation of Resize and Upsample by oneDNN (onednn/resize.c). */
 laci_lower_supports laci_can_lower_resize;
 laci_lower_function laci_lower_resize;
 

@@ -13,11 +13,13 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
 
-/** The elements that a slice reads. */
+/** The elements that a slice reads, as a part of the whole tensor. */
 typedef struct part {
   laci_shape shape; /* the part's shape in the order of memory, last axis innermost */
-  int64_t first, strides[LACI_MAX_RANK]; /* where the part is in the whole tensor, in elements */
-  size_t element, whole;                 /* bytes of an element, and of the whole tensor */
+  int64_t first, strides[LACI_MAX_RANK]; /* offset of the part's first element in the whole tensor,
+                                            and strides, in elements */
+  size_t element, whole;                 /* bytes of an element (element), and of the whole tensor
+                                            (whole) */
 } part;
 
 typedef struct part_work {
@@ -35,7 +37,8 @@ static laci_shape shape_in_blocks(const laci_shape *s) {
                                       s->dims[3], LACI_NET_BLOCK});
 }
 
-/** Describes the part y of x that starts and steps select. */
+/** Describes, in *p, the part of x with the shape y that starts and steps select. blocks: x is in
+ * blocks of 16 channels. */
 static void describe_slice_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
                                 const int64_t *steps, bool blocks, part *p) {
   laci_shape whole = blocks ? shape_in_blocks(x) : *x;
@@ -43,7 +46,8 @@ static void describe_slice_part(const laci_shape *x, const laci_shape *y, const 
   p->shape = blocks ? shape_in_blocks(y) : *y;
   p->first = 0;
   for (int axis = whole.rank - 1; axis >= 0; axis--) {
-    bool inner = blocks && axis == 4; /* inside a block, channels have step 1 */
+    bool inner = blocks && axis == 4; /* the axis inside a block, along which channels have step
+                                         1 */
     int64_t start = inner ? 0 : blocks && axis == 1 ? starts[1] / LACI_NET_BLOCK : starts[axis];
     /* an axis of size 0 or 1 is never stepped along, and its step may be any number */
     p->strides[axis] = p->shape.dims[axis] > 1 ? stride * (inner ? 1 : steps[axis]) : 0;
@@ -92,7 +96,7 @@ static void copy_slice_rows(int64_t begin, int64_t end, void *context) {
 
 enum { ROWS_AT_ONCE = 256 };
 
-/* tensors: the whole, the part */
+/* Runs a slice. step->tensors: the whole, the part */
 static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) {
   const part *p = step->context;
   part_work w = {.p = p,
@@ -105,7 +109,8 @@ static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) 
   return LAC_OK;
 }
 
-/* The step's tensors: the gradient of the slice, and the gradient of the whole tensor. */
+/* Runs the gradient of a slice. step->tensors: the gradient of the part, the gradient of the
+ * whole */
 static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *err) {
   const part *p = step->context;
   part_work w = {.p = p,
@@ -130,7 +135,7 @@ static void add_slice_step(laci_net *net, const laci_fused *fused, laci_net_code
   laci_net_bind_value(net, fused->output, to);
 }
 
-/** Adds a new tensor of that shape, in blocks or row-major. */
+/** Adds a new tensor of the given shape, in blocks of 16 channels or row-major. */
 static int new_result_tensor(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
   laci_layout *md =
       blocks ? laci_net_blocks_layout(net, shape, dt) : laci_net_dense_layout(net, shape, dt);
@@ -149,7 +154,7 @@ typedef struct integers {
   bool given, known;
 } integers;
 
-/** Reads an attribute (before opset 10) or a constant input of a few integers. */
+/** Reads a list of integers of a Slice: an attribute (before opset 10) or a constant input. */
 static integers read_integers(laci_net *net, const laci_node *node, const char *name, int port) {
   integers out = {.known = true};
   const bool inputs = node->version >= 10 || node->version == 0;
@@ -173,7 +178,7 @@ static integers read_integers(laci_net *net, const laci_node *node, const char *
 /** Where a Slice starts and how it steps along every axis of its operand. */
 typedef struct slice_start {
   int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
-  bool jumps; /* a step is not 1 */
+  bool jumps; /* some step is not 1 */
 } slice_start;
 
 /** Reads starts and steps of a Slice; false: its elements are integers, or the starts or steps

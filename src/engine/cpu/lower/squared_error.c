@@ -8,14 +8,14 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { GRAIN = 1 << 14 }; /* elements */
+enum { GRAIN = 1 << 14 }; /* number of elements that a thread sums at a time */
 
 typedef struct error_step {
   const laci_squared_error *kernel;
   double factor;
   bool relative, bf16;
-  int64_t n;          /* elements, including zeros with which a layout is padded */
-  double (*parts)[2]; /* sums of GRAIN elements each */
+  int64_t n;          /* number of elements, including zeros with which a layout is padded */
+  double (*parts)[2]; /* sums over GRAIN elements each: of squared errors, and of squared targets */
 } error_step;
 
 typedef struct error_work {
@@ -37,7 +37,7 @@ static void sum_error_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Returns the sum of squared errors. *scale: what to multiply it by for the loss. */
+/** Returns the sum of squared errors. *scale: the factor by which it is multiplied for the loss. */
 static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;
@@ -51,7 +51,7 @@ static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
   return error;
 }
 
-/* tensors: x, t, loss */
+/* Runs the squared error. step->tensors: x, target t, loss */
 static lac_status run_squared_error(laci_net *net, laci_net_step *step, lac_error *err) {
   error_work w = {.s = step->context,
                   .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -73,7 +73,7 @@ static void error_gradient_range(int64_t begin, int64_t end, void *context) {
                       end - begin, (float *)w->to + begin);
 }
 
-/* tensors: x, t, d loss, d x */
+/* Runs the gradient of the squared error. step->tensors: x, target t, d loss, d x */
 static lac_status run_error_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const error_step *s = step->context;
   error_work w = {.s = s,
@@ -89,7 +89,8 @@ static lac_status run_error_gradient(laci_net *net, laci_net_step *step, lac_err
   return LAC_OK;
 }
 
-/** Reads x and t in the layout of x, as bf16 or f32, into tensors[0] and tensors[1]. */
+/** Reads the value x and its target t, both in the layout of x, as bf16 or f32, into tensors[0] and
+ * tensors[1]. first: the node's input that is x. */
 static error_step *read_operands(laci_net *net, const laci_node *node, int first, int tensors[2]) {
   int x = laci_net_read_value(net, node->inputs[first]);
   if (x < 0) return NULL;

@@ -15,7 +15,8 @@
 enum { AXES = 6 };
 
 typedef struct strided {
-  int64_t dims[AXES], strides[AXES]; /* of the result, and over the input, in elements */
+  int64_t dims[AXES], strides[AXES]; /* sizes of the result's axes, and strides over the input in
+                                        elements */
 } strided;
 
 typedef struct strided_work {
@@ -24,7 +25,7 @@ typedef struct strided_work {
   float *y;
 } strided_work;
 
-/** Copies the last two axes at each index of the first four. */
+/** Copies the last two of the six axes, for the indices [begin, end) of the first four. */
 static void copy_last_axes(int64_t begin, int64_t end, void *context) {
   const strided_work *w = context;
   const int64_t *dims = w->s->dims, *strides = w->s->strides;
@@ -43,7 +44,7 @@ static void copy_last_axes(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status run_strided(laci_net *net, laci_net_step *step, lac_error *err) {
-  enum { GRAIN = 1 << 13 }; /* numbers */
+  enum { GRAIN = 1 << 13 }; /* number of elements that a thread copies at a time */
   const strided *s = step->context;
   strided_work w = {.s = s,
                     .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -62,15 +63,16 @@ static bool can_lower_depth_and_space(laci_net *net, const laci_fused *fused, co
          laci_plan_shape(&net->plan, node->inputs[0])->rank == 4;
 }
 
-/** Describes the result: [n, c, h, b, w, b] of a DepthToSpace, [n, b, b, c, h, w] or
- * [n, c, b, b, h, w] of a SpaceToDepth. */
+/** Describes the result as six axes: [n, c, h, b, w, b] of a DepthToSpace, [n, b, b, c, h, w] or
+ * [n, c, b, b, h, w] of a SpaceToDepth (b: block size). */
 static void describe_depth_and_space(const laci_node *node, const laci_shape *x,
                                      const laci_shape *y, strided *s) {
   const int64_t b = laci_node_int(node, "blocksize", 1), *in = x->dims, *out = y->dims;
   const int64_t area = in[2] * in[3];
   const bool first = strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
   if (node->op == &laci_op_depth_to_space) {
-    const int64_t place = first ? area : out[1] * area; /* from a place of a block to the next */
+    const int64_t place = first ? area : out[1] * area; /* distance from a pixel of a block to the
+                                                           next one */
     *s = (strided){{out[0], out[1], in[2], b, in[3], b},
                    {in[1] * area, first ? b * b * area : area, in[3], b * place, 1, place}};
   } else if (first) {

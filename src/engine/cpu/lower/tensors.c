@@ -130,8 +130,8 @@ void laci_net_note_read_done(laci_net *net, int value) {
   if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
 }
 
-/** Prepares a tensor's buffer to be overwritten: tensors in it must no longer be found as copies of
- * their old content. (A value and its copy in another layout have separate buffers.) */
+/** Prepares a tensor's buffer to be overwritten: other tensors in it must no longer be found as
+ * copies of their old content. (A value and its copy in another layout have separate buffers.) */
 static int prepare_overwrite(laci_net *net, int tensor) {
   int buffer = net->tensors[tensor].buffer;
   for (size_t at = 0; at < net->n_tensors; at++) {
@@ -188,14 +188,12 @@ bool laci_net_is_last_read(const laci_net *net, int tensor) {
          !net->tensors[tensor].partial && !net->tensors[tensor].shared;
 }
 
-/* ---- The same content again ---- */
+/* ---- Tensors with the same content ---- */
 
 void laci_net_set_content(laci_net *net, int tensor, int content) {
   bool alone = net->tensors[tensor].content == tensor && net->tensors[tensor].next < 0;
   net->tensors[tensor].content = content;
-  if (!alone || content < 0 || content == tensor)
-    return; /* the tensor must not be in another
-                                                             chain */
+  if (!alone || content < 0 || content == tensor) return; /* a tensor is in at most one chain */
   net->tensors[net->tensors[content].last].next = tensor;
   net->tensors[content].last = tensor;
 }

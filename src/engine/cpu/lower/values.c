@@ -10,8 +10,8 @@
 
 /* ---- Reading ---- */
 
-/** Fails the plan: the value is a stored tensor whose elements are no numbers, or was not lowered
- * yet, which is an internal error. */
+/** Fails the plan because a value cannot be read: it is a stored tensor whose elements are no
+ * numbers, or it was not lowered yet, which is an internal error. */
 static void fail_unreadable_value(laci_net *net, int value) {
   const laci_value *read = &net->plan.graph->values[value];
   lac_dtype dtype = read->type.dtype;

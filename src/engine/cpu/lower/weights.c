@@ -16,16 +16,17 @@
 #include "tensor/buf.h"
 
 enum {
-  SLICE = 1 << 20,  /* elements in a slice */
-  SCALED = 1 << 16, /* elements that a thread scales at a time */
+  SLICE = 1 << 20,  /* number of elements in a slice */
+  SCALED = 1 << 16, /* number of elements that a thread scales at a time */
   STEP = 64,        /* slices begin at multiples of this: no layout has longer blocks */
   SAMPLES = 16,     /* number of samples of a weight in which zeros are counted */
-  SAMPLE = 2048,    /* elements of each such sample */
+  SAMPLE = 2048,    /* number of elements of each such sample */
 };
 
 /* ---- Buffers ---- */
 
-/* Adds a weight's buffer. value: the value that it holds; -1: none. */
+/* Adds a buffer for a weight and returns its index. value: the value that the weight holds; -1:
+ * none. */
 static int add_weight_buffer(laci_net *net, size_t bytes, int value) {
   if (!laci_plan_check_budget(&net->plan, bytes, value)) return -1;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
@@ -75,8 +76,8 @@ int laci_net_weight_from_tensor(laci_net *net, const laci_net_tensor *from, cons
 
 /* ---- Slices ---- */
 
-/** The state of reading a weight in slices: `step` indices of axis `slow` at a time, with `each`
- * elements for an index. */
+/** The state of reading a weight in slices. A slice has `step` indices of axis `slow`, each with
+ * `each` elements. */
 typedef struct slices {
   laci_net *net;
   const laci_net_weight *weight;
@@ -101,7 +102,7 @@ static void scale_by_number(float factor, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
-/** Multiplies each element by `factor`, then by its channel's factor. */
+/** Multiplies each of n elements by `factor` and by its own channel's factor. */
 static void scale_by_channels(float factor, const float *channels, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channels[i];
 }
@@ -110,11 +111,11 @@ static void scale_channel(float factor, float channel, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channel;
 }
 
-/** Scales elements [first, first + n), which are in x. */
+/** Scales the weight's elements [first, first + n), which are in x. */
 static void scale_elements(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
   if (!w->scale && w->factor != 1) scale_by_number(w->factor, x, n);
   if (!w->scale) return;
-  /* `some`: elements that have the same factor, or one row of factors */
+  /* `some`: number of elements that share a factor, or that are one row of factors */
   for (int64_t at = 0, some; at < n; at += some) {
     const int64_t whole = first + at, channel = whole / w->run % w->n_scale;
     some = w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
@@ -135,7 +136,8 @@ static void scale_range(int64_t begin, int64_t end, void *context) {
   scale_elements(s->weight, s->first + begin, end - begin, s->x + begin);
 }
 
-/** Reads elements [first, first + n) and scales them; false: a failure (recorded in the plan). */
+/** Reads the weight's elements [first, first + n) and scales them; false: a failure, which is
+ * recorded in the plan. */
 static bool read_scaled_elements(laci_net *net, const laci_net_weight *w, int64_t first, int64_t n,
                                  float *to) {
   scaling s = {w, first, to};
@@ -173,7 +175,7 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
   return good;
 }
 
-/** Reads the constant, `step` elements at a time, and calls `visit`; false if `visit` returned
+/** Reads a weight, `step` elements at a time, and calls `visit` for them; false if `visit` returned
  * false. */
 static bool visit_slices(laci_net *net, const laci_net_weight *w, int64_t step,
                          laci_net_slice *visit, void *context) {
@@ -260,7 +262,7 @@ double laci_net_nonzero_share(const laci_net *net, int value) {
   return c->kept;
 }
 
-/* ---- Unscaled, row-major ---- */
+/* ---- Constants that are neither scaled nor reordered ---- */
 
 int laci_net_weight_from_floats(laci_net *net, const float *floats, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
@@ -284,7 +286,7 @@ static int make_floats_tensor(laci_net *net, int value) {
     net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
     net->plan.weight_bytes += bytes;
     if (c->owned) net->plan.constant_bytes -= bytes;
-    c->owned = NULL; /* c->f remains valid as long as the weight */
+    c->owned = NULL; /* c->f remains valid as long as the weight exists */
   }
   return laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, md, buffer);
 }

@@ -65,7 +65,8 @@ lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
   return LAC_OK;
 }
 
-/** Creates the careful net, with the input shapes of the existing plan. */
+/** Creates the careful net (a plan that keeps NaN and infinity) if there is none yet, with the
+ * input shapes of the existing plan. */
 static lac_status make_careful_net_once(laci_microbatches *stages, lac_error *err) {
   const laci_engine_port *ports;
   const int n = laci_microbatches_inputs(stages, &ports);
@@ -86,8 +87,9 @@ static lac_status make_careful_net_once(laci_microbatches *stages, lac_error *er
   return stages->careful_seconds ? LAC_OK : laci_fail_memory(err, "the engine");
 }
 
-/** Returns the step of the stages with that name, searching on from `from` if there are several;
- * returns `from` if there is none, as for a node that is fused to another. */
+/** Returns the index of the step with that name among the steps of all stages. The search begins at
+ * `from`, since several may have it. Returns `from` if there is none, as for a node that is fused
+ * to another. */
 static size_t find_step_by_name(const laci_microbatches *stages, const char *name, size_t from) {
   const size_t n = laci_microbatches_step_count(stages);
   for (size_t more = 0; name && more < n; more++) {

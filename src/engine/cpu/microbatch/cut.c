@@ -14,7 +14,7 @@
 #include "engine/row.h"
 #include "graph/ops.h"
 
-/* Measured with two threads of a Zen 4. Only the ratios of these numbers matter, and they are
+/* Figures that were measured with two threads of a Zen 4. Only their ratios matter, and these are
  * similar on other processors. */
 const laci_stage_rule laci_stage_usual = {.flops = 200e9,
                                           .memory = 30e9,
@@ -28,9 +28,9 @@ enum { MOST_MICRO_BATCHES = 16 };
 /** A node's work for one image. */
 typedef struct node_work {
   double flops, bytes;
-  double pixels; /* pixels of the node's result, in one channel */
-  double wasted; /* pixels that could be added to a call without more time */
-  bool runs;     /* it is a separate step */
+  double pixels; /* number of pixels of the node's result, in one channel */
+  double wasted; /* number of pixels that could be added to a call without more time */
+  bool runs;     /* the node is a step of its own */
 } node_work;
 
 /* ---- What a node has to do ---- */
@@ -53,9 +53,9 @@ static bool is_separate_step(const laci_cpu_plan *plan, const laci_node *node) {
          op == &laci_op_reduce_mean || op == &laci_op_concat;
 }
 
-/** Returns the bytes that an element-wise node reads and writes. A sum reads one value more than
- * the node to which it is fused. A product of channels with computed factors reads and writes a
- * value. All other element-wise nodes are fused to the node before them. */
+/** Returns the bytes that an element-wise node moves in addition to the node to which it is fused.
+ * A sum reads one more value. A product of channels with computed factors reads and writes a value.
+ * All others move no more. */
 static double elementwise_bytes_moved(const laci_cpu_plan *plan, const laci_node *node) {
   double most = 0, least = INFINITY;
   for (int at = 0; at < node->n_inputs; at++) {
@@ -68,7 +68,7 @@ static double elementwise_bytes_moved(const laci_cpu_plan *plan, const laci_node
   return node->op == &laci_op_mul && least < most ? 2 * most : 0;
 }
 
-/** Pixels of a convolution's window. */
+/** Returns the number of pixels of a convolution's window. */
 static int64_t count_window_pixels(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
   int64_t n = 1;
@@ -105,9 +105,9 @@ static double estimate_seconds(const laci_stage_rule *rule, const node_work *w, 
 
 /* ---- Where a graph can be cut ---- */
 
-/** Is little time lost if the value is written to memory? Not so where its reader would have been
- * fused with its producer. A value that was rounded to int8 cannot be cut, since the next stage
- * would not know of the rounding. */
+/** Is little time lost if the network is cut at this value, which is then written to memory? Much
+ * is lost if its reader would have been fused with its producer. A value that was rounded to int8
+ * cannot be cut, since the next stage would not know of the rounding. */
 static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
@@ -127,7 +127,7 @@ static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   return n_reads > 0;
 }
 
-/** The last node of a run that reads the value; -1: none. */
+/** Returns the last node that a run computes and that reads the value; -1: none. */
 static int find_last_reader(const laci_cpu_plan *plan, int value) {
   const laci_value *v = &plan->graph->values[value];
   for (int at = v->n_readers - 1; at >= 0; at--) {
@@ -136,8 +136,9 @@ static int find_last_reader(const laci_cpu_plan *plan, int value) {
   return -1;
 }
 
-/** Returns an array [n_nodes]: the number of values that nodes up to each one, or the caller, make
- * and that later nodes, or the caller, read. NULL: no memory (recorded in the plan). */
+/** Returns an array [n_nodes] with the number of values that are live after each node: computed by
+ * then, or inputs, and still to be read by later nodes or the caller. NULL: no memory, which is
+ * recorded in the plan. */
 static int *count_live_values(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
   int *live = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *live);
@@ -164,13 +165,14 @@ typedef struct cut_search {
   int64_t batch;
   int n_micro;
   int64_t micro[MOST_MICRO_BATCHES];
-  double gain[MOST_MICRO_BATCHES]; /* [micro-batch sizes] seconds gained in all nodes so far */
+  double gain[MOST_MICRO_BATCHES]; /* seconds gained in all nodes so far, for each size of
+                                      micro-batches */
   double whole;                    /* seconds of the network in one stage */
   double best;
   laci_stage_cut cut;
 } cut_search;
 
-/** Adds the time of a node that runs for the whole batch, of any operator. */
+/** Adds, to the time of the whole network, that of a node which must run for the whole batch. */
 static void add_unsplit_node_time(cut_search *s, const laci_node *node) {
   if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
   if (node->n_outputs < 1 || node->outputs[0] < 0) return;
@@ -203,7 +205,7 @@ static void try_cut(cut_search *s, int value) {
 
 static void try_cuts(cut_search *s, const int *live) {
   const laci_graph *graph = s->plan->graph;
-  bool all = true; /* all nodes so far compute each image by itself */
+  bool all = true; /* every node so far computes each image by itself */
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!s->plan->computed[n]) continue;

@@ -14,17 +14,17 @@
 #include "engine/row.h"
 #include "graph/infer.h"
 
-/** What a stage is made from. */
+/** The part of the network that is not in a stage yet, and the options for its stages. */
 typedef struct builder {
   const laci_graph *graph;
   laci_engine_options options;
   laci_native_use use;
   laci_net_place place;
   const laci_stage_rule *rule;
-  bool has_first_part; /* a part to be cut off was found */
+  bool has_first_part; /* a part that can be cut off was found */
 } builder;
 
-/** Adds the graph of m as the next stage. */
+/** Creates the next stage (a net, run for one micro-batch after the other) from the graph of m. */
 static lac_status add_stage(laci_microbatches *stages, const builder *m, lac_error *err) {
   laci_stage *to = &stages->stages[stages->n];
   lac_status st = LAC_OK;
@@ -47,11 +47,12 @@ void laci_microbatches_destroy_last(laci_microbatches *stages) {
 
 /* ---- The first part ---- */
 
-/** The first layers, which run in micro-batches, and the rest of the network. */
+/** A cut of the network: the first layers, which run in micro-batches, and the rest. */
 typedef struct first_part {
-  laci_type input, output; /* of the whole batch */
+  laci_type input, output; /* types of the part's input and output, for the whole batch */
   laci_stage_cut cut;
-  laci_graph *part, *rest; /* NULL: no part is to be cut off */
+  laci_graph *part, *rest; /* graphs of the first layers and of the rest; NULL: the network is not
+                              cut */
 } first_part;
 
 static lac_status split_graph(laci_microbatches *stages, const laci_graph *graph, first_part *f,
@@ -89,8 +90,8 @@ static bool has_same_content(const laci_constant *a, const laci_constant *b) {
   return a->i && b->i && memcmp(a->i, b->i, (size_t)a->count * sizeof *a->i) == 0;
 }
 
-/** Do the part's nodes read the same constants as in the whole network? A constant that is computed
- * from the batch's size differs for a micro-batch. */
+/** Sets *same to whether the part's nodes read the same constants as in the whole network. A
+ * constant that is computed from the batch's size differs for a micro-batch. */
 static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m, bool *same,
                                     lac_error *err) {
   lac_error why = {0};
@@ -114,8 +115,8 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m
   return st == LAC_NO_MEMORY ? laci_fail_memory(err, "the plan") : LAC_OK;
 }
 
-/** Finds where the rule cuts the graph. A graph that cannot be planned is not cut: planning the
- * whole network will fail, too. */
+/** Finds where the rule (cut.h) cuts the graph. A graph that cannot be planned is not cut: planning
+ * the whole network will fail, too. */
 static lac_status find_first_part(laci_microbatches *stages, const builder *m, first_part *f,
                                   lac_error *err) {
   lac_error why = {0};
@@ -139,9 +140,10 @@ static lac_status find_first_part(laci_microbatches *stages, const builder *m, f
   return st;
 }
 
-/** Allocates the value at the cut. The budget has counted the stage's ports for one micro-batch
- * only. So the input is counted here for the whole batch, unless the next stage also has it as an
- * input; the value at the cut is counted as an input of the next stage. */
+/** Allocates the value at the cut, and counts memory in the budget, which has the stage's inputs
+ * and outputs for one micro-batch only. So the input is counted here for the whole batch, unless
+ * the next stage also has it as an input; the value at the cut is counted as an input of the next
+ * stage. */
 static lac_status allocate_cut_value(laci_stage *s, const first_part *f, laci_budget *budget,
                                      lac_error *err) {
   const laci_engine_port *in, *out;
@@ -162,8 +164,8 @@ static lac_status allocate_cut_value(laci_stage *s, const first_part *f, laci_bu
   return s->written ? LAC_OK : laci_fail_memory(err, out->name);
 }
 
-/** Does the stage's output have the size of a micro-batch? Not if the graph computes constants from
- * the batch's size. */
+/** Does the stage's output have the size of a micro-batch? It does not if the graph computes
+ * constants from the batch's size. */
 static bool has_micro_batch_output(const laci_stage *s, const first_part *f) {
   const laci_engine_port *out;
   laci_shape wanted = f->output.shape;
@@ -172,8 +174,8 @@ static bool has_micro_batch_output(const laci_stage *s, const first_part *f) {
   return laci_shape_equal(&out->type.shape, &wanted);
 }
 
-/** Makes the part before the cut a stage, and m the rest. *cut is false, and nothing has changed,
- * where one stage is faster or the part cannot be a separate network. */
+/** Makes the part before the best cut a stage, and m the rest. *cut: whether there was one. If not,
+ * nothing has changed: one stage is faster, or the part cannot be a separate network. */
 static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut, lac_error *err) {
   first_part f;
   builder first = *m;
@@ -210,14 +212,14 @@ static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut
   return LAC_OK;
 }
 
-/* ---- All of them ---- */
+/* ---- All stages ---- */
 
-/* More threads have enough cache for the whole batch, and would wait for each other in every
- * micro-batch. */
+/* Maximum number of threads for which a network is cut. More threads have enough cache for the
+ * whole batch, and would wait for each other in every micro-batch. */
 enum { MOST_THREADS = 8 };
 
-/** May the network be cut? It must have one input, a batch of several images, with no observer and
- * no recomputation. */
+/** May the network be cut? It must have one input, a batch of several images, no observer and no
+ * recomputation. */
 static bool may_cut_network(const laci_microbatches *stages, const builder *m) {
   const laci_engine_options *o = &m->options;
   if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
@@ -240,7 +242,7 @@ static lac_status add_times_and_text(laci_microbatches *stages, lac_error *err) 
   return laci_microbatches_write_text(stages, err);
 }
 
-/** Creates all stages. cut: parts may be cut off. */
+/** Creates all stages. cut: true if the network may be cut; else there is one stage. */
 static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut_network(stages, m)) {
@@ -250,8 +252,8 @@ static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, l
   return !st && stages->n > 1 ? add_times_and_text(stages, err) : st;
 }
 
-/** Creates the stages, or one stage where several need more memory than is allowed: the arenas of
- * stages exist at the same time. */
+/** Creates the stages; or only one stage, if several need more memory than is allowed, since their
+ * arenas exist at the same time. */
 static lac_status make_stages_within_budget(laci_microbatches *stages, const builder *m,
                                             lac_error *err) {
   builder cut = *m, whole = *m;

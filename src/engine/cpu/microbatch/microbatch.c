@@ -20,7 +20,8 @@ int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine
   return laci_net_outputs(laci_microbatches_last_stage(stages)->net, ports);
 }
 
-/* The arena's bytes include the values at cuts, which live between steps. */
+/* Adds up the memory of all stages. The arena's bytes include the values at cuts, which live
+ * between the steps of two stages. */
 laci_engine_memory laci_microbatches_planned_memory(const laci_microbatches *stages) {
   laci_engine_memory sum = {0};
   for (int at = 0; at < stages->n; at++) {

@@ -16,16 +16,16 @@
 
 typedef struct laci_microbatches laci_microbatches;
 
-/** As laci_engine_create; tuning, if options ask for it, is done for each stage. rule: how cuts are
- * found, normally laci_stage_usual. */
+/** Creates the stages of a network, like laci_engine_create. Tuning, if the options ask for it, is
+ * done for each stage. rule: how cuts are found, normally laci_stage_usual. */
 LAC_MUST_CHECK lac_status laci_microbatches_create(const laci_graph *graph,
                                                    const laci_engine_options *options,
                                                    const laci_stage_rule *rule,
                                                    laci_microbatches **stages, lac_error *err);
 void laci_microbatches_destroy(laci_microbatches *stages);
 
-/** Like the functions of laci_net with these names. Steps are numbered through all stages. The
- * work that is reported for a step is that of all micro-batches together. */
+/** These do what the functions of laci_net with these names do. Steps are numbered through all
+ * stages. The work that is reported for a step is that of all micro-batches together. */
 int laci_microbatches_inputs(const laci_microbatches *stages, const laci_engine_port **ports);
 int laci_microbatches_outputs(const laci_microbatches *stages, const laci_engine_port **ports);
 laci_engine_memory laci_microbatches_planned_memory(const laci_microbatches *stages);

@@ -10,8 +10,8 @@ enum { LACI_MOST_STAGES = 4 };
 
 typedef struct laci_stage {
   laci_net *net;
-  int64_t micro_batches; /* how many runs of `net` process the batch */
-  size_t first_step;     /* number of the stage's first step among the steps of all stages */
+  int64_t micro_batches; /* number of runs of `net` that process the batch */
+  size_t first_step;     /* index of the stage's first step among the steps of all stages */
   size_t n_steps;
   /* Set in all stages but the last one: */
   size_t bytes_read;    /* bytes of the input of one micro-batch */
@@ -20,18 +20,18 @@ typedef struct laci_stage {
 } laci_stage;
 
 struct laci_microbatches {
-  laci_arena memory; /* holds the parts of the graph */
+  laci_arena memory; /* memory of the graphs of the stages */
   laci_pool *pool;
   int n; /* number of stages; the last stage runs once for the whole batch, and computes the
             outputs */
   laci_stage stages[LACI_MOST_STAGES];
   /* Set where there are several stages: */
   laci_engine_port input; /* the network's input, for the whole batch */
-  double *seconds;        /* times of the steps of one micro-batch; as long as the stage with most
-                             steps needs */
+  double *seconds;        /* times of the steps of one micro-batch; [number of steps of the longest
+                             stage] */
   char *text;
-  /* For repeating a run that may have met NaN or infinity in a careful plan (plan/finite.h), which
-   * keeps these; careful.c: */
+  /* For repeating a run that may have met NaN or infinity: a careful plan, which keeps these
+   * (plan/finite.h); careful.c: */
   const laci_graph *graph; /* the whole network */
   laci_budget *budget;     /* the budget after the memory of the stages was added; NULL: no limit */
   laci_engine_fetch *fetch; /* fetches stored bytes for the careful plan; NULL: they are in

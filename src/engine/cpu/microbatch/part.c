@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "graph/part.h"
 
-/** The values and nodes of the graph that a part needs. */
+/** Which values and nodes of the graph a part needs. */
 typedef struct needed {
-  bool *values; /* [n_values] */
-  bool *nodes;  /* [n_nodes] */
+  bool *values; /* [n_values] the part needs the value */
+  bool *nodes;  /* [n_nodes] the part needs the node */
 } needed;
 
 static bool is_value_needed(const laci_node *node, int input, const bool *values) {

@@ -5,8 +5,8 @@
 #include "graph/ops.h"
 
 typedef enum node_kind {
-  NO,          /* combines images, or has not been examined */
-  BY_ELEMENT,  /* operands broadcast to each other */
+  NO,          /* the node combines images, or its operator has not been examined */
+  BY_ELEMENT,  /* combines elements of operands, which are broadcast */
   BY_WINDOW,   /* combines pixels of operand 0; the other operands are constants */
   BY_LINE,     /* scales or rounds channels by constants */
   BY_CHANNELS, /* joins channels */
@@ -55,14 +55,14 @@ static node_kind find_node_kind(const laci_node *node) {
   return NO;
 }
 
-/** Does the value hold images along axis 0? */
+/** Does the value hold one image for each index of axis 0? */
 static bool has_images(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return !laci_plan_is_constant(plan, value) && shape->rank >= 2 && shape->dims[0] == batch &&
          laci_shape_count(shape) > 0;
 }
 
-/** Is it a constant that broadcasts to all images of a result of that rank? */
+/** Is the value a constant that is broadcast to all images of a result of that rank? */
 static bool is_same_for_images(const laci_cpu_plan *plan, int value, int rank) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return laci_plan_is_constant(plan, value) &&
@@ -105,7 +105,7 @@ static bool is_window_per_image(laci_cpu_plan *plan, const laci_node *node) {
          laci_node_int(node, "keepdims", 1) == 1;
 }
 
-/** Are the constants one number for each channel, or one for all? */
+/** Are the node's constants one number for each channel, or one for all? */
 static bool is_per_channel(const laci_node *node) {
   if (node->op == &laci_op_batch_normalization) return laci_plan_is_inference_norm(node);
   return laci_node_int(node, "axis", 1) == 1 && laci_node_int(node, "block_size", 0) == 0;

@@ -5,9 +5,9 @@
 
 #include "engine/cpu/plan/plan.h"
 
-/** Does the node compute each image by itself, with the images along axis 0 of all values that it
- * reads and computes? Types and constants of the plan must be known. False for operators that are
- * not listed. */
+/** Does the node compute each image by itself? The images must be along axis 0 of all values that
+ * it reads and computes. Types and constants of the plan must be known. False for operators that
+ * are not listed. */
 bool laci_node_is_per_image(laci_cpu_plan *plan, const laci_node *node, int64_t batch);
 
 #endif

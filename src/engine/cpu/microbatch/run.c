@@ -2,7 +2,7 @@
  * Runs stages one after the other, each for one micro-batch after the other. */
 #include "engine/cpu/microbatch/microbatch_in.h"
 
-/** The caller's watch of all stages, as seen by the steps of one of them. */
+/** A watch of one stage's steps that reports to the caller's watch of all stages. */
 typedef struct stage_watch {
   const laci_engine_watch *all;
   size_t first_step;
@@ -13,14 +13,14 @@ static lac_status call_watch_between_steps(void *context, size_t step, lac_error
   return w->all->between(w->all->context, w->first_step + step, err);
 }
 
-/** What a micro-batch reads and writes, as the arguments of laci_net_run. */
+/** Addresses of what a micro-batch reads and writes, as the arguments of laci_net_run. */
 typedef struct stage_ports {
   const void *const *inputs;
   void *const *outputs;
 } stage_ports;
 
-/** Runs a micro-batch of a stage that is watched. The seconds of its steps are added to those of
- * the micro-batches before it. `between` is called when a step has run for all micro-batches. */
+/** Runs one micro-batch of a stage that is watched. Adds the seconds of its steps to those of the
+ * earlier micro-batches. Calls watch->between when a step has run for all micro-batches. */
 static lac_status run_watched_micro_batch(laci_microbatches *stages, const laci_stage *s,
                                           int64_t micro_batch, stage_ports ports,
                                           const laci_engine_watch *watch, lac_error *err) {
@@ -50,8 +50,8 @@ static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s
 
 static bool is_all_finite(const laci_stage *s) { return !laci_net_suspect_value(s->net); }
 
-/** Runs all micro-batches of a stage that is not the last one. from: its input, for the whole
- * batch. */
+/** Runs all micro-batches of a stage that is not the last one. from: the stage's input, for the
+ * whole batch. */
 static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage *s,
                                     const uint8_t *from, const laci_engine_watch *watch,
                                     lac_error *err) {

@@ -48,10 +48,10 @@ bool laci_native_can_gain_without_zeros(const laci_net *net, const laci_native_l
   return false;
 }
 
-/* ---- Which one ---- */
+/* ---- Which algorithm computes a layer ---- */
 
 bool laci_native_is_short_of_memory(const laci_net *net) {
-  enum { MARGIN = 2 }; /* factor for all other memory */
+  enum { MARGIN = 2 }; /* factor for the bytes of weights, since other memory is needed, too */
   double bytes = 0;
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     for (int at = 0; algorithms[id]->transforms && at < net->native->n_layers; at++) {
@@ -77,7 +77,10 @@ laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_nat
 }
 
 size_t laci_native_max_code_bytes(const laci_net *net) {
-  enum { EACH = 48, LAYER = 1 << 20 }; /* bytes of code for a weight, and of a layer in addition */
+  enum {
+    EACH = 48,
+    LAYER = 1 << 20
+  }; /* limits of the bytes of code: EACH for each weight, and LAYER for each layer in addition */
   size_t bytes = 0;
   for (int at = 0; at < net->native->n_layers; at++) {
     const laci_native_layer *layer = &net->native->layers[at];

@@ -13,64 +13,65 @@ typedef struct laci_algorithm laci_algorithm;
 
 /* ---- step.c ---- */
 
-/** The step of a layer. What it reads and writes is the same for all algorithms; the rest is set by
- * the algorithm's `make`. */
+/** The step that computes a native layer. What it reads and writes is the same for all algorithms;
+ * the rest is set by the algorithm's `make`. */
 typedef struct laci_native_step {
   const laci_native_layer *layer;
   const laci_algorithm *algorithm;
   laci_sparse_layout out; /* layout of the result */
   laci_sparse_size size;  /* size of the result */
-  uint32_t around; /* 32-bit word that is stored in the result's layout where there is no pixel */
+  uint32_t around; /* 32-bit word that is stored in the result's memory where there is no pixel */
   laci_native_tensors tensors; /* operands and result; set after `make` */
   int weights, scratch;        /* index of the tensor of weights, and of scratch memory; -1: none */
   size_t scratch_bytes;
   void *state;        /* the algorithm's own data for the step, in the plan's memory */
   const char *kernel; /* name of the kernel, for the plan's text */
-  int64_t flops;      /* multiplications and additions of the dense product; 0: the layer is not a
-                         product */
+  int64_t flops;      /* number of multiplications and additions of the dense product; 0: the layer
+                         is not a product */
 } laci_native_step;
 
 /** Returns the operands of a step: the addresses of its tensors, and what is computed after the
- * layer's sums. The weight is not set. Only after the tensors' memory has been placed. */
+ * layer's sums. The weight is not set. Call it only after the tensors' memory has been placed. */
 laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step);
 
 /* ---- weights.c ---- */
 
-/** Reads the kept weights of a layer, scaled, as rows of its product: those that are not zero in
- * the constant. Returns false after a failure (recorded in the plan); clear `kept` in any case. */
+/** Reads the kept (nonzero) weights of a layer, scaled, as rows of its product. Returns false after
+ * a failure, which is recorded in the plan; clear `kept` in any case. */
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
                                    laci_sparse_kept *kept);
-/** Reads the kept weights from packed rows, if the layer's weight has packed rows that fit; no
- * dense weights are then made. weight: the factors to apply. Returns false if there are no such
- * rows, or after a failure (recorded in the plan). Defined in packed.c. */
+/** Reads the kept weights from packed rows (N:M packing), if the layer's weight has packed rows
+ * that fit; no dense weights are then made. weight: the factors to apply. Returns false if there
+ * are no such rows, or after a failure, which is recorded in the plan. Defined in packed.c. */
 bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
                                      const laci_net_weight *weight, laci_sparse_kept *kept);
-/** Frees the net's scratch for weights. */
+/** Frees the scratch memory in which weights are read. */
 void laci_native_clear_scratch(struct laci_native_net *native);
-/** Returns all weights of a layer with a constant weight, scaled, [channels_out][inputs of a
- * result], in scratch; NULL after a failure (recorded in the plan). */
+/** Returns all weights, scaled, of a layer with a constant weight, [channels_out][inputs of a
+ * result], in scratch memory; NULL after a failure, which is recorded in the plan. */
 const float *laci_native_read_dense_weights(laci_net *net, const laci_native_layer *layer);
-/** Stores what laci_native_read_dense_weights returns as a tensor of the plan, and returns its
- * index; -1 after a failure (recorded in the plan). */
+/** Stores the weights of laci_native_read_dense_weights as a tensor of the plan, and returns its
+ * index; -1 after a failure, which is recorded in the plan. */
 int laci_native_store_dense_weights(laci_net *net, const laci_native_layer *layer);
 /** Stores the bias as a tensor of the plan and returns its index; the bias is zeros if the layer
  * has none. -1 after a failure (recorded in the plan). */
 int laci_native_store_bias(laci_net *net, const laci_native_layer *layer);
 
-/** Replaces the kept weights, floats, by integers, and sets the bias and scales of the layer's
- * rows. Returns false after a failure (recorded in the plan). */
+/** Quantizes the kept weights to integers in place, and sets the bias and scales of the layer's
+ * rows. Returns false after a failure, which is recorded in the plan. */
 bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
                                        laci_sparse_kept *kept);
 
 /* ---- kernel.c ---- */
 
-/** The kernel of a layer that skips zeros, or of one phase of the layer. */
+/** The kernel that computes a layer and skips zeros, or one phase of such a layer (of a strided
+ * gradient). */
 typedef struct laci_native_kernel {
-  laci_sparse_form form;      /* the product with its layouts and tiles; only the tiles are kept
-                                 once there is code */
-  laci_sparse_code *code;     /* made by code.c; NULL: none */
-  laci_csr *csr;              /* made by csr.c; NULL: none */
-  laci_grouped_rows *grouped; /* made by grouped_rows.c; NULL: none */
+  laci_sparse_form form;      /* the product, its layouts and its tiles; once there is code, only
+                                 the tiles are kept */
+  laci_sparse_code *code;     /* generated code (code.c); NULL: none */
+  laci_csr *csr;              /* weights as compressed sparse rows (csr.c); NULL: none */
+  laci_grouped_rows *grouped; /* rows that are computed together (grouped_rows.c); NULL: none */
   /** Frees code, csr or grouped rows that the algorithm made; NULL: there is nothing to free. */
   void (*drop)(struct laci_native_kernel *kernel);
   laci_sparse_places places;       /* for a weight that training changes: index of the element that
@@ -78,46 +79,49 @@ typedef struct laci_native_kernel {
                                       constant */
   bool of_bf16_pairs;              /* `places` has two elements for each weight of the code: the two
                                       halves of a bf16 pair */
-  int phase;                       /* number of the phase of the layer that the kernel computes */
+  int phase;                       /* index of the layer's phase that the kernel computes */
   struct laci_native_kernel *next; /* kernel of the next phase of the layer; NULL: none */
-  struct laci_native_weight_gradient *gradient; /* in a forward kernel: the prepared gradient of its
+  struct laci_native_weight_gradient *gradient; /* in a forward kernel, the prepared gradient of its
                                                    weight; NULL: no node computes that gradient */
 } laci_native_kernel;
 
-/** Makes, from a kernel's form, the data that the algorithm runs: code, CSR or grouped rows. */
+/** A function that makes, from a kernel's form, the data that the algorithm runs: code, CSR or
+ * grouped rows. */
 typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *layer,
                                       laci_native_kernel *kernel, lac_error *err);
 /** Makes the kernels of all phases of the step's layer, and sets the first as the step's state;
- * net->native owns them. A failure, or that the algorithm declines, is noted in the plan. */
+ * net->native owns them. A failure, or that the algorithm declines, is recorded in the plan. */
 void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
                                     laci_native_finish *finish);
-/** Returns the layout in which the kernel stores its results: that of the layer's output, or a
- * layout of some of its pixels. */
+/** Returns the layout in which the kernel stores its results: that of the layer's output, or of
+ * some of the output's pixels. */
 laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer);
-/** Writes zeros, or for int8 the zero point, where the result has no pixels. */
+/** Writes zeros, or for int8 the zero point, to those places of the result's memory that are no
+ * pixels. */
 void laci_native_fill_result_border(laci_net *net, const laci_native_step *step, float *y);
 
-/** Returns the number of rows of a chunk, chosen so that all threads have work even if there are
- * few strips of tiles. */
+/** Returns the number of rows (output channels) of a chunk of work, such that all threads have work
+ * even if there are few strips of tiles. */
 int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips);
 
 /* ---- code.c, csr.c ---- */
 
-/** Generates the kernel's code; where none can be generated, prepares what the scalar reference
- * reads. */
+/** Generates the kernel's code. If none can be generated, prepares the data that the scalar
+ * reference reads. */
 laci_native_finish laci_native_generate_code;
 
-/** Makes the CSR form; also for products in which grouped_rows.c finds too few groups. */
+/** Stores the kernel's weights as CSR; also used for products in which grouped_rows.c finds too few
+ * groups. */
 laci_native_finish laci_native_make_csr;
 
 /* ---- For training: weight_gradient.c, fill.c ---- */
 
 /** Prepares the gradient of the layer's weight, while the kernel still has its product. Returns
- * false after a failure (recorded in the plan), or if no node computes that gradient. */
+ * false after a failure, which is recorded in the plan, or if no node computes that gradient. */
 bool laci_native_prepare_gradient(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel);
 void laci_native_destroy_gradient(laci_native_kernel *kernel);
-/** Adds a step that copies the values of a layer's weight to the places of its kernels. */
+/** Adds a step that copies the elements of a layer's weight to their places in its kernels. */
 void laci_native_add_fill_step(laci_net *net, const laci_native_layer *layer,
                                const laci_native_kernel *kernel);
 

@@ -15,7 +15,7 @@ static size_t max_code_cache_bytes(const laci_native_net *native) {
   return laci_code_cache_code_bytes(native->cache) + laci_code_cache_data_bytes(native->cache);
 }
 
-/** Finds the index in the weight of each element that the kernel keeps, in the code's order. */
+/** Finds, for each element that the kernel keeps, in the code's order, its index in the weight. */
 static lac_status find_weight_indices(laci_net *net, const laci_native_layer *layer,
                                       laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_places places = {
@@ -64,7 +64,7 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
   return LAC_OK;
 }
 
-/** Generates code; where none can be generated, prepares what the scalar reference reads. */
+/** Generates code. If none can be generated, prepares the data that the scalar reference reads. */
 lac_status laci_native_generate_code(laci_net *net, const laci_native_layer *layer,
                                      laci_native_kernel *kernel, lac_error *err) {
   if (laci_native_code_isa(net, layer) != LACI_JIT_NONE)

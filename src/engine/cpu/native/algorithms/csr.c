@@ -45,7 +45,8 @@ typedef struct work {
   int64_t n_strips;
 } work;
 
-/** Computes the strips of a chunk of rows one after the other. */
+/** Computes the work items [begin, end). Each is one chunk of rows for one strip of tiles; the
+ * strips of a chunk follow each other. */
 static void compute_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_form *form = &w->kernel->form;
@@ -66,13 +67,13 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/** Estimates the time. Weights are read again for each strip of tiles, while the previous strip is
- * computed. */
+/** Estimates the time of a layer. Weights are read again for each strip of tiles, while the
+ * previous strip is computed. */
 static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool aligned = laci_native_is_1x1(g) || laci_native_has_image_lanes(layer->n_images);
-  const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */
+  const double kept = laci_cost_n_terms(g) * layer->kept; /* number of kept weights in a row */
   const double lanes = (double)(laci_cost_n_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
@@ -83,8 +84,8 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
   return laci_cost_n_weights(layer) * layer->kept * each;
 }
 
-/** False where rows can be grouped, since CSR was not the fastest for any of 26 such layers
- * (bench/notes/sparse-kernels.md). */
+/** Can CSR compute the layer? Not if its rows can be grouped, since CSR was not the fastest for any
+ * of 26 such layers (bench/notes/sparse-kernels.md). */
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = laci_native_may_group_rows(layer) ? "its rows can be grouped"
                                            : "its weights change, are no floats, or have few zeros";

@@ -9,7 +9,7 @@ static bool has_few_pixels(const laci_native_layer *layer) {
   return layer->n_images * layer->window.out_h * layer->window.out_w <= FEW;
 }
 
-/** Returns the time of oneDNN's Winograd kernels as a factor of its direct kernels' time. */
+/** Returns the time of oneDNN's Winograd kernels divided by that of its direct kernels. */
 static double winograd_time_factor(const laci_cost_figures *c, const laci_native_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
@@ -20,8 +20,8 @@ static double winograd_time_factor(const laci_cost_figures *c, const laci_native
   return many && layer->n_images == 1 ? c->onednn_large : c->onednn_winograd;
 }
 
-/** Returns the factor by which a grouped convolution of few channels takes longer than its
- * multiply-adds alone would. Where oneDNN has no code for it, it copies the pixels of each window
+/** Returns the factor by which a grouped convolution with few channels takes longer than its
+ * multiply-adds alone would. If oneDNN has no code for it, it copies the pixels of each window
  * together for small matrix products. */
 static double grouped_convolution_factor(const laci_cost_figures *c, const laci_sparse_window *g) {
   enum { BLOCK = 8, WHOLE = 64 };
@@ -31,7 +31,7 @@ static double grouped_convolution_factor(const laci_cost_figures *c, const laci_
   return in == BLOCK ? c->in_blocks : c->in_groups;
 }
 
-/** Returns the cost of weights that come from memory. Those of a few layers stay in a cache. */
+/** Returns the cost of reading the weights from memory. Those of a few layers stay in a cache. */
 static double weight_traffic_cost(const laci_cost_figures *c, const laci_native_layer *layer) {
   const double n = laci_cost_n_weights(layer);
   return n > c->vector_weights ? n * c->dense_weight : 0;

@@ -17,9 +17,9 @@
 typedef struct work {
   const laci_depthwise *kernel;
   laci_sparse_operands o;
-  int64_t tiles, channels;   /* of one work item */
-  int64_t parts, over_parts; /* number of work items into which the tiles of an image block, and all
-                                channels, are divided */
+  int64_t tiles, channels;   /* number of tiles and of channels in a work item */
+  int64_t parts, over_parts; /* number of work items into which the tiles of an image block (parts),
+                                and all channels (over_parts), are divided */
 } work;
 
 static int64_t chunk_end(int64_t begin, int64_t n, int64_t most) {
@@ -40,8 +40,8 @@ static void compute_item_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Writes zeros where the result has no pixels. In PC16P the tiles cover all memory of an image,
- * except for a last block of 16 pixels that may be beyond all pixels. */
+/* Writes zeros to those places of the result's memory that are no pixels. In PC16P the tiles cover
+ * all memory of an image, except for a last block of 16 pixels that may be beyond all pixels. */
 static void zero_border(laci_net *net, const laci_native_step *s, float *y) {
   const laci_depthwise *d = s->state;
   if (d->out.format != LACI_FORMAT_PC16P) {
@@ -70,7 +70,7 @@ static void run_layer(laci_net *net, const laci_native_step *s) {
 }
 
 /** Makes the kernel and its tiles, in the plan's memory. Returns NULL after a failure, or if the
- * implementation declines. */
+ * algorithm declines the layer. */
 static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layouts layouts = {
       .in = laci_native_input_layout(net, layer),
