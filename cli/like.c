@@ -160,8 +160,8 @@ static lac_status translate_word(like *l, cursor *at, lac_error *err) {
     lac_status st = like_format_text(l, &typed, err, "%.*s", (int)n, word);
     return st ? st : apply_translation(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
-  r = word[1] != '-' ? find_translation(l->script, word, 2) : NULL; /* a short option with its
-                                                                       value: -b256 */
+  /* a short option with its value: -b256 */
+  r = word[1] != '-' ? find_translation(l->script, word, 2) : NULL;
   if (r && r->kind == VALUE) {
     const char *typed;
     lac_status st = like_format_text(l, &typed, err, "%.2s", word);

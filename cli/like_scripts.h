@@ -11,8 +11,8 @@
 LAC_MUST_CHECK lac_status like_check_script(const char *script, bool has_verb, verb_id *verb,
                                             lac_error *err);
 
-/** After all words were read: sets defaults, and options that depend on several others. Fails
- * LAC_BAD_ARGUMENT. */
+/** Completes the translation after all words were read: sets defaults, and options that depend on
+ * several options of the script. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status like_complete_script(like *l, lac_error *err);
 
 /** Prints the environment variables that the script reads, if there are any. */

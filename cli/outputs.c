@@ -335,9 +335,8 @@ lac_status outputs_check_against_run_folder(const outputs *plan, const char *mod
     return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
                      file->path, model_dir);
   }
-  int n = snprintf(made.real, sizeof made.real, "%s/" LACI_RUN_BEST, folder); /* the file that
-                                                                                 --keep-best writes
-                                                                                 */
+  /* the file that --keep-best writes */
+  int n = snprintf(made.real, sizeof made.real, "%s/" LACI_RUN_BEST, folder);
   return n < 0 || (size_t)n >= sizeof made.real
              ? LAC_OK
              : check_no_output_is_folder(plan, made.real, "model-dir", err);

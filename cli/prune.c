@@ -19,7 +19,7 @@ enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
  * ones only if the network takes images or token ids and pruning gets better by it. */
 typedef enum plan { NEVER, ON_DATA, ON_BOTH, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
-/* Returns the name of a given option that needs calibration; NULL: there is none. */
+/* Returns the name of an option that was given and that needs calibration; NULL: there is none. */
 static const char *find_option_that_needs_calibration(const arguments *args) {
   const struct {
     const char *name;

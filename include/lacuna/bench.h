@@ -137,7 +137,7 @@ typedef struct lac_bench_result {
   const lac_bench_layer *dense_layers; /* steps in the order in which they run */
 } lac_bench_result;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_bench_options). */
 LAC_API void lac_bench_options_init(lac_bench_options *options, size_t size);
 LAC_DEFAULT(lac_bench_options)

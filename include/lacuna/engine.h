@@ -105,7 +105,7 @@ typedef struct lac_engine_facts {
                                n_exact is 0 */
 } lac_engine_facts;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_engine_options). */
 LAC_API void lac_engine_options_init(lac_engine_options *options, size_t size);
 LAC_DEFAULT(lac_engine_options)

@@ -132,7 +132,7 @@ typedef struct lac_engine_host {
    * for the operators that it is good at. Buffers are in the host's memory. The inputs [n_inputs]
    * are those of the node, NULL where absent or where the library is to read the stored tensor
    * itself. The outputs [n_outputs] are NULL where absent. Called during create or a run, by the
-   * thread that was called. Fails LAC_BAD_ARGUMENT (no such node, a buffer is missing),
+   * thread that called it. Fails LAC_BAD_ARGUMENT (no such node, a buffer is missing),
    * LAC_BAD_VALUE (an index out of range), LAC_NO_MEMORY. */
   lac_status (*evaluate)(void *self, int node, const void *const *inputs, void *const *outputs,
                          lac_error *err);
@@ -145,8 +145,9 @@ typedef struct lac_engine_host {
   /** Calls part(arg, 0) .. part(arg, n - 1), each once, on the caller's threads or those of the
    * library, and returns when all have returned. Called during create or a run. */
   void (*parallel)(void *self, lac_part *part, void *arg, int n);
-  /** Logs a line, without newline. Any thread. Lines of the thread that was called, and of parts,
-   * go to the call's context, those of others to the context in which the engine was made. */
+  /** Logs a line, without newline. Any thread. Lines of a thread that called the engine, and of
+   * parts, go to the context of that call. Lines of other threads go to the context in which the
+   * engine was made. */
   void (*log)(void *self, lac_log_level level, const char *line);
 } lac_engine_host;
 
@@ -178,11 +179,11 @@ typedef struct lac_engine_call {
   /** Passes an observed value to the library. content: its elements, in the memory of the engine's
    * device, valid until the call returns. A failure must end the run. */
   lac_status (*see)(void *self, int value, const void *content, lac_error *err);
-  /** Says that a step is done, and how long it took. To be called in order by the thread that was
-   * called, once for each step. A failure must end the run. */
+  /** Says that a step is done, and how long it took. To be called once for each step, in order, by
+   * the thread that called `run`. A failure must end the run. */
   lac_status (*step_done)(void *self, int step, double seconds, lac_error *err);
-  /** Shall the run end early? It then fails LAC_INTERRUPTED. To be called by the thread that was
-   * called, or in a part. */
+  /** Shall the run end early? It then fails LAC_INTERRUPTED. To be called by the thread that called
+   * `run`, or in a part of lac_engine_host.parallel. */
   bool (*is_interrupted)(void *self);
 } lac_engine_call;
 
@@ -261,8 +262,8 @@ typedef struct lac_engine_update {
                                                     batches */
   float momentum;                                /* factor of the momentum; adamw: beta 1 */
   float beta2;                                   /* adamw: beta 2 */
-  float epsilon;                                 /* adamw, lars: epsilon of the formulas */
-  float trust;                                   /* lars: trust of the formulas */
+  float epsilon;                                 /* adamw, lars: `epsilon` in the formulas */
+  float trust;                                   /* lars: the factor `trust` in the formulas */
   bool nesterov;                                 /* sgd, lars: use Nesterov's momentum */
   bool rate_inside;                              /* sgd: the rate is inside the momentum, see
                                                     above */

@@ -63,7 +63,7 @@ typedef struct lac_eval_result {
   char exact_reason[256];   /* see lac_engine_facts; "": there is no such node */
 } lac_eval_result;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_eval_options). */
 LAC_API void lac_eval_options_init(lac_eval_options *options, size_t size);
 LAC_DEFAULT(lac_eval_options)

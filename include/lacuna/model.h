@@ -67,7 +67,7 @@ typedef struct lac_load_options {
   lac_context *context; /* log of the call, see context.h. NULL: the process's (default NULL) */
 } lac_load_options;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_load_options). */
 LAC_API void lac_load_options_init(lac_load_options *options, size_t size);
 LAC_DEFAULT(lac_load_options)

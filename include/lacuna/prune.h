@@ -127,7 +127,7 @@ typedef struct lac_options {
                    eligible layers (default 0) */
 } lac_options;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_options). */
 LAC_API void lac_options_init(lac_options *options, size_t size);
 LAC_DEFAULT(lac_options)

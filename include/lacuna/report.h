@@ -206,7 +206,7 @@ typedef struct lac_summary {
 
 /** A reason for which pruned layers are not run as sparse, and how many layers have it. */
 typedef struct lac_predicted_reason {
-  const char *reason; /* a sentence without a name in it */
+  const char *reason; /* the reason as a sentence that names no layer */
   int n_layers;
 } lac_predicted_reason;
 

@@ -59,10 +59,10 @@ typedef struct lac_run_options {
                           kernel skips a product by zero, and no step is fused into another; slow.
                           false (default): a run whose numbers may not all be finite is repeated
                           with true; a training fails then */
-  unsigned char reserved_flags[2]; /* 0 */
+  unsigned char reserved_flags[2]; /* must be 0 */
   lac_context *context; /* log, progress and interrupt of the call, and of what it makes (an engine,
                            a session); see context.h. NULL (default): the process's */
-  unsigned char reserved[72]; /* 0 */
+  unsigned char reserved[72]; /* must be 0 */
 } lac_run_options;
 
 #ifdef __cplusplus

@@ -45,7 +45,7 @@ typedef struct lac_network_options {
   uint64_t seed;      /* seed of the initial weights */
 } lac_network_options;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_network_options). */
 LAC_API void lac_network_options_init(lac_network_options *options, size_t size);
 LAC_DEFAULT(lac_network_options)
@@ -205,7 +205,7 @@ typedef struct lac_train_options {
   int policy_magnitude; /* strength of randaugment, 0..30; -1: the recipe's, or 9 (default -1) */
 } lac_train_options;
 
-/** Fills the first size bytes of *options with every field's default, which its line names; size:
+/** Fills *options with the defaults, which the comments of the fields name. size:
  * sizeof(lac_train_options). */
 LAC_API void lac_train_options_init(lac_train_options *options, size_t size);
 LAC_DEFAULT(lac_train_options)

@@ -40,7 +40,8 @@ typedef struct compute {
   lac_session *session; /* guarded by the lock until `counted` is set */
   bool counted;         /* the session has the right number of threads */
   bool watched;         /* the session's steps are added to a profile; accessed atomically */
-  /* Hashes of inputs' sizes with which all outputs had the sizes that the graph says; 0: none */
+  /* Hashes of input sizes for which a run has shown that all outputs have the sizes that the graph
+   * states; 0: a free place */
   _Atomic uint64_t verified[MOST_VERIFIED];
   atomic_uint n_verified;
 } compute;

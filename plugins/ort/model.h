@@ -12,8 +12,9 @@
 typedef struct laci_ort_part {
   const int *nodes; /* [n_nodes] numbers of the nodes, ascending */
   int n_nodes;
-  const int *inputs, *outputs; /* [n_inputs], [n_outputs] numbers of the values that the nodes read
-                                  from outside, constants left out, and of those that others read */
+  const int *inputs, *outputs; /* [n_inputs] numbers of the values from outside that the nodes read,
+                                  constants left out; [n_outputs] numbers of the nodes' values that
+                                  others read */
   int n_inputs, n_outputs;
 } laci_ort_part;
 

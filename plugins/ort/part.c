@@ -69,7 +69,8 @@ typedef struct joining {
   bool *edge;  /* [n, n] edge[from * n + to]: group `to` reads from group `from` */
   bool *taken; /* [n] the group is a part, not a foreign node */
   bool *seen;
-  int *stack, *into; /* [n] the group that a group was joined with */
+  int *stack, *into; /* [n] number of the group that each group was joined with; its own number: it
+                        was not joined */
 } joining;
 
 static void join_groups_of_edge(joining *j, int from, int to) {

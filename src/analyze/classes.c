@@ -43,7 +43,7 @@ typedef struct walker {
   int64_t *member_first; /* [n_components + 1] index in `member` of each component's first position
                             */
   int64_t *member;       /* the positions of each component, ascending */
-  up_edge *up;           /* edges to small tracks, sorted by their position on the big track */
+  up_edge *up;           /* edges to small tracks; those of position v begin at up_first[v] */
   int64_t *up_first;     /* [n + 1] index in `up` of each position's first edge */
   int32_t *seen;         /* [n] 1, 2 ...: the order in which a walk visited the positions; 0: not
                             visited */

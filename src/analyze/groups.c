@@ -46,8 +46,8 @@ typedef struct builder {
   laci_analysis *a;
   int *group_of_class; /* [n_classes] index of the group of each class; -1: none yet */
   int *group_of_track; /* [n_tracks] group of the track's frozen positions; -1: none yet */
-  int *group_of_cause; /* [n_causes] the frozen group of axes without a track that this cause keeps
-                          in place; -1: none yet */
+  int *group_of_cause; /* [n_causes] index of the frozen group of all axes that have no track
+                          because of this cause; -1: none yet */
   int64_t *seen;       /* [n_classes + 1] scratch counters, all zero between uses */
   size_t capacity;
 } builder;
@@ -105,8 +105,8 @@ static int find_or_add_groups_of_axis(builder *b, const axis_view *view, bool *o
   return best;
 }
 
-/* Adds a consumer to the group for each copy of its channels along the layer's input axis, with the
- * columns of the layer's weight at which the channels are. */
+/* Adds to the group, as consumers, the columns of the layer's weight at which the group's channels
+ * are: one consumer for each copy of the channels along the layer's input axis. */
 static bool add_consumers_to_group(laci_analysis *analysis, laci_group *group, int l,
                                    laci_consumer **list, size_t *capacity) {
   const laci_layer *layer = &analysis->layers[l];

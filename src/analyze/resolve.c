@@ -136,8 +136,8 @@ static void freeze_undescribed_axes(laci_resolve *r) {
       if (layout->set[a] < 0 || laci_port_is_grouped_axis(r, port, a)) continue;
       const laci_axis_set *axis_set = &layout->axis_sets[layout->set[a]];
       if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
-        fixed = true; /* this operator does not allow a separate channel order for each group of the
-                         weight */
+        fixed = true; /* this operator does not allow a channel order of its own for each
+                         convolution group */
       if (axis_set->n_groups && fixed)
         laci_track_freeze(r->t, axis_set->track, laci_node_freeze_cause(r));
       else if (fixed)
@@ -169,8 +169,8 @@ static void freeze_inputs(laci_resolve *r) {
   }
 }
 
-/* Starts a new track for each axis of an output that is marked fresh. A later node joins these
- * tracks to others. */
+/* Starts a new track for each axis of outputs that the coupling marks as fresh (graph/coupling.h).
+ * A later node joins these tracks to others. */
 static void start_fresh_tracks(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     int value = r->node->outputs[i];

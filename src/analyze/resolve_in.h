@@ -16,9 +16,9 @@ typedef struct laci_resolve {
   const laci_coupling *c;
   const laci_node *node;
   int node_id;
-  int cause;      /* the cause of this node; -1: not created yet */
-  int part_cause; /* the cause that this node gives for frozen parts of a composite axis; -1: not
-                     created yet */
+  int cause;      /* index of the cause that this node gives for frozen axes; -1: not created yet */
+  int part_cause; /* index of the cause that this node gives if only outer parts (heads) of a
+                     composite axis are frozen; -1: not created yet */
 } laci_resolve;
 
 /** Returns the cause of this node, which is created on first use. */

@@ -27,8 +27,10 @@ typedef struct label_set {
   int64_t size[MAX_SET];
   int track;         /* track of the full axis set */
   bool any_axis_set; /* at least one input's axis set has labels of the set */
-  int fixed_cause;   /* cause of a fixed input axis in the set; -1: none */
-  bool broken;       /* no full axis set, or sizes that contradict: nothing may move */
+  int fixed_cause;   /* index of the cause of an input axis in the set along which nothing may move;
+                        -1: none */
+  bool broken;       /* there is no full axis set, or sizes contradict each other: nothing may move
+                        */
 } label_set;
 
 static int label_of_port_axis(const laci_resolve *r, int port, int axis) {
@@ -43,8 +45,8 @@ static int find_label_in_set(const label_set *set, int label) {
   return -1;
 }
 
-/* Does the axis set take part in label joining? It must have a label and no mapped axis (those were
- * lifted or frozen). */
+/* Can the axis set be joined with others by labels? One of its axes must have a label, and none may
+ * be described by a map: resolve_maps.c has resolved those. */
 static bool can_join_by_labels(const laci_resolve *r, int port, const laci_axis_set *axis_set) {
   if (axis_set->n_groups) return false;
   bool any = false;
@@ -75,7 +77,7 @@ static void union_labels_of_axis_sets(const laci_resolve *r, int64_t *parent) {
   }
 }
 
-/* An axis that has a label. */
+/* An axis that has a label (graph/coupling.h). */
 typedef struct label_place {
   int port, axis;
 } label_place;
@@ -198,8 +200,8 @@ static void choose_full_axis_set(laci_resolve *r, const label_sets *sets, int ro
   set->broken = set->any_axis_set && set->track < 0;
 }
 
-/* Computes, for each position of the full track, its row-major index over the chosen labels (part,
- * in the order of `labels`) and over all others (rest). */
+/* For each position of the full axis set's track, computes its row-major index over the n chosen
+ * labels (*part), and that over all other labels of the set (*rest). */
 static bool split_position_indices(laci_resolve *r, const label_set *set, const int *labels, int n,
                                    int32_t **part, int32_t **rest) {
   int64_t total = laci_track_root_record(r->t, set->track)->n;

@@ -3,8 +3,9 @@
  * multipliers.
  *
  * An output axis with maps becomes a track of its own, linked position by position with what it
- * reads. Where the axis is part of a composite, the map is lifted: it changes the index along that
- * axis, and keeps the other indices. */
+ * reads. If an input axis shares a track with other axes (a composite, such as heads x size), the
+ * map is lifted to all of these axes: it changes the index along its axis, and keeps the other
+ * indices. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -105,8 +106,8 @@ static void freeze_positions_of_map(laci_resolve *r, int track, const laci_axis_
 typedef struct tagging {
   int32_t *index; /* [positions of the track] number of each position's run, 0: none; NULL: there is
                      nothing to tag */
-  int32_t last;   /* the last number used */
-  int nth;        /* the first map whose run is numbered */
+  int32_t last;   /* the largest number used so far */
+  int nth;        /* index of the first map whose run gets a number */
 } tagging;
 
 static void apply_collected_tags(laci_resolve *r, int track, tagging *tags) {
@@ -150,7 +151,8 @@ static void tag_positions_of_uniform_map(laci_resolve *r, int track, const laci_
   laci_free(copy);
 }
 
-/* Links `track` (one position for each out position) with the positions that the map reads. */
+/* Ties each position of `track`, the track of the output axis, to the input position that the map
+ * reads there. */
 static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *map, int nth,
                               tagging *tags) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
@@ -183,7 +185,8 @@ static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *m
                                  .copy = number_repeated_positions(r, map->from, map->n, n_in)});
 }
 
-/* Marks out positions that no map covers: they hold a constant, which counts as a source. */
+/* Marks the positions of the output axis that no map covers: they hold a constant, which counts as
+ * stored content. */
 static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_map *const *maps,
                                     int n_maps) {
   laci_track *out = laci_track_root_record(r->t, track);
@@ -196,8 +199,8 @@ static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_
   laci_free(read);
 }
 
-/* Is everything that the maps read fixed, and do they cover each out position? Otherwise a track is
- * needed, since constant positions between fixed ones may move. */
+/* Are all axes that the maps read fixed, and do the maps cover each position of the output axis? If
+ * not, the axis needs a track, since constant positions between fixed ones may move. */
 static bool is_reading_only_fixed_axes(laci_resolve *r, const laci_axis_map *const *maps,
                                        int n_maps) {
   for (int i = 0; i < n_maps; i++) {
@@ -277,8 +280,8 @@ static bool describe_lifted_map(const laci_resolve *r, const laci_axis_map *map,
   return out->which >= 0;
 }
 
-/* Is no label of the composite used by an input that is not mapped with it? Such an input would
- * have to be joined too. */
+/* Do only mapped inputs have labels of the composite? Any other input with such a label would have
+ * to be joined, too. */
 static bool has_no_other_reader_of_labels(const laci_resolve *r, const lift *l,
                                           const bool *is_mapped) {
   for (int port = 0; port < r->node->n_inputs; port++) {
@@ -303,7 +306,8 @@ static bool is_same_lifted_map(const lift *a, const lift *b) {
   return true;
 }
 
-/* Links a lifted map: its run occurs in the big track once for each index of the axes before it. */
+/* Ties the positions of a lifted map: its run occurs in the output's track once for each index of
+ * the axes before the mapped one. */
 static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
                             int small) {
   int64_t inner = 1, outer = 1;
@@ -328,8 +332,8 @@ static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map
   laci_link_add_runs(r->t, link);
 }
 
-/* Can the maps be lifted? They must read composites of one kind, and together cover each out
- * position; constants inside a composite are not supported. */
+/* Can the maps be lifted? They must read composites with the same axes, and together cover each
+ * position of the output axis; constants inside a composite are not supported. */
 static bool can_lift_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
                           lift *first) {
   lift other;
@@ -393,14 +397,15 @@ static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
 
 /* The state of resolving a node's maps. */
 typedef struct map_walk {
-  const laci_axis_map **same; /* [n_maps] the maps of one out axis */
+  const laci_axis_map **same; /* [n_maps] the maps of one output axis */
   int *next;                  /* [n_maps] the next map of the same output, -1: none */
   int *first;                 /* [n_outputs] the first map of each output, -1: none */
   bool *done;                 /* [n_maps] the map is resolved */
-  uint16_t *frozen;           /* [n_inputs] bits of axis sets whose labels froze outputs already */
+  uint16_t *frozen;           /* [n_inputs] axis sets of each input whose labels froze outputs
+                                 already, one bit each */
 } map_walk;
 
-/* Freezes all axes of maps that are neither simple nor can be lifted. */
+/* Freezes all axes of maps that read a composite and cannot be lifted. */
 static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
   int cause = laci_node_freeze_cause(r);
   for (int i = 0; i < n_maps; i++) {
@@ -424,9 +429,8 @@ static bool has_labelled_output(const laci_resolve *r, const laci_axis_map *map)
 
 /* Freezes input axes that are marked MAPPED although no map reads them. */
 static void freeze_unread_mapped_axes(laci_resolve *r) {
-  uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* [n_inputs] axes of each
-                                                                           input that a map reads,
-                                                                           one bit each */
+  /* [n_inputs] axes of each input that a map reads, one bit each */
+  uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read);
   if (!read) {
     r->t->no_memory = true;
     return;

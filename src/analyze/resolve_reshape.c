@@ -76,7 +76,8 @@ static void find_segments(reshape *c) {
     break;
   }
   int i_end = n_in,
-      o_end = n_out; /* the rest: sizes that agree from the right, and a middle that is unknown */
+      o_end = n_out; /* the rest: equal sizes are matched from the right, and what remains between
+                        is a segment of unknown sizes */
   while (i_end > i && o_end > o && a[in[i_end - 1]] == b[out[o_end - 1]]) i_end--, o_end--;
   if (i < i_end || o < o_end) add_segment(c, in + i, i_end - i, out + o, o_end - o, true);
   for (; i_end < n_in; i_end++, o_end++) add_segment(c, in + i_end, 1, out + o_end, 1, false);
@@ -154,8 +155,8 @@ static void copy_axis_sets(reshape *c, const segment *all) {
   }
 }
 
-/* Computes the index along every in axis, for one position of the out axes of the joined
- * segments. */
+/* Computes the index along every input axis of the joined segments, for one index along each of
+ * their output axes. */
 static void compute_input_index(const reshape *c, int first, const int64_t *out_index,
                                 int64_t *index) {
   for (int s = first; s < c->n_segments; s++) {

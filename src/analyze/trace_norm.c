@@ -21,8 +21,8 @@ static const laci_shape *shape_of_value(const laci_graph *graph, int value) {
   return &graph->values[value].type.shape;
 }
 
-/* Returns the node that computes a value, if all its inputs are present, and records it as a node
- * of the pattern; NULL otherwise. */
+/* Returns the node that computes a value, and adds it to the nodes of the weight normalization.
+ * NULL: there is none, or an input is absent. */
 static const laci_node *record_producer_in_pattern(const laci_graph *graph, int value,
                                                    laci_weight_norm *n) {
   int id = value < 0 ? -1 : graph->values[value].producer;

@@ -64,9 +64,10 @@ static inline int64_t laci_link_find_entry(const laci_link *link, int64_t positi
   return i < link->n ? i : -1;
 }
 
-/** Axes of one value that belong to a track, slowest first. position = row-major index over `axes`.
- * n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: index j of a
- * row of `row_axis` in group g is position g * size(axis) + j. */
+/** Axes of one value that belong to a track, slowest first. The position on the track is the
+ * row-major index over `axes`. n_groups > 0: the set is the input axis of a grouped convolution's
+ * stored weight. Its index j, in a row (index of `row_axis`) of group g, is position g * size(axis)
+ * + j. */
 typedef struct laci_axis_set {
   int track;
   int n_axes;
@@ -133,7 +134,8 @@ void laci_link_add_runs(laci_tracks *t, laci_link link);
 int laci_freeze_cause_create(laci_tracks *t, int node, int value, const char *text);
 void laci_track_freeze(laci_tracks *t, int id, int cause);
 void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause);
-/** Mixes index[p] (NULL: p itself) and `salt`, which identifies the tag, into the colour of every
+/** Adds a tag to a track, so that only positions p with equal index[p] (NULL: p itself) may be
+ * exchanged. Mixes the index and `salt`, which identifies the tag, into the colour of each
  * position. */
 void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index);
 

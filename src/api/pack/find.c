@@ -72,7 +72,7 @@ lac_status laci_pack_open_if_pack(const char *path, bool whole, laci_packfile **
   laci_reader *reader = NULL;
   *pack = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
-  /* Reading the file as ONNX then reports the failure. */
+  /* The file is read as ONNX next, which then reports the failure. */
   if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
   st = laci_pack_open_if_pack_reader(reader, path, whole, pack, err);
   if (!st && !*pack) laci_reader_close(reader);

@@ -84,7 +84,8 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
   return ok;
 }
 
-/* Copies the names of the rule, since the caller's texts may be freed before the report is. */
+/* Copies the names of pattern, mask and score, since the caller's texts may be freed before the
+ * report is. */
 static bool copy_rule_names(laci_report *report, const lac_options *options, bool prunes) {
   char text[LACI_PATTERN_TEXT];
   bool ok = true;

@@ -104,7 +104,8 @@ static lac_status describe_input(const laci_graph *graph, int value, laci_drawn_
     if (axis == 0) *size = 1;
     else if (*size < 0) *size = USUAL_LENGTH;
   }
-  if (n <= MOST_SEGMENTS) return LAC_OK; /* a mask of ones, or the first segment */
+  if (n <= MOST_SEGMENTS)
+    return LAC_OK; /* it stays as it is: ones for a mask, zeros for segments */
   const bool positions = strstr(v->name, "position") != NULL;
   to->kind = positions ? LACI_DRAWN_POSITIONS : LACI_DRAWN_IDS;
   to->below = n;

@@ -36,8 +36,8 @@ struct laci_session_plan {
   int n_making;        /* number of engines that are being made; the first one creates the plan */
   uint64_t used;       /* value of laci_session_plans.tick at its last use */
   bool copy_refused;   /* there was no memory for a further copy of an engine */
-  uint64_t refused_at; /* value of n_dropped at that time: when a further plan is dropped, the copy
-                          is tried again */
+  uint64_t refused_at; /* value of n_dropped when the copy was refused: after a further plan was
+                          dropped, it is tried again */
   waiter *waiting, **last;
 };
 

@@ -63,7 +63,7 @@ static void set_default_stages(laci_training_recipe *r) {
   }
 }
 
-/** Sets the stages to the caller's epochs, at each of which the rate falls. */
+/** Sets the stages of the piecewise schedule: the rate falls at each of the caller's epochs. */
 static lac_status set_schedule_stages(const lac_train_options *o, laci_training_recipe *r,
                                       lac_error *err) {
   double factor = o->decay >= 0 ? o->decay : 0.1, before = 0;
@@ -90,7 +90,7 @@ static lac_status set_schedule_stages(const lac_train_options *o, laci_training_
   return LAC_OK;
 }
 
-/** Sets the caller's factor for the recipe's stages, at each of which the rate falls. */
+/** Sets the caller's factor by which the rate falls at each stage of the recipe's schedule. */
 static lac_status set_stage_decay(const lac_train_options *o, laci_training_recipe *r,
                                   lac_error *err) {
   if (r->schedule != LACI_SCHEDULE_PIECEWISE) {

@@ -39,11 +39,8 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
   r->folder = -1;
   int n = snprintf(r->summary, sizeof r->summary, "%s/" LACI_RUN_SUMMARY, folder);
   lac_status st = LAC_OK;
-  (void)snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder); /* shorter than the
-                                                                                 path of the
-                                                                                 summary, so that it
-                                                                                 fits if that fits
-                                                                                 */
+  /* if the summary's path fits, so does this one, which is shorter */
+  (void)snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder);
   if (n < 0 || (size_t)n >= sizeof r->summary) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
