@@ -33,10 +33,10 @@ typedef struct lac_array {
 
 /** Samples for calibration, evaluation and training, in memory or from a function, instead of a
  * path to arrays of NumPy. An array has the name of the network's input, and its samples along the
- * first axis; for calibration they may be along another axis, or the array is the same for all
+ * first axis. For calibration they may be along another axis, or the array may be the same for all
  * samples (lac_calibration.data). `labels` has one integer for each sample, the number of an
- * output. All arrays have as many samples. The arrays must not change during the call that they are
- * passed to. Start from `lac_samples samples = LAC_SIZED(lac_samples);`. */
+ * output. All arrays have the same number of samples. The arrays must not change during the call
+ * that they are passed to. Start from `lac_samples samples = LAC_SIZED(lac_samples);`. */
 typedef struct lac_samples {
   size_t size;             /* sizeof of this struct, set by LAC_SIZED */
   const lac_array *arrays; /* [n_arrays] an array for each input, and perhaps `labels` */

@@ -57,8 +57,8 @@ typedef struct lac_file_tensor {
  * ignored, and "linear" means "fc"). The file's types may be F32, F16, BF16 and F64. Shapes have to
  * be the same, except for the classifier: if the file has another number of classes, the classifier
  * stays as it is. Tensors "num_batches_tracked" are not counted as unknown. No code of a PyTorch
- * file is run: an object that is neither a tensor nor a plain value is refused, and the text names
- * it. context: log, see context.h; NULL: the process's.
+ * file is run. A file with an object that is neither a tensor nor a plain value fails, and the text
+ * names the object. context: log, see context.h; NULL: the process's.
  *
  * On failure some of the model's tensors may have been replaced. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE, LAC_UNSUPPORTED (another type), LAC_IO, LAC_NO_MEMORY. Fails LAC_BAD_FILE if the

@@ -122,10 +122,10 @@ LAC_API int lac_session_outputs(const lac_session *session, const lac_array **ou
  * is allocated, and owned is set. On failure outputs are unchanged, and the caller's buffers are
  * undefined. Fails LAC_NOT_FOUND (an unknown name or index, or an input is missing), LAC_BAD_SHAPE,
  * and LAC_BAD_VALUE (an element out of range). Fails LAC_BAD_ARGUMENT for a NULL pointer, an array
- * given twice, a type that is neither of the two, an input whose size_bytes are not those of its
- * elements, or an output's buffer that is too small. Fails as lac_engine_create and lac_engine_run
- * do, too; a plan that failed is not kept. Fails LAC_MEMORY_LIMIT only if the plan alone needs more
- * than max_memory. */
+ * given twice, or a type that is neither of the two. Also fails LAC_BAD_ARGUMENT if size_bytes of
+ * an input are not those of its elements, or an output's buffer is too small. Fails as
+ * lac_engine_create and lac_engine_run do, too; a plan that failed is not kept. Fails
+ * LAC_MEMORY_LIMIT only if the plan alone needs more than max_memory. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const lac_array *inputs,
                                                   int n_inputs, lac_array *outputs, int n_outputs,
                                                   lac_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files of named tensors without a network: safetensors, and what torch.save writes (.pt, .pth,
  * .bin). The functions read names, types and shapes of the tensors, which N:M patterns they hold,
- * and their elements as floats. No code of a PyTorch file is run: an object that is neither a
- * tensor nor a plain value is refused, and the text names it.
+ * and their elements as floats. No code of a PyTorch file is run. A file with an object that is
+ * neither a tensor nor a plain value fails, and the text names the object.
  *
  *     lac_tensor_file_open("net.safetensors", NULL, &file, &err);
  *     for (int at = 0; at < lac_tensor_file_count(file); at++) {
