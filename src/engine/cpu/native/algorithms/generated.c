@@ -17,7 +17,11 @@
 /* ---- Running ---- */
 
 enum { ZERO_GRAIN = 1 << 16 };
-enum { TILES = 32, ROWS = 32 }; /* tiles and rows of a work item, without code */
+enum {
+  TILES = 32,
+  ROWS = 32
+}; /* number of tiles and of rows in a work item of the scalar reference, which is used if there is
+      no code */
 
 typedef struct work {
   const laci_native_kernel *kernel;
@@ -45,7 +49,7 @@ static void zero_border_range(int64_t begin, int64_t end, void *context) {
   memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
 }
 
-/** Writes zeros to all memory that no kernel writes. */
+/** Writes zeros to all memory of the result that no kernel writes. */
 static void zero_border(laci_net *net, const laci_native_step *s, work *w) {
   const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
@@ -102,7 +106,7 @@ static void prepare_generated_step(laci_net *net, laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/** Returns the share of the peak rate that generated code reaches. Windows larger than one pixel
+/** Returns the fraction of the peak rate that generated code reaches. Windows larger than one pixel
  * read the same pixels again soon. */
 static double peak_share_of_code(const laci_net *net, const laci_native_layer *layer) {
   enum { MANY = 128 };
@@ -113,8 +117,8 @@ static double peak_share_of_code(const laci_net *net, const laci_native_layer *l
   return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }
 
-/** Estimates the time. A chunk of tiles goes through all code before the next chunk; each code
- * block is read from memory while the previous one runs. */
+/** Estimates the time of a layer. A chunk of tiles goes through all code before the next chunk;
+ * each code block is read from memory while the previous one runs. */
 static double generated_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { CHUNK = 64 };
   const double half = 0.5;
@@ -131,7 +135,7 @@ static double generated_cost(const laci_net *net, const laci_native_layer *layer
   return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
 }
 
-/* Returns the bytes of code and weights: so many for each kept weight
+/* Returns the bytes of code and weights, from a measured number of bytes for each kept weight
  * (bench/notes/sparse-kernels.md). */
 static double estimate_code_bytes(const laci_net *net, const laci_native_layer *layer) {
   const laci_jit_isa isa = laci_native_code_isa(net, layer);
@@ -143,7 +147,8 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
   return laci_cost_n_weights(layer) * layer->kept * estimate_code_bytes(net, layer);
 }
 
-/** If no code can be generated, CSR and grouped rows compute constant floats. */
+/** Can generated code compute the layer? If no code can be generated, other algorithms (CSR,
+ * grouped rows) compute constant floats. */
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   const bool code = laci_native_code_isa(net, layer) != LACI_JIT_NONE;
   *why = "it is no product, has few zeros, or no code can be generated";

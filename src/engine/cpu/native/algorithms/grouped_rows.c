@@ -16,8 +16,8 @@ static void destroy_grouped_rows(laci_native_kernel *kernel) {
   laci_grouped_rows_clear(kernel->grouped);
 }
 
-/** Makes the grouped rows, or the CSR form if rows have too few kept columns in common. When the
- * algorithm was chosen, only the share of kept weights was known. */
+/** Makes the grouped rows, or the CSR form if rows have too few kept columns in common: when the
+ * algorithm was chosen, only the fraction of kept weights was known. */
 static lac_status make_grouped_rows_or_csr(laci_net *net, const laci_native_layer *layer,
                                            laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
@@ -52,7 +52,8 @@ typedef struct work {
   int64_t n_units, n_strips;
 } work;
 
-/** Computes the strips of a chunk of rows one after the other. */
+/** Computes the work items [begin, end). Each is one chunk of rows for one strip of tiles; the
+ * strips of a chunk follow each other. */
 static void compute_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_tile *tiles = w->kernel->form.tiles;
@@ -75,17 +76,19 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/* Returns the number of units, halves of tiles, that have results. */
+/* Returns the number of half tiles (units) that have results. */
 static int64_t count_half_tiles(const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
-  const int64_t between = laci_native_is_1x1(g) ? 0 : 1; /* zeros between two rows of pixels */
+  const int64_t between = laci_native_is_1x1(g) ? 0 : 1; /* number of zeros between two rows of
+                                                            pixels */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
   if (laci_native_has_image_lanes(layer->n_images)) return 2 * laci_cost_n_tiles(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
-/** Estimates the time. Each strip has a constant overhead, which matters more with few units. */
+/** Estimates the time of a layer. Each strip has a constant overhead, which matters more with few
+ * units (half tiles). */
 static double grouped_rows_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
@@ -95,7 +98,7 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
   const double lost = (double)laci_grouped_rows_n_strips(count_half_tiles(layer)) * c->strip;
   const double share = (laci_native_is_1x1(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
-  const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */
+  const double kept = laci_cost_n_terms(g) * layer->kept; /* number of kept weights in a row */
   const double result = images ? c->grouped_of_images : c->grouped_result;
   const double each = kept * (units + lost) / share + units * result;
   return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);

@@ -27,8 +27,8 @@ static laci_native_kernel *new_kernel(laci_net *net) {
   return kernel;
 }
 
-/** Makes the layer's product, from the weights that are not zero, or for a weight that changes from
- * its mask. */
+/** Makes the layer's sparse product: from the nonzero weights, or from the mask if the weight
+ * changes (training). */
 static lac_status make_product_form(laci_net *net, const laci_native_layer *layer,
                                     const laci_sparse_window *g, const laci_sparse_layouts *layouts,
                                     laci_native_kernel *kernel, lac_error *err) {
@@ -48,7 +48,8 @@ static lac_status make_product_form(laci_net *net, const laci_native_layer *laye
   return st;
 }
 
-/** Moves tiles from a layout without a border to the phase's first result in the layer's output. */
+/** Moves the kernel's tiles from a layout without a border to the places of the phase's results in
+ * the layer's output. */
 static void shift_tiles_to_output(const laci_net *net, const laci_native_layer *layer, int phase,
                                   laci_sparse_form *form) {
   const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
@@ -86,8 +87,8 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
   return st ? NULL : kernel;
 }
 
-/** Returns the kernel that a layer has from an earlier planning of the net: layers whose weight
- * changes keep theirs. Otherwise it makes one. */
+/** Returns the kernel of a layer. A layer whose weight changes keeps its kernel from an earlier
+ * planning of the net; otherwise it is made. */
 static const laci_native_kernel *reuse_or_make_kernel(laci_net *net, const laci_native_layer *layer,
                                                       laci_native_finish *finish) {
   laci_native_layer *own = &net->native->layers[layer - net->native->layers];
@@ -109,7 +110,11 @@ void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
 }
 
 int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
-  enum { LEAST = 16, EACH = 2 }; /* least rows of a chunk, and wanted items for each thread */
+  enum {
+    LEAST = 16,
+    EACH = 2
+  }; /* minimum number of rows in a chunk (LEAST), and number of work items that each thread should
+        have (EACH) */
   const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
   const int64_t rows = laci_ceil_div(n_rows, cuts);
   return rows < LEAST ? LEAST : rows;

@@ -31,7 +31,7 @@ bool laci_native_may_group_rows(const laci_native_layer *layer) {
 int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
-  int64_t products = 0; /* products of all results, for one channel of one image */
+  int64_t products = 0; /* number of products of all results, for one channel of one image */
   for (int phase = 0; phase < layer->n_phases; phase++) {
     const laci_sparse_window part = laci_native_phase_window(layer, phase);
     products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
@@ -53,7 +53,8 @@ const char *laci_native_compiled_kernel_name(laci_net *net, const char *what,
 const char *laci_native_product_name(laci_net *net, const laci_native_layer *layer,
                                      const char *word) {
   const laci_sparse_window *g = &layer->window;
-  const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second tap */
+  const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* with phases, a kernel reads every second tap
+                                                       of the window */
   char text[96];
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),

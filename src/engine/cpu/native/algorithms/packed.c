@@ -13,23 +13,26 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 
-enum { BLOCK = 4 }; /* channels whose taps are neighbours: window.h, "Columns" */
+enum {
+  BLOCK = 4
+}; /* number of channels in a block, whose taps are neighbours in the product's columns (window.h,
+      "Columns") */
 
 typedef struct merging {
   const laci_engine_weight *known;
-  const laci_net_weight *weight; /* the factors of its rows */
+  const laci_net_weight *weight; /* the factors by which the weight's rows are multiplied */
   int64_t taps, rows_together, length;
   laci_sparse_kept *kept;
-  int64_t *n; /* [rows]: how many weights of each row are kept */
+  int64_t *n; /* [rows] number of weights of each row that are kept */
   atomic_int failed;
 } merging;
 
-/** Memory of some rows of the product while they are merged. */
+/** A thread's memory for some rows of the product while their packed rows are merged. */
 typedef struct packed_rows {
   float *values;
   uint32_t *index;
-  int32_t *column; /* [taps][row_values] of one row of the product */
-  int64_t *next;   /* [taps] */
+  int32_t *column; /* [taps][row_values] columns of the packed rows for one row of the product */
+  int64_t *next;   /* [taps] index of the next element of each packed row */
 } packed_rows;
 
 static void free_packed_rows(packed_rows *rows) {
@@ -52,7 +55,8 @@ static lac_status read_packed_rows(const merging *m, int64_t first, int64_t n, p
   return m->known->rows(m->known->rows_context, first * m->taps, n * m->taps, &to, &ignored);
 }
 
-/** Merges a row of the product. `values` and `rows` begin at the first packed row of it. */
+/** Merges the packed rows of all taps into one row of the product. `values` and rows->column begin
+ * at the first of these packed rows. */
 static void merge_taps_of_row(const merging *m, int64_t row, const float *values,
                               packed_rows *rows) {
   const laci_packing *p = m->known->packing;
@@ -101,7 +105,7 @@ static void merge_row_range(int64_t begin, int64_t end, void *context) {
   if (st) atomic_store(&m->failed, (int)st);
 }
 
-/** Moves the rows together: places that were not needed are dropped. */
+/** Moves the rows together, so that places that were not needed are dropped. */
 static void close_gaps_between_rows(const merging *m, int64_t n_rows) {
   const int64_t each = m->taps * m->known->packing->row_values;
   laci_sparse_kept *kept = m->kept;
@@ -115,8 +119,8 @@ static void close_gaps_between_rows(const merging *m, int64_t n_rows) {
   }
 }
 
-/** Are the packed rows those of the layer's product, in f32, with nothing but zeros left out? A
- * matrix may be packed for another layer that reads it transposed. */
+/** Are the packed rows those of the layer's product, in f32, with only zeros left out? They are not
+ * if the matrix was packed for another layer, which reads it transposed. */
 static bool is_packing_of_layer(const laci_net *net, const laci_native_layer *layer,
                                 const laci_engine_weight *known) {
   const laci_sparse_window *g = &layer->window;
@@ -129,7 +133,7 @@ static bool is_packing_of_layer(const laci_net *net, const laci_native_layer *la
 
 bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
                                      const laci_net_weight *weight, laci_sparse_kept *kept) {
-  enum { GRAIN = 1 << 14 }; /* elements that a thread merges at a time */
+  enum { GRAIN = 1 << 14 }; /* number of elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
   const laci_engine_weight *known = laci_net_find_weight_facts(net, weight->value);
   if (!is_packing_of_layer(net, layer, known)) return false;

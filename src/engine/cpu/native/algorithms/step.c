@@ -14,7 +14,7 @@ static lac_status run_native_step(laci_net *net, laci_net_step *step, lac_error 
   return LAC_OK;
 }
 
-/** Returns the step as far as it is known before its algorithm prepares it. */
+/** Returns the step of a layer, as far as it is known before the algorithm prepares it. */
 static laci_native_step describe_native_step(laci_net *net, const laci_native_layer *layer) {
   const laci_native_layout out =
       laci_native_layout_of_value(net, layer->output, layer->bytes ? layer->bytes->y : NULL);

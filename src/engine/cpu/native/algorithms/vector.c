@@ -17,7 +17,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** Do the options and the number of kept weights allow this kernel? */
+/** Do the options and the number of kept weights allow the vector kernel for this matrix? */
 static bool is_vector_kernel_allowed(const laci_net *net, const laci_right_operand *r, int matrix) {
   const int64_t n = r->depth * r->columns;
   switch (net->use->which) {
@@ -48,8 +48,8 @@ bool laci_can_lower_product_sparse(laci_net *net, const laci_fused *fused, const
 }
 
 double laci_native_bytes_saved_by_sparse_products(laci_net *net) {
-  const double a_bit = 1 / 8.0; /* bytes for each element of the matrix, in addition to the kept
-                                   ones */
+  const double a_bit = 1 / 8.0; /* bytes for each element of the matrix, in addition to those of
+                                   kept elements */
   double n = 0;
   const char *why;
   for (int t = 0; t < net->plan.n_scheduled; t++) {
@@ -60,8 +60,7 @@ double laci_native_bytes_saved_by_sparse_products(laci_net *net) {
     const laci_right_operand r = laci_right_operand_read(net, fused);
     const int matrix = net->plan.graph->nodes[fused->node].inputs[1];
     if (laci_plan_count_uses(&net->plan, matrix) > 1)
-      continue; /* other readers may need the dense
-                                                             matrix */
+      continue; /* other readers may need the matrix with its zeros */
     const double zeros = 1 - laci_net_nonzero_share(net, matrix);
     n += (double)(r.depth * r.columns) * (sizeof(float) * zeros - a_bit);
   }
@@ -96,8 +95,8 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
   return true;
 }
 
-/** Stores the packed matrix as a weight, the chunks' beginnings and then their bytes, and returns
- * its index; -1 after a failure. */
+/** Packs the matrix and stores it as a weight: the offsets of its chunks, then their bytes. Returns
+ * the weight's index; -1 after a failure. */
 static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
                        laci_sparse_rows *rows) {
   const laci_net_weight weight = laci_right_operand_weight(net, fused, r);
@@ -146,8 +145,7 @@ static void multiply_row_parts(int64_t begin, int64_t end, void *context) {
 static lac_status run_sparse_product(laci_net *net, laci_net_step *step, lac_error *err) {
   enum {
     PARTS = 4
-  }; /* parts for each thread, so that others take over if a thread is
-                         interrupted */
+  }; /* number of parts for each thread, so that other threads take over if one is interrupted */
   const sparse_step *s = step->context;
   const int64_t places = laci_sparse_rows_n_places(&s->rows);
   const bool biased = step->tensors[2] >= 0;
@@ -164,7 +162,7 @@ static lac_status run_sparse_product(laci_net *net, laci_net_step *step, lac_err
   return LAC_OK;
 }
 
-/** Adds the step of the product with its bias; returns the tensor of the result, [rows,
+/** Adds the step that computes the product with its bias; returns the tensor of the result, [rows,
  * columns]. */
 static int add_product_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -189,7 +187,8 @@ static int add_product_step(laci_net *net, const laci_fused *fused, const laci_r
   return to;
 }
 
-/** Adds a step that adds another value in place. */
+/** Adds a step that adds `value` to the tensor `from`, in place; returns the tensor of the
+ * result. */
 static int add_sum_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
                         int value, int from) {
   const int other = laci_product_read_matrix(net, value, r->rows, r->columns, false);

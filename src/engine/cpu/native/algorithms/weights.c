@@ -13,13 +13,14 @@
 #include "cpu/pool.h"
 
 enum {
-  GRAIN = 1 << 15,     /* weights that a thread searches before it takes more */
-  MOST_HELD = 4 << 20, /* most floats of scratch that are kept for the next layer */
+  GRAIN = 1 << 15,     /* number of weights that a thread searches before it takes more */
+  MOST_HELD = 4 << 20, /* maximum number of floats of scratch memory that are kept for the next
+                          layer */
 };
 
 /* ---- Scratch ---- */
 
-/** Returns memory for n floats; NULL: no memory (recorded in the plan). */
+/** Returns scratch memory for n floats; NULL: no memory, which is recorded in the plan. */
 static float *reserve_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   if (s->n >= n) return s->floats;
   laci_free(s->floats);
@@ -43,8 +44,8 @@ typedef struct transposition {
   int64_t columns, depth;
 } transposition;
 
-/** Transposes some columns, in blocks, so that each cache line is used for several columns while it
- * is in the cache. */
+/** Transposes the columns [begin, end), in blocks, so that each cache line is used for several
+ * columns while it is in the cache. */
 static void transpose_range(int64_t begin, int64_t end, void *context) {
   enum { WIDE = 8, DEEP = 256 };
   const transposition *t = context;
@@ -70,7 +71,7 @@ static const float *transpose_weight(laci_net *net, const float *from,
   return to;
 }
 
-/* ---- What is kept ---- */
+/* ---- The kept weights ---- */
 
 static laci_net_weight describe_weight(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
@@ -80,8 +81,8 @@ static laci_net_weight describe_weight(const laci_net *net, const laci_native_la
   return laci_right_operand_weight(net, fused, &r);
 }
 
-/** Reads the layer's weights as [channels_out][inputs of a result], in scratch. NULL after a
- * failure. */
+/** Reads all weights of the layer, [channels_out][inputs of a result], into scratch memory and
+ * returns them. NULL after a failure. */
 static const float *read_weight(laci_net *net, const laci_native_layer *layer,
                                 const laci_net_weight *weight) {
   float *floats = reserve_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
@@ -94,8 +95,9 @@ static const float *read_weight(laci_net *net, const laci_native_layer *layer,
 typedef struct kept_search {
   const float *dense;
   const int32_t *dense_at;
-  int64_t n_dense, length; /* weights of a dense row, and columns of a row of the product */
-  int64_t rows_together;   /* rows of a convolution group */
+  int64_t n_dense, length; /* n_dense: number of weights of a dense row; length: number of columns
+                              of a row of the product */
+  int64_t rows_together;   /* number of rows (output channels) of a convolution group */
   laci_sparse_kept *kept;
 } kept_search;
 
@@ -109,8 +111,9 @@ static void count_kept_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Writes the kept columns without a branch, since no branch could be predicted: every column is
- * written, and overwritten by the next one if it is not kept. */
+/** Writes the kept weights of the rows [begin, end) and their columns. No branch tests a weight,
+ * since it could not be predicted: every weight is written, and overwritten by the next one if it
+ * is zero. */
 static void write_kept_range(int64_t begin, int64_t end, void *context) {
   const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
@@ -153,7 +156,7 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
 
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
                                    laci_sparse_kept *kept) {
-  enum { EACH = 64 }; /* bytes of memory for an element at most, while code is generated for it */
+  enum { EACH = 64 }; /* maximum bytes of memory for an element while code is generated for it */
   const laci_net_weight weight = describe_weight(net, layer);
   const uint64_t bytes = laci_count_bytes_saturated(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept){.row_begin = NULL};

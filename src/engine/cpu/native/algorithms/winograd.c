@@ -21,9 +21,10 @@
 typedef struct winograd_state {
   laci_winograd4 w;
   int64_t n_blocks;
-  int64_t shares;           /* number of threads that compute their own blocks; 1: all threads
-                               compute each block together */
-  int64_t n_points, n_sums; /* floats of scratch of each such thread */
+  int64_t shares;           /* number of parts of the work; each is computed by one thread, block by
+                               block; 1: all threads compute each block together */
+  int64_t n_points, n_sums; /* numbers of floats of scratch memory for each part: transformed inputs
+                               (points) and their sums */
 } winograd_state;
 
 typedef struct work {
@@ -31,7 +32,8 @@ typedef struct work {
   laci_winograd4_kernel kernel;
   laci_sparse_operands o;
   const float *weights;
-  laci_winograd4_block block; /* the block that all threads compute together, and its scratch */
+  laci_winograd4_block block; /* the current block, if all threads compute each block together, and
+                                 its scratch memory */
   float *points, *sums;
 } work;
 
@@ -113,7 +115,7 @@ static void transform_weight_range(int64_t begin, int64_t end, void *context) {
 }
 
 /** Transforms the layer's weights into a tensor of the plan, and returns its index; -1 after a
- * failure (recorded in the plan). */
+ * failure, which is recorded in the plan. */
 static int make_transformed_weights(laci_net *net, const laci_native_layer *layer,
                                     const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
@@ -126,7 +128,7 @@ static int make_transformed_weights(laci_net *net, const laci_native_layer *laye
 }
 
 /** Makes the kernel's tiles, in the plan's memory. Returns false after a failure, or if the
- * implementation declines. */
+ * algorithm declines the layer. */
 static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
   const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
   const laci_sparse_layouts layouts = {.in = laci_native_input_layout(net, layer),
@@ -145,8 +147,8 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
   return w->results != NULL;
 }
 
-/* Decides how the work is shared. Threads with blocks of their own neither wait for each other nor
- * read what another one wrote. But each of them reads all weights, which a shared cache should
+/* Decides how threads share the work. Threads with blocks of their own neither wait for each other
+ * nor read what another one wrote. But each of them reads all weights, which a shared cache should
  * hold. */
 static void divide_work_among_threads(const laci_net *net, const laci_native_layer *layer,
                                       winograd_state *s) {
@@ -179,7 +181,7 @@ static void prepare_winograd_step(laci_net *net, laci_native_step *step) {
 
 /* ---- The record ---- */
 
-/** Estimates the time. Lanes are tiles, padded to whole vectors, or 16 images. */
+/** Estimates the time of a layer. SIMD lanes are tiles, padded to whole vectors, or 16 images. */
 static double winograd4_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
   const laci_sparse_window *g = &layer->window;
@@ -193,7 +195,8 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
                points = (double)laci_winograd4_n_points(g);
   const double weights = points * sources * (double)g->channels_out;
   const double channels = sources + (double)g->channels_out;
-  const bool own = g->stride_w > 1; /* threads compute their own blocks for strided windows */
+  const bool own = g->stride_w > 1; /* for strided windows, each thread computes blocks of its
+                                       own */
   const bool far = each == VECTOR && !own && points * lanes * channels > c->tiles_held;
   return weights * (lanes / c->winograd + c->transformed) +
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
@@ -210,16 +213,17 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
          !(net->native && net->native->tight) && laci_winograd4_can_compute(&layer->window);
 }
 
-/** Dense kernels of oneDNN use Winograd's algorithm only with AVX-512, and only for 3x3 windows of
- * stride 1. */
+/** Can the algorithm gain without zeros, where oneDNN does not use Winograd's algorithm? Its dense
+ * kernels do so only with AVX-512, and only for 3x3 windows of stride 1. */
 static bool can_gain_without_zeros(const laci_net *net, const laci_native_layer *layer) {
   enum { WINDOW = 3 };
   const bool lacks = layer->window.kernel_h != WINDOW || layer->window.stride_h > 1;
   return lacks || laci_jit_isa_allowed() == LACI_JIT_AVX2 || net->timings;
 }
 
-/** At the ends of a row, the kernel reads whatever is stored there, so there must be readable
- * memory: before the first row, this is the padding above. */
+/** Can the kernel read a layout without zeros between rows? At the ends of a row it reads whatever
+ * is stored there, so that memory must be readable: before the first row, this is the padding
+ * above. */
 static bool can_read_unpadded(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_needed_border(g);

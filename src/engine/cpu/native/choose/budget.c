@@ -19,8 +19,9 @@ static double bytes_by_algorithm(const laci_net *net, const laci_native_layer *l
   return algorithm->bytes ? algorithm->bytes(net, layer) : 0;
 }
 
-/* Returns the bytes of the layer's weights with dense kernels. For one image with few pixels or
- * channels oneDNN has tiles of 2 x 2 results, and 16 points; otherwise 36 points. */
+/* Returns the bytes of the layer's weights in dense kernels, where oneDNN may use Winograd's
+ * algorithm. For one image with few pixels or channels its tiles have 2 x 2 results and 16 points;
+ * otherwise 36 points. */
 static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
@@ -33,7 +34,7 @@ static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
                                      : transformed;
 }
 
-/* Returns the bytes of all weights as they are in the network. */
+/* Returns the bytes of all weights of the network, untransformed. */
 static double all_weight_bytes(const laci_net *net) {
   double n = 0;
   for (int v = 0; v < net->plan.graph->n_values; v++) {
@@ -43,7 +44,8 @@ static double all_weight_bytes(const laci_net *net) {
   return n * sizeof(float);
 }
 
-/* Returns the algorithm that costs the least among those that do not transform weights. */
+/* Returns the algorithm that costs least for the layer among those that do not transform
+ * weights. */
 static laci_algorithm_id cheapest_without_transform(const laci_native_layer *layer,
                                                     const laci_native_costs *costs, int at) {
   laci_algorithm_id least = laci_algorithm_default_of_kind(layer->kind);
@@ -54,8 +56,9 @@ static laci_algorithm_id cheapest_without_transform(const laci_native_layer *lay
   return least;
 }
 
-/* Returns the time that the layer's algorithm saves for each additional byte of memory; infinite:
- * there is no alternative that takes less memory. */
+/* Returns the time that the algorithm of the layer with index `at` saves for each byte that it
+ * takes more than the cheapest one without transformed weights; infinite: that one takes no less
+ * memory. */
 static double gain_per_byte(const laci_net *net, const laci_native_costs *costs, int at) {
   const laci_native_layer *layer = &net->native->layers[at];
   const laci_algorithm_id other = cheapest_without_transform(layer, costs, at);
@@ -67,8 +70,8 @@ static double gain_per_byte(const laci_net *net, const laci_native_costs *costs,
   return (cost - costs->chosen[at]) / more;
 }
 
-/* Returns the layer that loses the least time for each byte by another algorithm; -1: no layer has
- * one that takes less memory. */
+/* Returns the index of the layer that loses the least time for each byte that another algorithm
+ * saves; -1: no layer has an algorithm that takes less memory. */
 static int find_layer_of_least_gain(const laci_net *net, const laci_native_costs *costs) {
   int least = -1;
   double best = INFINITY;
@@ -82,8 +85,9 @@ static int find_layer_of_least_gain(const laci_net *net, const laci_native_costs
   return least;
 }
 
-/* Gives the layer the other algorithm, and returns by how many bytes that reduces weights. Where
- * dense kernels would not save memory either, their cost is raised so that they are not chosen. */
+/* Gives the layer the cheapest algorithm without transformed weights, and returns by how many bytes
+ * that reduces its weights. If dense kernels would not save memory either, their cost is raised so
+ * that they are not chosen. */
 static double use_algorithm_without_transform(laci_net *net, laci_native_costs *costs, int at) {
   const double much = 1.5;
   laci_native_layer *layer = &net->native->layers[at];
@@ -96,7 +100,8 @@ static double use_algorithm_without_transform(laci_net *net, laci_native_costs *
   return before - bytes;
 }
 
-/* Returns the cost of dense kernels between native layers, with reorders on both sides. */
+/* Returns the cost of a layer by dense kernels between native layers, with reorders on both
+ * sides. */
 static double dense_cost_between(const laci_native_costs *costs, const laci_native_layer *layer,
                                  int at) {
   const laci_sparse_window *g = &layer->window;

@@ -11,17 +11,20 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-enum { NEIGHBOURS = 3 }; /* layers after a layer that are tried together with it */
+enum {
+  NEIGHBOURS = 3
+}; /* number of the layers after a layer that are toggled together with it, one at a time */
 
-/* ---- The sum ---- */
+/* ---- The total cost ---- */
 
-/** How a value is stored and read under the present choice of layers. */
+/** How a value is stored and read if the layers that are chosen now are native. */
 typedef struct node_value {
-  bool made;           /* a chosen layer writes it */
+  bool made;           /* a chosen layer writes the value */
   bool read_as_stored; /* a chosen layer reads or adds it as it is stored, in a native layout */
-  bool norm;           /* the result of a normalization, which can write a native layout */
+  bool norm;           /* the value is the result of a normalization, which can write a native
+                          layout */
   bool images;
-  int n_read; /* how often chosen layers read it */
+  int n_read; /* number of times that chosen layers read the value */
   double floats;
 } node_value;
 
@@ -36,7 +39,8 @@ static void count_value_read(choice *c, int value, bool read_as_stored) {
   c->values[value].read_as_stored = c->values[value].read_as_stored || read_as_stored;
 }
 
-/** Returns the cost of a reordered copy that only this layer reads; 0: it needs none. */
+/** Returns the cost of a reordered copy of the layer's input that only this layer reads; 0: it
+ * needs no such copy. */
 static double private_copy_cost(const choice *c, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool as_stored = layer->reading == LACI_NATIVE_AS_STORED;
@@ -78,14 +82,14 @@ static double total_cost(choice *c) {
   return sum;
 }
 
-/* ---- Toggling ---- */
+/* ---- Toggling: choosing a layer, or not choosing it any more ---- */
 
 static void toggle_layer(laci_native_net *native, int layer) {
   native->layers[layer].chosen = !native->layers[layer].chosen;
 }
 
-/** Toggles two layers, or one if both are the same, and keeps that if the sum is then below `best`.
- * Returns whether it was. */
+/** Toggles two layers (chosen or not), or one if both are the same. Keeps the change if the total
+ * cost is then below *best, which it lowers. Returns whether it was. */
 static bool try_toggle(choice *c, int first, int second, double *best) {
   laci_native_net *native = c->net->native;
   toggle_layer(native, first);
@@ -100,7 +104,7 @@ static bool try_toggle(choice *c, int first, int second, double *best) {
   return false;
 }
 
-/** Toggles layers until no toggling decreases the sum; returns the sum. */
+/** Toggles layers until no toggling lowers the total cost; returns that cost. */
 static double toggle_while_better(choice *c) {
   const laci_native_net *native = c->net->native;
   double best = total_cost(c);
@@ -127,7 +131,8 @@ static void choose_layers_of_known_cost(choice *c) {
   }
 }
 
-/** Improves the choice of all layers and the choice of none, and keeps the better result. */
+/** Starts once from the choice of all layers and once from that of none, improves both, and keeps
+ * the better result. */
 static void choose_best_layers(choice *c) {
   laci_native_net *native = c->net->native;
   set_all_chosen(native, false);
@@ -149,7 +154,7 @@ static bool may_use_native_layers(const laci_net *net) {
   return net->use->which != LACI_NATIVE_USE_NONE || net->timings;
 }
 
-/** Finds the sizes of values, and which are results of normalizations. */
+/** Finds the sizes of all values, and which of them are results of normalizations. */
 static void find_sizes_and_norms(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_native_net *native = c->net->native;
@@ -170,8 +175,8 @@ static void find_sizes_and_norms(choice *c) {
   }
 }
 
-/** Algorithms that transform values split strided windows by themselves, so their layers read the
- * value without phases. */
+/** Makes layers read their input without phases if their algorithm transforms values (Winograd),
+ * since it splits strided windows by itself. */
 static void avoid_needless_phases(laci_native_net *native) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
@@ -180,8 +185,8 @@ static void avoid_needless_phases(laci_native_net *native) {
   }
 }
 
-/** Stores the costs of chosen layers, by which their time is predicted. Measured times have another
- * unit (seconds), so that nothing is stored with these. */
+/** Stores the costs of chosen layers, from which their time is predicted. Nothing is stored if the
+ * costs are measured times, which have another unit (seconds). */
 static void store_predicted_costs(const choice *c) {
   laci_native_net *native = c->net->native;
   for (int at = 0; at < native->n_layers && c->costs.step > 0; at++)
@@ -199,9 +204,9 @@ static void choose_faster_layers(laci_net *net) {
   store_predicted_costs(&c);
 }
 
-/** Chooses layers whatever they cost. If only algorithms that use zeros were asked for, and the
- * wanted algorithm transforms weights, all layers that it cannot compute are left to dense
- * kernels. */
+/** Chooses all layers that native kernels can compute, whatever they cost. If only algorithms that
+ * use zeros were asked for, and the wanted algorithm transforms weights, all layers that it cannot
+ * compute are left to dense kernels. */
 static void choose_possible_layers(laci_net *net) {
   laci_native_net *native = net->native;
   const laci_algorithm_id wanted = net->use->algorithm;

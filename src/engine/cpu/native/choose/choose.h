@@ -8,8 +8,8 @@
 
 /* ---- limits.c ---- */
 
-/** Is the layout that the window needs, with its pads, dilations and strides, not much larger than
- * the image? */
+/** Is the padded layout of the layer's input not much larger than the image? Its size depends on
+ * the window's pads, dilations and strides. */
 bool laci_native_padding_is_small(const laci_native_layer *layer);
 /** Can native kernels compute the layer in bf16? Its values then have channels last, in bf16
  * pairs. Outputs of the network must not be rounded to bf16, so no native layer writes them. */
@@ -17,42 +17,41 @@ bool laci_native_can_compute_bf16(const laci_net *net, const laci_native_layer *
 
 /* ---- posts.c ---- */
 
-/** Sets the layer's functions, bounds and residual, which are applied after its sums; false if
- * native kernels cannot compute them. */
+/** Sets the functions, bounds and residual that are applied after the layer's sums; false if native
+ * kernels cannot compute them. */
 bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer);
 
 /* ---- find.c ---- */
 
-/** Finds the layers that native kernels can compute, and stores them in net->native, none of them
- * chosen. net->native stays NULL if there are none. */
+/** Lists the layers that native kernels can compute in net->native; none of them is chosen yet.
+ * net->native stays NULL if there are none. */
 void laci_native_find_layers(laci_net *net);
 
-/** Describes a convolution, or a product with a constant matrix, as a layer whose weights are all
- * kept, to find its cost by dense kernels. False: the fused node is neither, or cannot be
- * described. */
+/** Describes a convolution, or a product with a constant matrix, as a layer without zeros, to find
+ * its cost by dense kernels. False: the fused node is neither, or cannot be described. */
 bool laci_native_describe_product(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 
 /* ---- find_between.c ---- */
 
-/** Is the node a sum of two int8 values whose result is int8? */
+/** Is the node a sum of two int8 values whose result is int8? If so, describes it in *layer. */
 bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Is the node a MaxPool of floats, with nothing fused after it? */
+/** Is the node a MaxPool of floats, with nothing fused after it? If so, describes it in *layer. */
 bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Is the node a MaxPool of an int8 value, whose result is int8 with the same scale and zero
- * point? */
+/** Is the node a MaxPool of an int8 value, whose result is int8 with the same scale and zero point?
+ * If so, describes it in *layer. */
 bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
 
 /* ---- Functions that find layers, in other folders ---- */
 
-/** Returns the value itself; or, if several DequantizeLinear nodes read one int8 value, the value
- * that stands for the results of all of them. */
+/** Returns the value that stands for `value`. If several DequantizeLinear nodes read one int8
+ * value, one of their results stands for all of them; any other value stands for itself. */
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value);
 /** Returns the fused node of the QuantizeLinear and DequantizeLinear that are the value's only
  * readers; NULL: there are other readers. */
 const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int value);
-/** Is the node a convolution, or the gradient of its input, whose weights change and keep their
- * zeros? */
+/** Is the node a convolution, or the gradient of its input, whose weights change in training and
+ * keep their zeros? If so, describes it in *layer. */
 bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
 /** Chooses the layers that native kernels compute, among those whose weights are trained under
@@ -65,45 +64,46 @@ void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer);
 /* ---- name.c ---- */
 
 enum { LACI_NATIVE_NAME = 256 };
-/** Writes the name under which a layer's time is stored: it has all that the time depends on
- * except the machine. layer NULL: the name for reorders. */
+/** Writes the name under which a layer's time by algorithm `id` is stored. The name has all that
+ * the time depends on except the machine. layer NULL: the name for reorders. */
 void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                             laci_algorithm_id id, char name[LACI_NATIVE_NAME]);
 
 /* ---- cost.c, estimate.c ---- */
 
 typedef struct laci_native_costs {
-  double *of[LACI_N_ALGORITHMS]; /* of[id]: array [n_layers] in the plan's memory, with the cost of
-                                    each layer by algorithm `id`; infinite where the algorithm
-                                    cannot compute the layer */
-  double *chosen;                /* [n_layers] cost of each layer by laci_native_layer.algorithm,
-                                    that is, if the layer is chosen */
+  double *of[LACI_N_ALGORITHMS]; /* of[id]: array [n_layers] in the plan's memory, cost of each
+                                    layer by algorithm `id`; infinite: the algorithm cannot compute
+                                    the layer */
+  double *chosen;                /* [n_layers] cost of each layer by its own algorithm
+                                    (laci_native_layer.algorithm), if it is chosen */
   double reorder;                /* cost of reordering one float */
-  double norm_of_images;         /* additional cost for each float that a normalization writes in
-                                    the layout HWC16N instead of another one */
-  double step;                   /* cost of a reorder of any size, added to that of its floats */
-  /* native kernels must gain at least this in the whole network, or dense kernels compute all
-   * layers */
+  double norm_of_images;         /* cost, for each float, that a normalization takes more if it
+                                    writes the layout HWC16N instead of another one */
+  double step;                   /* fixed cost of a reorder, to which that of its floats is added */
+  /* minimum gain of native kernels in the whole network; if they gain less, dense kernels compute
+   * all layers */
   double least_gain;
 } laci_native_costs;
 
-/** Allocates arrays for all layers; false: no memory (recorded in the plan). */
+/** Allocates the arrays of costs for all layers; false: no memory, which is recorded in the
+ * plan. */
 bool laci_native_alloc_costs(laci_net *net, laci_native_costs *costs);
-/** Reads the measured times of all layers from `timings` into `costs`; false if a layer was not
+/** Sets `costs` to the measured times of all layers in `timings`; false if some layer was not
  * timed. */
 bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_native_costs *costs);
-/** Estimates all costs. Defined in estimate.c. */
+/** Sets `costs` to estimates for all layers. Defined in estimate.c. */
 void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs);
-/** Sets `costs` to measured times, or to estimates where times are missing, and gives each layer
- * the algorithm that costs the least. False: no memory (recorded in the plan). */
+/** Sets `costs` to measured times, or to estimates if times are missing, and gives each layer the
+ * algorithm that costs the least. False: no memory, which is recorded in the plan. */
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
 
 /* ---- budget.c ---- */
 
-/** Gives layers with zeros another algorithm, instead of one that transforms their weights, until
- * the weights take at most 1.7 times the bytes of the untransformed weights or of the weights of
- * a dense plan, or until no such layer is left. */
+/** Reduces the memory of weights: layers whose algorithm transforms their weights get another one,
+ * until all weights take at most 1.7 times the bytes of the untransformed weights, or the bytes of
+ * a dense plan if that is more, or until no such layer is left. */
 void laci_native_reduce_weight_memory(laci_net *net, laci_native_costs *costs);
 
 #endif

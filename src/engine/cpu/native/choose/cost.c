@@ -9,7 +9,8 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-/** Finds the measured time of a layer, or with layer NULL that of reorders. */
+/** Finds the measured time of a layer by algorithm `id`; layer NULL: that of reorders. False: it
+ * was not measured. */
 static bool find_measured_time(const laci_net *net, const laci_timings *timings,
                                const laci_native_layer *layer, laci_algorithm_id id,
                                double *seconds) {
@@ -53,7 +54,7 @@ static void choose_cheapest_algorithm(const laci_net *net, laci_native_layer *la
   costs->chosen[at] = costs->of[layer->algorithm][at];
 }
 
-/** Multiplies estimates, except those of dense kernels, by a margin if the figures are those of
+/** Multiplies the estimates of native algorithms by a margin if the cost figures are those of
  * another processor. */
 static void multiply_by_margin(const laci_net *net, laci_native_costs *costs) {
   for (int at = 0; at < net->native->n_layers; at++) {

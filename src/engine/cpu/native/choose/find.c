@@ -35,7 +35,7 @@ static laci_native_reading choose_reading(const laci_native_layer *layer) {
   return laci_native_is_1x1(g) ? LACI_NATIVE_SUBSAMPLED : LACI_NATIVE_PHASES;
 }
 
-/** Describes a matrix product as a 1x1 convolution. */
+/** Describes a matrix product as a 1x1 convolution; false: the node is no such product. */
 static bool find_product_window(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
   if (!laci_is_right_operand_product(net, fused, &why)) return false;
@@ -49,8 +49,8 @@ static bool find_product_window(laci_net *net, const laci_fused *fused, laci_nat
   return true;
 }
 
-/** If the layer's result is quantized and dequantized, and has no other reader, returns the value
- * after that; it is the layer's result. Otherwise returns the value itself. */
+/** Returns the value that is the layer's result. If the node's value is quantized and dequantized,
+ * and has no other reader, that is the value after this; otherwise it is the value itself. */
 static int skip_quantization(const laci_cpu_plan *plan, int value) {
   const laci_fused *after = laci_native_quantization_after(plan, value);
   for (; after; after = laci_native_quantization_after(plan, value)) value = after->output;
@@ -61,13 +61,14 @@ static const laci_cost_figures *find_float_figures(const laci_net *net) {
   return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
 }
 
-/** Are layers found even if native kernels gain nothing? */
+/** Are layers wanted even if native kernels gain nothing? */
 static bool may_find_slower_layers(const laci_net *net) {
   return net->use->which == LACI_NATIVE_USE_ALL;
 }
 
-/** Are there groups of few channels? For these, dense kernels use only a part of each vector, or
- * copy values for matrix products, so that generated code gains whatever is kept. */
+/** Has the convolution groups of few channels? For these, dense kernels use only a part of each
+ * vector, or copy values for matrix products, so that generated code gains however many weights are
+ * kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
   const bool known = find_float_figures(net)->by_gemm > 0 || net->timings;
@@ -124,8 +125,8 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }
 
-/** Is none of the layer's values a matrix of rows to one layer and images of a convolution to
- * another? */
+/** Is each of the layer's values of one kind for all layers? A value must not be a matrix of rows
+ * to one layer and images of a convolution to another. */
 static bool has_consistent_kinds(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   const int values[] = {layer->input, layer->output, layer->residual};
@@ -138,8 +139,8 @@ static bool has_consistent_kinds(uint8_t *kinds, const laci_native_layer *layer)
   return true;
 }
 
-/** Removes pools from the list: between layers whose weights change, oneDNN computes them. Returns
- * how many layers are left. */
+/** Removes pools from the list: between layers whose weights change in training, oneDNN computes
+ * them. Returns how many layers are left. */
 static int remove_pools(laci_native_layer *layers, int n) {
   int left = 0;
   for (int at = 0; at < n; at++) {

@@ -42,7 +42,7 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   return true;
 }
 
-/** Is it a MaxPool of floats, with nothing fused after it? Sets the layer. */
+/** Is the node a MaxPool of floats, with nothing fused after it? If so, describes it in *layer. */
 static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];

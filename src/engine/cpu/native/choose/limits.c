@@ -5,8 +5,8 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/choose/choose.h"
 
-/** Pads, dilations and strides come from a file and may be huge: the layout must not be much larger
- * than the image. */
+/** The layout must not be much larger than the image, but pads, dilations and strides come from a
+ * file and may be huge. */
 bool laci_native_padding_is_small(const laci_native_layer *layer) {
   enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
   const laci_sparse_window *g = &layer->window;

@@ -29,8 +29,8 @@ static bool can_add_residual(const laci_net *net, int value, int to) {
          laci_shape_equal(laci_plan_shape(&net->plan, value), laci_plan_shape(&net->plan, to));
 }
 
-/** Makes a first function that clips a bound of the results: generated code clips before it stores,
- * at no cost. */
+/** If the first fused function clips the results, makes it a bound of the results: generated code
+ * clips before it stores, at no cost. False: the function does something else. */
 static bool add_clip_function(laci_native_layer *layer, const laci_function *f) {
   const bool relu = f->kind == LACI_FUNCTION_RELU && f->alpha == 0;
   const bool clips = f->kind == LACI_FUNCTION_CLIP || f->kind == LACI_FUNCTION_CLIP_OPEN;

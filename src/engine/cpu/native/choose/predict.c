@@ -14,8 +14,8 @@
 #include "engine/cpu/native/native.h"
 
 enum { FLOAT = sizeof(float), SUM_OPERANDS = 3 };
-/* Seconds of a unit of cost, if the table does not have them: those of a core with AVX2 at 3
- * GHz. */
+/* Seconds that a unit of cost takes, if the table of costs does not say it: those of a core with
+ * AVX2 at 3 GHz. */
 static const double usual_unit = 2e-11;
 
 static const laci_fused *find_fused_node(const laci_net *net, const laci_node *node) {
@@ -35,8 +35,8 @@ static double cost_of_bytes(const laci_net *net, const laci_engine_step *info) {
   return bytes * find_float_figures(net)->light / (SUM_OPERANDS * FLOAT);
 }
 
-/* Returns the cost of a product by dense kernels. With few rows it is the time of reading the
- * matrix. */
+/* Returns the cost of a matrix product by dense kernels. With few rows it is the time of reading
+ * the matrix. */
 static double cost_of_product(laci_net *net, const laci_net_step *step,
                               const laci_engine_step *info) {
   const laci_fused *fused = find_fused_node(net, step->node);

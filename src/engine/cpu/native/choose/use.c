@@ -11,7 +11,7 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-/** Writes the names of all algorithms, "dense, generated, ...". */
+/** Writes the names of all algorithms as text: "dense, generated, ...". */
 static void write_algorithm_names(char *text, size_t size) {
   size_t used = 0;
   for (int id = 0; id < LACI_N_ALGORITHMS && used < size; id++) {

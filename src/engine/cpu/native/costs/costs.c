@@ -43,7 +43,7 @@ static bool is_same_processor(const laci_cost_processor *a, const laci_cost_proc
   return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && has_same_instructions(a, b);
 }
 
-/** Returns how many words of `of` are missing in `in`. */
+/** Returns how many words of the list `of` are missing in the list `in`. */
 static int count_missing_words(const char *of, const char *in) {
   int n_missing = 0;
   for (size_t n; (n = laci_next_word(&of)) > 0; of += n) n_missing += !laci_has_word(in, of, n);
@@ -59,7 +59,8 @@ static int rate_similarity(const laci_cost_processor *a, const laci_cost_process
          (vendor && a->family == b->family) * FAMILY - differ;
 }
 
-/** Returns the nearest table that has the section; among equally near ones, the first. */
+/** Returns the table, among those that have the section, of the processor nearest to this one;
+ * among equally near ones, the first. */
 static const laci_cost_table *find_nearest_table(const laci_cost_processor *processor,
                                                  laci_cost_section section) {
   const laci_cost_table *best = NULL;
@@ -72,7 +73,7 @@ static const laci_cost_table *find_nearest_table(const laci_cost_processor *proc
   return best;
 }
 
-/* ---- The choice ---- */
+/* ---- The choice of tables ---- */
 
 void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *processor,
                           laci_costs *costs) {

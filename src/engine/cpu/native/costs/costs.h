@@ -14,7 +14,7 @@
 
 /* ---- A table ---- */
 
-/** The type of the values that layers read and write. Each has figures of its own. */
+/** A section of a table of costs: the figures for layers that read and write values of one type. */
 typedef enum laci_cost_section {
   LACI_COSTS_f32,
   LACI_COSTS_int8,
@@ -22,7 +22,8 @@ typedef enum laci_cost_section {
   LACI_N_COST_SECTIONS,
 } laci_cost_section;
 
-/** The figures of a section. Figures that figures.def does not list for it are 0. */
+/** The figures of one section of a table. Figures that figures.def does not list for the section
+ * are 0. */
 typedef struct laci_cost_figures {
 #define LACI_FIELD_f32(name) double name;
 #define LACI_FIELD_int8(name)
@@ -37,18 +38,19 @@ typedef struct laci_cost_figures {
 
 enum { LACI_COST_TEXT = 128 };
 
-/** The usual margin on processors other than the one that a table was measured on: there, an
- * algorithm must be clearly faster than the dense one. By the figures of Zen 4, a ResNet-20 was
- * expected to gain on another vendor's processor, and took 1.22 times as long. */
+/** The usual margin: the factor for costs of native algorithms if a table was measured on another
+ * processor. There, an algorithm must be clearly faster than the dense one. By the figures of Zen
+ * 4, a ResNet-20 was expected to gain on another vendor's processor, and took 1.22 times as
+ * long. */
 #define LACI_COST_MARGIN 1.2
 
-/** The processor on which the figures were measured. */
+/** A kind of processor: the one on which a table of costs was measured, or this one. */
 typedef struct laci_cost_processor {
   char vendor[LACI_COST_TEXT]; /* vendor of the processor, as laci_cpu_read_vendor writes it */
   int family;                  /* number of the processor family in the vendor's numbering */
   char instructions[LACI_COST_TEXT]; /* the instruction set of generated code, then further
                                         extensions: "avx512 vnni bf16" */
-  char machine[LACI_COST_TEXT];      /* name of the processor, only shown */
+  char machine[LACI_COST_TEXT];      /* name of the processor, used only in texts */
   char date[LACI_COST_TEXT];         /* date of the measurement */
 } laci_cost_processor;
 
@@ -59,14 +61,15 @@ typedef struct laci_cost_table {
   laci_cost_figures figures[LACI_N_COST_SECTIONS];
 } laci_cost_table;
 
-/** Returns table number `at`, from 0 on, of the list in tables.c; NULL: there are not so many. */
+/** Returns the table with index `at` of the list in tables.c; NULL: the list is shorter. */
 const laci_cost_table *laci_cost_table_at(int at);
-/** Does the table have this section? A section is complete or missing; f32 is never missing. */
+/** Does the table have this section? A section is either complete or missing; f32 is never
+ * missing. */
 bool laci_cost_table_has_section(const laci_cost_table *table, laci_cost_section section);
 
 /* ---- Figures by name (tables.c) ---- */
 
-/** Which values a figure may have: figures.def. */
+/** The kinds of figures, by the values that they may have (figures.def). */
 typedef enum laci_figure_kind {
   LACI_FIGURE_SHARE,
   LACI_FIGURE_AMOUNT,
@@ -81,43 +84,44 @@ typedef struct laci_figure {
   size_t at; /* offset of the figure in laci_cost_figures, in bytes */
 } laci_figure;
 
-/** Returns figure number `at`, from 0 on, of the list in figures.def; NULL: there are not so many.
- */
+/** Returns the figure with index `at` of the list in figures.def; NULL: the list is shorter. */
 const laci_figure *laci_figure_at(int at);
 double laci_figure_get_value(const laci_cost_table *table, const laci_figure *figure);
 void laci_figure_set_value(laci_cost_table *table, const laci_figure *figure, double value);
 
-/* ---- The choice (costs.c) ---- */
+/* ---- The choice of tables (costs.c) ---- */
 
-/** The costs that planning reads. */
+/** The tables of costs that planning reads. */
 typedef struct laci_costs {
-  const laci_cost_table *tables[LACI_N_COST_SECTIONS]; /* the table that each section is taken
-                                                          from */
-  bool own;             /* the table of f32 was measured on this kind of processor; false: on
+  const laci_cost_table *tables[LACI_N_COST_SECTIONS]; /* for each section, the table from which it
+                                                          is taken */
+  bool own;             /* true: the table for f32 was measured on this kind of processor; false: on
                            another kind */
   double margin;        /* factor for the costs of native algorithms; 1 where `own` is true */
-  laci_cost_table read; /* the table that was read from a file, if one was */
+  laci_cost_table read; /* the table that was read from a file, if there was one */
 } laci_costs;
 
 /** Returns a description of this processor, with the instruction sets that LAC_CPU and
  * laci_cpu_limit_level allow. */
 laci_cost_processor laci_costs_this_processor(void);
-/** Chooses tables of the list for a processor: the table of the processor itself, or the
+/** Chooses tables of the list for a processor: the table of this kind of processor, or else the
  * nearest one by instruction set, then by vendor, then by extensions. A section that this table
  * lacks comes from the nearest table that has it. */
 void laci_costs_choose_tables(const laci_cost_processor *processor, laci_costs *costs);
-/** Takes all sections that `table` has, which counts as measured on the processor that it names.
- * Chooses the other sections for the processor, as laci_costs_choose_tables does. */
+/** Uses all sections that `table` has; they count as measured on the processor that the table
+ * names. Chooses tables for the other sections as laci_costs_choose_tables does. */
 void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *processor,
                           laci_costs *costs);
-/** Sets the costs of this process: from the table or file that LAC_COSTS names, or otherwise
- * chosen. `costs` must not be moved afterwards. Fails as laci_cost_table_read does. */
+/** Sets the costs of this process: those of the table or file that LAC_COSTS names, or else those
+ * that laci_costs_choose_tables chooses. *costs must not be moved afterwards. Fails as
+ * laci_cost_table_read does. */
 LAC_MUST_CHECK lac_status laci_costs_load(laci_costs *costs, lac_error *err);
 
 /* ---- Files (file.c) ---- */
 
-/** Reads a table from a file like the .def files here. Fails LAC_NOT_FOUND, LAC_BAD_FILE (the text
- * has file, line, what was found and what was expected), LAC_NO_MEMORY. */
+/** Reads a table of costs from a file in the format of the .def files in this folder. Fails
+ * LAC_NOT_FOUND, LAC_BAD_FILE (the text has file, line, what was found and what was expected),
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_cost_table_read(const char *path, laci_cost_table *table,
                                                lac_error *err);
 /** Returns the table as the text of such a file, which the caller frees (laci_free). head: lines

@@ -21,7 +21,7 @@ typedef struct table_parser {
   const char *path;
   int line;
   laci_cost_table *table;
-  bool has_processor, seen[MOST_FIGURES]; /* [figure]: its line was read */
+  bool has_processor, seen[MOST_FIGURES]; /* seen: for each figure, whether its line was read */
   lac_error *err;
 } table_parser;
 
@@ -38,7 +38,7 @@ static lac_status fail_parsing(const table_parser *r, const char *found, const c
 
 static const char *skip_spaces(const char *at) { return at + strspn(at, " \t\r"); }
 
-/** Reads a word or a quoted text; returns the place after it. NULL: there is none, or it is too
+/** Reads a word or a quoted text; returns the position after it. NULL: there is none, or it is too
  * long. */
 static const char *parse_field(const char *at, char field[LACI_COST_TEXT]) {
   const bool quoted = *at == '"';
@@ -49,7 +49,8 @@ static const char *parse_field(const char *at, char field[LACI_COST_TEXT]) {
   return skip_spaces(at + n + (quoted ? 2 : 0));
 }
 
-/** Reads NAME(field, field ...), the only thing on the line. */
+/** Reads a line that has NAME(field, field ...) and nothing else; false: the line has another
+ * form. */
 static bool parse_macro_call(const char *line, parsed_line *c) {
   const char *at = parse_field(skip_spaces(line), c->name);
   c->n = 0;
@@ -68,7 +69,8 @@ static bool parse_number(const char *text, double *value) {
   return *end == 0 && isfinite(*value);
 }
 
-/** Returns the figure of that section and name, and its index in the list; NULL: there is none. */
+/** Returns the figure of the section and name in the parsed line, and its index in the list; NULL:
+ * there is no such figure. */
 static const laci_figure *find_figure(const parsed_line *c, int *place) {
   const laci_figure *figure;
   for (*place = 0; (figure = laci_figure_at(*place)); (*place)++) {
@@ -123,7 +125,8 @@ static lac_status parse_line(table_parser *r, const char *line) {
 
 /* ---- The file ---- */
 
-/** Checks that f32 is present, and that every section with a figure has all its figures. */
+/** Checks that the section f32 is present, and that every section with a figure has all its
+ * figures. */
 static lac_status check_no_figure_missing(const table_parser *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;

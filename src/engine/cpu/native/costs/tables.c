@@ -24,11 +24,12 @@ static const laci_cost_table zen3 = {
 };
 
 static const laci_cost_table neon = {
-    .name = "neon", .margin = 1, /* its figures are estimates, not measured, and include a margin */
+    .name = "neon", .margin = 1, /* its figures are estimates that include a margin; they were not
+                                    measured */
 #include "engine/cpu/native/costs/neon.def"
 };
 
-/* Among equally near tables, the first is taken. */
+/* The list of tables. If several are equally near to a processor, the first of them is chosen. */
 static const laci_cost_table *const tables[] = {&zen4, &zen3, &neon};
 
 const laci_cost_table *laci_cost_table_at(int at) {

@@ -19,7 +19,8 @@
 
 /* ---- Values ---- */
 
-/** Returns the only node that reads the value, and reads it once; -1: none or several do. */
+/** Returns the only node that reads the value, if it reads the value once; -1: the value is read
+ * more often, or never. */
 static int find_only_reader(const laci_cpu_plan *plan, int value) {
   int readers[2];
   const bool one = value >= 0 && laci_plan_count_uses(plan, value) == 1 &&
@@ -71,7 +72,8 @@ static bool are_all_equal(laci_cpu_plan *plan, int value, int64_t wanted) {
   return all;
 }
 
-/** Are the weights integers from -128 to 127, with one scale, or one for each row? */
+/** Finds the scales of the layer's weights. False: the weights are not integers from -128 to 127
+ * (with the zero point subtracted) with one scale, or one for each row. */
 static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *layer) {
   enum { MIDDLE = 128 };
   const int64_t n_rows = layer->window.channels_out;
@@ -103,7 +105,7 @@ double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row) {
   return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
 }
 
-/** Does every row's sum, including its bias, fit in 32 bits? */
+/** Does the sum of every row (output channel), including its bias, fit in 32 bits? */
 static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *layer) {
   const double most = (double)(1 << 30);
   const laci_node *node = &plan->graph->nodes[layer->fused->node];

@@ -7,21 +7,21 @@
 
 /* ---- find.c ---- */
 
-/** Returns the quantization that produced the value, its scale and bounds; NULL: the value is not
+/** Returns the quantization (scale and bounds) that produced the value; NULL: the value is not
  * quantized. */
 const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value);
 /** Do both quantizations have the same scale and bounds, so that equal bytes mean equal numbers? */
 bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
-/** Returns the scale of the sums of output channel `row`: the scale of the layer's input times
- * that of the row's weights. */
+/** Returns the scale of the integer sums of output channel `row`: the scale of the layer's input
+ * times that of the row's weights. */
 double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);
 
 /* ---- posts.c ---- */
 
 /** Sets the bounds and the zero point of the layer's int8 result. */
 void laci_native_set_int8_bounds(laci_native_layer *layer);
-/** Sets the bounds, the zero point, the residual and the functions of the layer in the form that
- * its int8 kernel reads. False: no memory (recorded in the plan). */
+/** Sets the layer's bounds, zero point, residual and functions in the form that its int8 kernel
+ * reads. False: no memory, which is recorded in the plan. */
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer);
 
 #endif

@@ -8,12 +8,12 @@
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/int8/int8.h"
 
-/** Returns the byte of a bound of the results. */
+/** Returns a bound of the results as a quantized byte. */
 static uint8_t quantize_bound(const laci_fake_quantized *q, float bound) {
   return (uint8_t)(laci_quantize_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
 }
 
-/** Sets the functions that follow the sums. Functions compute real numbers, so everything after the
+/** Sets the functions that follow the sums. Functions compute real numbers. So all that follows the
  * sums is in real numbers, and an additional last function converts to units of the result. */
 static bool set_float_functions(laci_net *net, laci_native_layer *layer,
                                 const laci_fake_quantized *y) {

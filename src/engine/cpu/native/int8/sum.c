@@ -9,11 +9,11 @@
 
 typedef struct sum_work {
   const laci_bytes_sum *sum;
-  const float *a, *b; /* places of four bytes */
+  const float *a, *b; /* the operands; each float is four int8 elements */
   float *y;
 } sum_work;
 
-enum { GRAIN = 1 << 14 }; /* places of four bytes */
+enum { GRAIN = 1 << 14 }; /* number of groups of four bytes that a thread adds at a time */
 
 static void add_int8_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;

@@ -25,10 +25,10 @@ static laci_native_place *find_joined_layout(const laci_net *net, int value) {
 
 /* ---- Rows ---- */
 
-/** The row stride that all values of one height and width have. */
+/** The row stride that all native values of one height h and width w have. */
 typedef struct stride_of_size {
   int64_t h, w, stride;
-  int64_t of_phases; /* the stride that windows reading phases need; 0: there are none */
+  int64_t of_phases; /* row stride for windows that read their input in phases; 0: there are none */
 } stride_of_size;
 
 typedef struct row_table {
@@ -43,8 +43,8 @@ static stride_of_size *find_row_stride(row_table *table, int64_t h, int64_t w) {
   return &table->list[at];
 }
 
-/** Can the layer's kernel do without zeros between rows, even if its window reaches beyond their
- * ends? */
+/** Can the layer's kernel do without zeros between rows of its input, even if its window reaches
+ * beyond the ends of the rows? */
 static bool needs_no_row_padding(const laci_net *net, const laci_native_layer *layer) {
   if (laci_native_has_image_lanes(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT)
     return false;
@@ -52,14 +52,14 @@ static bool needs_no_row_padding(const laci_net *net, const laci_native_layer *l
   return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
 
-/** Returns the border of zeros that a layer reads around its input. */
+/** Returns the widths of the border of zeros that a layer reads around its input. */
 static laci_sparse_border find_input_border(const laci_net *net, const laci_native_layer *layer) {
   laci_sparse_border b = laci_sparse_needed_border(&layer->window);
   if (needs_no_row_padding(net, layer)) b.left = b.right = 0;
   return b;
 }
 
-/** Returns the row stride of one phase, without zeros added between rows. */
+/** Returns the row stride of one phase of the layer's input, without zeros added between rows. */
 static int64_t phase_row_stride(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_border b = find_input_border(net, layer);
   return laci_ceil_div(b.left + layer->window.w + b.right, layer->window.stride_w);
@@ -84,8 +84,9 @@ static void widen_row_stride(const laci_net *net, row_table *table,
   }
 }
 
-/** Returns the number of tiles of a layer's results with that row stride. If a layer reads phases
- * and its results have a smaller row stride than these, its tiles begin anew in each row. */
+/** Returns the number of tiles of a layer's results, if their row stride is `stride`. If a layer
+ * reads phases, and that stride is smaller than the phases' row stride, its tiles begin anew in
+ * each row. */
 static int64_t count_tiles(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
   const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_row_stride(net, layer);
@@ -93,7 +94,8 @@ static int64_t count_tiles(const laci_net *net, const laci_native_layer *layer, 
   return laci_ceil_div((g->out_h - 1) * stride + g->out_w, LACI_SPARSE_LANES);
 }
 
-/** Returns the multiply-adds of all layers with results of that size, with that row stride. */
+/** Returns the number of multiply-adds of all layers whose results have this height and width, if
+ * their row stride is `stride`. */
 static double count_multiply_adds(const laci_net *net, const stride_of_size *r, int64_t stride) {
   const laci_native_net *native = net->native;
   double n = 0;
@@ -109,7 +111,7 @@ static double count_multiply_adds(const laci_net *net, const stride_of_size *r, 
   return n;
 }
 
-/** Takes the row stride of phases where that makes less work. */
+/** Chooses the row stride of phases for a height and width, if that makes less work. */
 static void choose_row_stride(const laci_net *net, stride_of_size *r) {
   if (r->of_phases <= r->stride) return;
   if (count_multiply_adds(net, r, r->of_phases) <= count_multiply_adds(net, r, r->stride))
@@ -130,7 +132,7 @@ static void widen_border(laci_sparse_border *border, const laci_sparse_border *b
   border->right = larger_of(border->right, b->right);
 }
 
-/** Notes how the layer uses its values. int8x4 values are made in the layout of the floats, even
+/** Records how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
 static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
   laci_native_place *out = find_joined_layout(net, layer->output);
@@ -150,9 +152,9 @@ static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
   widen_border(&in->border, &b);
 }
 
-/** Checks that the layer can write its result in PC16P, and otherwise makes the result CHW. PC16P
- * can be written by products whose input has the same row stride as the result, and by layers that
- * traverse their results. */
+/** Makes the layer's result CHW unless the layer can write it in PC16P. PC16P can be written by
+ * products whose input has the same row stride as the result, and by layers that traverse their
+ * results. */
 static void use_chw_if_needed(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = find_row_stride(table, g->out_h, g->out_w)->stride;

@@ -35,8 +35,8 @@ static lac_status run_int8x4_conversion(laci_net *net, laci_net_step *step, lac_
 static const laci_node packing = {.name = "", .type = "QuantizeLinear"};
 static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
 
-/** Adds a step that converts; int8x4: the layout of the int8x4 side, which is the source or the
- * target. */
+/** Adds a step that converts floats to int8x4 or back. int8x4: the layout of the int8x4 tensor,
+ * which is the source or the target. */
 static int add_conversion_step(laci_net *net, int from, const laci_native_layout *to,
                                const laci_native_layout *int8x4) {
   const laci_shape shape = net->tensors[from].shape;

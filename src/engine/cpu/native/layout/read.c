@@ -29,8 +29,8 @@ int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_spars
   return -1;
 }
 
-/** Returns a reordered copy of `from`, whose layout is `have`. subsampled: the strided 1x1 window
- * whose pixels are copied; NULL: all pixels. */
+/** Returns a copy of the tensor `from` (whose layout is `have`), reordered to the layout `native`.
+ * subsampled: the strided 1x1 window whose pixels alone are copied; NULL: all pixels. */
 static int make_reordered_copy(laci_net *net, int from, const laci_sparse_layout *have,
                                const laci_native_layout *native,
                                const laci_sparse_window *subsampled) {
@@ -48,7 +48,7 @@ static int make_reordered_copy(laci_net *net, int from, const laci_sparse_layout
   return to;
 }
 
-/** Returns the value as an f32 or bf16 tensor; or as int8x4, which must already exist. */
+/** Returns the value's tensor in f32 or bf16; or in int8x4, which must already exist. */
 static int find_source_tensor(laci_net *net, int value, const laci_native_layout *native,
                               laci_sparse_layout *layout) {
   if (!native->bytes) return laci_native_read_for_reorder(net, value, native->rows, layout);
@@ -79,7 +79,7 @@ int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
   return make_reordered_copy(net, from, &have, native, &layer->window);
 }
 
-/** Returns the layer's input in row-major order: the tensor itself, or a copy. */
+/** Returns the layer's input in row-major order: its own tensor, or a copy. */
 static int read_row_major(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layout wanted = laci_native_input_layout(net, layer);
   laci_sparse_layout have;

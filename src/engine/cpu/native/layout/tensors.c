@@ -33,7 +33,9 @@ laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shap
   return size;
 }
 
-enum { LEAST_FULL = 85 }; /* percent of the lanes that must hold an image */
+enum {
+  LEAST_FULL = 85
+}; /* minimum percentage of SIMD lanes that must hold an image, if lanes are images */
 
 bool laci_native_has_image_lanes(int64_t n_images) {
   const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
@@ -50,7 +52,8 @@ int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_ima
 typedef struct reorder_step {
   laci_sparse_reorder r;
   int from, to;
-  uint32_t around; /* the value around the target's pixels; 0: the reorder writes it */
+  uint32_t around; /* 32-bit word to be stored around the target's pixels; 0: the reorder itself
+                      writes zeros */
 } reorder_step;
 
 typedef struct reorder_work {
@@ -129,7 +132,7 @@ int laci_native_find_tensor(const laci_net *net, int content, const laci_native_
   return -1;
 }
 
-/** Does the tensor have that layout? Destroys `layout`. */
+/** Does the tensor have the layout `layout`? Destroys `layout`. */
 static bool has_same_layout(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);

@@ -32,20 +32,20 @@ laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shap
                                             const laci_native_layout *native);
 
 /** Adds a tensor of this shape in the layout `native`. over: a tensor of the same layout, whose
- * memory the new tensor takes if nothing reads it any more; -1: none. Otherwise the new tensor is
- * in the arena. */
+ * memory the new tensor takes over if nothing reads it any more; -1: none. Otherwise the new tensor
+ * has memory in the arena. */
 int laci_native_tensor_new(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
                            int over);
-/** Returns the tensor that holds content number `content` in the layout `native`; -1: there is
+/** Returns the tensor in the layout `native` whose field `content` is this number; -1: there is
  * none. */
 int laci_native_find_tensor(const laci_net *net, int content, const laci_native_layout *native);
-/** Sets *layout to the layout that native reorders need to read the tensor. The tensor may be in a
+/** Sets *layout to the tensor's layout as native reorders describe it. The tensor may be in a
  * native layout, row-major, or in blocks of 16 channels; in a bf16 plan also with channels last,
  * where bf16 pairs are neighbours. Returns false for other layouts. */
 bool laci_native_find_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
-/** Returns the layout of copies for oneDNN: blocks of 16 channels, if its kernels have vectors of
- * 16 and the number of channels allows it; channels last, if it computes in bf16; otherwise
- * row-major. NULL after a failure. */
+/** Returns the layout in which native values are copied for oneDNN: blocks of 16 channels, if its
+ * kernels have vectors of 16 and the number of channels allows it; channels last, if it computes in
+ * bf16; otherwise row-major. NULL after a failure. */
 laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows);
 /** Adds a step that copies tensor `from` to tensor `to` in another layout, as `r` describes: all
  * pixels, or only every stride-th row and pixel. Elements are f32 (bf16 in a bf16 plan) or int8x4,
@@ -53,13 +53,13 @@ laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bo
  * after a failure. */
 laci_net_step *laci_native_add_reorder_step(laci_net *net, int from, int to,
                                             const laci_sparse_reorder *r);
-/** Was the step made by laci_native_add_reorder_step, and does it belong to no node? */
+/** Was the step added by laci_native_add_reorder_step, and does it belong to no node? */
 bool laci_native_is_reorder(const laci_net_step *step);
-/** Returns a tensor in a native layout as a tensor for oneDNN: an existing copy, or a new one, made
- * by a step. */
+/** Returns a copy, in a layout of oneDNN, of a tensor in a native layout: an existing copy, or a
+ * new one, made by a step. */
 int laci_native_copy_for_onednn(laci_net *net, int tensor);
-/** Returns the 32-bit word that memory between pixels must hold: zero, or four bytes of the zero
- * point. */
+/** Returns the 32-bit word that memory between pixels must hold: zero, or for int8x4 four bytes of
+ * the zero point. */
 uint32_t laci_native_border_value(const laci_native_layout *native);
 /** Writes the word `with` to all of the tensor's memory that is not a pixel, with all threads. */
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
@@ -70,8 +70,8 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
 /** Adds a step that quantizes a tensor of floats to int8x4 in the layout `to`; returns the new
  * tensor. */
 int laci_native_add_quantize_step(laci_net *net, int tensor, const laci_native_layout *to);
-/** Returns an int8x4 tensor as floats: an existing copy, or a new one, made by a step. Other
- * tensors are returned unchanged. */
+/** Returns a copy in floats of an int8x4 tensor: an existing one, or a new one, made by a step.
+ * Other tensors are returned unchanged. */
 int laci_native_copy_as_floats(laci_net *net, int tensor);
 
 #endif

@@ -20,13 +20,13 @@
 typedef struct fit {
   const laci_observation *observations;
   size_t n;
-  double unit; /* seconds of a unit of cost */
+  double unit; /* seconds that a unit of cost takes */
 } fit;
 
-/** The weight of the squared distance of a figure from its initial value; the weight of an
- * observation's squared error is 1. */
+/** Weight, in the sum to be minimized, of the squared distance of a figure from its initial value;
+ * the weight of an observation's squared error is 1. */
 static const double prior = 0.1;
-/** The penalty for a figure that was initially 0 and is not 0 any more. */
+/** Penalty for a figure that was 0 initially and is not 0 any more. */
 static const double of_new = 0.5;
 
 /* ---- The error of estimates ---- */
@@ -36,7 +36,7 @@ static double estimated_cost(const laci_observation *o) {
   return laci_algorithm_by_id(o->algorithm)->cost(o->net, o->layer);
 }
 
-/** Returns ln(estimate / time), or 0 if there is no estimate. */
+/** Returns ln(estimated time / measured time), or 0 if there is no estimate. */
 static double log_of_ratio(const fit *f, const laci_observation *o) {
   const double cost = estimated_cost(o);
   return isfinite(cost) && cost > 0 ? log(cost * f->unit / o->seconds) : 0;
@@ -51,7 +51,8 @@ static double sum_of_squares(const fit *f) {
   return sum;
 }
 
-/** Is it a large layer without groups, computed by dense kernels? */
+/** Is it the time of a large layer without groups, computed by dense kernels? These define the unit
+ * of cost. */
 static bool is_large_dense_layer(const laci_observation *o) {
   enum { MANY = 1 << 24 };
   const laci_native_layer *l = o->layer;
@@ -73,7 +74,7 @@ static double seconds_of_cost_unit(const laci_observation *observations, size_t 
   return unit;
 }
 
-/** Makes all nets read the table, and finds the unit of cost. */
+/** Begins a fit: makes all nets read the table, and finds the unit of cost. */
 static fit begin_fit(const laci_measured *m, const laci_cost_table *table) {
   m->costs->tables[LACI_COSTS_f32] = table;
   return (fit){m->observations, m->n, seconds_of_cost_unit(m->observations, m->n)};
@@ -81,9 +82,9 @@ static fit begin_fit(const laci_measured *m, const laci_cost_table *table) {
 
 /* ---- The search ---- */
 
-/** May the figure be fitted? Times of parts of networks on one thread do not depend on limits, on
- * what comes from memory, or on waiting for threads; such figures have other units
- * (figures.def). */
+/** May the figure be fitted? Only figures with certain units may (figures.def). Others are limits,
+ * or depend on memory or on waiting for threads, which times of parts of networks on one thread do
+ * not. */
 static bool is_fitted_figure(const laci_figure *figure) {
   static const char *const units[] = {"share:", "cost:", "factor:", "units:"};
   if (figure->section != LACI_COSTS_f32) return false;
@@ -106,8 +107,8 @@ static double distance_from_first_figures(const laci_cost_table *first,
   return sum;
 }
 
-/** Returns the largest value of the figure in all tables: the search begins there if the figure was
- * 0. */
+/** Returns the largest value that the figure has in any table: the search begins there if the
+ * figure was 0. */
 static double largest_figure_in_tables(const laci_figure *figure) {
   double most = 0;
   for (int at = 0; laci_cost_table_at(at); at++) {
@@ -116,7 +117,8 @@ static double largest_figure_in_tables(const laci_figure *figure) {
   return most;
 }
 
-/** Sets the figure to the value if that decreases the sum. */
+/** Sets the figure to the value if that decreases the sum *best, which it then updates. Returns
+ * whether it did. */
 static bool try_figure_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
                              const laci_figure *figure, double value, double *best) {
   const double before = laci_figure_get_value(table, figure);

@@ -15,8 +15,9 @@ enum { ROUNDS = 5, N_BATCHES = 2, MOST_NETWORKS = 32, IMAGES = LACI_SPARSE_LANES
 
 typedef struct timed {
   laci_graph *graph;
-  laci_trial listed; /* a plan in which the network's layers are only found */
-  size_t first;      /* its first observation */
+  laci_trial listed; /* a plan of the network in which its native layers are listed, but none is
+                        chosen */
+  size_t first;      /* index of the network's first observation */
 } timed;
 
 typedef struct measuring {

@@ -12,14 +12,15 @@
 
 enum { MOST_LAYERS = 16, NAME = 32, OPSET = 17, OF = 4, POOL = -1, PRODUCT = 0 };
 
-/** A convolution and its Relu. kernel POOL: a MaxPool of 3x3; PRODUCT: a MatMul. */
+/** A layer of a network that is timed: a convolution and its Relu; kernel POOL: a MaxPool of 3x3;
+ * kernel PRODUCT: a MatMul. */
 typedef struct layer {
   int out, kernel, stride, groups;
   bool dense; /* all weights are kept */
 } layer;
 
-/** tokens: the input is a matrix of `size` rows. alternates: dense and native layers alternate, so
- * that reorders are timed. */
+/** A network that is timed. tokens: the input is a matrix of `size` rows. alternates: dense and
+ * native layers alternate, so that reorders are timed. */
 typedef struct network {
   const char *what;
   int channels, size;
@@ -81,13 +82,13 @@ int laci_measured_n_networks(void) { return (int)(sizeof networks / sizeof *netw
 
 typedef struct building {
   laci_graph *graph;
-  int64_t channels; /* of the current value */
-  int value, n;     /* the current value, and the number of nodes */
+  int64_t channels; /* number of channels of the current value */
+  int value, n;     /* index of the current value, and number of nodes so far */
   lac_error *err;
 } building;
 
-/** Keeps two of every four elements along an axis. dims: the elements before that axis, of it, and
- * after it. */
+/** Sets two of every four elements along an axis to zero. dims: number of elements before that
+ * axis, along it, and after it. */
 static void prune_2_of_4(uint64_t stream, float *weight, const int64_t dims[3]) {
   static const uint8_t two[] = {3, 5, 9, 6, 10, 12};
   for (int64_t at = 0; at < dims[0] * dims[1] * dims[2]; at++) {
@@ -99,7 +100,8 @@ static void prune_2_of_4(uint64_t stream, float *weight, const int64_t dims[3]) 
   }
 }
 
-/** A weight, pruned along its axis `axis`; -1: no memory. */
+/** Adds a weight, pruned along `axis` unless it is dense; returns the index of its value; -1: no
+ * memory. */
 static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
   char name[NAME];
   int id;
@@ -129,7 +131,8 @@ static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
   return b->graph->stored[id].value;
 }
 
-/** Adds a node with one result, which becomes the current value. weight -1: the node has none. */
+/** Adds a node with one result, which becomes the current value. weight: index of the value that is
+ * its weight; -1: it has none. */
 static lac_status add_node(building *b, const char *type, int weight, const laci_attr *attrs,
                            int n_attrs) {
   char name[NAME];
