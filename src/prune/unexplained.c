@@ -44,7 +44,7 @@ static lac_status draw_random_samples(void *context, int64_t first, int64_t n, v
   return st;
 }
 
-/* Returns the batch size that the network fixes; 1 if it fixes none. */
+/* Returns the batch size that the network's input declares; 1 if it declares none. */
 static int64_t find_required_batch(const laci_graph *graph) {
   const laci_shape *shape =
       graph->n_inputs > 0 ? &graph->values[graph->inputs[0]].type.shape : NULL;
@@ -101,7 +101,7 @@ static int count_integer_nodes(const laci_graph *graph) {
   return n;
 }
 
-/* Returns a text that says in what the weights differ. */
+/* Returns a text that says how the weights of the two networks differ. */
 static const char *describe_weight_difference(const laci_graph *old, const laci_graph *fresh) {
   if (have_same_nodes(old, fresh))
     return have_same_weight_types(old, fresh) ? "that were solved or trained" : "of another type";

@@ -19,7 +19,8 @@ static bool has_moved_channel(const laci_plan *plan) {
 
 static const char order_checked[] = "the order itself was checked channel by channel";
 
-/* Writes a text such as "12 of 47 values compared, outputs differ by at most 1e-12 of 4.4". */
+/* Writes a text on what was compared, such as "12 of 47 values compared, outputs differ by at most
+ * 1e-12 of 4.4". */
 static void write_compared_text(const laci_verification *found, char *text, size_t size) {
   char of[32] = "", differ[96] = "";
   const int n_all = found->n_compared + found->n_skipped;
@@ -77,7 +78,9 @@ static lac_status fail_nothing_compared(const laci_verification *found, lac_erro
                              found->reason));
 }
 
-/* Reports failures of the verification that say nothing about the reordering as "not verified". */
+/* The verification failed with st, which is returned. If the failure says nothing about the
+ * reordering, the error's text becomes "not verified: ...", and found->state
+ * LACI_VERIFY_NOTHING. */
 static lac_status set_unverified_reason(lac_status st, laci_verification *found, lac_error *err) {
   if (st == LAC_MEMORY_LIMIT) return laci_hint(err, LAC_HINT_VERIFY, st);
   if (laci_status_is_not_about_data(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and new weights. The new bytes are made one tensor at a time, in memory or in a temporary
- * file, while the old ones are kept. The commit then replaces all of them. */
+ * Makes masks and new weights. The new bytes are made one tensor at a time, in memory or in a
+ * temporary file, while the old ones are kept. The commit then replaces all of them. */
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -58,8 +58,8 @@ static lac_status copy_bytes_in_order(const laci_plan *plan, int stored, uint8_t
   return LAC_OK;
 }
 
-/* Stores `take` in memory, as *kept, or writes it to the temporary file and frees it. Owns `take`
- * even on failure. */
+/* Makes `take` the new bytes: stores it in memory, as *kept, or writes it to the temporary file and
+ * frees it. Takes ownership of `take`, even on failure. */
 static lac_status store_or_spill_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
                                        uint8_t **kept, lac_error *err) {
   const uint8_t *view;
@@ -92,8 +92,8 @@ lac_status laci_reorder_scores(const laci_pruning *p, int stored, laci_weight_vi
   return st;
 }
 
-/* Reorders scales of blocks into `moved`. They have all axes of the weight, shorter along the axis
- * of the blocks, which is never reordered. */
+/* Reorders scales of blocks into `moved`. They have all axes of the weight, but along the axis of
+ * the blocks there is one for each block. That axis is never reordered. */
 static bool reorder_block_scales(const laci_shape *weight, const laci_value_orders *orders,
                                  laci_weight_view *view, double *moved) {
   laci_shape shape = *weight;
@@ -115,8 +115,8 @@ static bool reorder_block_scales(const laci_shape *weight, const laci_value_orde
   return true;
 }
 
-/* Reorders the view's scales and zero points into `moved`, and points the view there; leaves the
- * view unchanged where they do not move. False: failure. */
+/* Reorders the view's scales and zero points into `moved`, and points the view there. If they do
+ * not move, the view stays unchanged. Returns false on failure. */
 static bool reorder_view_scales(const laci_stored *stored, const laci_value_orders *orders,
                                 laci_weight_view *view, double *moved) {
   if (view->n_scales < 2) return true;
@@ -148,7 +148,7 @@ bool laci_reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_we
   const size_t grids = view->grid ? 2 * (size_t)view->grid->to.n_scales : 0;
   *memory = NULL;
   if (own + grids == 0 || laci_orders_are_identity(orders)) return true;
-  /* One block of memory has the scales of the view, those of the grid, and the grid itself. */
+  /* one block of memory has the scales of the view, those of the grid, and the grid itself */
   *memory =
       laci_alloc(own + grids + sizeof(laci_weight_grid) / sizeof **memory + 1, sizeof **memory);
   if (!*memory || !reorder_view_scales(stored, orders, view, *memory)) return false;
@@ -184,15 +184,15 @@ static lac_status record_layer_measurement(laci_pruning *p, int l,
   return laci_pruning_set_reason_few_nonzeros(p, l, err);
 }
 
-/* Measures a masked weight, and checks instead of assuming that it satisfies the mask rule. */
+/* Measures a masked weight. This also checks that it satisfies the mask rule. */
 static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *view,
                                  laci_pool *pool, laci_weight_measurement *found, lac_error *err) {
   return laci_weight_measure(view, &p->rule, pool, found, err);
 }
 
-/* Records for every layer that reads layer l's stored tensor that it is pruned. Each layer is
- * measured with its own zero points, scales and rows, as when the file is read. `bytes` are the new
- * weight. */
+/* Layer l's weight has been masked; bytes are the new weight. Records this for every layer that
+ * reads the same stored tensor. Each layer is measured with its own zero points, scales and rows,
+ * as when the file is read. */
 static lac_status record_masked_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
                                       const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
@@ -226,8 +226,8 @@ lac_status laci_rescale_gain(const laci_stored *v, int axis, const uint8_t *befo
   return LAC_OK;
 }
 
-/* For a weight g * v / |v| whose v has been masked, scales g by the change of the norm, so that
- * kept elements keep their values up to rounding. */
+/* A weight g * v / |v| has a gain g, and v has been masked. Scales g by the change of the norm, so
+ * that kept elements keep their values up to rounding. */
 static lac_status rescale_gain_of_layer(laci_pruning *p, const laci_layer *layer, lac_error *err) {
   if (layer->gain < 0) return LAC_OK;
   const laci_stored *v = &p->analysis->graph->stored[layer->stored];
@@ -256,9 +256,9 @@ static lac_status rescale_gain_of_layer(laci_pruning *p, const laci_layer *layer
 
 /* A copy of a layer's weight in the plan's order, masked. */
 typedef struct masked_weight {
-  laci_weight_view view; /* of bytes */
-  uint8_t *bytes, *mask; /* mask: [elements] 1 = kept */
-  double *scales;        /* of the view; NULL: the layer's own */
+  laci_weight_view view; /* a view of `bytes` as the layer's weight */
+  uint8_t *bytes, *mask; /* bytes: the masked weight. mask: [elements] 1 = kept */
+  double *scales;        /* scales that the view points to; NULL: it has the layer's own */
 } masked_weight;
 
 static void masked_weight_clear(masked_weight *w) {
@@ -268,7 +268,8 @@ static void masked_weight_clear(masked_weight *w) {
   *w = (masked_weight){.bytes = NULL};
 }
 
-/* Copies and masks a layer's weight. keeps: the weight's present zeros are the mask. */
+/* Copies a layer's weight in the plan's order, and masks the copy. keeps: the zeros that it has are
+ * its mask; otherwise a mask is chosen. */
 static lac_status make_masked_weight(const laci_pruning *p, int l, bool keeps, laci_pool *pool,
                                      masked_weight *made, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
@@ -301,7 +302,7 @@ lac_status laci_pruning_copy_masked(const laci_pruning *p, int l, laci_pool *poo
   return st;
 }
 
-/* Makes the layer's new, masked weight. */
+/* Makes the new weight of layer l, which is masked. keeps: the zeros that it has are its mask. */
 static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
@@ -360,7 +361,8 @@ bool laci_pruning_keeps_mask_of_layer(const laci_pruning *p, const laci_prune_op
   return (options->keep_pruned || optional) && p->layers[l].was_pruned;
 }
 
-/* Is the layer masked in this step? Masks by samples are made later, after the other weights. */
+/* Is the layer masked in this step? Masks that are chosen by samples are made later, after the
+ * other weights. */
 static bool is_masked_now(const laci_pruning *p, const laci_prune_options *options, int l) {
   const laci_pruned_layer *layer = &p->layers[l];
   if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
@@ -413,7 +415,9 @@ lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool, lac_e
     laci_weight_view view = layer->view;
     double *scales = NULL;
     out->is_pruned |= out->was_pruned && !fresh;
-    if (out->pruned || !out->measured || !fresh) continue; /* its weight is unchanged */
+    if (out->pruned || !out->measured || !fresh)
+      continue; /* the layer is masked already, or its
+                                                              weight is unchanged */
     if (!laci_reorder_scales(p->plan, layer, &view, &scales))
       return laci_fail_memory(err, view.name);
     view.bytes = fresh;

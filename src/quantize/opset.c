@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts networks of opsets 11 and 12, which have no scale for each channel, to opset 13. Axes
- * and split sizes, attributes until then, become inputs. Softmax over the last axis is the same in
- * both. All other differences between these opsets are added types. */
+ * Converts networks of opsets 11 and 12 to opset 13, the first with a scale for each channel. Axes
+ * and split sizes, which are attributes before opset 13, become inputs. Softmax over the last axis
+ * is the same in both. Otherwise, these opsets only differ in the element types that operators
+ * accept. */
 #include <string.h>
 
 #include "base/error.h"
@@ -12,8 +13,7 @@
 
 enum { FIRST_CONVERTED = 11 };
 
-/* Returns the attribute of the node that is an input from opset 13 on; NULL: the operator has none.
- * */
+/* Returns the name of the node's attribute that becomes an input in opset 13; NULL: it has none. */
 static const char *attribute_moved_to_input(const laci_node *node) {
   static const struct {
     const char *type, *attribute;
@@ -29,8 +29,8 @@ static bool is_softmax(const laci_node *node) {
          laci_node_is(node, "Hardmax");
 }
 
-/* Is the softmax over the last axis? Before opset 13, it was over its axis and all axes after it.
- * */
+/* Is the node a softmax over the last axis? Before opset 13, it was over its axis and all axes
+ * after it. */
 static bool is_softmax_over_last_axis(const laci_graph *graph, const laci_node *node) {
   const int rank = graph->values[node->inputs[0]].type.shape.rank;
   const int64_t axis = laci_node_int(node, "axis", 1);
@@ -69,7 +69,7 @@ static lac_status move_attribute_to_input(laci_quantizing *q, int at, const char
   const char *output = laci_quantize_edit_name_of_node(q, at);
   size_t n = 0;
   const int64_t *values = laci_node_ints(node, attribute, &n);
-  /* Without the attribute, all axes of size 1 or equal parts are meant, in both opsets. */
+  /* without the attribute, all axes of size 1 are removed (or parts are equal), in both opsets */
   if (!values) return LAC_OK;
   if (!laci_edit_is_computed(q->edit, output))
     return laci_fail(err, LAC_UNSUPPORTED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses which values are quantized. These are the data of layers, and the results of convolutions
- * after their activation. Nodes between layers that runtimes compute in integers, if all their
- * inputs are integers, have quantized inputs and results, too.
+ * Chooses which values are quantized. These are the input data of layers, and the results of
+ * convolutions after their activation. Runtimes compute some nodes between layers in integers, if
+ * all their inputs are integers. The inputs and results of such nodes are quantized, too.
  *
  * A value that only rearranges another value's elements shares its scale, so that a runtime only
  * moves bytes. */
@@ -13,8 +13,8 @@
 #include "tensor/shape.h"
 
 static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
-static const char *const ends[] = {"Relu", "Clip", NULL}; /* activations that only clip, which the
-                                                             quantizer does, too */
+static const char *const ends[] = {"Relu", "Clip", NULL}; /* activations that only clip. The
+                                                             quantizer clips, too */
 static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
                                     "Squeeze", "Unsqueeze", "Slice",   NULL};
 static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAveragePool",
@@ -56,7 +56,8 @@ static bool is_node_in_file(const laci_quantizing *q, int node) {
          laci_edit_is_output_of(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
 }
 
-/* Is the value of floats, and computed or a network input, so that nodes can be added after it? */
+/* Does the value consist of floats, and is it computed or a network input? Then nodes can be added
+ * after it. */
 static bool is_quantizable(const laci_quantizing *q, int value) {
   if (value < 0) return false;
   const laci_value *v = &q->graph->values[value];
@@ -64,7 +65,7 @@ static bool is_quantizable(const laci_quantizing *q, int value) {
   return laci_edit_is_computed(q->edit, v->name) || laci_edit_is_stored_or_input(q->edit, v->name);
 }
 
-/* Is the value a stored tensor of floats that no network input overrides? */
+/* Is the value a stored tensor of floats, which no network input replaces? */
 static bool is_stored_constant(const laci_quantizing *q, int value) {
   if (value < 0 || q->graph->values[value].stored < 0) return false;
   const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
@@ -72,8 +73,8 @@ static bool is_stored_constant(const laci_quantizing *q, int value) {
          laci_edit_is_stored_or_input(q->edit, q->graph->values[value].name);
 }
 
-/* Returns the only node that reads a value. -1: none or several do, or the value is a network
- * output. */
+/* Returns the only node that reads a value. -1: no node or several nodes read it, or it is a
+ * network output. */
 static int find_only_reader(const laci_quantizing *q, int value) {
   const laci_value *v = &q->graph->values[value];
   if (v->is_output || v->n_readers != 1) return -1;
@@ -96,7 +97,7 @@ static int find_norm_after(const laci_quantizing *q, const laci_node *node) {
   return ok && norm->outputs[0] >= 0 ? reader : -1;
 }
 
-/* Returns the number of output channels of all groups. */
+/* Returns the number of output channels of a layer, those of all convolution groups together. */
 static int64_t count_output_channels(const laci_quantizing *q, const laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   const laci_shape *shape = &q->graph->values[node->inputs[layer->port]].type.shape;
@@ -114,14 +115,14 @@ static const char *find_quantizable_bias(const laci_quantizing *q, laci_quantize
   bool fits = is_stored_constant(q, value) && shape->rank == 1 &&
               shape->dims[0] == count_output_channels(q, layer);
   if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
-    fits = false; /* the bias is multiplied by a factor, so its integers cannot have the scale of
+    fits = false; /* the bias is multiplied by a factor, so its integers would not have the scale of
                      the products */
   if (!fits) return is_gemm ? NULL : "its bias is no stored f32 tensor";
   layer->bias = value;
   return NULL;
 }
 
-/* Returns why the weight cannot be quantized; NULL: it can. */
+/* Returns why the weight cannot be quantized; NULL: it can be. */
 static const char *why_weight_not_quantizable(const laci_quantizing *q, const laci_node *node,
                                               const laci_weight_axes *axes) {
   int value = node->inputs[axes->port];
@@ -165,7 +166,7 @@ void laci_quantize_find_layers(laci_quantizing *q) {
     bool has_stored = false;
     for (int i = 0; i < 2; i++) has_stored |= !is_quantizable(q, node->inputs[i]);
     laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1};
-    if (!has_stored) continue; /* a product of two values: no weight */
+    if (!has_stored) continue; /* a product of two computed values has no weight */
     layer.reason = check_layer_quantizable(q, &layer);
     if (!layer.reason) layer.norm = find_norm_after(q, node);
     q->layers[q->n_layers++] = layer;
@@ -174,8 +175,8 @@ void laci_quantize_find_layers(laci_quantizing *q) {
 
 /* ---- Values ---- */
 
-/* Returns the value after the activation that a runtime fuses into the node that computes `value`.
- */
+/* Returns the result of the activation that follows `value`, if a runtime fuses it into the node
+   that computes `value`; else `value`. */
 static int value_after_activation(const laci_quantizing *q, int value) {
   int reader = find_only_reader(q, value);
   if (reader < 0) return value;
@@ -200,7 +201,8 @@ static void mark_layer_values(laci_quantizing *q) {
   }
 }
 
-/* Does the node pad with zeros? Every scale represents 0 exactly. */
+/* Does the node pad with zeros? It can then run on integers, since every scale represents 0
+ * exactly. */
 static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
   if (!laci_node_is(node, "Pad") ||
       strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0)
@@ -228,10 +230,10 @@ static bool are_inputs_quantizable(const laci_quantizing *q, const laci_node *no
   return node->n_inputs > 0;
 }
 
-/* Extends q->wanted from the layers to the nodes between them. Forward: if all inputs of a sum can
- * be quantized, they are, and so is its result. Backward: if the result of a node that only moves
- * elements is wanted, its input is wanted, too, and both share one scale, so that the node runs on
- * integers. can: scratch, [n_values]; can[v]: the value could be quantized. */
+/* Marks values between the layers in q->wanted, which has those of the layers. Forward: if all
+ * inputs of a sum can be quantized, they are, and so is its result. Backward: if the result of a
+ * node that only moves elements is quantized, its input is, too, and both share one scale. So the
+ * node runs on integers. can: scratch, [n_values]; can[v]: value v could be quantized. */
 static void mark_values_between(laci_quantizing *q, bool *can) {
   const laci_graph *graph = q->graph;
   memcpy(can, q->wanted, (size_t)graph->n_values);

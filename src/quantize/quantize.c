@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs the steps: choose layers and values, measure ranges on samples, change the file, and compare
- * its outputs with those of the float network. */
+ * Quantizes a network: chooses layers and values, measures ranges on samples, changes the file, and
+ * compares its outputs with those of the float network. */
 #include "quantize/quantize.h"
 
 #include <float.h>
@@ -146,8 +146,8 @@ static lac_status describe_quantized_layers(laci_quantizing *q, lac_error *err) 
   return ok ? LAC_OK : laci_fail_memory(err, "the quantized network");
 }
 
-/* Lists, for the stored tensors of the new graph, the changed bytes that `from` has for tensors of
- * the same name. */
+/* `from` has changed bytes of weights. Lists these bytes for the stored tensors of `graph`, the new
+ * graph: those of the tensor with the same name; NULL: it has none. */
 static const uint8_t **match_weights_by_name(const laci_weighted_graph *from,
                                              const laci_graph *graph) {
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);

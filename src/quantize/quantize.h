@@ -6,8 +6,9 @@
  * output channel, so that a pruned weight is the integer 0. Their biases become int32 in the scale
  * of the products. The values that these layers read, and those of nodes that runtimes fuse with
  * them, get one scale for the whole value, found on samples. Batch normalization after a
- * convolution is folded into it. Layers that cannot be quantized stay in floats, with a reason.
- * place.c chooses layers and values, weight.c converts weights, write.c changes the file. */
+ * convolution is folded into it. Layers that cannot be quantized stay in floats, and the reason is
+ * reported. place.c chooses layers and values, weight.c converts weights, write.c changes the
+ * file. */
 #ifndef LACI_QUANTIZE_QUANTIZE_H
 #define LACI_QUANTIZE_QUANTIZE_H
 
@@ -19,22 +20,24 @@ typedef struct laci_onnx_edit laci_onnx_edit;
 
 typedef struct laci_quantize_options {
   laci_range_rule rule;
-  bool is_signed; /* values are int8 with zero point 0; else they are uint8 */
+  bool is_signed; /* true: values are int8 with zero point 0; false: uint8 */
   const laci_calibration_samples *samples;
   laci_pool *pool;
   const laci_budget *budget;
 } laci_quantize_options;
 
-/** A layer, quantized or not. Texts live as long as the quantization or its graph. */
+/** A layer of the network, quantized or not. Its texts live as long as the quantization or its
+ * graph. */
 typedef struct laci_quantized_layer {
   const char *name, *op, *weight,
-      *input;                   /* names; weight and input are NULL where the layer has no stored
-                                   weight */
-  const char *reason;           /* why the layer is not quantized; NULL: it is */
+      *input;                   /* names of the layer, its operator, its weight and its input.
+                                   weight and input are NULL if the layer has no stored weight */
+  const char *reason;           /* why the layer is not quantized; NULL: it is quantized */
   bool norm_folded, bias;       /* norm_folded: a batch normalization was folded into the layer;
                                    bias: the layer has an int32 bias */
   double scale_low, scale_high; /* smallest and largest scale of the weight's output channels */
-  double weight_error;          /* sum |w - q * scale|^2 / sum |w|^2 */
+  double weight_error;          /* relative error of the quantized weight: sum |w - q * scale|^2 /
+                                   sum |w|^2 */
 } laci_quantized_layer;
 
 /** A value that is quantized. */
@@ -49,30 +52,33 @@ typedef struct laci_quantization {
   laci_quantized_layer *layers;
   laci_quantized_value *values;   /* [n_values] quantized values that do not share another value's
                                      scale */
-  int64_t n_fitted, n_held_back;  /* number of samples from which scales were found, and number held
-                                     back to judge the outputs */
-  laci_output_difference outputs; /* difference between the network with floats and the quantized
-                                     one */
+  int64_t n_fitted, n_held_back;  /* n_fitted: number of samples on which scales were found.
+                                     n_held_back: number of samples kept back to judge the
+                                     outputs */
+  laci_output_difference outputs; /* difference between the outputs of the float network and those
+                                     of the quantized one */
   const char *outputs_reason;     /* why outputs were not compared; NULL: they were */
-  laci_graph *graph;              /* graph of the changed file; the caller may take it over and sets
+  laci_graph *graph;              /* graph of the changed file. A caller that takes it over sets
                                      NULL */
-  laci_onnx_edit *edit;           /* the change of the file, to be kept or undone; the caller may
-                                     take it over and sets NULL */
+  laci_onnx_edit *edit;           /* the change of the file, to be kept or undone. A caller that
+                                     takes it over sets NULL */
   laci_arena arena;
 } laci_quantization;
 
-/** Checks whether the network can be quantized, whatever the samples are. Fails LAC_UNSUPPORTED
- * (the operator set is too old, the network is quantized already, no layer can be quantized). */
+/** Checks whether the network can be quantized, whatever the samples are. Fails with
+ * LAC_UNSUPPORTED if the operator set is too old, the network is quantized already, or no layer can
+ * be quantized. */
 LAC_MUST_CHECK lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file,
                                               lac_error *err);
 
-/** Quantizes the network with these weights. On success, `file` has been changed by
- * quantization->edit, and quantization->graph is its new graph; older graphs of the file stay valid
+/** Quantizes the network with the weights of `from`. On success, `file` has been changed by
+ * quantization->edit, and quantization->graph is its new graph. Older graphs of the file stay valid
  * until the edit is kept. Fails as laci_quantize_check and laci_ranges_measure do. */
 LAC_MUST_CHECK lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
                                         const laci_quantize_options *options,
                                         laci_quantization **quantization, lac_error *err);
-/** Frees the quantization and undoes its edit, unless the caller took that over. NULL is fine. */
+/** Frees the quantization, and undoes its edit unless the caller took that over. quantization may
+ * be NULL. */
 void laci_quantization_destroy(laci_quantization *quantization);
 
 #endif

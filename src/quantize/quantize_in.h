@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a quantization: which layers and values are quantized. Private to quantize. */
+ * The state of a quantization: which layers and values are quantized. Private to src/quantize. */
 #ifndef LACI_QUANTIZE_QUANTIZE_IN_H
 #define LACI_QUANTIZE_QUANTIZE_IN_H
 
@@ -11,8 +11,8 @@ enum { LACI_QUANTIZE_OPSET = 13 }; /* the first opset with a scale for each chan
 /** A layer that may be quantized. */
 typedef struct laci_quantize_layer {
   int node;
-  int port, other;    /* port: the node's input that is the weight; other: its input that is the
-                         data */
+  int port, other;    /* port: index of the node's input that is the weight. other: index of its
+                         input that is the data */
   int k_axis;         /* axis of the weight along which its output channels are */
   int bias;           /* index of the value that is the layer's stored bias; -1: there is no bias to
                          quantize */
@@ -23,51 +23,53 @@ typedef struct laci_quantize_layer {
 
 typedef struct laci_quantizing {
   const laci_graph *graph;
-  const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
-                                    the graph's; NULL: the graph's bytes are used */
+  const uint8_t *const *weights; /* [n_stored] for each stored tensor, bytes that replace the
+                                    graph's; NULL: the graph's are used */
   laci_onnx_edit *edit;
   const laci_quantize_options *how;
   laci_quantization *out;
   laci_quantize_layer *layers; /* [n_layers] the layers that may be quantized */
   int n_layers;
-  bool *wanted;  /* [n_values] the value is to be quantized */
-  bool *for_all; /* [n_values] every reader of the value reads it dequantized, since it is the
+  bool *wanted;  /* [n_values] true: the value is to be quantized */
+  bool *for_all; /* [n_values] true: every reader of the value reads it dequantized, since it is the
                     result of a fused node */
-  int *like;     /* [n_values] for each value, the value whose scale it uses; -1: it has a scale of
+  int *like;     /* [n_values] index of the value whose scale each value uses; -1: it has a scale of
                     its own */
-  bool *reads;   /* [n_nodes] the node reads the dequantized values of its quantized inputs */
-  laci_affine *quantizers; /* [n_values] the scale and zero point of each value that is quantized */
+  bool *reads;   /* [n_nodes] true: the node reads its quantized inputs after they are
+                    dequantized */
+  laci_affine *quantizers; /* [n_values] scale and zero point of each value that is quantized */
 } laci_quantizing;
 
-/* place.c */
+/* ---- Functions of place.c ---- */
 
-/** Fills q->layers. */
+/** Lists the layers that may be quantized in q->layers. */
 void laci_quantize_find_layers(laci_quantizing *q);
-/** Fills q->wanted, q->for_all, q->like and q->reads; scratch: [n_values]. */
+/** Chooses the values that are quantized: fills q->wanted, q->for_all, q->like and q->reads.
+ * scratch: [n_values]. */
 void laci_quantize_mark_values(laci_quantizing *q, bool *scratch);
-/** Returns the first layer's reason if no layer can be quantized, else NULL. */
+/** If no layer can be quantized, returns the reason of the first layer; else NULL. */
 const char *laci_quantize_why_no_layer(const laci_quantizing *q);
-/** Call it after the ranges are measured. Layers whose input data have no scale get a reason to
+/** Call it after the ranges are measured. A layer whose input data have no scale gets a reason to
  * stay in floats. */
 void laci_quantize_exclude_layers_without_scale(laci_quantizing *q);
-/** Returns the output name by which functions of onnx/edit.h identify a node: its first output's,
- * or that of the norm that is folded into it. */
+/** Returns the name of an output, by which functions of onnx/edit.h identify a node: that of its
+ * first output, or of the batch normalization that is folded into it. */
 const char *laci_quantize_edit_name_of_node(const laci_quantizing *q, int node);
-/** Returns the value whose scale `value` uses. */
+/** Returns the value whose scale `value` uses, which may be `value` itself. */
 int laci_quantize_scale_owner(const laci_quantizing *q, int value);
 
-/* weight.c */
+/* ---- Functions of weight.c ---- */
 
 /** The integers of a layer's weight and bias, with their scales. */
 typedef struct laci_quantized_weight {
   int64_t n_channels, n_bias;
-  int8_t *weight;     /* the integers of the weight, in its layout */
-  float *scales;      /* [n_channels] the scale of each output channel of the weight */
-  int32_t *bias;      /* [n_bias]; NULL: no bias */
-  float *bias_scales; /* [n_bias] the scale of each element of the bias */
+  int8_t *weight;     /* integers of the weight, in the weight's layout */
+  float *scales;      /* [n_channels] scale of each output channel of the weight */
+  int32_t *bias;      /* [n_bias] integers of the bias; NULL: there is no bias */
+  float *bias_scales; /* [n_bias] scale of each element of the bias */
 } laci_quantized_weight;
 
-/** Quantizes a layer's weight and bias. Fails LAC_BAD_VALUE for values that are not finite. The
+/** Quantizes a layer's weight and bias. Fails with LAC_BAD_VALUE if an element is not finite. The
  * caller clears *weight in any case. */
 LAC_MUST_CHECK lac_status laci_quantize_weight(const laci_quantizing *q,
                                                const laci_quantize_layer *layer,
@@ -75,14 +77,15 @@ LAC_MUST_CHECK lac_status laci_quantize_weight(const laci_quantizing *q,
                                                laci_quantized_weight *weight, lac_error *err);
 void laci_quantized_weight_clear(laci_quantized_weight *weight);
 
-/* write.c */
+/* ---- Functions of write.c ---- */
 
-/** Writes the whole quantization into q->edit. */
+/** Adds all changes of the quantization to the edit of the file, q->edit. */
 LAC_MUST_CHECK lac_status laci_quantize_write(laci_quantizing *q, lac_error *err);
 
-/** Fails LAC_UNSUPPORTED for a network that cannot be written in LACI_QUANTIZE_OPSET (opset.c). */
+/** Fails with LAC_UNSUPPORTED if the network cannot be written in LACI_QUANTIZE_OPSET (opset.c). */
 LAC_MUST_CHECK lac_status laci_quantize_check_opset(const laci_graph *graph, lac_error *err);
-/** Adds to the edit what makes a network of an older opset one of LACI_QUANTIZE_OPSET. */
+/** If the network has an older opset, adds the changes that convert it to LACI_QUANTIZE_OPSET to
+ * the edit of the file. */
 LAC_MUST_CHECK lac_status laci_quantize_raise_opset(laci_quantizing *q, lac_error *err);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
  * normalization multiplies and shifts a channel: w' = w * f, b' = (b - mean) * f + shift with f =
- * gain / sqrt(variance + epsilon). A bias beyond 2^30 would be too near to overflow when the sums
- * of products are added. The channel's scale is then made larger. */
+ * gain / sqrt(variance + epsilon). If the integer of a bias were beyond 2^30, adding the sums of
+ * products could overflow. The channel's scale is then made larger. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -22,8 +22,8 @@ typedef struct weight_quantizer {
   const laci_quantize_layer *layer;
   const float *weight;
   int64_t n, inner, n_channels, n_bias;
-  double *factor, *bias; /* [n_bias] for each output channel */
-  double *largest;       /* [n_channels] largest magnitude of the channel */
+  double *factor, *bias; /* [n_bias] factor and bias of each output channel */
+  double *largest;       /* [n_channels] largest magnitude of each channel */
 } weight_quantizer;
 
 static const float *find_stored_floats(const laci_quantizing *q, int value) {
@@ -84,8 +84,8 @@ static lac_status measure_largest_weights(weight_quantizer *w, lac_error *err) {
   return LAC_OK;
 }
 
-/* Chooses the scale of each channel. A channel of zeros gets the largest scale of the others, which
- * its bias can use. */
+/* Chooses the scale of each channel. A channel of zeros gets the largest scale of the other
+ * channels, so that its bias has one. */
 static void choose_scales(const weight_quantizer *w, float data_scale, float *scales) {
   double usual = 0;
   for (int64_t k = 0; k < w->n_channels; k++) usual = fmax(usual, w->largest[k] / most_weight);

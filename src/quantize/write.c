@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a quantization into the file: QuantizeLinear and DequantizeLinear after values, and
- * DequantizeLinear nodes that turn integer weights into floats. */
+ * Writes a quantization into the file: a QuantizeLinear and a DequantizeLinear node after each
+ * quantized value, and a DequantizeLinear node for each integer weight, which converts it to
+ * floats. */
 #include "base/error.h"
 #include "onnx/edit.h"
 #include "quantize/quantize_in.h"
 
-/** Names of the tensors and values that were added for a quantized value. */
+/** Names of the tensors and values that are added for a quantized value: its scale, its zero point,
+ * and its integers before and floats after dequantization. */
 typedef struct names {
   const char *scale, *zero, *integers, *floats;
 } names;
@@ -51,8 +53,8 @@ static lac_status add_quantize_and_dequantize(laci_quantizing *q, int value, con
   return st ? st : laci_edit_add_node(q->edit, &up, err);
 }
 
-/* Makes the readers that are to read the quantized value read the dequantized value instead of the
- * original one. */
+/* Makes nodes read the dequantized value instead of the original one: all its readers if q->for_all
+ * is set, else those for which q->reads is set. */
 static lac_status redirect_readers_of_value(laci_quantizing *q, int value, const names *n,
                                             lac_error *err) {
   const laci_value *v = &q->graph->values[value];
@@ -88,10 +90,10 @@ static lac_status write_quantized_values(laci_quantizing *q, lac_error *err) {
 
 /* ---- Layers ---- */
 
-/** Integers with a scale for each index along an axis. They are written for a layer, and
- * dequantized there. */
+/** Integers of a layer's weight or bias, with a scale for each index along an axis. A node for this
+ * layer dequantizes them. */
 typedef struct integers {
-  const char *base; /* prefix of the names */
+  const char *base; /* prefix of the names of the new tensors */
   lac_dtype dtype;
   laci_shape shape;
   const void *bytes;

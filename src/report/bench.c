@@ -76,7 +76,7 @@ static json_t *operator_json(laci_json_writer *w, const lac_bench_result *r,
   return object;
 }
 
-/* Adds the fields of the plan of dense kernels, if there are two plans. */
+/* Adds the fields about the plan that has dense kernels only, if there are two plans. */
 static void add_dense_plan_json(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
   json_t *plan = json_object();
   laci_json_add(w, plan, "plan_ms", milliseconds_json(r->dense_plan_seconds));
@@ -171,8 +171,8 @@ static const char *format_time_and_share(laci_arena *arena, const lac_bench_resu
                      PERCENT * safe_ratio(seconds, r->step_seconds));
 }
 
-/* Returns a layer's note: the kernel, its share of the peak rate, and the dense plan's time if
- * there are two plans. */
+/* Returns the note of a layer: its kernel, its share of the peak rate, and its time in the dense
+ * plan if there are two plans. */
 static const char *format_layer_note(laci_arena *arena, const lac_bench_result *r,
                                      const lac_bench_layer *layer) {
   char peak[32] = "", dense[64] = "";
@@ -237,7 +237,7 @@ static const char *format_title(laci_arena *arena, const lac_bench_result *r) {
                      1e3 * r->dense.median);
 }
 
-/* Fills the headings of the two charts, which give their scales. */
+/* Fills the headings of the two charts. They say what value the longest bar has. */
 static void fill_chart_headings(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
   double most = 0;
   for (int at = 0; at < r->n_layers; at++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A chart is one graphviz node whose label is a table: one row for each bar, and the bar is a
- * coloured cell of its width. Cells of text are as wide as the text in the widest font. label.h
- * escapes texts; render.h lays out and writes the formats. */
+ * Draws the chart of chart.h as one graphviz node whose label is a table. Each bar is a row, in
+ * which the bar is a colored cell of its width. Cells of text are as wide as the text in the widest
+ * font. label.h escapes texts; render.h lays out and writes the formats. */
 #include "report/chart.h"
 
 #include <math.h>
@@ -27,8 +27,8 @@ enum {
   N_COLUMNS = 4 /* name, bar, text, note */
 };
 
-/* Colours that most people can distinguish. In a grey print, the order of the bars helps. All
- * further kinds have the last colour. */
+/* Colors of the kinds of bars, which most people can distinguish. In a gray print, the order of the
+ * bars helps. All kinds beyond these have the last color. */
 static const char *const colours[] = {"#4477AA", "#EE9944", "#559955", "#AA3377", "#BBAA33",
                                       "#66BBDD", "#CC5555", "#775544", "#AAAAAA"};
 static const char pale_colour[] = "#DDDDDD";
@@ -40,8 +40,8 @@ static const char *colour_of_kind(int kind) {
 
 static bool is_utf8_continuation(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
-/* Shortens a name in the middle, "/encoder/layers/.../conv1/Conv", so that most of its end remains,
- * which is more specific. */
+/* Shortens a name in the middle, "/encoder/layers/.../conv1/Conv". It leaves more of its end, which
+ * is more specific. */
 static void shorten_name(const char *name, char *text, size_t size) {
   size_t n = strlen(name), head = NAME_HEAD;
   const char *tail = name + n;
@@ -55,7 +55,7 @@ static void shorten_name(const char *name, char *text, size_t size) {
   (void)snprintf(text, size, "%.*s...%s", (int)head, name, tail);
 }
 
-/* Writes a row with one cell over all columns. */
+/* Writes a row of the table with one cell over all columns. */
 static void write_full_width_row(laci_label *label, const char *text, int size, bool bold) {
   if (!text || !*text) return;
   laci_label_begin_line(label);
@@ -80,9 +80,9 @@ static void write_coloured_cell(laci_label *label, int width, const char *colour
                         colour ? "\"" : "");
 }
 
-/* Writes the cell of a bar, followed by an empty cell for the rest of the width, since graphviz
- * would centre the bar otherwise. share < 0: no bar; else the bar is at least a line. A paler bar
- * continues to pale_share. */
+/* Writes the cell of a bar, then an empty cell for the rest of the width, without which graphviz
+ * would center the bar. share: length of the bar, 0 to 1; < 0: no bar. A paler bar continues it up
+ * to pale_share. */
 static void write_bar(laci_label *label, double share, double pale_share, const char *colour) {
   int width = share < 0 ? 0 : (int)laci_clamp_to_range(LONGEST_BAR * share, 0, LONGEST_BAR),
       pale = (int)laci_clamp_to_range(LONGEST_BAR * pale_share, INT32_MIN, INT32_MAX);
@@ -121,7 +121,7 @@ static void write_text_and_note_cells(laci_label *label, const char *text, const
 
 static void write_row(laci_label *label, const laci_chart_bar *bar, double share,
                       double pale_share) {
-  char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* UTF-8: a character has up to four bytes */
+  char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* in UTF-8, a character has up to four bytes */
   shorten_name(bar->label, name, sizeof name);
   laci_label_add_markup(label, "<TR>");
   begin_text_cell(label, "RIGHT", laci_text_width(name, TEXT_SIZE, false));
@@ -131,8 +131,8 @@ static void write_row(laci_label *label, const laci_chart_bar *bar, double share
   write_text_and_note_cells(label, bar->text, bar->note);
 }
 
-/* Writes the legend: a chart of the kinds, with their shares of the whole as bars. Kinds beyond the
- * number of colours all have the last colour. */
+/* Writes the legend as a second chart: for each kind, a bar shows its share of the whole. Kinds
+ * beyond the number of colors all have the last color. */
 static void write_legend(laci_label *label, const laci_chart *chart) {
   write_full_width_row(label, chart->kinds_head, TEXT_SIZE, true);
   for (int at = 0; at < chart->n_kinds; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A chart of horizontal bars, coloured by kind, with a legend. It is laid out and drawn with
- * graphviz like the plots, in the same formats and fonts. */
+ * A chart of horizontal bars, colored by kind, with a legend. Graphviz lays it out and draws it,
+ * like the plots of networks, in the same formats and fonts. */
 #ifndef LACI_REPORT_CHART_H
 #define LACI_REPORT_CHART_H
 
@@ -13,8 +13,9 @@ typedef struct lac_bench_result lac_bench_result;
 typedef struct laci_chart_bar {
   const char *label; /* text left of the bar; shortened in the middle if it is long */
   double value;      /* length of the bar, >= 0 */
-  double pale_value; /* value up to which a paler bar continues the bar; 0: there is no paler bar */
-  int kind;          /* index in laci_chart.kinds, which gives the bar's colour; -1: no bar is
+  double pale_value; /* the value up to which a paler bar continues the bar; 0: there is no paler
+                        bar */
+  int kind;          /* index in laci_chart.kinds of the kind whose color the bar has; -1: no bar is
                         drawn */
   const char *text;  /* text right of the bar */
   const char *note;  /* small text in a separate column */
@@ -30,22 +31,24 @@ typedef struct laci_chart_kind {
 
 typedef struct laci_chart {
   const char *title, *summary;
-  const char *kinds_head, *bars_head; /* headings of the two charts, which say what is shown and
-                                         what value the longest bar has (their scales differ); NULL:
-                                         none */
-  const laci_chart_bar *bars;         /* [n_bars], drawn from top to bottom */
+  const char *kinds_head, *bars_head; /* headings of the two charts. They say what is shown, and
+                                         what value the longest bar has (the scales of the charts
+                                         differ); NULL: no heading */
+  const laci_chart_bar *bars;         /* [n_bars] bars, drawn from top to bottom */
   int n_bars;
-  const laci_chart_kind *kinds; /* [n_kinds]; only the first 8 kinds have colours of their own */
+  const laci_chart_kind *kinds; /* [n_kinds] kinds of bars; only the first 8 have colors of their
+                                   own */
   int n_kinds;
 } laci_chart;
 
-/** Writes the chart to path, atomically; the ending chooses the format (.svg .pdf .png .dot).
- * force: replace an existing file. Fails LAC_BAD_ARGUMENT for another ending, LAC_UNSUPPORTED if
- * graphviz cannot draw it. */
+/** Writes the chart to path, atomically. The ending chooses the format (.svg, .pdf, .png, .dot).
+ * force: replace an existing file. Fails with LAC_BAD_ARGUMENT for another ending, or with
+ * LAC_UNSUPPORTED if graphviz cannot draw it. */
 LAC_MUST_CHECK lac_status laci_chart_write(const laci_chart *chart, const char *path, bool force,
                                            lac_error *err);
 
-/** Draws the slowest layers of a measurement (bench.c). Fails as laci_chart_write does. */
+/** Draws the slowest layers of a measurement as a chart, and writes it to path (bench.c). Fails as
+ * laci_chart_write does. */
 LAC_MUST_CHECK lac_status laci_bench_chart(const lac_bench_result *result, const char *path,
                                            bool force, lac_error *err);
 

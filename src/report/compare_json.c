@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a comparison of two networks as JSON, and draws it. */
+ * Writes a comparison of two networks as JSON, and as a drawing. */
 #include <math.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@ static json_t *compared_value_json(laci_json_writer *w, const lac_compare_value 
   return object;
 }
 
-/* Does the value differ too much? It does if its error is larger than the tolerance, or if it could
- * not be compared. */
+/* Do the two networks differ too much in this value? They do if its error is larger than the
+ * tolerance, or if it could not be compared. */
 static bool is_beyond_tolerance(const lac_compare_result *r, const lac_compare_value *value) {
   return !(value->error <= r->tolerance);
 }

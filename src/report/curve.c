@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws the curves of curve.h: for each panel a frame, ticks at round numbers, and a polyline for
+ * Draws the curves of curve.h. Each panel has a frame, ticks at round numbers, and a polyline for
  * each series. Texts do not overlap: values next to the frame are moved apart, and legends and long
  * titles are laid out with the widths of the widest font (text_width.h). */
 #include "report/curve.h"
@@ -15,12 +15,13 @@
 enum {
   WIDTH = 760,
   LEFT = 64,
-  RIGHT = 96,  /* margin for the last values */
-  START = 72,  /* margin inside the frame for the first values, if they are printed */
-  HEAD = 62,   /* height of title and data, down to the first panel's legend */
-  LEGEND = 16, /* height of a line of the legend */
+  RIGHT = 96,  /* width of the right margin, for the last values of the series */
+  START = 72,  /* width of a margin inside the frame for the first values of the series, if they are
+                  printed */
+  HEAD = 62,   /* height of the title and the line about the data, above the first panel's legend */
+  LEGEND = 16, /* height of one line of the legend */
   PANEL = 210,
-  LARGE = 300, /* height of the panel if the drawing has a single one */
+  LARGE = 300, /* height of a panel if the drawing has only one */
   GAP = 26,
   FOOT = 46,
   PIXELS = WIDTH - LEFT - RIGHT, /* width of a panel */
@@ -45,12 +46,12 @@ typedef struct panel {
   const laci_curve_series *series;
   int n_series;
   const char *what, *unit;
-  double dense; /* accuracy of the dense network; 0: not drawn in this panel */
+  double dense; /* accuracy of the dense network; 0: this panel does not draw it */
   bool has_starts;
   double height;
   range steps, values;
-  double top;  /* y of the frame's upper edge */
-  double tick; /* distance of ticks; the frame begins and ends at a tick */
+  double top;  /* y coordinate of the frame's upper edge */
+  double tick; /* distance between ticks; the frame begins and ends at a tick */
 } panel;
 
 static void extend_range(range *r, double x) {
@@ -58,7 +59,7 @@ static void extend_range(range *r, double x) {
   if (x > r->high) r->high = x;
 }
 
-/** Returns a round distance of ticks for the range: 1, 2 or 5 times a power of ten. */
+/** Returns a round distance between ticks for a range of values: 1, 2 or 5 times a power of ten. */
 static double find_tick_distance(range r) {
   double raw = (r.high - r.low) / TICKS, power = pow(10, floor(log10(raw)));
   double digit = raw / power;
@@ -166,8 +167,8 @@ static void append_path_point(laci_svg *out, const panel *p, const laci_curve_po
   *is_open = true;
 }
 
-/** Finds the extremes of the points of one column of pixels, from `at` on. Returns the first point
- * after them. */
+/** Points of a series that fall into one column of pixels, beginning with point `at`: finds the
+ * indices of the lowest and the highest. Returns the index of the first point after them. */
 static size_t find_column_extremes(const panel *p, const laci_curve_series *s, size_t at,
                                    size_t *low, size_t *high) {
   double column = floor(x_of(p, (double)s->points[at].step));
@@ -230,9 +231,8 @@ static void draw_point_marks(laci_svg *out, const panel *p, int number) {
 
 /* ---- Texts ---- */
 
-/** Draws the legend: for each series a short line in its style, and its name. If a line of the
- * legend is full, it continues on a new one. Returns the number of lines; out NULL: only counts
- * them. */
+/** Draws the legend: for each series a short line in its style, and its name. It continues on a new
+ * line if one is full. Returns the number of lines. out NULL: nothing is drawn. */
 static int draw_legend(laci_svg *out, const panel *p, double y) {
   double x = LEFT + laci_text_width(p->what, SIZE, true) + 24;
   const double from = x;
@@ -266,13 +266,13 @@ static int draw_legend(laci_svg *out, const panel *p, double y) {
   return n_lines;
 }
 
-/** A value that is printed next to the curve at its height, or near it. */
+/** The text of a value that is printed next to the curve, at its height or near it. */
 typedef struct value_text {
   double value, y;
   const char *colour, *name;
 } value_text;
 
-/** Sorts texts by height, and moves them apart so that they do not overlap and stay within the
+/** Sorts n texts by height. Moves them apart so that they do not overlap, but stay within the
  * frame. */
 static void move_texts_apart(const panel *p, value_text *texts, int n) {
   const double apart = SIZE + 3;
@@ -291,8 +291,8 @@ static void move_texts_apart(const panel *p, value_text *texts, int n) {
   }
 }
 
-/** Collects the texts of the first (or last) finite value of each series, and places them. Returns
- * their number. */
+/** Makes the texts for the first (or last) finite value of each series, and sets their positions.
+ * Returns the number of texts. */
 static int list_end_values(const panel *p, bool are_last, value_text *texts) {
   int n = 0;
   for (int k = 0; k < p->n_series; k++) {
@@ -324,7 +324,7 @@ static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
 
 /* ---- The whole drawing ---- */
 
-/** Draws a panel from y on; returns the y of its end. */
+/** Draws a panel whose upper end is at y. Returns the y coordinate of its lower end. */
 static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {
   p->top = y + (draw_legend(NULL, p, 0) - 1) * LEGEND + 8;
   compute_axis_ranges(p);
@@ -348,7 +348,7 @@ static range find_step_range(const laci_curve *c) {
   }
   if (!(r.low <= r.high)) r = (range){0, 1};
   if (r.low > 0 && r.low < 0.05 * r.high) r.low = 0;
-  /* Widens a range that would be as small as the rounding error of r.low. */
+  /* widens a range that would be as small as the rounding error of r.low */
   if (r.high - r.low < 1) r.high = r.low + fmax(1, fabs(r.low) * 1e-9);
   return r;
 }
@@ -364,7 +364,7 @@ static void draw_title(laci_svg *out, const laci_curve *curve) {
   laci_svg_append(out, "</text>\n");
 }
 
-/** Draws the panels, and returns the height of the whole drawing. The height is known only
+/** Draws the panels, and sets *height to the height of the whole drawing. This is known only
  * afterwards. So the caller draws the panels first, and writes the beginning of the file before
  * them. */
 static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) {

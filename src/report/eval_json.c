@@ -24,6 +24,6 @@ lac_status laci_eval_json(const char *model, const lac_eval_result *result, char
   laci_json_add(&w, root, "exact_nodes", json_integer(result->n_exact));
   laci_json_add(&w, root, "exact_reason",
                 laci_json_text(&w, result->exact_reason[0] ? result->exact_reason : NULL));
-  /* 15 digits, so that 56.1 is not written as 56.100000000000001, the nearest double */
+  /* with more than 15 digits, 56.1 would be written as 56.100000000000001, the nearest double */
   return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds blocks that repeat in a network, and nodes that are drawn as lines in other nodes' boxes.
- * */
+ * Finds blocks that repeat in a network, and nodes that are drawn as lines in the boxes of other
+ * nodes (fold.h). */
 #include "report/fold.h"
 
 #include <stdio.h>
@@ -13,18 +13,18 @@
 #include "report/plot.h"
 
 enum {
-  LONGEST = 600,  /* largest number of nodes in a block */
-  LEAST_SAVED = 3 /* least number of nodes that folding a block has to leave out */
+  LONGEST = 600,  /* maximum number of nodes in a block */
+  LEAST_SAVED = 3 /* a block is folded only if that leaves out at least this many nodes */
 };
 
-/* The state of the search. A place is an index in fold->order. */
+/* The state of the search for blocks that repeat. A place is an index in fold->order. */
 typedef struct search {
   const laci_graph *graph;
   const laci_plot_node *nodes;
   laci_fold *fold;
-  int *place;       /* [n_nodes]; -1: left out */
+  int *place;       /* [n_nodes] place of each node; -1: it is left out */
   int *last_reader; /* [n_order] the last place that reads an output of the node at this place;
-                      n_order: an output of the network */
+                       n_order: the network outputs it */
 } search;
 
 static int find_read_value(const laci_node *node, int i) {
@@ -39,7 +39,7 @@ static bool have_same_text(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Are the shapes equal? Open sizes count as equal, whatever their symbols. */
+/* Are the shapes equal? Two sizes that are not known count as equal, whatever their symbols. */
 static bool same_shape(const laci_shape *a, const laci_shape *b) {
   if (a->rank != b->rank) return false;
   for (int axis = 0; axis < a->rank; axis++) {
@@ -49,10 +49,10 @@ static bool same_shape(const laci_shape *a, const laci_shape *b) {
   return true;
 }
 
-/* Do two nodes at these places read corresponding values? Such values are stored tensors of one
- * shape, outputs of nodes at the same distance, or the same value. Values of nodes that are not
- * drawn correspond if their shapes are equal. The first copy, which is drawn, begins at `first`;
- * what it reads from nodes before it may be anywhere. */
+/* Nodes at place_a and place_b read the values a and b. Do these values correspond? They do if they
+ * are stored tensors of one shape, outputs of nodes at the same distance, or the same value. Values
+ * of nodes that are not drawn correspond if their shapes are equal. The first copy of the block,
+ * which is drawn, begins at `first`; what it reads from nodes before it may be anywhere. */
 static bool have_same_source(const search *s, int first, int place_a, int place_b, int a, int b) {
   if (a < 0 || b < 0 || a == b) return a == b || (a < 0 && b < 0);
   const laci_value *x = &s->graph->values[a], *y = &s->graph->values[b];
@@ -89,7 +89,8 @@ static bool are_same_nodes(const search *s, int first, int place_a, int place_b)
   return true;
 }
 
-/* Returns how many nodes from `first` on are the same as the nodes `length` places later. */
+/* Returns the number of nodes, from place `first` on, that are the same as the nodes `length`
+ * places later. */
 static int count_repeated_nodes(const search *s, int first, int length) {
   int n = 0;
   while (first + n + length < s->fold->n_order &&
@@ -98,8 +99,8 @@ static int count_repeated_nodes(const search *s, int first, int length) {
   return n;
 }
 
-/* Returns the number of copies from `first` on. Outputs of all copies but the last must be read
- * only inside the copies. */
+/* Nodes repeat every `length` places, for `run` places from `first` on. Returns the number of
+ * copies of the block. Outputs of all copies but the last must be read only inside the copies. */
 static int count_copies(const search *s, int first, int length, int run) {
   int copies = run / length + 1;
   for (int copy = 0; copy + 1 < copies; copy++) {
@@ -110,8 +111,8 @@ static int count_copies(const search *s, int first, int length, int run) {
   return copies;
 }
 
-/* Returns the length of the beginning, up to a separator, that the names at these places have in
- * common. */
+/* Returns how many characters the names of the nodes at places first to first + length - 1 have in
+ * common at the beginning, up to a separator. */
 static int common_prefix_length(const laci_graph *graph, const laci_fold *fold, int first,
                                 int length) {
   const char *name = graph->nodes[fold->order[first]].name;
@@ -126,8 +127,8 @@ static int common_prefix_length(const laci_graph *graph, const laci_fold *fold, 
   return (int)common;
 }
 
-/* Returns the best block that begins at `first` or, in the same run, a little later, where names
- * begin a new part of the network, such as "layer1.1.". */
+/* Returns the best block that begins at `first` or a little later in the same run. Best is where
+ * names begin a new part of the network, such as "layer1.1.". */
 static laci_fold_block align_block_to_names(const search *s, int first, int length, int run) {
   laci_fold_block best = {first, length, count_copies(s, first, length, run)};
   int prefix = common_prefix_length(s->graph, s->fold, first, length);
@@ -143,7 +144,8 @@ static laci_fold_block align_block_to_names(const search *s, int first, int leng
 
 static int count_nodes_saved(laci_fold_block block) { return (block.copies - 1) * block.length; }
 
-/* Finds the block from `first` on that leaves out the most nodes. copies 0: no block repeats. */
+/* Returns the block that begins at `first` and leaves out the most nodes. Its field copies is 0 if
+ * no block repeats. */
 static laci_fold_block find_best_block(const search *s, int first) {
   laci_fold_block best = {0};
   int most = s->fold->n_order - first;
@@ -177,9 +179,9 @@ static lac_status find_repeated_blocks(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-/* Returns the node in whose box this node can be a line. Its one output must be the only computed
- * value that this node reads, and nothing else may read it. -1: there is no such node, or this node
- * needs a box of its own. */
+/* Returns the node in whose box this node can be a line. That node has one output, which must be
+ * the only computed value that this node reads, and no other node may read it. -1: there is no such
+ * node, or this node needs a box of its own. */
 static int find_node_to_attach_to(const search *s, const int *n_readers, int id) {
   const laci_node *node = &s->graph->nodes[id];
   const laci_plot_node *look = &s->nodes[id];
@@ -190,15 +192,17 @@ static int find_node_to_attach_to(const search *s, const int *n_readers, int id)
     int value = node->inputs[i];
     if (value < 0 || s->graph->values[value].stored >= 0) continue;
     int from = s->graph->values[value].producer;
-    if (from < 0 || producer >= 0) return -1; /* an input of the network, or a second value */
-    if (s->place[from] < 0) continue;         /* a constant that is computed */
+    if (from < 0 || producer >= 0)
+      return -1;                      /* it reads an input of the network, or a second
+                                                 computed value */
+    if (s->place[from] < 0) continue; /* it reads a computed constant, which is not drawn */
     if (n_readers[value] != 1 || s->graph->nodes[from].n_outputs != 1) return -1;
     producer = from;
   }
   return producer;
 }
 
-/* Are a node and the one that it is attached to in the same copy of a block, or both in none? */
+/* Are both nodes in the same copy of a block? Also true if neither is in a block. */
 static bool are_in_same_copy(const laci_fold *fold, int a, int b) {
   for (int k = 0; k < fold->n_blocks; k++) {
     const laci_fold_block *block = &fold->blocks[k];
@@ -228,8 +232,8 @@ static lac_status attach_nodes_to_boxes(search *s, lac_error *err) {
     fold->box[id] = fold->box[to];
     fold->line[id] = true;
   }
-  /* a node in a copy is in the box of the node that it is a copy of; that node may by now be a line
-   * in another box */
+  /* a node in a later copy is drawn in the box of the node that it is a copy of. By now, that node
+   * may be a line in another box */
   for (int at = 0; at < fold->n_order; at++) {
     int id = fold->order[at], first = fold->box[id];
     if (fold->copy[id]) fold->line[id] = fold->line[first];

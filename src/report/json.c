@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a report as JSON. Next: base/json.h. */
+ * Writes the report of pruning as JSON. Next: base/json.h. */
 #include "report/json.h"
 
 #include <string.h>
@@ -21,8 +21,8 @@ static json_t *text_array_json(laci_json_writer *w, const char *const *items, in
   return array;
 }
 
-/* Returns the results of the verification; null if there was none: it was not requested, or nothing
- * was permuted. */
+/* Returns the results of the verification as JSON; null if there was none, since it was not
+ * requested or nothing was reordered. */
 static json_t *verified_json(laci_json_writer *w, const lac_summary *summary) {
   if (!summary->proof_engine) return json_null();
   json_t *object = json_object();
@@ -40,7 +40,7 @@ static json_t *verification_state_json(const lac_summary *summary) {
     case LAC_VERIFIED: return json_string("verified");
     case LAC_VERIFIED_IN_PART: return json_string("partial");
     case LAC_NOT_VERIFIED: return json_string("not verified");
-    default: return json_null(); /* not requested, or nothing was permuted */
+    default: return json_null(); /* it was not requested, or nothing was reordered */
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reports and results as JSON, for scripts; docs/reference/json.md describes the fields. Everything
- * is written with base/json.h.
+ * Writes reports and results as JSON, for scripts. docs/reference/json.md describes the fields.
+ * Everything is written with base/json.h.
  *
  * *text is UTF-8, indented by two spaces, with a final newline; the caller frees it with laci_free.
  * The same values give the same bytes. Numbers that are not finite become null; invalid UTF-8 in
@@ -37,10 +37,10 @@ LAC_MUST_CHECK lac_status laci_eval_json(const char *model, const lac_eval_resul
 LAC_MUST_CHECK lac_status laci_pack_json(const lac_pack_report *report, char **text,
                                          lac_error *err);
 
-/** The measured tensors of a file without a network. */
+/** The measured tensors of a file that has tensors but no network. */
 typedef struct laci_tensor_list {
   const char *path;
-  int n, m; /* the pattern N:M */
+  int n, m; /* numbers of the pattern N:M */
   const lac_file_tensor *tensors;
   int count;
 } laci_tensor_list;
@@ -52,13 +52,14 @@ LAC_MUST_CHECK lac_status laci_train_json(const lac_train_about *about,
                                           const lac_train_result *result, char **text,
                                           lac_error *err);
 
-/** The contents of run.json, which marks a folder as one of a training run. */
+/** The contents of run.json, a file that marks a folder as that of a training run. */
 typedef struct laci_run_mark {
   const char *started; /* time of the start, "2024-05-01T10:00:00Z" */
-  const char *network; /* the network's path, or its name */
+  const char *network; /* path of the network's file, or name of the network */
   uint64_t seed;
   int64_t steps;
-  const char *options; /* members of a JSON object, as checkpoints hold them */
+  const char *options; /* the training's options, as members of a JSON object, in the form that
+                          checkpoints have */
   const char *processor, *instructions, *system, *compiler; /* processor, instruction set, operating
                                                                system and compiler with which the
                                                                training runs */

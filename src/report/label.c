@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Implements labels: growing texts, with escaping, wrapping and measuring of what is added. */
+ * Implements the growing texts of label.h: escapes, wraps and measures what is added. */
 #include "report/label.h"
 
 #include <stdarg.h>
@@ -29,7 +29,8 @@ void laci_label_set_font(laci_label *label, double size, bool bold) {
 
 void laci_label_begin_line(laci_label *label) { label->line = 0; }
 
-/* Adds a character's width to the present line. letter: one character, zero-terminated. */
+/* Adds the width of one character to the width of the present line. letter: the character,
+ * zero-terminated. */
 static void add_letter_width(laci_label *label, const char *letter) {
   label->line += laci_text_width(letter, label->size > 0 ? label->size : USUAL_SIZE, label->bold);
   if (label->line > label->widest) label->widest = label->line;
@@ -78,19 +79,22 @@ static void append_escaped_character(laci_label *label, const char *text, size_t
   add_letter_width(label, n ? letter : "\xEF\xBF\xBD");
   if (n == 0 || code == 0xFFFE || code == 0xFFFF)
     append_bytes(label, "\xEF\xBF\xBD",
-                 3); /* replaces invalid UTF-8 and characters that XML does not
-                                      allow */
+                 3); /* three bytes of U+FFFD replace invalid UTF-8, and characters that XML does
+                        not allow */
   else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) append_bytes(label, " ", 1);
   else if (code == '&') append_bytes(label, "&amp;", 5);
   else if (code == '<') append_bytes(label, "&lt;", 4);
   else if (code == '>') append_bytes(label, "&gt;", 4);
   else if (code == '"') append_bytes(label, "&quot;", 6);
-  else if (code == '\\') append_bytes(label, "\\\\", 2); /* graphviz replaces \N by a name */
+  else if (code == '\\')
+    append_bytes(label, "\\\\", 2); /* in graphviz, a backslash would begin a
+                                                            sequence such as \N, which means a
+                                                            name */
   else append_bytes(label, text, n);
 }
 
-/* Returns the number of bytes of the line that starts at text, including the separator after which
- * the line is broken. */
+/* Returns the number of bytes of the first line of text, if it is wrapped to `width` characters. A
+ * separator after which it is broken is included. */
 static size_t find_line_length(const char *text, size_t width) {
   size_t at = 0, after_separator = 0;
   for (size_t n = 0; text[at] && text[at] != '\n'; n++) {
@@ -98,7 +102,7 @@ static size_t find_line_length(const char *text, size_t width) {
     uint32_t code = 0;
     size_t bytes = laci_utf8_next(text + at, &code);
     at += bytes ? bytes : 1;
-    bool early = n < width / 3; /* a break here would leave most of the line empty */
+    bool early = n < width / 3; /* true: a break here would leave most of the line empty */
     if (!early && code > 0 && code < 0x80 && strchr(" /._,;:-", (int)code)) after_separator = at;
   }
   return at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes graphviz' language and its HTML-like labels: a growing text, to which texts of any bytes
- * are added after escaping, wrapping and measuring.
+ * Writes text in graphviz' language and its HTML-like labels. Texts of any bytes are escaped,
+ * wrapped and measured when they are added.
  *
  * Functions return no status: write everything, and then check `failed` once. */
 #ifndef LACI_REPORT_LABEL_H
@@ -9,35 +9,36 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-/** A growing text; zero-initialized it is empty. text is NULL until something was written; free it
+/** A growing text; zero-initialized it is empty. text is NULL until something is written. Free it
  * with laci_label_clear. */
 typedef struct laci_label {
   char *text;
   size_t n, capacity;
-  bool failed; /* memory ran out, so that the text is incomplete */
+  bool failed; /* true: memory ran out, and the text is incomplete */
   /* The fields below measure texts in points, as drawn with the widest font (text_width.h). */
   double size; /* font size of the next text; 0: the usual size */
   bool bold;
-  double line, widest; /* width of the present line, and of the widest line so far */
+  double line, widest; /* line: width of the present line. widest: width of the widest line so
+                          far */
 } laci_label;
 
 void laci_label_clear(laci_label *label);
 /** Empties the label but keeps its memory. */
 void laci_label_reset(laci_label *label);
 
-/** Appends markup without escaping, printf-style. */
+/** Appends graphviz' markup without escaping, printf-style. */
 void laci_label_add_markup(laci_label *label, const char *format, ...) LAC_PRINTF(2, 3);
 /** Appends the text of another label without escaping. */
 void laci_label_append_label(laci_label *label, const laci_label *other);
 
-/** Sets the font for measuring, and begins a new line; the markup itself must be written by the
- * caller. */
+/** laci_label_set_font: sets the font with which texts are measured. laci_label_begin_line: begins
+ * to measure a new line. The caller must write the markup for both. */
 void laci_label_set_font(laci_label *label, double size, bool bold);
 void laci_label_begin_line(laci_label *label);
 
-/** Appends escaped text; invalid UTF-8 becomes U+FFFD, a control character a blank. Lines end at
- * '\n' and are wrapped to `width` characters, if possible after a blank or a separator in names.
- * Lines are separated by <BR/>; after the 64th line only "..." follows. */
+/** Appends text, escaped. Invalid UTF-8 becomes U+FFFD, a control character a blank. Lines end at
+ * '\n', and are wrapped to `width` characters, if possible after a blank or a separator in names.
+ * <BR/> separates lines; after the 64th line only "..." follows. */
 void laci_label_add_text(laci_label *label, const char *text, size_t width);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws the operation graph: one box for each node, from the inputs down to the outputs.
+ * Draws a network as a graph: one box for each node, from the inputs down to the outputs.
  *
  * Parameters that belong to a node (weights, normalization) are lines in its box. Other constants
- * are small grey boxes, one for each reader, so that a shared constant draws no long edges. Nodes
- * that only compute constants (shape arithmetic, weights being dequantized) are grey lines in the
- * boxes that read them. Every box also says its role in words, for readers who cannot tell the
- * colours apart. label.h escapes texts; render.h lays out and writes the formats. The text in
- * graphviz' language is written here, so that a .dot file needs no graphviz. */
+ * are small gray boxes, one for each reader, so that a shared constant causes no long edges. Nodes
+ * that only compute constants (shape arithmetic, weights being dequantized) are gray lines in the
+ * boxes of the nodes that read them. Every box also says its role in words, for readers who cannot
+ * tell the colors apart. label.h escapes texts; render.h lays out and writes the formats. The text
+ * in graphviz' language is written here, so that a .dot file needs no graphviz. */
 #include "report/plot.h"
 
 #include <math.h>
@@ -23,17 +23,17 @@
 #include "tensor/buf.h"
 
 enum {
-  LARGE = 60, /* number of nodes; larger networks are folded */
+  LARGE = 60, /* networks with more nodes than this are folded (fold.h) */
   NAME_WIDTH = 48,
   TEXT_WIDTH = 58,
   PARAMETER_WIDTH = 64,
-  REASON_WIDTH = 36, /* in a large network */
+  REASON_WIDTH = 36, /* number of characters in a line that gives a reason, in a large network */
   SHOWN_ELEMENTS = 4,
   MIN_SPAN = 12,
-  MAX_PASSED = 3,  /* number of passed nodes for each node, on average, up to which edges are drawn
-                      */
-  MAX_FOLDED = 24, /* folded nodes in a box */
-  MAX_LINES = 24,  /* limit of the lines of one kind in a box, so that a box's text is bounded for
+  MAX_PASSED = 3,  /* edges are drawn as long as they pass at most this many nodes, on average for
+                      each node */
+  MAX_FOLDED = 24, /* maximum number of folded nodes that a box lists */
+  MAX_LINES = 24,  /* maximum number of lines of one kind in a box, so that its text is bounded for
                       networks of any size */
   NAME_SIZE = 10,  /* font size in points */
   SMALL_SIZE = 8,
@@ -59,21 +59,21 @@ const char *laci_plot_role(laci_plot_colour colour) { return styles[colour].tag;
 typedef struct canvas {
   const laci_graph *graph;
   const laci_plot *plot;
-  laci_label drawing; /* the drawing in graphviz' language */
-  laci_label label;   /* the rows of the box that is being written */
-  bool *has_box;      /* [n_values] the value is a network input whose box was drawn already */
-  bool *folded;       /* [n_nodes]: the node only computes constants, and is a line in its reader's
-                         box */
-  laci_fold fold;     /* which nodes are in the boxes of others: copies of blocks, and attached
-                         nodes */
-  bool is_folded;     /* this drawing is folded: attached nodes are lines, and copies are drawn once
-                         */
-  int *depth;         /* [n_nodes]: number of drawn nodes on the longest path to the node */
-  int *before;        /* [n_nodes]: the previous node, for nodes on the longest path of the network;
-                         else OFF_PATH */
-  int max_span;       /* an edge over more levels is not drawn, but written as a line in its
+  laci_label drawing; /* the text of the drawing in graphviz' language */
+  laci_label label;   /* rows of the box that is being written */
+  bool *has_box;      /* [n_values] true: the value is a network input whose box is drawn already */
+  bool *folded;       /* [n_nodes] true: the node only computes constants, and is a line in its
                          reader's box */
-  int n_small;        /* number of grey boxes of constants */
+  laci_fold fold;     /* which nodes are drawn in the boxes of other nodes: copies of blocks, and
+                         attached nodes */
+  bool is_folded;     /* true: this drawing is folded: attached nodes are lines, and copies are
+                         drawn once */
+  int *depth;         /* [n_nodes] number of drawn nodes on the longest path to each node */
+  int *before;        /* [n_nodes] for nodes on the longest path of the network, the node before it
+                         on that path; else OFF_PATH */
+  int max_span;       /* an edge over more levels than this is not drawn, but is a line in its
+                         reader's box */
+  int n_small;        /* number of gray boxes of constants that are drawn so far */
 } canvas;
 
 enum { PATH_BEGINS = -1, OFF_PATH = -2 };
@@ -94,7 +94,8 @@ static void write_label(canvas *c) {
   laci_label_add_markup(&c->drawing, "</TABLE>>");
 }
 
-/* Writes a box with the rows in c->label. more: further attributes, each preceded by a comma. */
+/* Writes a box with the rows in c->label. of: its name. more: further attributes, each after a
+ * comma. */
 static void write_box(canvas *c, box of, const struct style *style, const char *more) {
   laci_label_add_markup(&c->drawing, "  %s%d [", of.kind, of.id);
   write_label(c);
@@ -110,8 +111,8 @@ static void write_edge(canvas *c, box from, box to, const char *attributes) {
                         attributes);
 }
 
-/* Returns the last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" in the box
- * of its layer. */
+/* Returns the last part of a name with dots or slashes: "weight" for "layer1.0.conv1.weight". It is
+ * enough in the box of the layer. */
 static const char *last_part_of_name(const char *name) {
   const char *tail = name;
   for (const char *at = name; *at; at++) {
@@ -138,15 +139,16 @@ static const laci_stored *find_stored_input(const laci_graph *graph, int value) 
   return stored >= 0 ? &graph->stored[stored] : NULL;
 }
 
-/* Is this stored tensor a parameter of the node, and so written as a line in its box? Other
- * constants, which are plain operands, have their own boxes. */
+/* Is this stored tensor a parameter of the node, which is a line in its box? Other constants, which
+ * are plain operands, have boxes of their own. */
 static bool is_parameter_line(const laci_node *node, const laci_stored *stored) {
   bool has_parameters =
       node->op && (node->op->role == LACI_ROLE_ALLOW || node->op->role == LACI_ROLE_INFER);
   return has_parameters && stored->shape.rank != 0;
 }
 
-/* Writes one line for all parameters of the same shape as input `first`: "weight, bias [64]". */
+/* Writes one line for all parameters that have the shape of input number `first`: "weight, bias
+ * [64]". */
 static void write_parameter_line(canvas *c, const laci_node *node, int first) {
   char line[512], shape[128];
   const laci_stored *of = find_stored_input(c->graph, node->inputs[first]);
@@ -201,17 +203,19 @@ static void write_output_shapes(canvas *c, const laci_node *node) {
   }
 }
 
-/* Has the node a box of its own? */
+/* Does the node have a box of its own? */
 static bool has_own_box(const canvas *c, int id) { return !c->folded[id] && c->fold.box[id] == id; }
 
-/* Returns the node in whose box the producer of a value is drawn; -1: the value has no producer. */
+/* Returns the node in whose box the producer of a value is drawn; -1: no node computes the
+ * value. */
 static int box_of_producer(const canvas *c, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   return producer >= 0 ? c->fold.box[producer] : -1;
 }
 
-/* Returns the number of levels from the producer of a value down to the node that reads it. Returns
- * 0 if the edge is not drawn, since one of the two nodes is folded or there is no producer. */
+/* Returns the number of levels that the edge from a value's producer down to `node`, which reads
+ * it, passes. Returns 0 if this edge is not drawn: one of the two nodes is folded, or there is no
+ * producer. */
 static int count_levels_of_edge(const canvas *c, int node, int value) {
   int producer = box_of_producer(c, value);
   bool drawn = producer >= 0 && !c->folded[producer] && has_own_box(c, node);
@@ -222,7 +226,7 @@ static int find_read_value(const laci_node *node, int i) {
   return i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
 }
 
-/* Returns the producer of the i-th value that the node reads, if the producer is folded; else
+/* Returns the producer of value number i that the node reads, if that producer is folded; else
  * -1. */
 static int find_folded_producer(const canvas *c, const laci_node *node, int i) {
   int value = find_read_value(node, i);
@@ -235,8 +239,8 @@ static bool computes_only_constants(const canvas *c, int id) {
   laci_plot_colour colour = c->plot->nodes[id].colour;
   if (colour == LACI_PLOT_GREY) return true;
   if (colour == LACI_PLOT_RED || !node->op || node->op->role == LACI_ROLE_ALLOW) return false;
-  /* A node without inputs is no constant: it may compute different values in each run, such as
-   * random numbers. */
+  /* a node without inputs is no constant: it may compute different values in each run, such as
+   * random numbers */
   if (node->n_inputs + node->n_captures == 0) return false;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = find_read_value(node, i);
@@ -246,8 +250,9 @@ static bool computes_only_constants(const canvas *c, int id) {
   return true;
 }
 
-/* Chooses the nodes that are drawn as lines in other boxes. Nodes are in topological order. A node
- * without readers, or whose output is one of the network's, has its own box. */
+/* Chooses folded nodes: those that only compute constants, and are drawn as lines in other boxes.
+ * Nodes are in topological order. A node without readers, or whose output is one of the network's,
+ * has its own box. */
 static lac_status choose_folded_nodes(canvas *c, lac_error *err) {
   const laci_graph *graph = c->graph;
   bool *has_reader = laci_alloc((size_t)graph->n_nodes, sizeof *has_reader);
@@ -282,8 +287,8 @@ static void compute_node_depths(canvas *c) {
   }
 }
 
-/* Returns the total number of levels that drawn edges pass. The time of the layout depends on it.
- * */
+/* Returns the number of levels that all drawn edges pass together. The time for the layout depends
+ * on it. */
 static int64_t count_passed_levels(const canvas *c) {
   int64_t total = 0;
   for (int id = 0; id < c->graph->n_nodes; id++) {
@@ -296,9 +301,10 @@ static int64_t count_passed_levels(const canvas *c) {
   return total;
 }
 
-/* Chooses max_span. DenseNet has hundreds of edges that pass dozens of nodes: the layout would be
- * slow, and nobody could follow the edges. In such a network the longest edges become lines of
- * text, until the remaining ones pass few levels for each node. */
+/* Chooses c->max_span, the length of the longest edge that is drawn. DenseNet has hundreds of edges
+ * that pass dozens of nodes: the layout would be slow, and nobody could follow the edges. In such a
+ * network the longest edges become lines of text, until the remaining ones pass few levels on
+ * average. */
 static void choose_longest_edge(canvas *c) {
   c->max_span = 3 << 18;
   while (c->max_span > MIN_SPAN && count_passed_levels(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
@@ -325,7 +331,7 @@ static void find_longest_path(canvas *c) {
   }
 }
 
-/* Writes the names of the nodes whose edges to this node are too long to draw. */
+/* Writes the names of the nodes whose edges to this node are too long to be drawn. */
 static void write_undrawn_sources(canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id];
   int n_lines = 0;
@@ -343,7 +349,8 @@ static void write_undrawn_sources(canvas *c, int id) {
   }
 }
 
-/* The folded nodes that a box reads, directly or through other folded nodes, each once. */
+/* The folded nodes that a box reads, directly or through other folded nodes; each is listed
+ * once. */
 typedef struct fold_list {
   int seen[MAX_FOLDED], n;
   bool cut;
@@ -401,13 +408,13 @@ static void write_node_heading(canvas *c, const laci_node *node, laci_plot_colou
   laci_label_add_markup(label, "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"%d\" COLOR=\"%s\">",
                         SMALL_SIZE, styles[colour].line);
   laci_label_set_font(label, SMALL_SIZE, false);
-  label->line += 2 * SMALL_SIZE; /* space between type and tag */
+  label->line += 2 * SMALL_SIZE; /* space between the node's type and its tag */
   laci_label_add_text(label, role_of_node(node, colour), NAME_WIDTH);
   laci_label_add_markup(label, "</FONT></TD></TR>");
   laci_label_set_font(label, NAME_SIZE, false);
 }
 
-/* Returns the block in whose first copy the node is; NULL: none. */
+/* Returns the repeated block whose first copy contains the node; NULL: there is none. */
 static const laci_fold_block *find_block_of_node(const canvas *c, int id) {
   for (int at = 0; at < c->fold.n_order; at++)
     if (c->fold.order[at] == id) return laci_fold_block_at(&c->fold, at);
@@ -419,7 +426,7 @@ static bool is_in_repeated_block(const canvas *c, int id) {
   return find_block_of_node(c, id) != NULL;
 }
 
-/* Returns the last node in this node's box, whose outputs are those of the box. */
+/* Returns the last node that is drawn in this node's box. Its outputs are those of the box. */
 static int find_last_node_in_box(const canvas *c, int id) {
   int last = id;
   for (int at = 0; at < c->fold.n_order; at++) {
@@ -429,7 +436,8 @@ static int find_last_node_in_box(const canvas *c, int id) {
   return last;
 }
 
-/* Writes a line for the nodes that are in this node's box: "+ BatchNormalization, Relu". */
+/* Writes a line with the other nodes that are drawn in this node's box: "+ BatchNormalization,
+ * Relu". */
 static void write_attached_node_lines(canvas *c, int id) {
   char line[512];
   size_t used = 0;
@@ -446,8 +454,9 @@ static void write_attached_node_lines(canvas *c, int id) {
   end_label_row(c);
 }
 
-/* Writes the name without the part that its frame shows already, and without its operator at the
- * end. "/layer1/layer1.1/conv1/Conv" becomes "conv1" in the frame of "/layer1/layer1.1". */
+/* Writes a short form of the node's name: without the part that its frame already shows, and
+ * without its operator at the end. In the frame of "/layer1/layer1.1",
+ * "/layer1/layer1.1/conv1/Conv" becomes "conv1". */
 static void make_compact_name(const canvas *c, int id, char *text, size_t size) {
   const laci_node *node = &c->graph->nodes[id];
   const laci_fold_block *block = find_block_of_node(c, id);
@@ -465,7 +474,8 @@ static void make_compact_name(const canvas *c, int id, char *text, size_t size) 
   (void)snprintf(text, size, "%.*s", (int)n, name);
 }
 
-/* Writes "[64, 64, 1, 1] \u2192 [1, 64, 56, 56]": the first parameter, and the first output. */
+/* Writes the shapes of the first parameter and of the first output: "[64, 64, 1, 1] \u2192 [1, 64,
+ * 56, 56]". */
 static void write_compact_shapes(canvas *c, int id) {
   char from[128] = "", to[128] = "";
   const laci_node *node = &c->graph->nodes[id],
@@ -549,7 +559,7 @@ static void write_node_label(canvas *c, int id, const laci_plot_node *info) {
   write_reason_line(c, info->reason);
 }
 
-/* Writes the elements of a small constant, "[1, -1]"; false: it has too many. */
+/* Writes the elements of a small constant: "[1, -1]". Returns false if it has too many. */
 static bool format_small_constant(const laci_stored *stored, char *text, size_t size) {
   int64_t n = laci_shape_count(&stored->shape);
   bool is_float = laci_dtype_is_float(stored->dtype);
@@ -571,7 +581,7 @@ static bool format_small_constant(const laci_stored *stored, char *text, size_t 
   return true;
 }
 
-/* Draws a small grey box for one reader of a constant. */
+/* Draws a small gray box for a constant, for one of its readers. */
 static box draw_constant_box(canvas *c, const laci_stored *stored) {
   char text[256];
   begin_table(c);
@@ -614,8 +624,8 @@ static box draw_input_or_output_box(canvas *c, const char *kind, int value) {
   return (box){kind, value};
 }
 
-/* Returns the box that a value comes from. For a constant, draws a new box at each call; for an
- * input, at the first call. */
+/* Returns the box that a value comes from. For a constant, it draws a new box at each call; for a
+ * network input, at the first call. */
 static box find_or_draw_source_box(canvas *c, int value) {
   const laci_value *of = &c->graph->values[value];
   if (of->stored >= 0) return draw_constant_box(c, &c->graph->stored[of->stored]);
@@ -626,7 +636,7 @@ static box find_or_draw_source_box(canvas *c, int value) {
 }
 
 /* Is the stored tensor a plain number that its reader needs, such as a scale or a shape? Only a
- * drawing with details shows these. */
+ * drawing with details shows such constants. */
 static bool is_small_constant(const canvas *c, const laci_node *node, const laci_stored *stored) {
   if (c->plot->details || !stored) return false;
   if (strstr(node->type, "QuantizeLinear")) return true;
@@ -661,7 +671,8 @@ static void draw_node(canvas *c, int id) {
   write_box(c, (box){"node", id}, &styles[info->colour], more);
 }
 
-/* Draws a block that repeats in a frame, with its number of copies and their names. */
+/* Draws block number `number`, which repeats, in a frame with the number of copies and their
+ * names. */
 static void draw_block(canvas *c, int number) {
   const laci_fold_block *block = &c->fold.blocks[number];
   char first[256], last[256], text[600];
@@ -792,7 +803,7 @@ static void canvas_clear(canvas *c) {
   laci_free(c->has_box);
 }
 
-/* Chooses which nodes have boxes. */
+/* Chooses which nodes have boxes of their own. */
 static lac_status choose_nodes_with_boxes(canvas *c, lac_error *err) {
   int n = 0;
   lac_status st = choose_folded_nodes(c, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds lacuna-draw, runs it, and reports how it ended.
+ * Runs the drawing program, lacuna-draw, which calls graphviz: finds it, starts it, and reports how
+ * it ended.
  *
- * The library may be part of any program, so it cannot start that program once more to draw.
+ * The library may be part of any program, so it cannot start its own program once more to draw.
  * lacuna-draw is a file of the installation. It is searched near the code that is running
  * (base/installed.h), then in the folder of the installation. */
 #ifndef _GNU_SOURCE
@@ -40,8 +41,8 @@ lac_status laci_picture_of_path(const char *path, laci_picture *picture, lac_err
 
 /* ---- Finding the drawing program ---- */
 
-/* Finds the program. Returns false if this build is without graphviz, and no program of another
- * build is installed. */
+/* Finds the path of the drawing program. Returns false if this build is without graphviz, and no
+ * program of another build is installed. */
 static bool find_program(char path[PATH_MAX]) {
   const char *named = secure_getenv("LACUNA_DRAW");
   if (named && *named) return snprintf(path, PATH_MAX, "%s", named) > 0;
@@ -75,8 +76,8 @@ static lac_status fail_draw_program(const laci_child_result *r, double seconds, 
   }
 }
 
-/* Takes the drawing out of the program's output, which is the drawing's size, a line break, and the
- * drawing. If it has that size it is complete, whatever the status of the process. */
+/* Takes the drawing out of the program's output: the drawing's size, a line break, and the drawing.
+ * If it has that size it is complete, whatever the exit status of the process. */
 static lac_status read_picture_from_output(laci_child_result *r, double seconds, char **bytes,
                                            size_t *size_bytes, lac_error *err) {
   size_t size = 0;
@@ -101,8 +102,7 @@ static lac_status run_draw_program(const laci_label *graph, laci_picture picture
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the drawing: this Lacuna was built without graphviz; a .dot file needs none");
   }
-  /* The drawing program ends itself after `limit` seconds, in case this process is killed before.
-   * */
+  /* the drawing program ends itself after `limit` seconds, in case this process is killed before */
   (void)snprintf(limit, sizeof limit, "%d",
                  (int)laci_clamp_to_range(seconds, 0, INT32_MAX - 2) + 2);
   laci_child_job job = {.command = command,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws the diagram of roofline.h. The operations are those of the dense product: operations that a
+ * Draws the diagram of roofline.h. Operations are those of the dense product: operations that a
  * sparse kernel skips count as done. So the limit of a sparse kernel is M / N times the limit of
  * dense multiply-adds. */
 #include "report/roofline.h"
@@ -26,22 +26,22 @@ enum {
   DECADE = 10
 };
 static const double least_radius = 2, most_radius = 11;
-/* Attributes of text with a white outline, which is readable over circles. */
+/* Attributes of texts with a white outline, which makes them readable over circles. */
 static const char over[] =
     "font-size=\"11\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"";
 static const char dense_colour[] = "#1f6fb4", sparse_colour[] = "#d9661f", limit_colour[] = "#555";
 
 typedef struct range {
-  double low, high; /* > 0 */
+  double low, high; /* both are above 0 */
 } range;
 
 typedef struct roofline {
   const lac_bench_result *result;
-  const lac_bench_layer *dense; /* [n_dense]: layers, run by dense kernels only */
+  const lac_bench_layer *dense; /* [n_dense] layers as they are when only dense kernels run them */
   int n_dense;
-  double sparse_peak; /* limit of sparse kernels; 0: no layer is sparse */
-  double longest;     /* seconds of the slowest layer */
-  range x, y;         /* ranges of the axes: operations per byte, operations per second */
+  double sparse_peak; /* highest operations per second of sparse kernels; 0: no layer is sparse */
+  double longest;     /* time of the slowest layer, in seconds */
+  range x, y;         /* ranges of the axes: x is operations per byte, y operations per second */
 } roofline;
 
 /* ---- The values that are drawn ---- */
@@ -76,12 +76,13 @@ static void extend_axes_by_layers(roofline *roof, const lac_bench_layer *rows, i
   }
 }
 
-/* Returns the measured peak rate, at least 1: a measurement is 0 if the clock did not advance. */
+/* Returns the measured peak rate in operations per second. It is at least 1: a measurement gives 0
+ * if the clock did not advance. */
 static double peak_rate_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
 static double memory_rate_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 
-/* Returns a diagram whose axes include the point where both limits meet, all layers, and some space
- * around. */
+/* Returns a diagram whose axes include all layers, the point where the limits of memory and of
+ * multiply-adds meet, and some space around. */
 static roofline fit_axes(const lac_bench_result *r) {
   double ridge = peak_rate_of(r) / memory_rate_of(r);
   roofline roof = {.result = r,
@@ -108,8 +109,8 @@ static double y_of(const roofline *roof, double y) {
 
 /* ---- Scales ---- */
 
-/* Returns the smallest of 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that is larger than the value, which must
- * be > 0. */
+/* Returns the smallest of 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that is larger than value, which must be >
+ * 0. */
 static double find_next_tick(double value) {
   double power = pow(DECADE, floor(log10(value * (1 + 1e-9)))), digit = value / power;
   return power * (digit < 2 - 1e-6 ? 2 : digit < 5 - 1e-6 ? 5 : DECADE);
@@ -157,7 +158,7 @@ static void draw_peak_line(laci_svg *out, const roofline *roof, double peak, con
   laci_svg_append(out, "</text>\n");
 }
 
-/* Draws the memory's limit: a slanted line up to the highest limit of multiply-adds, or to the
+/* Draws the limit by memory: a slanted line up to the highest limit by multiply-adds, or to the
  * frame. */
 static void draw_memory_limit(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
@@ -195,7 +196,7 @@ static double radius_of_layer(const roofline *roof, const lac_bench_layer *layer
   return least_radius + (most_radius - least_radius) * sqrt(layer->seconds / roof->longest);
 }
 
-/* Writes the text that a viewer shows next to the pointer. */
+/* Writes the tooltip of a layer: text that a viewer shows next to the mouse pointer. */
 static void write_tooltip(laci_svg *out, const lac_bench_layer *layer) {
   laci_svg_append(out, "<title>");
   laci_svg_append_text(out, layer->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A roofline diagram as an SVG drawing: operations per second over operations per byte of a
- * network's layers, on logarithmic scales, with the processor's limits of memory and multiply-adds.
- * Dense layers are rings and sparse ones dots, with a line between the two of one node; the area is
- * proportional to the time. No other program is needed. */
+ * Draws a roofline diagram in SVG. On logarithmic scales, it shows for each layer of a network the
+ * operations per second over the operations per byte, and the limits of the processor by memory and
+ * by multiply-adds. Dense layers are rings and sparse ones dots; a line connects the two of one
+ * node. A circle's area is proportional to the layer's time. No other program is needed. */
 #ifndef LACI_REPORT_ROOFLINE_H
 #define LACI_REPORT_ROOFLINE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Implements the growing SVG text, and adds texts of any bytes to it. */
+ * Implements the growing SVG text of svg.h: escapes texts of any bytes when they are added. */
 #include "report/svg.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the tensors of a file without a network as JSON. */
+ * Writes as JSON what was measured of the tensors in a file without a network. */
 #include "lacuna/tensor_file.h"
 #include "lacuna/version.h"
 #include "report/json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table has the advance of each printable ASCII character of DejaVu Sans 2.37, in thousandths
- * of the font's height, rounded up. Kerning can only make text narrower. Other characters count as
- * wide as the widest character. */
+ * Estimates text widths (text_width.h) with a table. It has the advance width of each printable
+ * ASCII character of DejaVu Sans 2.37, in thousandths of the font's height, rounded up. Kerning can
+ * only make text narrower. Other characters count as wide as the widest character. */
 #include "report/text_width.h"
 
 #include <stddef.h>

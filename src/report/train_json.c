@@ -50,7 +50,7 @@ static json_t *text_lines_json(laci_json_writer *w, const char *text) {
 
 /* ---- Masks ---- */
 
-/** Is the weight all zero? Such a weight is not pruned, since its magnitudes cannot say which
+/** Is the weight all zero? Such a weight is not pruned, since its magnitudes cannot tell which
  * elements to keep. */
 static bool has_only_zeros(const lac_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
@@ -159,7 +159,8 @@ static void add_data_json(laci_json_writer *w, json_t *root, const laci_run_mark
   laci_json_add(w, root, "data", data);
 }
 
-/* Returns a JSON object with these members; NULL: no memory. */
+/* Parses the members of a JSON object, text without its braces, and returns the object; NULL: no
+ * memory. */
 static json_t *parse_object_members(const char *members) {
   const size_t n = strlen(members) + 3;
   char *text = laci_alloc(n, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The only list of the names of a training run's files. */
+ * Knows the names of a training run's files: only this file lists them. Checks folders and paths by
+ * these names (run_folder.h). */
 #define _GNU_SOURCE /* realpath */
 #include "runs/run_folder.h"
 
@@ -27,15 +28,16 @@ bool laci_is_run_file_name(const char *name) {
   return false;
 }
 
-/** Is this ".", "..", or a temporary file of this program, none of which count as a user's file? */
+/** Does a name in a folder not count as a user's file? This is true for ".", "..", and temporary
+ * files of this program. */
 static bool is_not_user_file(const char *name) {
   return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
          fnmatch(".lacuna-*.tmp", name, 0) == 0;
 }
 
-/** Checks that the log is a regular file, since it is opened in place; all other files are
- * replaced. It is checked early, because a run removes the previous run's checkpoints before it
- * opens the log. */
+/** Checks that the log of an earlier run is a regular file, since it is opened in place; all other
+ * files are replaced. It is checked early, because a run removes the earlier run's checkpoints
+ * before it opens the log. */
 static lac_status check_log_is_regular_file(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   int in = -1, log = -1;
@@ -58,8 +60,8 @@ lac_status laci_run_folder_check_usable(const char *folder, lac_error *err) {
     return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
   }
   for (const struct dirent *file;
-       (file = readdir(files));) { /* report the first one by name, so that the message is always
-                                      the same */
+       (file = readdir(files));) { /* the file whose name comes first is reported, so that the
+                                      message is always the same */
     if (is_not_user_file(file->d_name) || (first[0] && strcmp(file->d_name, first) > 0)) continue;
     (void)snprintf(first, sizeof first, "%s", file->d_name);
   }
@@ -71,7 +73,8 @@ lac_status laci_run_folder_check_usable(const char *folder, lac_error *err) {
                    folder, first);
 }
 
-/** Writes the path of a file that need not exist: its resolved folder, followed by its name. */
+/** Writes the path of a file, which need not exist, to `real`: its folder with links resolved, then
+ * its name. */
 static bool resolve_path(const char *path, char real[PATH_MAX]) {
   char folder[PATH_MAX];
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -91,7 +94,7 @@ static bool is_path_inside_folder(const char *real, const char *folder) {
   return !strchr(rest, '/') && laci_is_run_file_name(rest);
 }
 
-/** Is one of the run's files in the folder this file? */
+/** Is `file` one of the run's files in the folder? */
 static bool is_run_file_in_folder(const char *folder, const struct stat *file) {
   DIR *files = opendir(folder);
   bool same = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the header as JSON, checks each tensor by itself, then all tensors, sorted by offset, for
- * overlaps. */
+ * Reads the header of a safetensors file as JSON. Checks each tensor by itself, then all tensors,
+ * sorted by offset, for overlaps. */
 #include "safetensors/safetensors.h"
 
 #include <inttypes.h>
@@ -19,11 +19,11 @@ enum { LENGTH_BYTES = 8, PART = 1 << 16 };
 struct laci_safetensors {
   const char *path;
   laci_reader *reader;
-  json_t *root; /* owns the names of tensors */
+  json_t *root; /* the header as JSON, which owns the names of tensors */
   laci_safetensor *tensors;
   int n;
   size_t data;      /* offset in the file at which the tensors' bytes begin */
-  laci_arena names; /* memory for the names and types that laci_safetensors_wrap_tensors copies */
+  laci_arena names; /* memory of the names and types that laci_safetensors_wrap_tensors copies */
 };
 
 /* ---- The header ---- */
@@ -39,7 +39,7 @@ bool laci_safetensors_has_signature(const uint8_t *bytes, size_t n) {
          decode_header_length(bytes) <= MOST_HEADER;
 }
 
-/** Reads the header's text, and adds a zero byte. */
+/** Reads the text of the header to *text, and adds a zero byte at its end. */
 static lac_status read_header(laci_safetensors *f, char **text, lac_error *err) {
   uint8_t bytes[LENGTH_BYTES];
   const size_t size = laci_reader_size(f->reader);
@@ -73,7 +73,8 @@ static lac_status fail_bad_tensor(const laci_safetensors *f, const char *name, c
   return laci_fail(err, LAC_BAD_FILE, "%s: %.200s: %s", f->path, name, what);
 }
 
-/** Looks up a type of the format; returns the bytes of an element, 0 for an unknown type. */
+/** Looks up a type of the format. Returns the number of bytes of an element; 0: the type is
+ * unknown. */
 static size_t find_element_bytes(const char *type, lac_dtype *dtype, bool *is_float) {
   static const struct {
     const char *name;

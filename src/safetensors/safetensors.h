@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of the safetensors format (Hugging Face): named tensors, and nothing that could be
- * executed.
+ * Reads files of the safetensors format (Hugging Face), which hold named tensors, and nothing that
+ * could be executed.
  *
  *     length of the header u64, little-endian | header, JSON | the tensors' bytes
  *     {"fc.bias": {"dtype": "F32", "shape": [10], "data_offsets": [0, 40]}, "__metadata__": {...}}
  *
- * Everything a header says is checked against the file before a tensor is read: its length (100 MB
- * at most, as the format's own reader requires), types, shapes, and that tensors are inside the
- * file and do not overlap. */
+ * Everything that the header says is checked before a tensor is read: its length (100 MB at most,
+ * as the format's own reader requires), types, shapes, and that tensors are inside the file and do
+ * not overlap. */
 #ifndef LACI_SAFETENSORS_SAFETENSORS_H
 #define LACI_SAFETENSORS_SAFETENSORS_H
 
@@ -26,33 +26,33 @@ typedef struct laci_safetensors laci_safetensors;
 /** A tensor of a file; valid until the file is closed. */
 typedef struct laci_safetensor {
   const char *name;
-  const char *type; /* the type's name in the file: "F32", "I64" */
-  lac_dtype dtype;  /* element type; set only where is_float is true */
-  bool is_float;    /* F64, F32, F16 or BF16: the only ones that are read */
+  const char *type; /* name of the element type in the file: "F32", "I64" */
+  lac_dtype dtype;  /* element type; set only if is_float is true */
+  bool is_float;    /* true: the type is F64, F32, F16 or BF16; only such tensors are read */
   int rank;
   int64_t shape[LACI_SAFETENSORS_MOST_RANK];
   int64_t count;
-  size_t first, size_bytes; /* position and size in the file */
+  size_t first, size_bytes; /* offset of the tensor's first byte in the file, and its size */
 } laci_safetensor;
 
-/** Do these first n >= 9 bytes look like the beginning of a safetensors file? */
+/** Are the first n bytes of a file, n >= 9, like the beginning of a safetensors file? */
 bool laci_safetensors_has_signature(const uint8_t *bytes, size_t n);
 
-/** Reads and checks the header. Fails LAC_BAD_FILE with the tensor and what is wrong, and as
- * laci_reader_open does; *file is then NULL. */
+/** Opens a file; reads and checks its header. Fails with LAC_BAD_FILE, whose text has the tensor
+ * and what is wrong, and as laci_reader_open does. *file is then NULL. */
 LAC_MUST_CHECK lac_status laci_safetensors_open(const char *path, laci_safetensors **file,
                                                 lac_error *err);
-/** Makes a laci_safetensors of n tensors that a file of another format holds. `reader` reads that
- * file, and is owned by *file on success. Names and types of the tensors are copied. Fails
- * LAC_BAD_FILE for two tensors of one name, LAC_NO_MEMORY. */
+/** Makes a laci_safetensors of the n tensors of a file in another format. `reader` reads that file;
+ * on success *file owns it. Names and types of the tensors are copied. Fails with LAC_BAD_FILE if
+ * two tensors have the same name, or with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_safetensors_wrap_tensors(const char *path, laci_reader *reader,
                                                         const laci_safetensor *tensors, int n,
                                                         laci_safetensors **file, lac_error *err);
 void laci_safetensors_close(laci_safetensors *file); /* file may be NULL */
 
-/** Returns the file's tensors, sorted by name. */
+/** Returns the file's tensors, sorted by name, and sets *n to their number. */
 const laci_safetensor *laci_safetensors_list_tensors(const laci_safetensors *file, int *n);
-/** Returns the tensor of that name; NULL: there is none. */
+/** Returns the tensor with this name; NULL: there is none. */
 const laci_safetensor *laci_safetensors_find_tensor(const laci_safetensors *file, const char *name);
 
 /** Reads the elements of a float tensor as floats, to[count]; NaN and infinities are kept. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes where the blocks of a weight are in memory. The flat index of an element is composed as
+ * Computes where the blocks of a weight (blocks.h) are in memory. If rows are the outer axis, or
+ * the inner one, the flat index of an element is
  *
  *     rows outside:  ((a * rows + row) * between + b) * columns * inner + column * inner + p
  *     rows inside:   (o * columns + column) * inner + (a * rows + row) * between + p
@@ -55,8 +56,8 @@ int64_t laci_blocks_largest_block(const laci_blocks *b) {
   return (int64_t)b->size.rows * b->size.columns * b->chunk;
 }
 
-/* Returns where block `number` begins, with `blocks` blocks in a run of length `run`, and sets
- * *length, at most `size`. */
+/* Along an axis, a run of `run` elements is divided into `blocks` blocks of up to `size`. Returns
+ * where block number `number` begins, and sets *length to its length. */
 static int64_t find_block_in_run(int64_t number, int64_t blocks, int64_t run, int size,
                                  int *length) {
   const int64_t in_run = number % blocks * size, left = run - in_run;
@@ -91,9 +92,9 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
   return k;
 }
 
-/* A line of the block is read as one range of elements. It is a line of columns if the block has
- * all of inner, since columns are then contiguous. It is a line of rows if the block has all
- * elements between two rows. */
+/* One line of the block is read at a time, as one range of elements. It is a line of columns if the
+ * block has all inner indices, since columns are then contiguous. It is a line of rows if the block
+ * has all elements between two rows. */
 void laci_block_read_scores(const laci_blocks *b, const laci_block *k, laci_elements_read *read,
                             double *raw, double *out) {
   const laci_weight_view *w = b->weight;

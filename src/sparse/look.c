@@ -6,8 +6,7 @@ lac_status laci_weight_measure(const laci_weight_view *weight, const laci_mask_r
   laci_mask_rule by = *rule;
   laci_mask_scores scores;
   if (by.form != LACI_MASK_SHARED)
-    by.form = LACI_MASK_1D; /* holding N:M does not depend on how
-                                                              masks are chosen */
+    by.form = LACI_MASK_1D; /* whether a weight holds N:M does not depend on how masks are chosen */
   *look = (laci_weight_measurement){.is_pruned = false};
   lac_status st = laci_mask_measure_by_rule(weight, &by, pool, &look->stats, &scores, err);
   if (st) return st;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * N:M masks, tile by tile.
+ * Chooses and applies N:M masks, tile by tile.
  *
- * A tile is a number of whole blocks, transposed: the first array holds the first column of every
- * block, the next array the second column, and so on. The rank of an element in its block is then a
- * count of comparisons between arrays, without a branch:
+ * A tile is some whole blocks, transposed: the first array holds the first column of every block,
+ * the next array the second column, and so on. The rank of an element in its block is then a count
+ * of comparisons between arrays, without a branch:
  *
  *     rank(c) = #{d < c : score(d) >= score(c)} + #{d > c : score(d) > score(c)},   kept = rank < n
  *
@@ -24,27 +24,32 @@
 #include "tensor/buf.h"
 
 enum {
-  TILE_ELEMENTS = 4096, /* 32 KiB of scores */
+  TILE_ELEMENTS = 4096, /* maximum number of elements in a tile, whose scores are 32 KiB */
   TILES_A_PART = 16,
   SCAN_ELEMENTS = 1 << 18,
 };
 
-/* How a weight is cut into tiles. A segment is a range of columns in which blocks are aligned. It
- * is the whole weight if a run is a multiple of m; else it is one run of one outer index. */
+/* How a weight is cut into tiles. A segment is a range of columns in which blocks of m are aligned.
+ * It is the whole weight if a run has a multiple of m columns; else it is one run of one outer
+ * index. */
 typedef struct weight_tiling {
   const laci_weight_view *weight;
   laci_pattern pattern;
   int64_t n_segments, segment_columns;
-  int64_t full_blocks, blocks_a_tile, full_tiles; /* numbers per segment */
-  int partial;             /* columns of the partial block at the end of a segment; 0: there is
-                              none */
-  int64_t chunk, n_chunks; /* a tile's share of `inner` */
+  int64_t full_blocks, blocks_a_tile, full_tiles; /* in one segment: number of full blocks, of
+                                                     blocks in a tile, and of tiles of full
+                                                     blocks */
+  int partial;             /* number of columns in the partial block at the end of a segment; 0:
+                              there is none */
+  int64_t chunk, n_chunks; /* chunk: number of inner indices in a tile. n_chunks: number of tiles
+                              for all inner indices */
   int64_t n_tiles;
 } weight_tiling;
 
-/* A tile: blocks of m columns (m < pattern.m in a partial one), with lanes = n_blocks * width. */
+/* A tile: blocks of m columns; m is less than pattern.m in partial blocks. Its number of lanes is
+ * n_blocks * width. */
 typedef struct tile {
-  int64_t first; /* flat index of its first element */
+  int64_t first; /* flat index of the tile's first element in the weight */
   int64_t n_blocks, width;
   int m;
 } tile;
@@ -57,7 +62,7 @@ static weight_tiling make_weight_tiling(const laci_weight_view *w, laci_pattern 
   c.n_segments = whole ? 1 : w->outer * (w->columns / w->run);
   c.full_blocks = c.segment_columns / pattern.m;
   c.partial = (int)(c.segment_columns % pattern.m);
-  int64_t capacity = TILE_ELEMENTS / pattern.m; /* lanes */
+  int64_t capacity = TILE_ELEMENTS / pattern.m; /* maximum number of lanes in a tile */
   c.chunk = w->inner < capacity ? w->inner : capacity;
   c.n_chunks = laci_ceil_div(w->inner, c.chunk);
   c.blocks_a_tile = capacity / c.chunk;
@@ -86,17 +91,17 @@ static tile find_tile(const weight_tiling *c, int64_t index) {
   return t;
 }
 
-/* Scratch memory for one tile: an array of lanes for each column. */
+/* Scratch memory for one tile. Arrays have a row of lanes for each column of the blocks. */
 typedef struct scratch {
-  double raw[TILE_ELEMENTS];     /* scores in the order of the weight */
-  double score[TILE_ELEMENTS];   /* [m][lanes] */
-  int64_t rank[TILE_ELEMENTS];   /* [lanes] */
-  int64_t filled[TILE_ELEMENTS]; /* [lanes]: elements of the block that are not zero */
+  double raw[TILE_ELEMENTS];     /* scores, in the order of the weight */
+  double score[TILE_ELEMENTS];   /* [m][lanes] scores of each column of the blocks */
+  int64_t rank[TILE_ELEMENTS];   /* [lanes] rank of one column's elements in their blocks */
+  int64_t filled[TILE_ELEMENTS]; /* [lanes] number of elements that are not zero in each block */
   int64_t n_zeros;
 } scratch;
 
-/* A function that reads a range of elements. Columns of a block are `inner` apart in the weight. If
- * a tile has all of inner, it is one range; else each column is a range. */
+/* A function that reads a range of elements of a weight. Columns of a block are `inner` elements
+ * apart. If a tile has all inner indices, it is one range; else each column is a range. */
 typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 static void for_each_element_range(const weight_tiling *c, const tile *t, element_job *job,
@@ -163,8 +168,8 @@ static void rank_column_scores(const tile *t, int column, scratch *b) {
 
 typedef struct job {
   const weight_tiling *cut;
-  uint8_t *mask;          /* for choosing: the mask */
-  laci_mask_stats *parts; /* [parts] statistics of each part, when a weight is measured */
+  uint8_t *mask;          /* the mask, if one is chosen */
+  laci_mask_stats *parts; /* [n_parts] statistics of each part, if a weight is measured */
   atomic_bool no_memory;
 } job;
 
@@ -225,7 +230,7 @@ static void process_tile_parts(int64_t begin, int64_t end, void *context) {
 typedef struct scan {
   const laci_weight_view *weight;
   int64_t count;
-  _Atomic int64_t first; /* lowest index of a bad element found so far */
+  _Atomic int64_t first; /* lowest flat index so far of a NaN or an infinity */
 } scan;
 
 static void scan_parts_for_nonfinite(int64_t begin, int64_t end, void *context) {
@@ -249,7 +254,7 @@ lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, 
   return first == INT64_MAX ? LAC_OK : laci_fail_not_finite(w, first, err);
 }
 
-/* Runs the job on all parts. Each is large enough for a task of a thread, which allocates its
+/* Runs the job on all parts of the weight. A task of a thread has several parts, and allocates its
  * scratch memory once. */
 static lac_status run_job(job *j, laci_pool *pool, lac_error *err) {
   int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
@@ -320,8 +325,8 @@ static void zero_masked_elements(size_t size, int64_t count, const uint8_t *mask
   }
 }
 
-/* Every supported zero point is an integer of the element's own type; floats have none
- * (laci_weight_check ensures this). */
+/* Zero points are integers of the element's own type, and floats have none (laci_weight_check
+ * ensures this). */
 void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *bytes) {
   const int64_t count = w->outer * w->columns * w->inner;
   const size_t size = lac_dtype_size(w->dtype);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packs and unpacks one block of columns of a range of rows at a time.
+ * Packs and unpacks a weight (pack.h), one block of columns of a range of rows at a time.
  *
  * Neighbouring packed rows are also neighbours in the dense weight, but the columns of a block are
  * `inner` apart there. So a tile is one block of columns by many rows. The dense and the packed
@@ -19,16 +19,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of the index ar
 
 enum { TILE_ROWS = 32, WORD_BITS = 32 };
 
-/* One block of columns in rows [row, row + n_rows) of one outer index. */
+/* A tile: one block of columns, in rows [row, row + n_rows) of one outer index. */
 typedef struct tile {
-  int64_t first;       /* flat index of the first row's first column */
-  int64_t row, n_rows; /* packed rows */
-  int columns, kept;   /* columns of the block, and how many of them are kept */
-  /* index, in a packed row, of the block's first value (value), and of its first sign bit (left) */
+  int64_t first;       /* flat index in the dense weight of the first row's first column */
+  int64_t row, n_rows; /* range of packed rows: the first, and their number */
+  int columns, kept;   /* number of columns in the block, and number of these that are kept */
+  /* value: index of the block's first value in a packed row. left: index of its first sign bit */
   int64_t value, left;
 } tile;
 
-/** Processes a tile. Returning false ends the loop over tiles. */
+/** A function that processes a tile. It returns false to end the loop over tiles. */
 typedef bool tile_job(const laci_packing *p, const tile *t, void *context);
 
 /* ---- Geometry ---- */
@@ -87,8 +87,8 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
 
 /* ---- Walking ---- */
 
-/* Runs the job on the blocks of rows [t->row, t->row + n_rows), whose first element is at `start`.
- */
+/* Runs the job on each block of columns of rows [t->row, t->row + n_rows). start: flat index of
+   their first element. */
 static bool for_each_tile_of_rows(const laci_packing *p, tile *t, int64_t start, tile_job *job,
                                   void *context) {
   t->value = t->left = 0;
@@ -150,11 +150,11 @@ static uint32_t load_bits(const uint32_t *words, int64_t at, int n_bits) {
   return bits & ((UINT32_C(1) << n_bits) - 1);
 }
 
-/* A block's elements in one row, and which columns of it have to be stored. */
+/* The elements of a block in one row, and which of its columns must be stored. */
 typedef struct block {
   uint64_t bits[LACI_MOST_PATTERN_M];
-  /* a bit for each column; `filled`: its element is neither the fill value nor -0.0, `negative`: it
-   * is -0.0 */
+  /* filled: bit c is set if the element of column c is neither the fill value nor -0.0. negative:
+   * it is -0.0 */
   uint64_t filled, negative;
 } block;
 
@@ -170,8 +170,8 @@ static void read_block_of_row(const laci_packing *p, const tile *t, int64_t row,
   }
 }
 
-/* Returns the mask of the columns to store. These are all filled columns, then, up to `kept` in
- * total, columns with -0.0 (which saves the most signs), then the lowest of the others. */
+/* Returns the mask of the columns to store: `kept` of them. They are all filled columns, then
+ * columns with -0.0 (which saves the most signs), then the lowest of the others. */
 static uint64_t choose_stored_columns(const block *b, int kept) {
   uint64_t mask = b->filled, negative = b->negative;
   int n = __builtin_popcountll(mask);
@@ -248,11 +248,10 @@ void laci_pack_weight(const laci_packing *packing, const uint8_t *dense,
 typedef struct unpack_job {
   const laci_packed_view *packed;
   uint8_t *dense;
-  int64_t bad_row; /* first row in which a block's columns are not valid */
+  int64_t bad_row; /* first row that has a block whose columns are not valid */
 } unpack_job;
 
-/* Returns the mask of the block's stored columns. Returns 0 if they do not ascend, or leave the
- * block. */
+/* Returns the mask of the block's stored columns; 0 if they do not ascend, or leave the block. */
 static uint64_t read_stored_columns(const laci_packing *p, const tile *t, const uint32_t *index) {
   uint64_t kept = 0;
   for (int v = 0; v < t->kept; v++) {

@@ -47,8 +47,8 @@ typedef struct block_job {
   const laci_blocks *blocks;
   const laci_mask_rule *rule;
   laci_elements_read *read;
-  uint8_t *mask;     /* output of choosing */
-  atomic_bool fails; /* result of checking: some block violates the rule */
+  uint8_t *mask;     /* the mask that is chosen */
+  atomic_bool fails; /* result of a check: some block violates the rule */
   atomic_bool no_memory;
 } block_job;
 
@@ -110,8 +110,8 @@ static void choose_mask_of_block(const block_job *j, const laci_block *k, scratc
 
 /* ---- Checking ---- */
 
-/* Does the block, at one kernel position, have at most four columns with an element that is not
- * zero? */
+/* Does the block, at one kernel position, have at most four columns with a nonzero? distance: |w -
+ * zero| of each element. */
 static bool has_few_columns(const double *distance, int rows, int columns) {
   int n_used = 0;
   for (int c = 0; c < columns; c++) {
@@ -219,7 +219,8 @@ typedef struct sums {
 } sums;
 
 typedef struct sum_job {
-  const laci_weight_view *weight, *own; /* own: the view without `score` */
+  const laci_weight_view *weight, *own; /* own: the same view without `score`, so that its scores
+                                           are |w| */
   const uint8_t *mask;
   int64_t count;
   sums *parts;
@@ -247,8 +248,8 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Sums the scores that the rule's mask keeps. The sums of parts of a fixed size are added in order.
- * */
+/* Sums the scores that the rule's mask keeps. Parts of a fixed size are summed, and their sums are
+ * added in order. */
 static lac_status sum_kept_scores(sum_job *j, const laci_mask_rule *rule, laci_pool *pool,
                                   sums *all, lac_error *err) {
   const int64_t n_parts = laci_ceil_div(j->count, SUM_ELEMENTS);

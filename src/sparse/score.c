@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scores from stored elements: |w - zero| * |scale|, in double, which holds every supported element
- * exactly (int64 beyond 2^53 is rounded, and no network has such weights). Next: mask.c. */
+ * Computes scores from stored elements: |w - zero| * |scale|, in double. Double holds every
+ * supported element exactly (int64 beyond 2^53 is rounded, and no network has such weights). Next:
+ * mask.c. */
 #include "sparse/score.h"
 
 #include <math.h>
@@ -84,13 +85,13 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
   return st ? st : check_scales(w, err);
 }
 
-/* Returns how many elements from `first` on, at most n, share the scale of element `first`. Sets *k
- * to the scale's index. */
+/* Returns how many of n elements, beginning with element `first`, share the scale of that one. Sets
+ * *k to the scale's index. */
 static int64_t count_elements_of_scale(const laci_weight_view *w, int64_t first, int64_t n,
                                        int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
   *k = laci_scale_index_of(w, first);
-  /* consecutive elements either have a scale each, or the rest of the block has this one */
+  /* consecutive elements either have a scale each, or share it up to the end of the block */
   if (w->scale_block) {
     int64_t place = first % w->scale_size, end = (place / w->scale_block + 1) * w->scale_block;
     left = w->scale_stride > 1 ? 1 : (end < w->scale_size ? end : w->scale_size) - place;
@@ -117,7 +118,7 @@ static void read_integers_minus_zero(const laci_weight_view *w, int64_t first, i
   }
 }
 
-/* Sets the scores of elements whose scale is 0 to 0, whatever their stored values are. A scale of 0
+/* Sets the scores of elements whose scale is 0 to 0, whatever their stored values are: a scale of 0
  * acts as a mask of its channel. */
 static void zero_elements_of_zero_scale(const laci_weight_view *w, int64_t first, int64_t n,
                                         double *out) {
@@ -151,8 +152,8 @@ static void multiply_magnitudes_by_scales(const laci_weight_view *w, int64_t fir
   }
 }
 
-/* Returns x, the value of element e, after the grid has quantized and dequantized it; 0 if the
- * result is NaN. */
+/* Returns the value that x, of element e, has after it is quantized and dequantized by the grid; 0
+ * if that is a NaN. */
 static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x) {
   const laci_weight_view *to = &grid->to;
   const int64_t k = laci_scale_index_of(to, e);
@@ -166,7 +167,8 @@ static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x
   return isfinite(y) ? y : 0;
 }
 
-/* Reads |w| after the grid and the scales were applied. */
+/* Reads |w| of n elements, beginning with element `first`, after the scales and the grid were
+ * applied. */
 static void quantize_magnitudes_to_grid(const laci_weight_view *w, int64_t first, int64_t n,
                                         double *out) {
   const bool scaled = w->n_scales && w->scale;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses four columns of a block, and N of these in each row. Columns are transposed first, so
- * that loops over rows compute the sum for a set of four without a branch. */
+ * Chooses four columns of a block, and n elements of these in each row (shared_columns.h). The
+ * block is transposed first, so that loops over rows compute the sum for a set of four columns
+ * without a branch. */
 #include "sparse/shared_columns.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@ enum { FOUR = LACI_SHARED_COLUMNS };
 static double larger(double a, double b) { return a > b ? a : b; }
 static double smaller(double a, double b) { return a < b ? a : b; }
 
-/* Sets kept[row] to the sum of the n largest of four, added from the largest on. */
+/* Sets kept[row] to the sum of the n largest elements of four columns, added from the largest
+ * on. */
 static void sum_largest_of_four(const double *const column[FOUR], int rows, int n, double *kept) {
   for (int row = 0; row < rows; row++) {
     const double a = column[0][row], b = column[1][row], c = column[2][row], d = column[3][row];
@@ -29,7 +31,8 @@ static double sum_of_values(const double *values, int n) {
   return sum;
 }
 
-/* Advances to the next set of four columns in lexicographic order; false: that was the last. */
+/* Advances to the next set of four columns in lexicographic order. Returns false after the last
+ * set. */
 static bool next_set(int set[FOUR], int columns) {
   for (int k = FOUR - 1; k >= 0; k--) {
     if (set[k] == columns - FOUR + k) continue;
@@ -56,8 +59,8 @@ static void choose_best_columns(const double *by_column, int rows, int columns, 
   } while (next_set(set, columns));
 }
 
-/* Inserts a chosen column into largest[k * rows + row], the k-th largest score of the row among the
- * chosen columns; 0: none. */
+/* Adds a column to the chosen ones. largest[k * rows + row] is the k-th largest score of the row
+ * among the chosen columns; 0: there are fewer. */
 static void add_column_to_largest(double *largest, const double *column, int rows, int n) {
   for (int row = 0; row < rows; row++) {
     double x = column[row];
@@ -101,7 +104,7 @@ static void choose_columns_greedily(const double *by_column, int rows, int colum
 
 void laci_shared_columns_choose(const double *score, int rows, int columns, int n, double *work,
                                 int chosen[FOUR]) {
-  double *rest = work + (int64_t)rows * columns; /* [4, rows] */
+  double *rest = work + (int64_t)rows * columns; /* [4][rows] scratch memory */
   for (int row = 0; row < rows; row++) {
     for (int c = 0; c < columns; c++) work[(int64_t)c * rows + row] = score[row * columns + c];
   }

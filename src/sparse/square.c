@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses the mask of one block that holds N:M in both directions.
  *
- * By lists: a row's choices are the C(m, n) sets of n columns, and a pattern is a choice for each
- * row. The sum that each choice keeps in each row is computed first, so the sum of a pattern costs
- * only m additions.
+ * For small m, patterns are listed. A row's choices are the C(m, n) sets of n columns, and a
+ * pattern is a choice for each row. The sum that each choice keeps in each row is computed first,
+ * so the sum of a pattern costs only m additions.
  *
- * By paths: rows are taken in order, each n times. Each time the cheapest path is found from the
- * row to a column that has fewer than n kept elements. The path goes from rows to columns over
- * elements that are not kept, cost = top - score, and from columns to rows over kept ones, cost =
- * -(top - score). With node prices, price[x] + cost(x, y) - price[y] is never negative, so
- * Dijkstra's algorithm applies. Each element on the path is then toggled between kept and not kept.
- * */
+ * For larger m, shortest paths are used. Rows are taken in order, each n times. Each time the
+ * cheapest path is found from the row to a column that has fewer than n kept elements. The path
+ * goes from rows to columns over elements that are not kept, cost = top - score, and from columns
+ * to rows over kept ones, cost = -(top - score). With node prices, price[x] + cost(x, y) - price[y]
+ * is never negative, so Dijkstra's algorithm applies. Each element on the path is then toggled
+ * between kept and not kept. */
 #include "sparse/square.h"
 
 #include <stdlib.h>
@@ -28,22 +28,28 @@ typedef struct element {
 
 struct laci_square {
   laci_pattern pattern;
-  int n_choices, n_patterns;                 /* both 0 where m is larger than LISTED_M */
-  uint8_t choice[MOST_CHOICES];              /* bit c: column c */
-  uint8_t patterns[MOST_PATTERNS][LISTED_M]; /* a choice for each row */
-  element *elements;                         /* [m * m] for greedy */
-  double *cost;  /* [m * m] cost of each element; this and all members below are for paths */
-  uint8_t *kept; /* [m * m] */
-  double price[2 * MOST_M], distance[2 * MOST_M]; /* rows, then columns */
+  int n_choices, n_patterns;                 /* number of choices of a row, and of patterns; both
+                                                are 0 if m is larger than LISTED_M */
+  uint8_t choice[MOST_CHOICES];              /* the choices of a row: bit c is set if column c is
+                                                kept */
+  uint8_t patterns[MOST_PATTERNS][LISTED_M]; /* the patterns: for each row, the index of its
+                                                choice */
+  element *elements;                         /* [m * m] elements of the block, for the greedy
+                                                method */
+  double *cost;  /* [m * m] cost of each element. This and all fields below are for the method of
+                    paths */
+  uint8_t *kept; /* [m * m] 1: the element is kept */
+  double price[2 * MOST_M], distance[2 * MOST_M]; /* price and distance of each node: first the
+                                                     rows, then the columns */
   int before[2 * MOST_M]; /* [nodes] the node before each one on the cheapest path; -1: none */
   bool visited[2 * MOST_M];
-  int load[MOST_M]; /* kept elements of a column */
+  int load[MOST_M]; /* [m] number of kept elements in each column */
 };
 
 /* ---- Lists of choices and patterns ---- */
 
-/* Lists all patterns in which the rows before `row` have the choices chosen[]; used[c] counts the
- * kept elements of column c. */
+/* Lists all patterns in which the rows before `row` have the choices in chosen[]. used[c]: number
+ * of kept elements of column c. */
 static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
   const int m = s->pattern.m, n = s->pattern.n;
   if (row == m) {
@@ -62,14 +68,16 @@ static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
   }
 }
 
-/* Lists the choices in lexicographic order: {0, 1}, {0, 2}, ... {2, 3}. */
+/* Lists all choices of a row in lexicographic order: {0, 1}, {0, 2}, ... {2, 3}. */
 static void list_choices(laci_square *s) {
   const int m = s->pattern.m;
   for (int first = 0; first < 1 << m; first++) {
     uint8_t set = 0;
     int n = 0;
     for (int c = 0; c < m; c++) {
-      if (first >> (m - 1 - c) & 1) continue; /* the bits count down: 0 means kept */
+      if (first >> (m - 1 - c) & 1)
+        continue; /* bits are inverted, 0 means kept, so that choices
+                                                 come in this order */
       set |= (uint8_t)(1 << c);
       n++;
     }
@@ -180,8 +188,8 @@ static void shorten_distance_to_node(laci_square *s, int from, int to, double co
   s->before[to] = from;
 }
 
-/* Returns the column at the end of the cheapest path. before[]: -2 for nodes that no path reaches,
- * -1 for the row itself. */
+/* Finds the cheapest path from a row to a column with fewer than n kept elements. Returns that
+ * column's node. before[]: -2 for nodes that no path reaches, -1 for the row itself. */
 static int find_cheapest_path(laci_square *s, int row) {
   const int m = s->pattern.m;
   for (int x = 0; x < 2 * m; x++) {
@@ -191,7 +199,7 @@ static int find_cheapest_path(laci_square *s, int row) {
   s->before[row] = -1;
   s->distance[row] = 0;
   for (;;) {
-    /* there is such a node: some pattern extends the elements kept so far */
+    /* there is such a node, since some pattern extends the elements that are kept so far */
     const int x = nearest_unvisited(s);
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;

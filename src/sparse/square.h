@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mask of one M x M block that keeps N of every row and N of every column: for a weight and its
- * transpose at once, as forward and backward products read it.
+ * Chooses the mask of one M x M block that keeps N of every row and N of every column. So a weight
+ * and its transpose both hold N:M, as the forward and the backward product read them.
  *
  * A smaller block is treated as M x M with missing scores of 0: it keeps at most N of each row and
  * column, and exactly N of a row that has all M columns.
@@ -20,20 +20,20 @@
 #include "lacuna/status.h"
 #include "sparse/weight_view.h"
 
-/** The list of patterns, and scratch memory; for one thread at a time. */
+/** The list of patterns, and scratch memory. One thread may use it at a time. */
 typedef struct laci_square laci_square;
 
-/** Fails LAC_NO_MEMORY. */
+/** Makes the list of patterns for blocks of this pattern. Fails with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_square_create(laci_pattern pattern, laci_square **square,
                                              lac_error *err);
-void laci_square_destroy(laci_square *square); /* NULL is fine */
+void laci_square_destroy(laci_square *square); /* square may be NULL */
 
-/** Returns the number of patterns that laci_square_choose_best compares; 0: it does not use a list.
- * */
+/** Returns the number of patterns that laci_square_choose_best compares; 0: it does not use a
+ * list. */
 int laci_square_n_patterns(const laci_square *square);
 
-/** Choose the mask of a block, [rows, columns], 1 = kept. score [rows, columns]: finite, >= 0; rows
- * and columns are at most m. */
+/** Choose the mask of a block, [rows][columns], 1 = kept. score: [rows][columns], finite, >= 0.
+ * rows and columns are at most m. */
 void laci_square_choose_greedily(laci_square *square, const double *score, int rows, int columns,
                                  uint8_t *mask);
 void laci_square_choose_best(laci_square *square, const double *score, int rows, int columns,

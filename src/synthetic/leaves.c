@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An image is drawn from the nearest shape to the farthest one. Each pixel gets its colour once,
- * from the first shape that covers it. The last shape covers all pixels. */
+ * Draws the images of leaves.h, from the nearest shape to the farthest one. Each pixel gets its
+ * color once, from the first shape that covers it. The last shape covers all pixels. */
 #include "synthetic/leaves.h"
 
 #include <math.h>
@@ -12,22 +12,24 @@
 #include "synthetic/texture.h"
 
 enum { LEAST_SHAPES = 4, MOST_SHAPES = 80 };
-/* The random streams of images: an image's number is added. */
+/* Numbers of the random streams of an image; the image's number is added to each. */
 static const uint64_t stream_shapes = (uint64_t)0x4C454146 << 32,
                       stream_noise = (uint64_t)0x4C454147 << 32;
-static const double least_radius = 0.03, most_radius = 0.7; /* in units of the image's shorter side
-                                                               */
+static const double least_radius = 0.03, most_radius = 0.7; /* smallest and largest radius of a
+                                                               shape, as a fraction of the image's
+                                                               shorter side */
 
 typedef enum kind { ELLIPSE, RECTANGLE, RHOMBUS, STAR, KINDS } kind;
 
-/* A shape of an image. A point is inside if its distance from the middle is below 1, measured along
+/* A shape in an image. A point is inside if its distance from the middle is below 1, measured along
  * the shape's own axes. */
 typedef struct shape {
   kind kind;
-  double radius;                      /* pixels */
-  double cy, cx;                      /* middle, pixels */
-  double cosine, sine, along, across; /* of its angle; half axes in pixels */
-  int points;                         /* of a star */
+  double radius;                      /* radius in pixels */
+  double cy, cx;                      /* coordinates of the middle, in pixels */
+  double cosine, sine, along, across; /* cosine and sine of the shape's angle; lengths of its half
+                                         axes, in pixels */
+  int points;                         /* number of points, if it is a star */
   float colour[3];
   laci_texture texture;
 } shape;
@@ -55,7 +57,8 @@ void laci_leaves_destroy(laci_leaves *leaves) { laci_free(leaves); }
 
 /* ---- Shapes ---- */
 
-/* Returns a radius of the density 1 / r^3, the distribution of objects' sizes in photographs. */
+/* Draws a random radius with the density 1 / r^3, which is the distribution of objects' sizes in
+ * photographs. */
 static double draw_radius(laci_random *random, int side) {
   const double most = 1 / (least_radius * least_radius), least = 1 / (most_radius * most_radius);
   return side / sqrt(laci_random_between(random, least, most));
@@ -98,7 +101,7 @@ static bool is_inside(const shape *s, double y, double x) {
   }
 }
 
-/* Draws the random shapes of an image, the nearest one first; returns their number. */
+/* Draws the random shapes of an image, the nearest one first. Returns their number. */
 static int draw_shapes(laci_random *random, const laci_leaves *leaves, shape *shapes) {
   const int n = (int)exp(laci_random_between(random, log(LEAST_SHAPES), log(MOST_SHAPES + 1)));
   const bool small_first = laci_random_chance(random, 0.5);
@@ -109,7 +112,7 @@ static int draw_shapes(laci_random *random, const laci_leaves *leaves, shape *sh
       shapes[place] = shapes[place - 1];
     shapes[place] = drawn;
   }
-  shapes[n] = draw_shape(random, leaves); /* the background */
+  shapes[n] = draw_shape(random, leaves); /* the last shape is the background */
   return n;
 }
 
@@ -117,8 +120,8 @@ static int draw_shapes(laci_random *random, const laci_leaves *leaves, shape *sh
 
 static int clamp(double at, int most) { return at < 0 ? 0 : at > most ? most : (int)at; }
 
-/* Colours the pixels of a shape that no nearer shape covers. covered: [pixels] not 0 if a nearer
- * shape covers the pixel. */
+/* Colors the pixels of a shape that no nearer shape covers. covered: [pixels] not 0 if a nearer
+ * shape covers the pixel. ground: the shape is the background. */
 static void paint_shape(const laci_leaves *leaves, const shape *s, bool ground, float *covered,
                         float *rgb) {
   const size_t plane = (size_t)leaves->height * (size_t)leaves->width;
@@ -140,7 +143,8 @@ static void paint_shape(const laci_leaves *leaves, const shape *s, bool ground, 
   }
 }
 
-/* Blurs a row or column: replaces each number by (1 2 1) / 4 of it and its neighbours. */
+/* Blurs a row or column of n numbers, `stride` apart: each becomes the mean of itself (twice) and
+ * its two neighbours. */
 static void blur_line(float *line, int n, size_t stride) {
   float before = line[0];
   for (int k = 0; k < n; k++) {
@@ -161,7 +165,8 @@ static void blur(const laci_leaves *leaves, float *rgb) {
   }
 }
 
-/* Imitates a camera: light that falls from one side, blur, noise, and a curve of brightness. */
+/* Makes an image look as if taken by a camera: light that falls from one side, blur, noise, and a
+ * curve of brightness. */
 static void apply_camera_effects(laci_random *random, laci_random *noise, const laci_leaves *leaves,
                                  float *rgb) {
   const int height = leaves->height, width = leaves->width;

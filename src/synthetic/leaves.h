@@ -16,14 +16,14 @@ typedef struct laci_leaves laci_leaves;
 
 #include "lacuna/status.h"
 
-/** Prepares images of height x width pixels, each 1 or more; the same seed gives the same images.
- * Fails LAC_NO_MEMORY. */
+/** Prepares images of height x width pixels, each at least 1. The same seed gives the same images.
+ * Fails with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_leaves_create(uint64_t seed, int height, int width,
                                              laci_leaves **leaves, lac_error *err);
-void laci_leaves_destroy(laci_leaves *leaves); /* NULL is fine */
+void laci_leaves_destroy(laci_leaves *leaves); /* leaves may be NULL */
 
-/** Draws image number `at` into rgb [3][height][width], values 0 .. 1. scratch: [height * width].
- * Any thread. */
+/** Draws image number `at` into rgb, [3][height][width], with values from 0 to 1. scratch: [height
+ * * width]. Any thread may call it. */
 void laci_leaves_draw(const laci_leaves *leaves, uint64_t at, float *rgb, float *scratch);
 
 #endif

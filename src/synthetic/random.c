@@ -29,7 +29,7 @@ double laci_random_normal(laci_random *random, double deviation) {
 double laci_random_brightness(laci_random *random) {
   for (;;) {
     const double x = next_unit_number(random);
-    /* accepts x with its density divided by the largest density, which is at 1/2 */
+    /* accepts x with its density divided by the maximum density, which is at 1/2 */
     if (next_unit_number(random) < pow(4 * x * (1 - x), 0.2)) return x;
   }
 }

@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-/* Number of this file's random stream; each use of the same seed has another stream. */
+/* Number of this file's random stream. Other uses of the same seed have other streams. */
 enum { STREAM_FIELD = 0x54455846 };
 
-/* The share of the lattice numbers' variance that interpolation keeps, on average. */
+/* Share of the variance of the lattice's random numbers that is left after interpolation, on
+ * average. */
 static const double kept_variance = 0.55;
 
 void laci_texture_field_fill(laci_texture_field *field, uint64_t seed) {
@@ -54,7 +55,8 @@ laci_texture laci_texture_draw(laci_random *random, int side) {
 
 static float smooth_step(float t) { return t * t * (3 - 2 * t); }
 
-/* Returns the noise of octave k at pixel (y, x); the octave's lattice begins at `corner`. */
+/* Returns the noise of octave k at pixel (y, x). corner: position in the field at which the
+ * octave's numbers begin. */
 static float noise_of_octave(const laci_texture_field *field, const int *corner, int k, int y,
                              int x) {
   const int mask = LACI_TEXTURE_SIDE - 1;

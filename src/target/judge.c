@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a layer with the rules of a target. If the layer satisfies a rule, that rule decides. If
- * it satisfies none, the rule that it comes nearest to gives the reason. If the sources do not
- * state something, this is recorded and the other checks still run, since the layer may be refused
- * for another reason. */
+ * Compares a layer with the rules of a target (target.h). If the layer satisfies a rule, that rule
+ * decides. If it satisfies none, the rule that it comes nearest to gives the reason. If the sources
+ * do not state something, this is recorded, and the other checks still run, since the layer may be
+ * refused for another reason. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 enum {
   LOOKS_SPARSE = 25
-}; /* percentage of zeros from which a weight counts as sparse; weights that were trained but not
-      pruned have fewer zeros */
+}; /* a weight counts as sparse if at least this percentage of it is zero; weights that were trained
+      but not pruned have fewer zeros */
 
 static int64_t count_kernel_positions(const laci_target_layer *layer) {
   int64_t n = 1;
@@ -36,8 +36,8 @@ static LAC_PRINTF(3, 4) void refuse_layer(laci_target_answer *a, laci_target_fau
   a->fault = fault;
 }
 
-/* Sets the answer to "not stated by any source", with the first reason for it. A later check may
- * still refuse the layer. */
+/* Sets the answer to "not stated by any source", with a reason unless it has one already. A later
+ * check may still refuse the layer. */
 static LAC_PRINTF(3, 4) void answer_not_stated(laci_target_answer *a, laci_target_fault fault,
                                                const char *format, ...) {
   va_list list;
@@ -182,8 +182,8 @@ static void add_gain_to_answer(const laci_target_choice *choice, const laci_targ
                    a->rule->pays_in, a->rule->pays_out);
 }
 
-/* Compares the layer with all rules; mask NULL: as if it had a mask of this pattern. *best is the
- * answer of the nearest rule. */
+/* Compares the layer with all rules. mask NULL: as if it had a mask of this pattern. *best becomes
+ * the answer of the rule that it comes nearest to. */
 static void answer_by_nearest_rule(const laci_target_choice *choice, const laci_target_layer *layer,
                                    const laci_target_mask *mask, laci_pattern pattern,
                                    laci_target_answer *best) {
@@ -207,8 +207,8 @@ static void answer_by_nearest_rule(const laci_target_choice *choice, const laci_
   add_gain_to_answer(choice, layer, best);
 }
 
-/* Answers for a layer as answer_by_nearest_rule does. If a layer is refused because it is stored in
- * f32, the reason also says whether it would be accepted in f16. */
+/* Answers for a layer as answer_by_nearest_rule does. If the layer is refused because it is stored
+ * in f32, the reason also says whether it would be accepted in f16. */
 static void answer_for_layer(const laci_target_choice *choice, const laci_target_layer *layer,
                              const laci_target_mask *mask, laci_pattern pattern,
                              laci_target_answer *a) {
@@ -236,7 +236,7 @@ static bool has_readable_elements(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
-/* Answers for a layer that is dense. A fault that a mask would have becomes a remark. */
+/* Answers for a layer that is dense. What a rule refuses in its weight becomes a remark. */
 static void answer_for_dense_layer(const laci_target_choice *choice, const laci_target_layer *layer,
                                    const laci_target_mask *mask, laci_target_answer *a) {
   const laci_pattern strictest = {1, 64};

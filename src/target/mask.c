@@ -4,7 +4,7 @@
  *
  * Some pruners treat a convolution's weight as rows [O, I*kH*kW], in which four neighbours are
  * kernel positions of one channel. The share of zeros is then right, and tools that count in these
- * rows report 2:4. But no sparse hardware can use it, since it needs the pattern along the input
+ * rows report 2:4. But no sparse hardware can use such zeros: it needs the pattern along the input
  * channels of one kernel position. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,15 +50,16 @@ void laci_target_mask_clear(laci_target_mask *mask) {
 
 /* ---- Blocks ---- */
 
-/* How blocks are placed in a tensor. Element (o, c, i) is at (o * columns + c) * inner + i. Blocks
- * are along c, and are aligned to the beginning of each run. */
+/* How blocks are placed in a tensor. Element (o, c, i) is at flat index (o * columns + c) * inner +
+ * i. Blocks are along c, and are aligned to the beginning of each run of `run` columns. */
 typedef struct axis_walk {
   int64_t outer, columns, inner, run;
 } axis_walk;
 
 typedef struct blocks {
-  int64_t n, n_bad, first_bad; /* first_bad: flat index of the first element of the first block with
-                                  too many non-zeros */
+  int64_t n, n_bad, first_bad; /* n: number of blocks. n_bad: number of blocks with too many
+                                  nonzeros. first_bad: flat index of the first element of the first
+                                  of these */
 } blocks;
 
 static int count_kept_in_block(const uint8_t *kept, int64_t size, int64_t stride) {
@@ -106,8 +107,8 @@ static bool holds_pattern_along(const laci_target_mask *mask, const axis_walk *w
 
 /* ---- Patterns along other axes ---- */
 
-/* Does the mask hold the pattern in flattened rows, which join all axes but the first, or in the
- * whole tensor as one row? */
+/* Does the mask hold the pattern if the tensor is flattened: to rows that join all axes but the
+ * first, or to one row? */
 static bool holds_pattern_when_flattened(const laci_target_layer *layer,
                                          const laci_target_mask *mask, laci_pattern pattern) {
   const int64_t row = mask->n / layer->dims[0];
@@ -121,8 +122,8 @@ static int64_t index_along_axis(const laci_target_layer *layer, int64_t at, int 
   return at / product_of_sizes(layer, axis + 1, layer->rank) % layer->dims[axis];
 }
 
-/* Writes the kernel position of an element as ", position 1,2"; an empty text if the kernel has a
- * single position. */
+/* Writes the kernel position of element `at`, as ", position 1,2"; an empty text if the kernel has
+ * a single position. */
 static void write_kernel_position(const laci_target_layer *layer, int64_t at, char *text,
                                   size_t size) {
   size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of targets, and finding one by its name. */
+ * The table of targets (target.h). Finds a target by its name. */
 #include "target/target.h"
 
 #include <stdio.h>

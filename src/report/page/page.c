@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the page: the parts of the template in their order, and between them the escaped data.
+ * Writes an HTML page: the parts of its template in their order, and between them the escaped data.
  *
  * In an element <script type="application/json"> only the texts "</script" and "<!--" end the data
  * early. Both are avoided by writing < > & as \u003c and so on. JSON allows this in texts, the only
@@ -72,7 +72,7 @@ lac_status laci_page_graph_json(const laci_graph *graph, const laci_plot *plot, 
 
 /* ---- The file ---- */
 
-/* The page being written. After a failure nothing more is written. */
+/* The HTML file that is being written. After a failure nothing more is written. */
 typedef struct sink {
   laci_writer *file;
   lac_error *err;
@@ -89,8 +89,8 @@ static void put_template_part(sink *out, const char *begin, const char *end) {
   put_bytes(out, begin, (size_t)(end - begin));
 }
 
-/* Returns what to write instead of the character at `at`, which has *n bytes; NULL: the character
- * itself. */
+/* Returns the text that replaces the character at `at`; NULL: it is not replaced. *n: number of
+ * bytes of the character. */
 static const char *escape_in_json(const char *at, size_t *n) {
   *n = 1;
   if (*at == '<') return "\\u003c";
@@ -133,8 +133,8 @@ static void put_json_element(sink *out, const char *id, const char *json) {
   put_text(out, "</script>\n");
 }
 
-/* Writes the drawing without the XML declaration and the document type, which precede it in a file
- * of its own. */
+/* Writes the drawing without its XML declaration and document type, which only a file of its own
+ * needs. */
 static void put_svg(sink *out, const char *svg, size_t n) {
   static const char start[] = "<svg";
   for (size_t at = 0; at + sizeof start <= n; at++) {

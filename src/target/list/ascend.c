@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Huawei Ascend: 2:4 (called "4 choose 2" there) along the input channels of int8 layers. It is
- * enabled when a model is converted (ATC, sparsity=1).
+ * Facts of the target Huawei Ascend: it uses 2:4 (called "4 choose 2" there) along the input
+ * channels of int8 layers. It is enabled when a model is converted (ATC, sparsity=1).
  *
  * AMCT trains such models in f32 or f64 and quantizes them; the converter's pass requires int8
  * inputs and one group. Atlas A2 and A3 products and the 200I/500 A2 support it; the older Atlas

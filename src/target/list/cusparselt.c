@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cuSPARSELt: products of two matrices, one of which is 2:4 along the axis that is summed over (1:2
- * for f32, which runs as TF32).
+ * Facts of the target cuSPARSELt. It multiplies two matrices, one of which is 2:4 along the axis
+ * that is summed over (1:2 for f32, which runs as TF32).
  *
  * The documentation gives the pattern for each type. The least sizes are those that PyTorch
  * requires of matrices before it passes them to cuSPARSELt; the library itself refused smaller
- * multiples (bench). The weight of a 1x1 convolution is such a matrix as stored; that of a larger
- * window is not. The order of a matrix (row- or column-major) is a parameter. In either order, the
- * pattern is along the axis that is summed over. */
+ * multiples when it was tried (bench). The weight of a 1x1 convolution is such a matrix as stored;
+ * that of a larger window is not. The order of a matrix (row- or column-major) is a parameter. In
+ * either order, the pattern is along the axis that is summed over. */
 #include "target/list/cusparselt_gains.h"
 #include "target/target_in.h"
 

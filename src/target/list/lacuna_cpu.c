@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This library's own engine: it uses zeros anywhere in a constant weight, if their share is large
- * enough.
+ * Facts of this library's own engine as a target. It uses zeros anywhere in a constant weight, if
+ * their share is large enough.
  *
  * engine/cpu/native/choose/find.c has the limits. cost.c in that folder has the estimate by which
  * the layers of a network are chosen together. So the gain of a single layer does not guarantee
- * that it is chosen. Figures are of f32, one image, one core of a Zen 5: dense is the faster of
- * oneDNN's direct and Winograd kernels. */
+ * that it is chosen. Figures are measured in f32 with one image, on one core of a Zen 5: dense is
+ * the faster of oneDNN's direct and Winograd kernels. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenVINO's CPU plugin: int8 weights of products stored without their zeros, decompressed for AMX.
+ * Facts of the target OpenVINO. Its CPU plugin stores int8 weights of products without their zeros,
+ * and decompresses them for AMX.
  *
  * It saves memory traffic, not multiplications, and needs no pattern: the share of zeros must be at
  * least the rate that the user sets (by default 1, which disables it). */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TensorRT: 2:4 along the input channels of convolutions and products, for sparse Tensor Cores.
+ * Facts of the target TensorRT. It uses 2:4 along the input channels of convolutions and products,
+ * for sparse Tensor Cores.
  *
  * The guide names convolution kernels [K, C, R, S] and fully connected weights, C a multiple of 4;
  * NVIDIA's own pruner and checker of ONNX files treats Conv, Gemm and MatMul of f32, f16 and bf16
  * in this form, also if their weight passes Cast, Transpose and QuantizeLinear. The builder times
- * dense and sparse kernels and keeps the faster one; the sizes from which the sparse one is faster
- * are stated by a maintainer. */
+ * dense and sparse kernels and keeps the faster one; a maintainer states the sizes from which the
+ * sparse one is faster. */
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {

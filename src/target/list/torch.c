@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PyTorch: torch.sparse.to_sparse_semi_structured on the weight of a Linear layer.
+ * Facts of the target PyTorch: torch.sparse.to_sparse_semi_structured on the weight of a Linear
+ * layer.
  *
  * It takes 2-D CUDA tensors whose sizes are multiples of what the backend requires. Rows are output
  * channels and columns input channels, as in Linear. Gemm and MatMul of an ONNX file have the same
@@ -68,7 +69,7 @@ static const laci_target_rule rules[] = {
      .source = "code"},
 };
 
-/* Measured speed-ups of the two linear layers in the MLP of ViT-L. */
+/* Speed-ups, as measured, of the two linear layers in the MLP of ViT-L. */
 static const laci_target_gain gains[] = {
     {"Gemm", "f16", 1, 1024, 4096, 1.24, "a training step of 13008 rows, A100", "ao"},
     {"MatMul", "f16", 1, 1024, 4096, 1.24, "a training step of 13008 rows, A100", "ao"},

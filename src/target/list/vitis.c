@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AMD Vitis AI: its DPUs do not make use of zeros of single weights.
+ * Facts of the target AMD Vitis AI, whose DPUs do not make use of zeros of single weights.
  *
  * The user guide has a table of pruning methods by DPU, and "fine-grained" is "N" (no) for DPUCZ,
  * DPUCV, DPUCV2 and DPUCA. The optimizer has a sparse pruner (half or three quarters of every 16
