@@ -238,8 +238,8 @@ typedef struct lac_engine_parameter {
   float decay;         /* weight decay of this tensor */
   const uint8_t *mask; /* [count] mask, in the host's memory: gradients are set to 0 where it is 0;
                           weights and state are 0 there already. NULL: there is no mask */
-  float *weights;      /* [count] */
-  float *gradients;    /* [count] */
+  float *weights;      /* [count] weights to be updated */
+  float *gradients;    /* [count] gradients of the weights */
   float *state[2];     /* [count] each: state[0] is the momentum, state[1] AdamW's mean of squared
                           gradients, else NULL */
 } lac_engine_parameter;

@@ -54,9 +54,11 @@ typedef struct lac_eval_options {
 typedef struct lac_eval_result {
   size_t size;              /* sizeof of this struct, set by LAC_SIZED */
   int64_t images;           /* number of images that were evaluated */
-  double top1, top5;        /* percent; among equal logits the lower class ranks first */
+  double top1, top5;        /* accuracies in percent; among equal logits the lower class ranks first
+                               */
   double loss;              /* mean softmax cross entropy */
-  double images_per_second; /* reading and preparing images included, planning excluded */
+  double images_per_second; /* images per second, with reading and preparing them, without planning
+                               */
   int n_sparse;             /* number of steps of the plan that used sparse kernels */
   lac_dtype dtype;          /* type of the computation */
   int n_nodes, n_exact;     /* see lac_engine_facts */

@@ -156,8 +156,8 @@ typedef struct lac_session_step {
   double seconds;       /* how long the step took */
 } lac_session_step;
 
-/** Called for each step of a run, in their order, after the run, on its thread. It must not call
- * the session. */
+/** A caller's function that gets the steps of a run. It is called after the run, on the run's
+ * thread, for one step after the other. It must not call the session. */
 typedef void lac_on_step(void *context, const lac_session_step *step);
 
 /** Times the steps of all runs that begin from now on, and passes them to on_step. NULL: no run is

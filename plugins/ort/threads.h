@@ -15,7 +15,8 @@ int laci_ort_count_cores(void);
 /** Makes laci_ort_run_parallel of this thread compute on the threads of `kernel`; NULL: on this
  * thread alone. */
 void laci_ort_use_kernel_threads(const laci_ort *ort, ort_kernel *kernel);
-/** Runs parts on the threads of the current kernel. For the callback of lac_session_options. */
+/** Runs parts of a loop on the threads that laci_ort_use_kernel_threads chose. It is the function
+ * for lac_session_options.parallel. */
 lac_parallel laci_ort_run_parallel;
 
 #endif

@@ -114,8 +114,8 @@ static bool has_single_zero_point(const laci_weight_view *view) {
   return true;
 }
 
-/* Do both views have equal zero points, so that a masked element, which is one integer, is 0 in
- * both? */
+/* Do both weights have equal zero points? A masked element, which is one integer, is then 0 in
+ * both. */
 static bool has_equal_zero_points(const laci_weight_view *a, const laci_weight_view *b) {
   if (has_single_zero_point(a) && has_single_zero_point(b))
     return zero_point_at(a, 0) == zero_point_at(b, 0);

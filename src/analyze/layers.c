@@ -87,8 +87,8 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   return true;
 }
 
-/* Sets the grid to which a float weight is rounded by quantization between the stored tensor and
- * the layer. Returns false where its scales cannot be read. */
+/* Sets the grid (scales and zero points) to which a float weight is rounded, if the graph quantizes
+ * it between the stored tensor and the layer. Returns false where its scales cannot be read. */
 static bool set_quantization_grid(laci_analysis *analysis, const laci_weight_source *source,
                                   laci_layer *layer) {
   const laci_graph *graph = analysis->graph;

@@ -97,8 +97,8 @@ static int port_of_input_or_output(const laci_resolve *r, int k) {
   return k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
 }
 
-/* Counts the axes with a label for each root while sets->places is NULL, and afterwards lists them.
- */
+/* For each root of the union-find forest: counts the axes with a label of its tree while
+ * sets->places is NULL, and afterwards lists them. */
 static void list_label_places(const laci_resolve *r, label_sets *sets, int *at) {
   for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
     int port = port_of_input_or_output(r, k);

@@ -287,8 +287,8 @@ static void bench_clear(bench *b) {
   free_blocks(b->ports.outputs, b->ports.n_outputs);
   laci_pool_destroy(b->pool);
   for (int at = 0; at < b->n_plans; at++) laci_bench_plan_clear(&b->plans[at]);
-  laci_rebatch_undo(&b->batch); /* after the engines are destroyed, since they point into the graph
-                                   */
+  laci_rebatch_undo(&b->batch); /* the engines, which point into the graph, are destroyed before it
+                                   is restored */
   if (b->check) lac_report_destroy(b->check);
   lac_bench_result_destroy(b->result ? &b->result->pub : NULL);
 }
