@@ -33,8 +33,9 @@ typedef struct laci_acquired_bytes {
   void *copy; /* allocated copy that `bytes` points to; NULL: the bytes are used in place */
 } laci_acquired_bytes;
 
-/** Holds n bytes: in place, or as a copy. from NULL: all bytes are in memory. name: for messages.
- * Fails LAC_NO_MEMORY, and as fetch does; *held is empty then. Callable from any thread. */
+/** Gives the caller access to n bytes until laci_bytes_release: in place if they are in memory,
+ * else as a copy. from NULL: all bytes are in memory. name: for messages. Fails LAC_NO_MEMORY, and
+ * as fetch does; *held is empty then. Callable from any thread. */
 LAC_MUST_CHECK lac_status laci_bytes_acquire(const laci_byte_source *from, const uint8_t *bytes,
                                              size_t n, const char *name, laci_acquired_bytes *held,
                                              lac_error *err);

@@ -180,7 +180,8 @@ bool laci_size_parse(const char *text, uint64_t *bytes) {
   char *end;
   if (!isdigit((unsigned char)text[0]) || strspn(text, "0123456789.") == 0) return false;
   double number = strtod(text, &end);
-  if (strspn(text, "0123456789.") != (size_t)(end - text)) return false; /* "1e9", "0x10" */
+  if (strspn(text, "0123456789.") != (size_t)(end - text))
+    return false; /* refuses "1e9" and "0x10", which are numbers for strtod */
   const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
   if (*end && (!unit || end[1])) return false;
   double size = ldexp(number, unit ? 10 * (int)(unit - units + 1) : 0);

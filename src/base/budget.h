@@ -31,7 +31,7 @@ typedef struct laci_budget {
  * UINT64_MAX where nothing is known. root: a prefix of /proc and /sys, for tests; else "". */
 uint64_t laci_memory_default_limit(const char *root);
 
-/** Returns a budget with that limit; 0: laci_memory_default_limit. */
+/** Returns an empty budget with that limit in bytes; limit 0: that of laci_memory_default_limit. */
 laci_budget laci_budget_with_limit(uint64_t limit);
 
 /** Adds an allocation of `bytes` bytes, with a printf-style name. The name is formatted only if the
@@ -39,7 +39,7 @@ laci_budget laci_budget_with_limit(uint64_t limit);
 void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ...) LAC_PRINTF(3, 4);
 /** Adds an allocation without a name. */
 void laci_budget_add_unnamed(laci_budget *budget, uint64_t bytes);
-/** Subtracts bytes that were added and are freed. */
+/** Subtracts an allocation of `bytes` bytes that was added and is freed. */
 void laci_budget_subtract(laci_budget *budget, uint64_t bytes);
 /** Does the limit allow `bytes` more? A NULL budget has no limit. */
 bool laci_budget_allows(const laci_budget *budget, uint64_t bytes);

@@ -3,7 +3,7 @@
  * time limit and interruption. The program's standard input is a socket and not a pipe, since a
  * write to a socket can be told not to raise SIGPIPE. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* declares pipe2 */
 #endif
 #include "base/child.h"
 
@@ -74,8 +74,8 @@ static bool open_streams(child *c) {
   return true;
 }
 
-/* Resets the child's signals on whose default handling programs rely, and unblocks all, since the
- * host program may ignore or block them. */
+/* Makes the child handle some signals in the default manner, on which programs rely, and unblocks
+ * all signals, since the host program may ignore or block them. */
 static int set_child_signals(posix_spawnattr_t *attributes) {
   static const int usual[] = {SIGPIPE, SIGALRM, SIGCHLD, SIGXCPU, SIGXFSZ};
   sigset_t reset, none;

@@ -14,10 +14,10 @@
 #include "lacuna/status.h"
 
 typedef struct laci_child_job {
-  char *const *command; /* path of the program, arguments, NULL */
+  char *const *command; /* path of the program, then its arguments, then NULL */
   const void *input;
   size_t input_bytes;
-  double seconds;    /* time limit; > 0 */
+  double seconds;    /* time limit in seconds, > 0 */
   size_t most_bytes; /* limit of the bytes that the program writes to standard output */
 } laci_child_job;
 
@@ -28,7 +28,8 @@ typedef enum laci_child_end {
   LACI_CHILD_LATE,     /* the program exceeded the time limit and was killed */
   LACI_CHILD_TOO_MUCH, /* the program wrote more than most_bytes to standard output and was
                           killed */
-  /* the program ended, but this process's host has collected its exit status already */
+  /* the program ended, but the host program of this library has collected its exit status
+   * already */
   LACI_CHILD_UNKNOWN
 } laci_child_end;
 

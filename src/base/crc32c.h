@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Returns the checksum of n bytes; 0xE3069283 for "123456789". Callable from any thread. */
+/** Returns the checksum of n bytes (0xE3069283 for the bytes "123456789"). Callable from any
+ * thread. */
 uint32_t laci_crc32c(const void *bytes, size_t n);
 
 /** Returns the checksum in the masked form in which it is stored next to the bytes, since a

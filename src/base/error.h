@@ -9,7 +9,8 @@
 
 #include "lacuna/status.h"
 
-/** Writes the text (if err is given) and returns status, so that a failure is one statement. */
+/** Writes the status and the printf-style text to *err (err may be NULL), and returns the status,
+ * so that a failure is one statement. */
 lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...) LAC_PRINTF(3, 4);
 
 /** Adds a hint to a failure that was just written: `return laci_hint(err, LAC_HINT_CROP,
@@ -40,7 +41,7 @@ LAC_MUST_CHECK lac_status laci_check_arguments_not_null(const char *function,
       sizeof((const laci_named_pointer[]){__VA_ARGS__}) / sizeof(laci_named_pointer), (err))
 
 /** Replaces `from` (not empty) by `to` everywhere in the text, so that a failure about a temporary
- * file has the name that the user knows. err may be NULL. */
+ * file names the file that the user knows. err may be NULL. */
 void laci_error_replace_text(lac_error *err, const char *from, const char *to);
 
 /** Does the status mean a failure for a reason other than the data (no memory, an interruption)?
@@ -56,8 +57,8 @@ lac_status laci_fail_memory(lac_error *err, const char *what);
  * file has that name, else LAC_IO. */
 lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing);
 
-/* For tools/analyze, which reads one file at a time and does not see that these functions never
- * return LAC_OK. */
+/* These macros are for tools/analyze, which reads one file at a time and does not see that these
+ * functions never return LAC_OK. */
 #ifdef LACI_ANALYZER
 #define laci_fail(err, status, ...) ((void)laci_fail(err, status, __VA_ARGS__), (status))
 #define laci_fail_with_prefix(err, status, ...) \

@@ -15,9 +15,9 @@ typedef struct laci_file_id {
   uint64_t device, inode;
 } laci_file_id;
 
-/** Reads a text file of at most max_bytes; *text is zero-terminated, the caller's (laci_free). A
- * pipe is read, too, if a writer appears within a second. Fails LAC_BAD_FILE where the file is
- * longer, contains a zero byte or is a pipe without a writer. */
+/** Reads a text file of at most max_bytes. *text is zero-terminated; the caller frees it
+ * (laci_free). A pipe is read, too, if a writer appears within a second. Fails LAC_BAD_FILE where
+ * the file is longer, contains a zero byte or is a pipe without a writer. */
 LAC_MUST_CHECK lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text,
                                               lac_error *err);
 

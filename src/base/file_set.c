@@ -49,8 +49,8 @@ static char *copy_text(const char *text) {
 
 /* ---- One file ---- */
 
-/** Renames without replacing. On file systems that do not support that, an empty file is created
- * first: the process that creates the name owns it. */
+/** Renames a file without replacing another. On file systems that do not support that, an empty
+ * file of the new name is created first: the process that creates it owns the name. */
 static int rename_without_replacing(int folder, const char *from, const char *to) {
   int result = renameat2(folder, from, folder, to, RENAME_NOREPLACE);
   if (!result || (errno != ENOSYS && errno != EINVAL)) return result;

@@ -25,7 +25,8 @@ typedef enum laci_placing {
   LACI_PLACING_FILE,   /* `temporary` is to be renamed to `path` */
   LACI_PLACING_FOLDER, /* the folder `path` was created for the files of the set, and stays if the
                           set succeeds */
-  LACI_PLACING_SECOND, /* `path` is a second name, which is removed after the renaming */
+  LACI_PLACING_SECOND, /* `path` is a second name (hard link), which is removed after the
+                          renaming */
   LACI_PLACING_HIDDEN  /* the old file `path` is renamed to `temporary` during the renaming, and
                           then removed */
 } laci_placing;
@@ -79,8 +80,8 @@ LAC_MUST_CHECK lac_status laci_file_set_hide_old_file(const char *path, lac_erro
  * set. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_file_set_make_folder(const char *path, lac_error *err);
 /** Makes a second name (hard link) for an added file in the same folder, which is removed after the
- * renaming. *name: without the folder, the caller's (laci_free); NULL where the file system has no
- * hard links. */
+ * renaming. *name: the name without the folder, freed by the caller (laci_free); NULL where the
+ * file system has no hard links. */
 LAC_MUST_CHECK lac_status laci_file_set_add_second_name(const laci_placement *file, char **name,
                                                         lac_error *err);
 

@@ -7,9 +7,11 @@
 
 #include "lacuna/status.h"
 
-/** Does the folder hold a matching file? False also where it cannot be read. */
+/** Does the folder hold a file whose name matches the pattern? False also if the folder cannot be
+ * read. */
 bool laci_folder_has_match(const char *folder, const char *pattern);
-/** Removes the matching files. A missing folder counts as empty. Fails LAC_IO. */
+/** Removes the folder's files whose names match the pattern. A missing folder counts as empty.
+ * Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_folder_remove_matching(const char *folder, const char *pattern,
                                                       lac_error *err);
 

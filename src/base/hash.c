@@ -15,7 +15,7 @@ uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed) {
 }
 
 struct laci_hash_stream {
-  XXH3_state_t state; /* needs the alignment of laci_alloc */
+  XXH3_state_t state; /* must be 64-byte aligned, as memory of laci_alloc is */
 };
 
 laci_hash_stream *laci_hash_stream_create(void) {

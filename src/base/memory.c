@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checked allocation and the arena. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* MADV_HUGEPAGE */
+#define _GNU_SOURCE /* declares MADV_HUGEPAGE */
 #endif
 #include "base/memory.h"
 
@@ -15,7 +15,7 @@
 enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024, LARGE_PAGE = 2 << 20 };
 
 static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
-/* value that fail_countdown gets when an allocation was made to fail */
+/* value that fail_countdown gets after an allocation was made to fail */
 static atomic_long fail_then;
 
 static atomic_size_t taken;

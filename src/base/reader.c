@@ -31,15 +31,17 @@ struct laci_reader {
   size_t size_bytes;
   laci_file_id id;
   bool has_id;
-  struct timespec changed; /* time of the last change when the file was opened */
+  struct timespec changed; /* time of the file's last change before it was opened */
   int fd;                  /* descriptor of the file; -1: none, or closed by
                               laci_reader_close_descriptor */
   /* where the bytes come from: a virtual file has all functions, a caller's file `fetch` alone, and
    * a real file or memory none */
   laci_origin origin;
-  pthread_rwlock_t lock; /* read-locked to fetch, write-locked to read bytes into pages */
+  pthread_rwlock_t lock; /* locked for reading while bytes are fetched, for writing while bytes are
+                            read into pages */
   bool has_lock;
-  uint8_t *pages;  /* [size_bytes]; NULL: an empty file */
+  uint8_t *pages;  /* [size_bytes] reserved addresses of the file's bytes; NULL: the file is
+                      empty */
   uint8_t *blocks; /* a bit for each block: 1 if its bytes are in its pages; NULL: no block was read
                       yet */
   bool opened;     /* all pages are accessible */

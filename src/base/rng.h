@@ -10,10 +10,11 @@
 
 #include <stdint.h>
 
-/** Computes a raw block: four words from a counter of four and a key of two. */
+/** Computes a block of Philox4x32-10: four words from a counter of four words and a key of two. */
 void laci_rng_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
-/** Returns 64 random bits, the same on every machine. */
+/** Returns 64 random bits, which depend only on (seed, stream, counter) and are the same on every
+ * machine. */
 uint64_t laci_rng(uint64_t seed, uint64_t stream, uint64_t counter);
 
 /** Returns a number from 0 to n - 1 (n >= 1), by multiplication: the bias is below n / 2^64. */

@@ -3,7 +3,7 @@
  * own read-only mapping. Nothing is written through a mapping: if the disk is full, that would
  * raise a signal, but a failed write() is an ordinary error. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* madvise */
+#define _GNU_SOURCE /* declares madvise */
 #endif
 #include "base/spill.h"
 
@@ -19,7 +19,7 @@
 #include "base/temporary.h"
 
 enum {
-  PART_ALIGNMENT = 64 << 10, /* a multiple of any page size */
+  PART_ALIGNMENT = 64 << 10, /* alignment of the parts in the file: a multiple of any page size */
   HOLE = 4096,               /* size of blocks of zeros that are not written */
   WRITE_BYTES = 1 << 20,
 };

@@ -28,8 +28,8 @@ int laci_temporary_create_file(int folder, const char *prefix, const char *name,
  * ones, since a file may refer to them. */
 void laci_format_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]);
 
-/** Removes a file, or a folder with all its content, if its process is dead. path: as for openat.
- * True: it was removed, or did not exist. */
+/** Removes a file, or a folder with all its content, if the process that created it is dead. path:
+ * as for openat. True: it was removed, or did not exist. */
 bool laci_remove_if_owner_is_dead(int folder, const char *path);
 
 /** Removes all temporary files of dead processes in a folder that only the caller uses. */

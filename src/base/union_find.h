@@ -11,7 +11,7 @@ static inline int64_t laci_find_root(int64_t *parent, int64_t element) {
   return element;
 }
 
-/** Makes one tree of two elements' trees; the lower root stays one. */
+/** Unites the trees of two elements; the lower one of the two roots becomes the root. */
 static inline void laci_unite(int64_t *parent, int64_t one, int64_t other) {
   const int64_t a = laci_find_root(parent, one), b = laci_find_root(parent, other);
   if (a < b) parent[b] = a;

@@ -18,7 +18,8 @@ size_t laci_utf8_next(const char *text, uint32_t *code) {
   *code = n == 1 ? first : first & (0x7Fu >> n);
   for (size_t i = 1; i < n; i++) {
     uint8_t byte =
-        (uint8_t)text[i]; /* a final zero is no continuation: nothing is read beyond it */
+        (uint8_t)text[i]; /* the text's final zero is no continuation byte, so that nothing beyond
+                             it is read */
     if (byte >> 6 != 0x2) return 0;
     *code = *code << 6 | (byte & 0x3F);
   }

@@ -14,7 +14,8 @@ const char *lac_version(void) {
 
 int lac_version_number(void) { return LAC_VERSION; }
 
-/* Versions with the same number here have the same soname: MAJOR, and while that is 0, MINOR. */
+/* Returns a number that is the same for all versions with the same soname. The soname has the major
+ * number, and while that is 0, the minor number. */
 static int soname_number_of_version(int version) {
   const int major = version / 10000;
   return major > 0 ? major * 100 : version / 100;

@@ -63,8 +63,8 @@ static char *copy_text(const char *text, size_t n) {
   return copy;
 }
 
-/** Registers the temporary file for removal at a signal: the folder of the shown path with the
- * temporary name. */
+/** Registers the temporary file for removal at a signal. Its path is the folder of the shown path
+ * with the temporary name. */
 static void register_temporary(laci_writer *writer, const char *temporary) {
   const char *slash = strrchr(writer->file.shown, '/');
   int n_folder = slash ? (int)(slash + 1 - writer->file.shown) : 0;
@@ -201,7 +201,7 @@ lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   if (!st && writer->ends_early && ftruncate(writer->file.fd, lseek(writer->file.fd, 0, SEEK_CUR)))
     st = laci_fail_errno(err, writer->file.shown, "cannot write");
   if (!st && fsync(writer->file.fd)) st = laci_fail_errno(err, writer->file.shown, "cannot sync");
-  laci_free(writer->buffer); /* a command may have many files finished and waiting */
+  laci_free(writer->buffer); /* many finished files may wait for the end of a set */
   writer->buffer = NULL;
   /* Closing the descriptor releases the lock; only another process that writes the same names could
    * notice. */

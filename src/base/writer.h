@@ -22,7 +22,8 @@ typedef struct laci_write_options {
   bool force;               /* replace an existing regular file; false: opening then fails
                                LAC_EXISTS */
   bool holes;               /* runs of zeros take no disk space, if the file system supports it */
-  const laci_file_id *keep; /* files that are never replaced, even with force: inputs */
+  const laci_file_id *keep; /* [n_keep] files that are never replaced, even with force, since they
+                               are inputs */
   size_t n_keep;
 } laci_write_options;
 
