@@ -6,10 +6,10 @@
  *     D = the largest n of every block of B + V / rho
  *     V += rho (B - D)
  *
- * and every third step raises rho, faster where the support still changed much. It ends where the
- * support hardly changes: the few weights that still would, gain nothing after the exact solution.
- * Where the support hardly changes from the beginning, rho was too large: it starts again with a
- * fifth of it.
+ * and every third step raises rho: by more if the support (the set of kept weights) still changed
+ * much. The iteration ends when the support hardly changes any more, since further changes would
+ * gain nothing after the exact solution. If the support hardly changes from the beginning, rho was
+ * too large: the iteration starts again with a fifth of it.
  *
  * Every new rho needs a new Cholesky factor; a step is then a substitution that costs as much as
  * one matrix product. For layers with more than a few rows this costs less than an
@@ -39,10 +39,10 @@ typedef struct admm {
   const laci_fit *fit;
   laci_pool *pool;
   double rho;
-  float *h;             /* [columns, columns] scaled H + d I */
+  float *h;             /* [columns, columns] H + d I, scaled to a unit diagonal */
   float *factor;        /* [columns, columns] Cholesky factor of H + rho I */
   float *g, *v, *b, *d; /* [rows, columns] matrices of the formulas at the top of this file */
-  float *scale;         /* [columns] roots of the diagonal of H + d I */
+  float *scale;         /* [columns] square roots of the diagonal of H + d I */
   uint8_t *before;      /* [rows, columns] mask when rho was last changed */
   int64_t *changed;     /* [rows] for each row, the number of elements of the mask that changed
                            since then */

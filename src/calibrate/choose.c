@@ -25,7 +25,7 @@ typedef struct chooser {
   const laci_choose_options *how;
   laci_norms norms;
   size_t width;    /* number of features of a sample, a multiple of SUMS */
-  float *features; /* [candidates->count, width] */
+  float *features; /* [candidates->count, width] features of each candidate */
   float *sum;      /* [width] sum of the rows of features of the chosen samples */
   double *cost;    /* [candidates->count] cost of choosing each candidate next */
 } chooser;

@@ -31,8 +31,8 @@ typedef struct laci_fit {
   const char *name;  /* for messages */
   int rows, columns; /* number of the layer's outputs (rows) and inputs (columns = taps * channels,
                         ordered by tap, then by channel) */
-  int channels;      /* channels of a tap; N:M blocks run along them, and the last block may be
-                        partial */
+  int channels;      /* number of channels of a tap (kernel position); N:M blocks run along them,
+                        and the last block may be partial */
   laci_pattern pattern;
   laci_mask_form form;  /* form of the mask (sparse/mask.h), whose rows are the fit's rows */
   int v;                /* V of the pattern V:N:M; 0 for other patterns */
@@ -78,10 +78,10 @@ LAC_MUST_CHECK lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_s
                                                laci_pool *pool, uint8_t *mask, double *weight,
                                                lac_error *err);
 
-/** Computes the weights under `mask` (any mask) with the least damped E, for every row w[s] = G[s]
- *  (H + d I)[s, s]^-1. Rows with the same support s share one factorization. Large supports are
- *  factorized in float and refined in double until |G[s] - w H[s, s]| is 1e-8 |G[s]|. mask, weight,
- *  failures: as laci_fit_choose_mask. */
+/** Computes the weights under `mask` (any mask) that minimize the damped error E. For a row with
+ * the kept columns s they are w[s] = G[s] (H + d I)[s, s]^-1. Rows with the same s share one
+ * factorization. Large ones are factorized in float and refined in double until |G[s] - w H[s, s]|
+ * is 1e-8 |G[s]|. mask, weight, failures: as laci_fit_choose_mask. */
 LAC_MUST_CHECK lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask,
                                                  laci_pool *pool, double *weight, lac_error *err);
 

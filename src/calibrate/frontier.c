@@ -3,7 +3,7 @@
  * however the process ends. Memory or a file that a value no longer needs is kept for the next
  * value of the same size. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* fallocate */
+#define _GNU_SOURCE /* declares fallocate */
 #endif
 #include "calibrate/frontier_in.h"
 

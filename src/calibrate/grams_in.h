@@ -12,11 +12,11 @@ typedef struct laci_pool laci_pool;
  * collected and summed together, since every summation reads and writes the whole matrices. */
 typedef struct laci_grams {
   laci_unfold unfold;  /* how a batch of the value is unfolded into the inputs x */
-  int layer;           /* a layer that reads this unfolding; set by the caller */
+  int layer;           /* index of a layer that reads this unfolding; set by the caller */
   int64_t n_positions; /* number of positions (inputs x) that are summed so far */
-  double *h;           /* [groups, columns, columns] sum x_p x_p' */
-  double *k;           /* [groups, columns, columns] sum x_d x_p', whose rows belong to the dense
-                          network's inputs; NULL: K equals H */
+  double *h;           /* [groups, columns, columns] H = sum x_p x_p' */
+  double *k;           /* [groups, columns, columns] K = sum x_d x_p', whose rows belong to the
+                          dense network's inputs; NULL: K equals H */
   int64_t most;        /* limit of the positions of a batch that are summed */
   int64_t *positions;  /* indices of the positions of a batch that are summed; NULL: all are
                           summed */
@@ -39,8 +39,8 @@ LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfo
                                           int64_t most, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 
-/** Adds one batch: the value in the dense and in the pruned network. The sums have the same bytes
- * for any pool. */
+/** Adds one batch of the value to the sums: as it is in the dense network (dense), and in the
+ * pruned one (pruned). The sums have the same bytes for any pool. */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
 /** Continues with batches of other sizes. Groups, channels and windows must stay the same. Fails
  * LAC_NO_MEMORY. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Outputs of a network on batches of samples, kept for the next comparison with it. A batch is
- * known by its first sample and its size; kept outputs have the same bits as a new run would give.
+ * A cache of a network's outputs on batches of samples, for the next comparison with it. A batch is
+ * identified by its first sample and its size; cached outputs have the bits that a new run gives.
  * Next: outputs.c. */
 #include "calibrate/kept_in.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Access to kept outputs (samples.h), for outputs.c. */
+ * Access to the cache of a network's outputs (laci_kept_outputs, samples.h), for outputs.c. */
 #ifndef LACI_CALIBRATE_KEPT_IN_H
 #define LACI_CALIBRATE_KEPT_IN_H
 

@@ -29,8 +29,8 @@ LAC_MUST_CHECK lac_status laci_part_engines_create(const laci_network *network,
                                                    laci_part_engines *lanes, lac_error *err);
 void laci_part_engines_clear(laci_part_engines *lanes); /* destroys the engines; zeroed is fine */
 
-/** Runs one batch on a lane. inputs, outputs: in the order of the part. Different lanes may run at
- * the same time. */
+/** Runs one batch on a lane (engine). inputs, outputs: addresses, in the order of the part's inputs
+ * and outputs. Different lanes may run at the same time. */
 LAC_MUST_CHECK lac_status laci_part_engines_run(const laci_part_engines *lanes, int lane,
                                                 const void *const *inputs, void *const *outputs,
                                                 lac_error *err);

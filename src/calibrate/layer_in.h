@@ -16,12 +16,12 @@
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_layer laci_layer;
 
-/** A layer that can be calibrated. */
+/** A layer that can be calibrated, as a matrix product. */
 typedef struct laci_matrix_layer {
   int layer; /* index of the layer in laci_analysis.layers */
   int node, stored;
-  int port;                              /* the node's input that is the weight */
-  int value;                             /* the value that the layer reads as data */
+  int port;                              /* index of the node's input that is the weight */
+  int value;                             /* index of the value that the layer reads as data */
   int64_t rows, columns, channels, taps; /* size of the weight matrix of one group: columns =
                                             channels * taps (kernel positions) */
   int64_t k_stride, c_stride;            /* distance in the stored weight, in elements, from an

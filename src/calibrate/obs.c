@@ -3,8 +3,8 @@
  *
  *     w_p^2 / P_pp,    P = ((H + d I)[alive, alive])^-1
  *
- * in blocks that still hold more than n. The weights alive are then updated, w -= w_p / P_pp * P_p,
- * and p is removed from P: P -= u u', u = P_p / sqrt(P_pp).
+ * in those N:M blocks that still have more than n weights. The remaining (alive) weights are then
+ * updated, w -= w_p / P_pp * P_p, and p is removed from P: P -= u u', u = P_p / sqrt(P_pp).
  *
  * P itself is updated only every PENDING steps, by one matrix product. Until then the vectors u of
  * these steps are kept separately, and the one row of P that a step needs is computed from both.

@@ -14,7 +14,7 @@ typedef struct laci_observed {
   int place;     /* index of the value in laci_observe_options.values */
   int64_t first; /* index of the first sample of the batch */
   const laci_shape *shape;
-  const float *elements; /* valid until the function returns */
+  const float *elements; /* [n] elements of the value, valid until the function returns */
   int64_t n;             /* number of elements */
 } laci_observed;
 

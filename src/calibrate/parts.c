@@ -9,9 +9,9 @@
 #include "base/memory.h"
 
 enum { MOST_SLICES = 4096 };
-/* apart: two scales are separate if the root mean squares of neighbouring slices, sorted by these,
- * differ by at least this factor. near: tolerance of sums that should be 1. */
-static const double apart = 30, near = 1e-3;
+/* least_scale_gap: two scales are separate if the root mean squares of neighbouring slices, sorted
+ * by these, differ by at least this factor. sum_tolerance: tolerance of sums that should be 1. */
+static const double least_scale_gap = 30, sum_tolerance = 1e-3;
 
 /* ---- Rows ---- */
 
@@ -27,15 +27,15 @@ static row_kinds classify_rows(const float *x, int64_t rows, int64_t n) {
     bool negative = false, positive = false;
     for (int64_t j = 0; j < n; j++) {
       const double v = (double)x[r * n + j];
-      negative = negative || v < -near;
-      positive = positive || v > near;
+      negative = negative || v < -sum_tolerance;
+      positive = positive || v > sum_tolerance;
       sum += v;
       powers += exp(fmin(v, 1));
       squares += v * v;
     }
-    k.probabilities = k.probabilities && !negative && fabs(sum - 1) < near;
-    k.logarithms = k.logarithms && !positive && fabs(powers - 1) < near;
-    k.unit = k.unit && fabs(squares - 1) < near;
+    k.probabilities = k.probabilities && !negative && fabs(sum - 1) < sum_tolerance;
+    k.logarithms = k.logarithms && !positive && fabs(powers - 1) < sum_tolerance;
+    k.unit = k.unit && fabs(squares - 1) < sum_tolerance;
   }
   return k;
 }
@@ -51,7 +51,7 @@ static int compare_doubles(const void *a, const void *b) {
  * Returns the larger of the two sums; 0: no ratio is large enough. */
 static double find_widest_scale_gap(const double *squares, int64_t n, double *ratio) {
   double *sorted = laci_alloc((size_t)n + 1, sizeof *sorted), above = 0;
-  *ratio = apart * apart;
+  *ratio = least_scale_gap * least_scale_gap;
   if (!sorted) return 0;
   memcpy(sorted, squares, (size_t)n * sizeof *sorted);
   qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stops of the walk, and what it computes between two stops: private to calibrate.
  *
- * A stop is a value that layers read. Its part is all nodes that it depends on and that no earlier
- * part has computed. Values of a part that are read after its stop are kept. These, and values of
+ * A stop is a value that layers read. Its part is all nodes that it depends on, except those of
+ * earlier parts. Values of a part that are read after its stop are stored. These, and values of
  * earlier parts that are still needed, are the frontier: later parts read no other computed values.
  */
 #ifndef LACI_CALIBRATE_PLAN_IN_H

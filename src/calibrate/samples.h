@@ -38,7 +38,8 @@ typedef struct laci_calibration_samples {
   const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] the input shapes of each
                                            form */
   const int *form_of;                   /* [count + judging] the number of each sample's form */
-  const int64_t *labels;                /* [count + judging] classes; NULL: there are none */
+  const int64_t *labels;                /* [count + judging] class of each sample; NULL: there are
+                                           no labels */
   laci_calibration_fetch *fetch;
   void *context;
   const char *engine; /* name of the engine that runs networks on the samples; NULL: the fast
@@ -139,7 +140,7 @@ typedef struct laci_output_difference {
 } laci_output_difference;
 
 void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from);
-/** Returns e / s; 0 if both are 0, infinity if only s is 0. */
+/** Returns the relative error e / s of the sums; 0 if both are 0, infinity if only s is 0. */
 double laci_error_sums_ratio(const laci_error_sums *sums);
 /** Returns the largest relative error e / s of all parts; `relative` if there are no parts. */
 double laci_worst_part_error(const laci_output_difference *difference);

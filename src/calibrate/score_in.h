@@ -15,7 +15,7 @@
 typedef struct laci_sums {
   const laci_fit *fit;
   laci_pool *pool;
-  double damping; /* d, in the unit of H; > 0 */
+  double damping; /* damping d, which is added to the diagonals of H and K; > 0 */
 } laci_sums;
 
 struct laci_score {

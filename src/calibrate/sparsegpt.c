@@ -20,7 +20,7 @@ typedef struct pruning {
   const laci_fit *fit;
   const double *factor; /* [columns, columns] U, upper triangular (top of this file) */
   uint8_t *mask;
-  double *weight; /* [rows, columns] */
+  double *weight; /* [rows, columns] weights, which are pruned in place */
 } pruning;
 
 /* Transposes the lower triangular factor of the inverse in place, which gives U with U' U =

@@ -7,7 +7,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/walk_in.h"
 
-/* The new weights and mask of a layer, and memory for the matrices of one group. */
+/* The new weights and mask of a layer, and memory for the matrices of one convolution group. */
 typedef struct fitting {
   laci_walk_state *w;
   const laci_matrix_layer *layer;

@@ -113,8 +113,8 @@ void laci_walk_free_unneeded_values(laci_walk_state *w, int s);
 LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
                                               const laci_grams *grams, lac_error *err);
 
-/** How far a layer's outputs y with new weights are from the dense network's outputs y_d, summed
- * over the held-back batches. */
+/** The distance between a layer's outputs y with new weights and the dense network's outputs y_d,
+ * summed over the held-back batches. */
 typedef struct laci_judgement {
   double energy;    /* sum |y_d|^2 of the dense network's outputs */
   double errors[2]; /* sum |y_d - y|^2, for each of two candidate weights */
