@@ -71,7 +71,7 @@ int laci_comm_size(const laci_comm *comm);              /* returns the number of
                                                            single process */
 const char *laci_comm_transport(const laci_comm *comm); /* returns the name of the transport; "none"
                                                            for a single process */
-/** Sets the timeout of all later waiting. */
+/** Sets the timeout, in seconds, of all later waits. */
 void laci_comm_set_timeout(laci_comm *comm, double seconds);
 
 /* ---- Operations of all processes, which wait for each other; each fails LAC_PEER ---- */
@@ -139,8 +139,8 @@ void laci_comm_advance_sums(laci_comm *comm);
  * LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_sum_end(laci_comm_sum *sum, lac_error *err);
 
-/** Times of a sum by laci_clock_seconds: when it was begun, when all chunks had arrived, when it
- * was done. */
+/** The times of a sum, by laci_clock_seconds: when it was begun (begun), when all chunks had
+ * arrived (exchanged), and when it was done (done). */
 typedef struct laci_comm_times {
   double begun, exchanged, done;
 } laci_comm_times;

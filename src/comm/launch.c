@@ -5,7 +5,7 @@
  * A process that was started with others and cannot reach them must not continue: each of them
  * would do the whole job and write the same files. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* secure_getenv */
+#define _GNU_SOURCE /* declares secure_getenv */
 #endif
 #include <limits.h>
 #include <stdio.h>
