@@ -14,7 +14,7 @@ typedef enum laci_cpu_level {
   LACI_CPU_ANY,    /* plain C */
   LACI_CPU_AVX2,   /* x86-64 with AVX2 and FMA */
   LACI_CPU_AVX512, /* what LACI_CPU_AVX2 has, and AVX-512 F, BW, VL, DQ and VNNI */
-  LACI_CPU_NEON,   /* every 64-bit ARM processor has it */
+  LACI_CPU_NEON,   /* 64-bit ARM, all of which has NEON */
 } laci_cpu_level;
 
 /** Returns the SIMD level in force, a level of this kind of processor. Callable from any thread;

@@ -2,10 +2,10 @@
  * Threads that stay together for a series of short loops, each of which needs the one before.
  *
  * A loop of a pool calls its threads and waits for all of them. That takes longer than a short loop
- * itself, above all on a busy machine. Of a crew, one thread leads: it runs all that is between the
- * loops. The others wait for loops in a busy manner, and take parts as they come. The leader takes
- * parts, too, and waits only for those that another thread has begun. So a crew works where no
- * other thread ever comes. Each thread begins with its own part, whose data are in its cache. */
+ * itself, above all on a busy machine. In a crew, one thread leads: it runs all that is between the
+ * loops. The other threads spin until there is a loop, and take its parts one by one. The leader
+ * takes parts, too, and waits only for parts that another thread has begun. So a crew works even if
+ * no other thread ever comes. Each thread begins with its own part, whose data are in its cache. */
 #ifndef LACI_CPU_CREW_H
 #define LACI_CPU_CREW_H
 

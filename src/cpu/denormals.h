@@ -10,9 +10,10 @@
 
 #include <stdbool.h>
 
-/** Are denormals flushed in the calling thread? False on a processor where this is not known. */
+/** Are denormals flushed to 0 in the calling thread? False on a processor where this is not
+ * known. */
 bool laci_denormals_are_flushed(void);
-/** Sets whether denormals are flushed in the calling thread; returns the previous setting. */
+/** Sets whether denormals are flushed to 0 in the calling thread; returns the previous setting. */
 bool laci_denormals_set_flushed(bool flush);
 
 #endif

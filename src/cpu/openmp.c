@@ -12,7 +12,7 @@
  * A library that has a run time of its own, which a forked process may use, says so by a function
  * laci_team_survives_fork (plugins/ort/openmp.c). */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for RTLD_DEFAULT, dladdr */
+#define _GNU_SOURCE /* declares RTLD_DEFAULT, dladdr */
 #endif
 #include "cpu/openmp.h"
 

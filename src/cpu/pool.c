@@ -9,7 +9,7 @@
  * worker uses the loop any more, so each worker counts itself in and out (n_inside) under the lock.
  * A worker that wakes too late finds no loop and sleeps on. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for sched_getaffinity, dladdr */
+#define _GNU_SOURCE /* declares sched_getaffinity, dladdr */
 #endif
 #include "cpu/pool.h"
 
