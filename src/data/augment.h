@@ -68,8 +68,8 @@ typedef struct laci_sample_change {
 /** Mirrors the image left to right, in place. */
 void laci_image_mirror(laci_image *image);
 
-/** Pads, crops and mirrors the image in place. `spare` is scratch that grows to the image's size.
- * Fails LAC_NO_MEMORY; `name` is put in the text. */
+/** Pads, crops and mirrors the image in place. spare: scratch that grows to the image's size. name:
+ * for error texts. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_augment_apply(const laci_augment *augment,
                                              const laci_augment_draw *draw, const char *name,
                                              laci_image *image, laci_image *spare, lac_error *err);

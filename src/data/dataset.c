@@ -133,9 +133,9 @@ static laci_region choose_region(const void *context, int width, int height) {
 
 /** Prepares a training sample that a policy changes (policy.h). The image is resized to bytes
  * first, since the policy works on pixels of the crop. */
-static lac_status policy_sample(const laci_sample_change *change, const char *name,
-                                laci_preparer *preparer, laci_image *scratch, float *out,
-                                lac_error *err) {
+static lac_status prepare_policy_sample(const laci_sample_change *change, const char *name,
+                                        laci_preparer *preparer, laci_image *scratch, float *out,
+                                        lac_error *err) {
   laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
   lac_status st = laci_prepare_resize_part(preparer, name, &scratch[0], &scratch[1], err);
   if (!st && draw.flipped) laci_image_mirror(&scratch[1]);
@@ -153,7 +153,7 @@ static lac_status read_resized_sample(const laci_dataset *set, const laci_sample
   if (st) return st;
   set->kind->name(set, change->image, name, sizeof name);
   if (change->augment.policy.kind != LACI_POLICY_NONE) {
-    return policy_sample(change, name, preparer, scratch, out, err);
+    return prepare_policy_sample(change, name, preparer, scratch, out, err);
   }
   laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
   return laci_prepare_image_part(preparer, name, &scratch[0], draw.flipped, out, err);

@@ -103,7 +103,7 @@ static int compare_names_of_rows(const void *a, const void *b) {
   return strcmp(((const labelled *)a)->name, ((const labelled *)b)->name);
 }
 
-/** Finds the text of each image's label. */
+/** Sets labels[k] to the text of the label of image k, for each image. */
 static lac_status match_labels_to_images(const laci_name_list *images, const char *path,
                                          labelled *rows, int n, const char **labels,
                                          lac_error *err) {

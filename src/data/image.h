@@ -17,7 +17,7 @@
 /** An image; zero-initialized, it is empty. The memory grows as needed and is reused for the next
  * image. */
 typedef struct laci_image {
-  int width, height;     /* pixels */
+  int width, height;     /* size in pixels */
   uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes more */
   size_t capacity_bytes; /* allocated bytes of rgb */
 } laci_image;

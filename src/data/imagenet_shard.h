@@ -16,10 +16,10 @@ typedef struct laci_imagenet_shard {
   const char *folder;
   char name[LACI_SHARD_NAME];
   uint64_t seed;
-  int part;           /* 0: training, 1: validation */
+  int part;           /* part of the shard; 0: training, 1: validation */
   int64_t first, end; /* the shard's images: the range [first, end) of the (shuffled) order of the
                          part's images */
-  /* Results. */
+  /* results of laci_imagenet_shard_write: */
   int64_t images, broken;
   char *broken_lines; /* a line "NAME<TAB>why\n" for each broken image; freed by
                          laci_imagenet_shard_clear */

@@ -18,11 +18,12 @@
 
 #include "base/error.h"
 
-/* Real progressive files have about ten scans. Each scan takes a pass over the whole image, so
- * files with many scans are refused. */
+/* Limit of the scans of a progressive file. Real files have about ten. Each scan takes a pass over
+ * the whole image, so files with many scans are refused. */
 enum { MAX_SCANS = 100 };
-/* The first scan spends at least one bit on a block of 8 x 8 pixels of the finest component. Two
- * components may each be the finest in one direction, hence 1024 and not 512. */
+/* Limit of the pixels for each byte of a file. The first scan spends at least one bit on a block of
+ * 8 x 8 pixels of the finest component. Two components may each be the finest in one direction,
+ * hence 1024 and not 512. */
 enum { MAX_PIXELS_PER_BYTE = 1024 };
 
 typedef struct decoder {

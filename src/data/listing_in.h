@@ -33,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_list_folders(laci_arena *arena, const char *path,
 /** Where and how images are searched. */
 typedef struct laci_listing {
   const char *root;   /* folder to which the listed paths are relative */
-  bool deep;          /* searches nested folders, too */
+  bool deep;          /* true: nested folders are searched, too */
   size_t *n_left_out; /* incremented for each file without the name of an image */
 } laci_listing;
 

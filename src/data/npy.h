@@ -15,7 +15,7 @@ typedef struct laci_writer laci_writer;
 typedef struct laci_npy {
   laci_type type; /* element type and shape, all of whose sizes are known */
   size_t size_bytes;
-  uint8_t *bytes; /* little-endian, C order; a bool is 0 or 1 */
+  uint8_t *bytes; /* the elements, little-endian, in C order; a bool is 0 or 1 */
 } laci_npy;
 
 /** Reads a .npy file of version 1 to 3, in either byte order, in C or Fortran order, of rank 0 to

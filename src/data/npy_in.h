@@ -9,7 +9,7 @@
 typedef struct laci_npy_header {
   laci_type type;
   bool big_endian;
-  bool fortran_order;  /* the first axis is contiguous */
+  bool fortran_order;  /* elements are in Fortran order: the first axis is contiguous */
   bool opaque;         /* the elements are untyped bytes ('V1'): `type` is u8 until the caller gives
                           another one */
   size_t offset_bytes; /* offset of the first element in the file */

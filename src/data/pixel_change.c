@@ -132,7 +132,8 @@ static bool equalize_levels(const int64_t n[LEVELS], uint8_t table[LEVELS]) {
 }
 
 /** Fills the table of posterize or solarize, which does not depend on the image. */
-static void fixed_levels(laci_pixel_change change, double magnitude, uint8_t table[LEVELS]) {
+static void posterize_or_solarize_levels(laci_pixel_change change, double magnitude,
+                                         uint8_t table[LEVELS]) {
   const int bits = (int)magnitude;
   for (int k = 0; k < LEVELS; k++) {
     if (change == LACI_PIXELS_POSTERIZE) table[k] = (uint8_t)(k & ~((1 << (8 - bits)) - 1));
@@ -149,7 +150,7 @@ static void map_levels(laci_pixel_change change, double magnitude, laci_image *i
     count_levels(image, c, n);
     if (change == LACI_PIXELS_AUTO_CONTRAST) changed = spread_levels(n, table);
     else if (change == LACI_PIXELS_EQUALIZE) changed = equalize_levels(n, table);
-    else fixed_levels(change, magnitude, table);
+    else posterize_or_solarize_levels(change, magnitude, table);
     if (!changed) continue;
     for (size_t k = (size_t)c; k < n_bytes; k += CHANNELS) image->rgb[k] = table[image->rgb[k]];
   }
@@ -165,14 +166,14 @@ static uint8_t blend(uint8_t plain, uint8_t level, float factor) {
 }
 
 /** Returns a pixel's grey level: the luma of ITU-R 601-2, computed with 16 fractional bits. */
-static uint8_t grey_of(const uint8_t *rgb) {
+static uint8_t grey_level_of_pixel(const uint8_t *rgb) {
   return (uint8_t)((rgb[0] * 19595U + rgb[1] * 38470U + rgb[2] * 7471U + 0x8000U) >> 16);
 }
 
 static uint8_t mean_grey(const laci_image *image) {
   const size_t n_bytes = count_bytes(image);
   uint64_t sum = 0;
-  for (size_t k = 0; k < n_bytes; k += CHANNELS) sum += grey_of(image->rgb + k);
+  for (size_t k = 0; k < n_bytes; k += CHANNELS) sum += grey_level_of_pixel(image->rgb + k);
   return (uint8_t)((double)sum / (double)(n_bytes / CHANNELS) + 0.5);
 }
 
@@ -182,7 +183,7 @@ static void blend_plain(laci_pixel_change change, float factor, laci_image *imag
   uint8_t plain = change == LACI_PIXELS_CONTRAST ? mean_grey(image) : 0;
   for (size_t k = 0; k < n_bytes; k += CHANNELS) {
     uint8_t *rgb = image->rgb + k;
-    if (change == LACI_PIXELS_COLOR) plain = grey_of(rgb);
+    if (change == LACI_PIXELS_COLOR) plain = grey_level_of_pixel(rgb);
     for (int c = 0; c < CHANNELS; c++) rgb[c] = blend(plain, rgb[c], factor);
   }
 }

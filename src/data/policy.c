@@ -24,7 +24,7 @@ static const strengths trivialaugment = {0.99, 32, 135, 0.99, 6};
 /** Returns the magnitude of a bin, spread evenly from `first` (bin 0) to `last`. The arithmetic is
  * that of torchvision's tables: single precision, one rounding, and the second half counted from
  * the end. */
-static double spread(double first, double last, int bin) {
+static double magnitude_of_bin(double first, double last, int bin) {
   const float low = (float)first, high = (float)last;
   const double step = (double)((high - low) / (LACI_POLICY_BINS - 1));
   const double value = bin < LACI_POLICY_BINS / 2
@@ -39,16 +39,18 @@ double laci_policy_magnitude(laci_policy_kind kind, laci_pixel_change change, in
   const strengths *s = is_wide ? &trivialaugment : &randaugment;
   switch (change) {
     case LACI_PIXELS_SHEAR_X:
-    case LACI_PIXELS_SHEAR_Y: return spread(0, s->shear, bin);
-    case LACI_PIXELS_TRANSLATE_X: return spread(0, s->translate * (is_wide ? 1 : width), bin);
-    case LACI_PIXELS_TRANSLATE_Y: return spread(0, s->translate * (is_wide ? 1 : height), bin);
-    case LACI_PIXELS_ROTATE: return spread(0, s->rotate, bin);
+    case LACI_PIXELS_SHEAR_Y: return magnitude_of_bin(0, s->shear, bin);
+    case LACI_PIXELS_TRANSLATE_X:
+      return magnitude_of_bin(0, s->translate * (is_wide ? 1 : width), bin);
+    case LACI_PIXELS_TRANSLATE_Y:
+      return magnitude_of_bin(0, s->translate * (is_wide ? 1 : height), bin);
+    case LACI_PIXELS_ROTATE: return magnitude_of_bin(0, s->rotate, bin);
     case LACI_PIXELS_BRIGHTNESS:
     case LACI_PIXELS_COLOR:
     case LACI_PIXELS_CONTRAST:
-    case LACI_PIXELS_SHARPNESS: return spread(0, s->blend, bin);
+    case LACI_PIXELS_SHARPNESS: return magnitude_of_bin(0, s->blend, bin);
     case LACI_PIXELS_POSTERIZE: return 8 - nearbyint(bin / ((LACI_POLICY_BINS - 1) / s->posterize));
-    case LACI_PIXELS_SOLARIZE: return spread(255, 0, bin);
+    case LACI_PIXELS_SOLARIZE: return magnitude_of_bin(255, 0, bin);
     default: return 0;
   }
 }

@@ -18,7 +18,7 @@
  * of this size, without a sign. */
 double laci_policy_magnitude(laci_policy_kind kind, laci_pixel_change change, int bin, int width,
                              int height);
-/** Does the change have a sign, which is negative for half of the images? */
+/** Does the change's magnitude have a sign? It is then negative for half of the images. */
 bool laci_policy_has_sign(laci_pixel_change change);
 
 /** Draws the changes that the policy makes to a training sample, and makes them in place. Fails as

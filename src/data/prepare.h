@@ -70,11 +70,11 @@ LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preproc
                                                laci_preparer **preparer, lac_error *err);
 void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 
-/** Returns the size of the prepared image in pixels. */
+/** Sets *width and *height to the size of a prepared image in pixels. */
 void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *height);
 
-/** Prepares an image into out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller
- * than the crop (without resizing), LAC_NO_MEMORY; `name` is used in the text. */
+/** Prepares an image into out[channels][height][width]. name: for error texts. Fails LAC_BAD_SHAPE
+ * for an image smaller than the crop (without resizing), LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_prepare_image(laci_preparer *preparer, const char *name,
                                              const laci_image *image, float *out, lac_error *err);
 

@@ -48,7 +48,7 @@ LAC_MUST_CHECK lac_status laci_raw_part_open(const char *raw, bool is_training, 
                                              lac_error *err);
 void laci_raw_part_close(laci_raw_part *part);
 
-/** Reads the encoded bytes of an image; they are the caller's (laci_free). Any thread. Fails
+/** Reads the encoded bytes of an image, which the caller frees (laci_free). Any thread. Fails
  * LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_raw_read_image(const laci_raw_part *part,
                                               const laci_raw_image *image, uint8_t **bytes,

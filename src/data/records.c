@@ -19,7 +19,7 @@ enum { MOST_SHARDS = 99999, MOST_OPEN = 64, IMAGENET_CLASSES = 1000, NAME = 64 }
 
 typedef struct record {
   laci_tfrecord place;
-  int32_t label; /* 0..999 */
+  int32_t label; /* class of the image, 0..999 */
 } record;
 
 typedef struct shard {
@@ -34,7 +34,7 @@ typedef struct shard {
 
 typedef struct records {
   int n;
-  shard *shards;     /* [n] */
+  shard *shards;     /* [n] shards of the part, in order */
   lac_error *errors; /* [n] error of each shard, only while the set is opened */
 } records;
 

@@ -56,7 +56,7 @@ typedef struct laci_synthetic_input {
 
 typedef enum laci_drawn_kind {
   LACI_DRAWN_IDS,       /* random token ids 0 .. below - 1, uniform or as in texts */
-  LACI_DRAWN_POSITIONS, /* 0, 1 .. along the last axis */
+  LACI_DRAWN_POSITIONS, /* positions 0, 1 .. along the last axis */
   LACI_DRAWN_SAME,      /* every element is `value` */
 } laci_drawn_kind;
 

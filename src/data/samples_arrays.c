@@ -21,7 +21,7 @@ typedef struct array_input {
 
 typedef struct array_samples {
   laci_npz *npz;       /* the archive of the arrays; NULL: they are in separate files */
-  array_input *inputs; /* [n_inputs] */
+  array_input *inputs; /* [n_inputs] the array of each input */
   laci_rows *labels;   /* the array of the classes; NULL: there is none */
   size_t sample_bytes;
   void *sample; /* scratch for one sample of one input */

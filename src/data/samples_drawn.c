@@ -17,7 +17,7 @@ static const uint64_t ALPHABET = (uint64_t)1
                                            stream of its alphabet */
 
 typedef struct drawn_samples {
-  laci_drawn_input *inputs; /* [n_inputs] */
+  laci_drawn_input *inputs; /* [n_inputs] the rule for each input */
 } drawn_samples;
 
 static int64_t draw_number_below(laci_random *random, int64_t n) {

@@ -19,7 +19,8 @@ typedef struct file_samples {
   int64_t *labels;             /* [available] class of each sample; NULL: there are no labels */
   bool has_labels, are_noted;  /* has_labels: the files have labels; are_noted: the sizes and labels
                                   of all files are known */
-  laci_sample_layout *layouts; /* [n_inputs] of the file that is read now */
+  laci_sample_layout *layouts; /* [n_inputs] layout of each input's array in the file that is read
+                                  now */
 } file_samples;
 
 /* ---- One file ---- */

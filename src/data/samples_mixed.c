@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples of data next to drawn ones. The drawn samples come first, then those of the data that are
- * worked on, repeated so that they weigh more, then those held back and the judging ones. */
+ * Joins samples of the user's data with drawn (synthetic) samples. The drawn ones come first, then
+ * the data's samples that are worked on, repeated so that they weigh more. Those that are held back
+ * follow, and last those for judging. */
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +90,7 @@ static lac_status check_alike(const laci_samples *data, const laci_samples *draw
                    data->path, (long long)data->count, data->count == 1 ? "" : "s");
 }
 
-/* Sets the numbers of samples and of repeats. Drawn samples are left out until all places fill
+/* Sets the numbers of samples and of repeats. Drawn samples are left out until all places set_joint_fields
  * whole batches of as many samples as are held back. */
 static void count_places(mixed_samples *m) {
   const int64_t held = m->data->held_back, wanted = m->drawn->count / (SHARE - 1);
@@ -122,7 +123,7 @@ static lac_status describe(laci_samples *s, const mixed_samples *m, lac_error *e
 }
 
 /* Sets all fields of the joint samples s except `own`. */
-static lac_status fill(laci_samples *s, const mixed_samples *m, lac_error *err) {
+static lac_status set_joint_fields(laci_samples *s, const mixed_samples *m, lac_error *err) {
   const laci_samples *data = m->data;
   const size_t n = (size_t)data->options.n_inputs;
   s->options.n_inputs = data->options.n_inputs;
@@ -152,7 +153,7 @@ lac_status laci_samples_mix(laci_samples **data, laci_samples **drawn, lac_error
     s->kind = &laci_samples_of_both;
     *m = (mixed_samples){.data = *data, .drawn = *drawn};
     count_places(m);
-    st = fill(s, m, err);
+    st = set_joint_fields(s, m, err);
   }
   if (st) {
     if (s && s->kind) laci_samples_close(s);
