@@ -150,7 +150,7 @@ static lac_status list_nodes_after_refusal(const question *q, const laci_engine_
 
 /** The shapes of all inputs of a graph. */
 typedef struct sizes {
-  laci_input_shape *shapes; /* [n_inputs] */
+  laci_input_shape *shapes; /* [n_inputs] shape of each input */
   int64_t *bound;           /* [n_symbols + 1] size that each symbol stands for; -1: open */
   bool open;                /* sizes of some inputs are open, and were assumed */
   bool unknown;             /* some input's number of axes is not known */

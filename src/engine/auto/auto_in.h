@@ -32,7 +32,8 @@ typedef struct laci_auto {
   laci_engine_graph own; /* the graph, with bytes of the stored tensors that exact nodes read */
   laci_arena memory;     /* memory of the parts' arrays */
   int n_parts;
-  laci_auto_part *parts;              /* [n_parts] */
+  laci_auto_part *parts;              /* [n_parts] parts of the network, in the order in which they
+                                         run */
   size_t n_steps;                     /* number of steps of all parts */
   laci_engine_port *inputs, *outputs; /* the network's ports */
   /* [n_values] address of each value's content during a run, in memory of this engine or of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What happens when an implementation cannot lower a node: the next one is tried, or the plan
+ * Lets an implementation decline a node that it cannot lower: the next one is tried, or the plan
  * fails. */
 #include <stdio.h>
 

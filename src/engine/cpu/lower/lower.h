@@ -80,7 +80,8 @@ extern const laci_implementation laci_implementations_attention[],
 laci_plan_ask_fusible laci_lower_find_fusible;
 /** Lowers all fused nodes in the order of the schedule, then the outputs. */
 void laci_net_lower_graph(laci_net *net);
-/** Lowers a node to the operator's own eval; nothing can be fused to it. plain.c */
+/** Lowers a node to a step that calls the operator's own eval; nothing can be fused to it.
+ * plain.c */
 laci_lower_function laci_lower_plain;
 /** Declines the node, so that the next implementation is tried. An implementation calls this if it
  * finds only while lowering that it cannot lower the node. What can be known before belongs in

@@ -24,7 +24,7 @@ typedef void row_function(int64_t n, void *to, const void *const from[MOST_OPERA
  * for that. */
 typedef struct rows {
   row_function *row;
-  int n_operands, rank; /* rank >= 1 */
+  int n_operands, rank; /* number of operands; rank of the result, at least 1 */
   int64_t sizes[LACI_MAX_RANK], strides[MOST_OPERANDS][LACI_MAX_RANK];
   size_t elements[MOST_OPERANDS + 1]; /* bytes of an element of each operand, and last of the
                                          result */

@@ -11,7 +11,8 @@
  * matrix[depth][columns] + beta * C. */
 typedef struct laci_right_operand {
   int64_t rows, depth, columns;
-  bool left_transposed, transposed; /* x is stored transposed; the matrix is stored transposed */
+  bool left_transposed, transposed; /* left_transposed: x is stored transposed; transposed: the
+                                       matrix is */
   float alpha, beta;
 } laci_right_operand;
 

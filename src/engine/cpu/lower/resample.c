@@ -3,8 +3,8 @@
  *
  * Positions and weights are computed while planning, by the operator's own rules. The value stays
  * in its layout: row-major, channels last or in blocks, each of which is [outer, axis, inner] for
- * every axis. Axes that get shorter come first. Of two that get longer the inner one does, so that
- * the last pass, with most numbers, has long lines. */
+ * every axis. Axes that get shorter are resampled first. Of two axes that get longer, the inner one
+ * is, so that the last pass, which has the most numbers, has long lines. */
 #include "engine/cpu/lower/along.h"
 #include "engine/cpu/lower/resize.h"
 #include "graph/resample.h"

@@ -13,7 +13,7 @@ typedef struct laci_stage {
   int64_t micro_batches; /* number of runs of `net` that process the batch */
   size_t first_step;     /* index of the stage's first step among the steps of all stages */
   size_t n_steps;
-  /* Set in all stages but the last one: */
+  /* set in all stages except the last one: */
   size_t bytes_read;    /* bytes of the input of one micro-batch */
   size_t bytes_written; /* bytes of the value at the cut of one micro-batch */
   uint8_t *written;     /* the value at the cut, for the whole batch */
@@ -25,7 +25,7 @@ struct laci_microbatches {
   int n; /* number of stages; the last stage runs once for the whole batch, and computes the
             outputs */
   laci_stage stages[LACI_MOST_STAGES];
-  /* Set where there are several stages: */
+  /* set only if there are several stages: */
   laci_engine_port input; /* the network's input, for the whole batch */
   double *seconds;        /* times of the steps of one micro-batch; [number of steps of the longest
                              stage] */

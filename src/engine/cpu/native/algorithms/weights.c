@@ -39,8 +39,8 @@ void laci_native_clear_scratch(laci_native_net *native) {
 /* ---- A matrix that is stored transposed ---- */
 
 typedef struct transposition {
-  const float *from; /* [depth][columns] */
-  float *to;         /* [columns][depth] */
+  const float *from; /* [depth][columns] the matrix */
+  float *to;         /* [columns][depth] its transpose */
   int64_t columns, depth;
 } transposition;
 

@@ -30,7 +30,7 @@ typedef struct node_value {
 
 typedef struct choice {
   laci_net *net;
-  node_value *values; /* [n_values] */
+  node_value *values; /* [n_values] how each value is stored and read */
   laci_native_costs costs;
 } choice;
 

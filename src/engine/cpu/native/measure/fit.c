@@ -25,9 +25,9 @@ typedef struct fit {
 
 /** Weight, in the sum to be minimized, of the squared distance of a figure from its initial value;
  * the weight of an observation's squared error is 1. */
-static const double prior = 0.1;
+static const double distance_weight = 0.1;
 /** Penalty for a figure that was 0 initially and is not 0 any more. */
-static const double of_new = 0.5;
+static const double new_figure_penalty = 0.5;
 
 /* ---- The error of estimates ---- */
 
@@ -102,7 +102,8 @@ static double distance_from_first_figures(const laci_cost_table *first,
     const double from = laci_figure_get_value(first, figure),
                  to = laci_figure_get_value(table, figure);
     if (from == to) continue;
-    sum += from > 0 && to > 0 ? prior * log(to / from) * log(to / from) : of_new;
+    sum +=
+        from > 0 && to > 0 ? distance_weight * log(to / from) * log(to / from) : new_figure_penalty;
   }
   return sum;
 }

@@ -32,7 +32,7 @@ typedef struct laci_observation {
 
 /** All measured times. All nets read their costs from `costs`. */
 typedef struct laci_measured {
-  laci_observation *observations; /* [n] */
+  laci_observation *observations; /* [n] the measured times */
   size_t n, capacity;             /* number of observations, and how many fit in the array */
   laci_costs *costs;              /* the costs from which all nets estimate */
 } laci_measured;
