@@ -90,7 +90,7 @@ static lac_status check_alike(const laci_samples *data, const laci_samples *draw
                    data->path, (long long)data->count, data->count == 1 ? "" : "s");
 }
 
-/* Sets the numbers of samples and of repeats. Drawn samples are left out until all places set_joint_fields
+/* Sets the numbers of samples and of repeats. Drawn samples are left out until all places form
  * whole batches of as many samples as are held back. */
 static void count_places(mixed_samples *m) {
   const int64_t held = m->data->held_back, wanted = m->drawn->count / (SHARE - 1);
