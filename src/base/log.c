@@ -22,7 +22,7 @@ enum { LINE_BYTES = 2048, MAX_THREADS = 1024 };
 struct lac_context {
   atomic_int wanted_level; /* lines above this level are not formatted; -1: no line is */
   atomic_bool progress_wanted;
-  atomic_int stop_asked; /* lock-free: written by signal handlers */
+  atomic_int stop_asked; /* an interrupt was requested; lock-free, since signal handlers write it */
   atomic_int threads;
 
   pthread_mutex_t log_lock;
