@@ -15,7 +15,7 @@ typedef struct laci_choose_options {
   int64_t n;                                  /* number of samples to choose, at most
                                                  candidates->count */
   laci_pool *pool;
-  const laci_budget *budget; /* NULL: no limit */
+  const laci_budget *budget; /* memory budget; NULL: no limit */
 } laci_choose_options;
 
 /** Distances between the statistics of samples and those that batch normalizations store: squared

@@ -26,7 +26,7 @@ typedef struct laci_fit_images_options {
                                 over which statistics are computed together */
   int steps;                 /* number of optimization steps for each batch */
   laci_pool *pool;           /* threads; each fits another batch */
-  const laci_budget *budget; /* NULL: no limit */
+  const laci_budget *budget; /* memory budget; NULL: no limit */
 } laci_fit_images_options;
 
 /** Distances between the statistics and those that the network stores: the loss without total

@@ -29,7 +29,7 @@ typedef struct laci_observe_options {
   int64_t batch, n_batches; /* batch: number of samples in a batch; n_batches: number of batches to
                                run, from the first sample on */
   laci_pool *pool;
-  const laci_budget *budget; /* NULL: no limit */
+  const laci_budget *budget; /* memory budget; NULL: no limit */
   laci_observe_see *see;
   void *context;
   const char *what; /* name of the work for messages: "ranges of values" */
