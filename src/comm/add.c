@@ -6,9 +6,8 @@
 #include "comm/comm_in.h"
 #include "tensor/bf16.h"
 
-enum {
-  BLOCK = 1024
-}; /* number of floats that stay in the first-level cache while parts are added */
+/* Number of floats that stay in the first-level cache while parts are added. */
+enum { BLOCK = 1024 };
 
 static int64_t size_of_block_at(int64_t at, int64_t n) { return n - at < BLOCK ? n - at : BLOCK; }
 
