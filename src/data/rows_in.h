@@ -8,9 +8,8 @@
 
 typedef struct laci_reader laci_reader;
 
-enum {
-  LACI_ROWS_HEADER_BYTES = 1 << 16
-}; /* more bytes than any .npy header that NumPy writes has */
+/* More bytes than any .npy header that NumPy writes has. */
+enum { LACI_ROWS_HEADER_BYTES = 1 << 16 };
 
 /** Where a .npy file is: bytes [offset, offset + size_bytes) of the file that `reader` reads.
  * `first` holds its first n_first bytes. The reader must outlive the rows; `first` need not. */
