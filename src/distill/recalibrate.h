@@ -23,7 +23,7 @@ typedef struct laci_recalibrate_options {
                                 do not fill a batch are left out */
   laci_pool *pool;           /* threads that run several batches at the same time; NULL: batches are
                                 run one by one */
-  const laci_budget *budget; /* NULL: no limit */
+  const laci_budget *budget; /* memory budget; NULL: no limit */
 } laci_recalibrate_options;
 
 typedef struct laci_recalibrated {

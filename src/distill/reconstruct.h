@@ -30,7 +30,7 @@ typedef struct laci_reconstruct_options {
                                   use */
   bool bf16;                   /* activations and their gradients are bf16, in both networks */
   bool dense_only;             /* dense kernels are used for masked weights, too */
-  const laci_budget *budget;   /* NULL: no limit */
+  const laci_budget *budget;   /* memory budget; NULL: no limit */
 } laci_reconstruct_options;
 
 typedef struct laci_reconstruct laci_reconstruct;

@@ -28,7 +28,7 @@ typedef struct laci_refine_options {
   uint64_t seed;               /* random seed for the order of the samples */
   bool bf16, dense_only;
   laci_pool *pool;           /* threads; the steps use as many as it has; NULL: one thread */
-  const laci_budget *budget; /* NULL: no limit */
+  const laci_budget *budget; /* memory budget; NULL: no limit */
 } laci_refine_options;
 
 typedef struct laci_refined {
