@@ -15,9 +15,8 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum {
-  CHUNKS = 8
-}; /* maximum number of chunks into which a run of bytes is divided for the threads */
+/* Maximum number of chunks into which a run of bytes is divided for the threads. */
+enum { CHUNKS = 8 };
 
 /* ---- Runs of bytes ---- */
 

@@ -8,9 +8,9 @@
 #include "engine/cpu/net_in.h"
 
 enum {
-  GRAIN = 1 << 14,
-  MOST_PARTS = 64
-}; /* minimum number of floats in a part; maximum number of parts */
+  GRAIN = 1 << 14, /* minimum number of floats in a part */
+  MOST_PARTS = 64  /* maximum number of parts */
+};
 
 typedef struct steps_work {
   const float *x;

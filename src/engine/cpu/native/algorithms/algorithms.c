@@ -77,10 +77,8 @@ laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_nat
 }
 
 size_t laci_native_max_code_bytes(const laci_net *net) {
-  enum {
-    EACH = 48,
-    LAYER = 1 << 20
-  }; /* limits of the bytes of code: EACH for each weight, and LAYER for each layer in addition */
+  /* limits of the bytes of code: EACH for each weight, and LAYER for each layer in addition */
+  enum { EACH = 48, LAYER = 1 << 20 };
   size_t bytes = 0;
   for (int at = 0; at < net->native->n_layers; at++) {
     const laci_native_layer *layer = &net->native->layers[at];

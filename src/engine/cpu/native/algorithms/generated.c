@@ -17,11 +17,9 @@
 /* ---- Running ---- */
 
 enum { ZERO_GRAIN = 1 << 16 };
-enum {
-  TILES = 32,
-  ROWS = 32
-}; /* number of tiles and of rows in a work item of the scalar reference, which is used if there is
-      no code */
+/* Number of tiles and of rows in a work item of the scalar reference, which is used if there is no
+ * code. */
+enum { TILES = 32, ROWS = 32 };
 
 typedef struct work {
   const laci_native_kernel *kernel;

@@ -110,11 +110,9 @@ void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
 }
 
 int64_t laci_native_chunk_rows(const laci_net *net, int64_t n_rows, int64_t strips) {
-  enum {
-    LEAST = 16,
-    EACH = 2
-  }; /* minimum number of rows in a chunk (LEAST), and number of work items that each thread should
-        have (EACH) */
+  /* minimum number of rows in a chunk (LEAST), and number of work items that each thread should
+   * have (EACH) */
+  enum { LEAST = 16, EACH = 2 };
   const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
   const int64_t rows = laci_ceil_div(n_rows, cuts);
   return rows < LEAST ? LEAST : rows;

@@ -13,10 +13,9 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"
 
-enum {
-  BLOCK = 4
-}; /* number of channels in a block, whose taps are neighbours in the product's columns (window.h,
-      "Columns") */
+/* Number of channels in a block, whose taps are neighbours in the product's columns (window.h,
+ * "Columns"). */
+enum { BLOCK = 4 };
 
 typedef struct merging {
   const laci_engine_weight *known;

@@ -11,9 +11,8 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-enum {
-  NEIGHBOURS = 3
-}; /* number of the layers after a layer that are toggled together with it, one at a time */
+/* Number of the layers after a layer that are toggled together with it, one at a time. */
+enum { NEIGHBOURS = 3 };
 
 /* ---- The total cost ---- */
 

@@ -33,9 +33,8 @@ laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shap
   return size;
 }
 
-enum {
-  LEAST_FULL = 85
-}; /* minimum percentage of SIMD lanes that must hold an image, if lanes are images */
+/* Minimum percentage of SIMD lanes that must hold an image, if lanes are images. */
+enum { LEAST_FULL = 85 };
 
 bool laci_native_has_image_lanes(int64_t n_images) {
   const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
