@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conversion of single bf16 elements. A bf16 is the upper half of a float32. Plain C that compilers
- * can vectorize. */
+ * Converts single bf16 elements. A bf16 is the upper half of a float32. Plain C that compilers can
+ * vectorize. */
 #ifndef LACI_TENSOR_BF16_H
 #define LACI_TENSOR_BF16_H
 
@@ -14,7 +14,7 @@ static inline float laci_bf16_value(uint16_t bits) {
   return x;
 }
 
-/** Rounds to the nearest bf16, ties to even; NaN stays NaN. */
+/** Returns the bf16 nearest to x, ties to even. A NaN stays a NaN. */
 static inline uint16_t laci_bf16_round(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);

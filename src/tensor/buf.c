@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exact tensors, and reading stored bytes of any element type into double, int64 or float
- * magnitudes. The readers go element by element through memcpy: stored bytes may be at any address.
- */
+ * Creates and copies exact tensors (buf.h). Reads stored bytes of any element type as double, int64
+ * or float magnitudes. The readers go element by element through memcpy, since stored bytes may be
+ * at any address. */
 #include "tensor/buf.h"
 #include "tensor/elements.h"
 
@@ -125,8 +125,8 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
   case LAC_DTYPE_U4: \
   case LAC_DTYPE_I4
 
-/* A loop that reads elements: `type` is what memcpy reads, `x` is the element in the expression
- * that is stored. */
+/* A loop that reads n elements and stores `expression` for each. type: what memcpy reads. The
+ * expression has the element as x. */
 #define READ_LOOP(type, expression)                       \
   do {                                                    \
     const uint8_t *from = bytes;                          \
@@ -239,7 +239,7 @@ void laci_write_f64(lac_dtype dtype, const double *from, int64_t n, void *bytes)
 
 void laci_write_i64(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes) {
   const size_t size = lac_dtype_size(dtype);
-  for (int64_t at = 0; at < n; at++) { /* the low bytes come first */
+  for (int64_t at = 0; at < n; at++) { /* copies the low bytes of each number, which come first */
     memcpy((char *)bytes + (size_t)at * size, &from[at], size);
   }
 }

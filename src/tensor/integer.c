@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integers as elements of a tensor: the range of each type, how elements compare, and conversion of
- * numbers outside of the range. */
+ * Integers as elements of a tensor: the range of each type, how elements compare, and how numbers
+ * outside of the range are converted. */
 #include <math.h>
 
 #include "base/to_int.h"

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rounding to the small float types, and back. The code of a number, without its sign, is
+ * Rounds numbers to the small float types of narrow.h, and converts them back. The code of a number
+ * is its bits without the sign:
  *
  *     (exponent - smallest + 1) << bits | fraction,  subnormal numbers without the 1,
  *
- * so codes are in the order of the numbers. If a fraction is rounded up to 2, it carries into the
+ * So codes are in the order of the numbers, and a fraction that is rounded up to 2 carries into the
  * exponent by itself. */
 #include "tensor/narrow.h"
 
 #include "tensor/bf16.h"
 
-/** A float format. If it has no infinity, `infinite` is the code of its NaN. */
+/** A float format: a row of the table. If it has no infinity, `infinite` is the code of its NaN. */
 typedef struct format {
-  /* bits of the fraction; exponent of the smallest normal number */
+  /* bits: number of bits of the fraction. smallest: exponent of the smallest normal number */
   int bits, smallest;
-  uint16_t largest, infinite, nan; /* codes */
+  uint16_t largest, infinite, nan; /* codes of the largest number, of infinity, and of NaN */
   uint16_t sign;
-  bool saturates; /* numbers that are too large become the largest number by default */
-  bool one_zero;  /* there is no -0: its code is NaN */
+  bool saturates; /* true: numbers that are too large become the largest number, unless the caller
+                     asks for LACI_ROUND_OVERFLOW */
+  bool one_zero;  /* true: there is no -0, and its code is NaN */
 } format;
 
 static const format formats[LAC_DTYPE_COUNT] = {
@@ -43,7 +45,7 @@ static uint16_t round_to_e8m0(double x, unsigned rounding) {
   if (isinf(x)) return rounding & LACI_ROUND_OVERFLOW ? E8M0_NAN : E8M0_LARGEST;
   if (size > 0) {
     exponent = ilogb(size);
-    double part = ldexp(size, -exponent); /* 1 <= part < 2 */
+    double part = ldexp(size, -exponent); /* fraction in [1, 2) */
     if (rounding & LACI_ROUND_NEAREST) exponent += part >= 1.5;
     else if (!(rounding & LACI_ROUND_DOWN)) exponent += part > 1;
   }
@@ -74,7 +76,7 @@ uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding) {
 double laci_f16_to_double(uint16_t bits) {
   const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
   double magnitude = exponent == 0 ? (double)fraction * 0x1p-24 : fraction ? NAN : INFINITY;
-  /* a normal number: exponent and fraction are moved to the fields of a double */
+  /* a normal number: its exponent and fraction are moved to their fields in a double */
   if (exponent != 0 && exponent != 31) {
     const uint64_t wide = (uint64_t)(exponent - 15 + 1023) << 52 | (uint64_t)fraction << 42;
     memcpy(&magnitude, &wide, sizeof magnitude);

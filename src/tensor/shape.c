@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shapes: comparing, counting, printing, and the table of element types.
- * Next: buf.c, the tensors that have such a shape. */
+ * Compares, counts and prints shapes, and has the table of element types. Next: buf.c, the tensors
+ * that have such a shape. */
 #include "tensor/shape.h"
 #include "tensor/elements.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes averages element by element, so that any division among threads gives the same bits. */
+ * Computes moving averages (average.h) element by element, so that any division among threads gives
+ * the same bits. */
 #include "train/average.h"
 
 #include "cpu/pool.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exponential moving average of numbers that training changes (Polyak and Juditsky, 1992; with
- * this decay and warm-up as in TensorFlow's ExponentialMovingAverage).
+ * Computes the exponential moving average of numbers that training changes (Polyak and Juditsky,
+ * 1992). Decay and warm-up are those of TensorFlow's ExponentialMovingAverage:
  *
  *     d = min(decay, (1 + t) / (10 + t)),    average = d * average + (1 - d) * now
  *
@@ -14,15 +14,15 @@
 
 typedef struct laci_pool laci_pool;
 
-/** Returns the weight d of the old average in an update that follows t earlier ones (formula
- * above); 0 <= decay < 1. */
+/** Returns d, the weight of the old average in an update, by the formula above. t: number of
+ * earlier updates. 0 <= decay < 1. */
 double laci_average_decay(double decay, int64_t t);
 
 /** Updates the average: average = d * average + (1 - d) * now, for n numbers. Computes in double,
  * and rounds once. */
 void laci_average_update(laci_pool *pool, double d, const float *now, float *average, int64_t n);
 
-/** Exchanges a [n] and b [n]. */
+/** Exchanges the elements of a and b, n each. */
 void laci_average_swap(laci_pool *pool, float *a, float *b, int64_t n);
 
 #endif

@@ -79,7 +79,7 @@ static lac_status join_path(const char *folder, const char *name, char **path, l
   return LAC_OK;
 }
 
-/** The checkpoints in a folder, sorted by step, descending. */
+/** The names of the checkpoints in a folder, the latest step first. */
 typedef struct listing {
   char **names;
   size_t n, capacity;
@@ -96,7 +96,7 @@ static int compare_newest_first(const void *a, const void *b) {
   return first != second ? (first < second ? 1 : -1) : strcmp(*x, *y);
 }
 
-/** Lists the files for whose names `wanted` is true. */
+/** Lists the names in a folder for which the function `wanted` returns true. */
 static lac_status list_matching_files(const char *folder, bool (*wanted)(const char *name),
                                       listing *l, lac_error *err) {
   DIR *open = opendir(folder);
@@ -182,7 +182,8 @@ static lac_status append_checkpoint(laci_writer *writer, int64_t step, const lac
   return st;
 }
 
-/** Removes all but the newest `keep` checkpoints; the one just written always stays. */
+/** Removes all checkpoints but the `keep` latest ones. The one that was just written (`written`)
+ * always stays. */
 static void remove_old_checkpoints(int in, const char *folder, const char *written, int keep) {
   listing l;
   if (!list_matching_files(folder, is_checkpoint_name, &l, NULL)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shares gradients of a training between processes. Sums are ended in the order in which they were
- * begun, which is that of the buckets and the same on all processes, since their plans are the
- * same. */
+ * Sums the gradients of a training over several processes (data_parallel.h). Sums are ended in the
+ * order in which they were begun. That is the order of the buckets, which is the same in all
+ * processes, since their plans are the same. */
 #include "train/data_parallel.h"
 
 #include <string.h>
@@ -16,20 +16,22 @@ struct laci_data_parallel {
   laci_comm *comm;
   laci_trainer *trainer;
   laci_bucket *buckets;
-  int n_buckets, n_begun; /* n_begun: sums begun in this step */
-  int64_t *offsets;       /* [n_buckets], in the order of process 0 */
-  laci_comm_sum **sums;   /* [n_buckets] the sum of each bucket over all processes */
+  int n_buckets, n_begun; /* number of buckets, and of sums that were begun in this step */
+  int64_t *offsets;       /* [n_buckets] offset of each bucket in the gradients, in the order of
+                             process 0 */
+  laci_comm_sum **sums;   /* [n_buckets] the sum over all processes of each bucket */
   laci_comm_sum *of_statistics;
-  double *losses; /* [size of the group] the loss of each process in a step */
-  bool has_voted; /* the vote of this step has ended, and all processes have read their batches */
+  double *losses; /* [size of the group] loss of each process in a step */
+  bool has_voted; /* true: the vote of this step has ended, and all processes have read their
+                     batches */
   laci_data_parallel_times times;
-  laci_trace *trace; /* NULL: none */
+  laci_trace *trace; /* where steps are recorded; NULL: they are not */
 };
 
 /* ---- Creating ---- */
 
-/* Sets the order of buckets to that of process 0: plans may differ between processors, and with
- * them the order in which buckets become final. */
+/* Sets the order of the buckets to that of process 0. Plans, and with them the order in which
+ * buckets become final, may differ between processors. */
 static lac_status broadcast_bucket_order(laci_data_parallel *s, lac_error *err) {
   const size_t n = (size_t)s->n_buckets;
   int64_t *offsets = s->offsets;
@@ -61,8 +63,8 @@ static lac_status create_bucket_sums(laci_data_parallel *s, laci_wire wire, lac_
   return st;
 }
 
-/* Sums of small buckets begin early and overlap better with computation, but each needs its own
- * messages. */
+/* Limits for the size of a bucket, in bytes. Sums of small buckets begin early and overlap better
+ * with computation, but each needs messages of its own. */
 enum { BUCKETS = 16, LEAST_BUCKET = 256 << 10, MOST_BUCKET = 4 << 20 };
 
 static size_t choose_bucket_bytes(const laci_trainer *trainer,
@@ -141,8 +143,9 @@ lac_status laci_data_parallel_broadcast_state(laci_data_parallel *s, uint8_t *ma
 
 /* ---- A step ---- */
 
-/* Ends the vote on whether all processes have their batches; if not, all stop. The vote begins
- * before the batch, and the answers are read when they are needed. */
+/* Ends the vote on whether all processes have their batches; if one has none, all stop. mine:
+ * status of this process. The vote was begun before the batch, so that the answers are here when
+ * they are needed. */
 static lac_status end_batch_vote(laci_data_parallel *s, lac_status mine, lac_error *err) {
   uint32_t any = 0;
   lac_status st = laci_comm_vote_end(s->comm, &any, err);
@@ -178,7 +181,8 @@ static void poll_sums(void *context) {
   laci_comm_advance_sums(s->comm);
 }
 
-/* Replaces the running statistics by their means over all processes, whose images differ. */
+/* Replaces the running statistics of all processes by their means. Processes have different images,
+ * and so different statistics. */
 static lac_status average_statistics(laci_data_parallel *s, lac_error *err) {
   int64_t n;
   float *statistics = laci_trainer_statistics(s->trainer, &n);
@@ -198,7 +202,8 @@ static lac_status average_loss(laci_data_parallel *s, int n_batches, double *los
   return st;
 }
 
-/* Computes how long sums were in progress in total; overlapping times count once. */
+/* Measures how long sums were in progress in total; overlapping times count once. waited: seconds
+ * that the step waited for them. */
 static void measure_sum_times(laci_data_parallel *s, double waited) {
   double busy = 0, until = 0;
   for (int b = 0; b < s->n_buckets; b++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the event file, in which each message is framed. events.h has the format; cmake/onnx.cmake
- * generates events.pb-c.h. */
+ * Writes an event file for TensorBoard, in which each message has a frame. events.h has the format;
+ * cmake/onnx.cmake generates events.pb-c.h. */
 #include "train/events.h"
 
 #include <errno.h>
@@ -59,8 +59,8 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
   return st;
 }
 
-/** Creates a new event file in the folder. If another run began in the same second, takes the next
- * free name. */
+/** Creates a new event file in the folder. If another run began in the same second and has this
+ * name, the next free name is taken. */
 static lac_status create_event_file(laci_events *e, const char *folder, size_t capacity,
                                     lac_error *err) {
   int64_t seconds = laci_clamp_to_int64(unix_time_seconds());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Alternates two buffers: the loader fills one while the training uses the other. */
+ * Provides the batches of a training (feed.h) with two buffers: the loader fills one while the
+ * training uses the other. */
 #include "train/feed.h"
 
 #include "base/error.h"
@@ -15,11 +16,11 @@ struct laci_feed {
   laci_feed_options options;
   laci_training_order order;
   laci_loader *loader;
-  size_t sample; /* floats of an image */
+  size_t sample; /* number of floats in an image */
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
-  float *rows;      /* [batch, n_classes] the labels as rows of probabilities */
-  laci_batch shown; /* the batch that the caller uses; n 0: none yet */
+  float *rows;      /* [batch][n_classes] labels as rows of probabilities */
+  laci_batch shown; /* batch that the caller uses; its n is 0 at first */
 };
 
 static lac_status allocate_batch_buffers(laci_feed *f, lac_error *err) {
@@ -71,8 +72,8 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
 
 void laci_feed_destroy(laci_feed *f) {
   if (!f) return;
-  laci_loader_destroy(f->loader); /* the loader goes before the buffers, since its threads write to
-                                     them */
+  laci_loader_destroy(f->loader); /* the loader must go before the buffers, since its threads write
+                                     to them */
   for (int k = 0; k < DEPTH; k++) {
     laci_free(f->pixels[k]);
     laci_free(f->labels[k]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the lines of an earlier run, truncates the file at the step from which this run continues,
- * and appends lines. Lines of another form (from an edited file) are kept and ignored. */
+ * Reads the lines that an earlier run wrote to the log (log.h), truncates the file at the step from
+ * which this run continues, and appends lines. Lines of another form (from an edited file) are kept
+ * and ignored. */
 #include "train/log.h"
 
 #include <errno.h>
@@ -55,9 +56,10 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
                              laci_log_line *line, bool *is_line, lac_error *err) {
   json_error_t cause;
   json_t *object = json_loadb(text, n, 0, &cause);
-  /* When an allocation fails, jansson may cut a token short and report a syntax error. */
+  /* if an allocation fails, jansson may cut a token short and report a syntax error, so a failure
+     is tried again */
   if (!object) object = json_loadb(text, n, 0, &cause);
-  /* jansson gives no text if an allocation failed. */
+  /* jansson gives no text if an allocation failed */
   if (!object && !cause.text[0]) return laci_fail_memory(err, log->path);
   const json_t *step = json_object_get(object, "step");
   *is_line = json_is_object(object) && json_is_integer(step) && json_integer_value(step) >= 0;
@@ -76,8 +78,8 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
   return LAC_OK;
 }
 
-/** Lists the lines of steps up to `step`. *kept: the offset of the end of the last such line in the
- * file. */
+/** Lists the lines about steps up to `step`. *kept: offset in the file of the end of the last of
+ * them. */
 static lac_status parse_lines_up_to_step(laci_train_log *log, const char *text, size_t n,
                                          int64_t step, size_t *kept, lac_error *err) {
   lac_status st = LAC_OK;
@@ -97,8 +99,8 @@ static lac_status parse_lines_up_to_step(laci_train_log *log, const char *text, 
   return st;
 }
 
-/** Reads the file. *n in: its size; out: the bytes that were read, fewer if it was truncated
- * meanwhile. */
+/** Reads the file's text. *n: before, the size of the file; afterwards, the number of bytes that
+ * were read, fewer if it was truncated meanwhile. */
 static lac_status read_text(const laci_train_log *log, char *text, size_t *n, lac_error *err) {
   size_t done = 0;
   while (done < *n) {
@@ -165,7 +167,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
 
 /* ---- Writing ---- */
 
-/** Writes a number for JSON, which has no NaN or infinity: these become null. */
+/** Writes a number for JSON, which has no NaN or infinity; these become null. */
 static const char *format_number(double value, char text[32]) {
   (void)snprintf(text, 32, isfinite(value) ? "%.9g" : "null", value);
   return text;

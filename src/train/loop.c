@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order inside an iteration matters: first the evaluation, then the checkpoint, which records
- * that it was done, then the step. If a run is interrupted in an evaluation, its checkpoint does
- * not record that, and the evaluation is done when the run continues. loop_state.c saves and
- * restores the state. */
+ * Runs a training (loop.h). The order inside an iteration matters: first the evaluation, then the
+ * checkpoint, which records that it was done, then the step. If a run is interrupted in an
+ * evaluation, its checkpoint does not record that, and the evaluation is done when the run
+ * continues. loop_state.c saves and restores the state. */
 #include "train/loop.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "train/trace.h"
 #include "train/trainer.h"
 
-/** Is there a multiple of `every` in (from, to]? That is, did the steps cross one? */
+/** Is there a multiple of `every` in (from, to]? Then the steps from `from` to `to` crossed one. */
 static bool crosses_multiple(int64_t from, int64_t to, int64_t every) {
   return every > 0 && to / every > from / every;
 }
@@ -43,8 +43,8 @@ static lac_status report_event(const laci_loop *l, laci_loop_event *event, lac_e
   return laci_comm_agree_without_timeout(l->comm, send_event(l, event, err), err);
 }
 
-/** Reports an event after a step without communication: if reporting fails, the other processes
- * learn of it at the next vote. */
+/** Reports an event after a training step, without communication. If reporting fails, the other
+ * processes learn of it at the next vote. */
 static lac_status report_step_event(laci_loop *l, laci_loop_event *event, lac_error *err) {
   lac_status st = send_event(l, event, l->share ? &l->untold : err);
   if (!l->share) return st;
@@ -55,8 +55,8 @@ static lac_status report_step_event(laci_loop *l, laci_loop_event *event, lac_er
 
 /* ---- Evaluation and checkpoints ---- */
 
-/** Evaluates the network. LAC_BAD_VALUE (NaN or infinity) is a failure of the training, and its
- * state is not worth saving; after any other failure the state is intact. */
+/** Evaluates the network. A failure LAC_BAD_VALUE (NaN or infinity) is one of the training, whose
+ * state is not worth saving. After any other failure the state is intact. */
 static lac_status evaluate_network(laci_loop *l, laci_loop_score *score, lac_error *err) {
   lac_status st = l->hooks->evaluate(l->hooks->context, score, err);
   l->stopped = st && st != LAC_BAD_VALUE;
@@ -91,7 +91,8 @@ static lac_status evaluate_and_record(laci_loop *l, lac_error *err) {
   return st ? st : report_event(l, &event, err);
 }
 
-/** Evaluates the network; if averages are kept, they replace the weights during the evaluation. */
+/** Evaluates the network. If moving averages of the weights are kept, they replace the weights
+ * during the evaluation. */
 static lac_status evaluate_averaged_weights(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree_on_status(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
@@ -101,7 +102,8 @@ static lac_status evaluate_averaged_weights(laci_loop *l, lac_error *err) {
   return st;
 }
 
-/** Evaluates once before the first step. The score is only reported as an event. */
+/** Evaluates once before the first step. The score is reported as an event, and used for nothing
+ * else. */
 static lac_status evaluate_before_first_step(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
   lac_status st = evaluate_network(l, &event.score, err);
@@ -109,7 +111,7 @@ static lac_status evaluate_before_first_step(laci_loop *l, lac_error *err) {
   return st ? st : report_event(l, &event, err);
 }
 
-/** Saves a checkpoint, unless the processes' states differ. */
+/** Saves a checkpoint. Fails instead if the states of the processes differ. */
 static lac_status save_checkpoint(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare_processes(l, err);
   if (!st) st = laci_comm_agree_without_timeout(l->comm, laci_loop_save_checkpoint(l, err), err);
@@ -127,12 +129,12 @@ static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
   int64_t best_before = l->best_step;
   if (scores) st = evaluate_averaged_weights(l, err);
   if (st || !o->folder) return st;
-  /* New best weights are saved at once, so that the checkpoint that refers to them finds them. */
+  /* new best weights are saved at once, so that a checkpoint which refers to them finds them */
   bool found_best = o->keep_best && l->best_step != best_before;
   bool saves =
       is_run_over(l) || found_best || crosses_multiple(l->saved, l->step, o->checkpoint_every);
   saves = saves && l->saved < l->step;
-  /* A checkpoint of this step may exist that does not record the evaluation that was just done. */
+  /* a checkpoint of this step may exist that does not record the evaluation which was just done */
   saves = saves || (scores && l->saved == l->step);
   return saves ? save_checkpoint(l, err) : LAC_OK;
 }
@@ -140,7 +142,7 @@ static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
 /* ---- A step ---- */
 
 static lac_status fail_not_finite_loss(const laci_loop *l, double loss, lac_error *err) {
-  const double plain = isnan(loss) ? (double)NAN : loss; /* the sign of NaN says nothing */
+  const double plain = isnan(loss) ? (double)NAN : loss; /* the sign of a NaN means nothing */
   return laci_hint(
       err, LAC_HINT_RATE,
       laci_fail(err, LAC_BAD_VALUE,
@@ -148,7 +150,7 @@ static lac_status fail_not_finite_loss(const laci_loop *l, double loss, lac_erro
                 l->step + 1, plain, laci_loop_saved_checkpoint_text(l)));
 }
 
-/** Takes the next batch of this process; fails if it was interrupted. */
+/** Returns the next batch of this process; fails if it was interrupted. */
 static lac_status take_next_batch(laci_loop *l, const float **images, const float **labels,
                                   lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -157,7 +159,7 @@ static lac_status take_next_batch(laci_loop *l, const float **images, const floa
   return st;
 }
 
-/** Returns the index of the largest of n numbers, the first one of several. */
+/** Returns the index of the largest of n numbers; of several, the first. */
 static int find_largest(const float *numbers, int n) {
   int best = 0;
   for (int k = 1; k < n; k++) {
@@ -166,7 +168,7 @@ static int find_largest(const float *numbers, int n) {
   return best;
 }
 
-/** Counts the images of the last batch whose class the network had right. */
+/** Adds to l->n_right the number of images in the last batch whose class the network found. */
 static void count_correct_images(laci_loop *l, const float *labels) {
   const int n = l->options->feed.n_classes;
   const float *logits = laci_trainer_last_logits(l->trainer);
@@ -194,7 +196,7 @@ static lac_status fail_with_untold_error(const laci_loop *l, lac_error *err) {
   return laci_fail(err, l->untold.status, "%s", l->untold.text);
 }
 
-/** Computes the gradients of all batches of the step; *loss is the mean over all of them and all
+/** Computes the gradients of all batches of a step. *loss: mean over all these batches and all
  * processes. */
 static lac_status run_batches_of_step(laci_loop *l, double *loss, lac_error *err) {
   const int n = l->options->accumulate;
@@ -222,7 +224,8 @@ static lac_status run_batches_of_step(laci_loop *l, double *loss, lac_error *err
 }
 
 static void update_mean_speed(laci_loop *l, double seconds) {
-  const double weight = l->seconds_a_step > 0 ? 0.1 : 1; /* a running mean */
+  const double weight = l->seconds_a_step > 0 ? 0.1 : 1; /* weight of the new time in the running
+                                                            mean */
   l->result->step_seconds += seconds;
   l->seconds_a_step += weight * (seconds - l->seconds_a_step);
   double images = (double)l->options->feed.batch * l->options->accumulate * laci_comm_size(l->comm);
@@ -238,7 +241,7 @@ static lac_status run_training_step(laci_loop *l, lac_error *err) {
   double begin = laci_clock_seconds(), loss = 0;
   memcpy(l->statistics_before, l->statistics, (size_t)l->n_statistics * sizeof(float));
   lac_status st = run_batches_of_step(l, &loss, err);
-  if (st) { /* undoes the step; if all processes agreed that one had no batch, their states are
+  if (st) { /* undoes the step: if all processes agreed that one had no batch, their states are
                equal */
     l->stopped = l->stopped || (l->share && laci_comm_is_failure_known_to_all(l->comm));
     memcpy(l->statistics, l->statistics_before, (size_t)l->n_statistics * sizeof(float));
@@ -270,7 +273,7 @@ static lac_status run_training_step(laci_loop *l, lac_error *err) {
 
 /* ---- The run ---- */
 
-/** Creates the feed, with the batches of each step divided among the processes. */
+/** Creates the feed of batches. The batches of each step are divided among the processes. */
 static lac_status create_feed(laci_loop *l, lac_error *err) {
   laci_feed_options o = l->options->feed;
   o.stride = laci_comm_size(l->comm);
@@ -296,13 +299,13 @@ static lac_status run_loop(laci_loop *l, lac_error *err) {
     st = laci_comm_agree_on_status(l->comm,
                                    l->untold.status ? fail_with_untold_error(l, err) : LAC_OK, err);
   }
-  /* If an earlier run took all steps, its result is evaluated again, to report it. */
+  /* if an earlier run took all steps, its result is evaluated again, so that it can be reported */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
   return !st && idle && l->hooks->evaluate ? evaluate_averaged_weights(l, err) : st;
 }
 
-/** Saves a checkpoint at the end of the run, if steps would be lost otherwise. may_agree: all
- * processes call this, so that they can agree on a status. */
+/** Saves a checkpoint at the end of the run, if there are steps that no checkpoint has. may_agree:
+ * all processes call this, so that they can agree on a status. */
 static lac_status save_unsaved_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
   if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
@@ -316,12 +319,12 @@ static lac_status end_interrupted_run(laci_loop *l, lac_error *err) {
   if (st) return st;
   st = laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
                  laci_loop_saved_checkpoint_text(l));
-  /* agrees once more, since processes have communicated since the failure */
+  /* agrees once more, since processes have communicated after the failure */
   return laci_comm_agree_on_status(l->comm, st, err);
 }
 
 /** Ends a run that stopped between two steps, for example because an image cannot be read. Saves a
- * checkpoint first, from which a later run can continue. Reports the first cause. */
+ * checkpoint first, from which a later run can continue. Fails with `cause`, the first failure. */
 static lac_status end_stopped_run(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
   bool is_saved = !save_unsaved_steps(l, cause != LAC_PEER, NULL);
@@ -329,13 +332,13 @@ static lac_status end_stopped_run(laci_loop *l, lac_status cause, lac_error *err
     (void)snprintf(text, sizeof text, "%s", err->text);
     (void)laci_fail(err, cause, "%s%s", text, laci_loop_saved_checkpoint_text(l));
   }
-  /* agrees once more, since processes have communicated since the failure */
+  /* agrees once more, since processes have communicated after the failure */
   return laci_comm_agree_on_status(l->comm, cause, err);
 }
 
-/** Is the loss at the end worse than at the beginning, and than a random guess? The limit for
- * losses of steps is much wider than for evaluations: after few steps the running statistics are
- * not up to date. */
+/** Is the loss at the end worse than at the beginning, and worse than that of a random guess? The
+ * limit is much wider for losses of training steps than for evaluations, since after few steps the
+ * running statistics are not up to date. *end: the loss at the end. */
 static bool has_diverged(const laci_loop *l, double *end) {
   static const double far = 10, worse = 2;
   const laci_loop_result *r = l->result;
@@ -388,7 +391,9 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st && !options->eval_only)
     st = laci_comm_agree_on_status(l.comm, laci_loop_check_finite(&l, err), err);
   if (!st) warn_if_diverged(&l);
-  if (!st) laci_trainer_swap_average(trainer); /* the averages are the result of the training */
+  if (!st)
+    laci_trainer_swap_average(trainer); /* the moving averages are the result of the
+                                                  training */
   if (!st) laci_loop_restore_best_weights(&l);
   if (!st && l.trace) st = laci_trace_collect_json(l.trace, l.comm, &result->trace, err);
   result->step = l.step;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Saves and restores the state of a loop: checkpoints of the run, and those of the best evaluation
- * in the folder "best" inside the run's folder.
+ * Saves and restores the state of a training loop: checkpoints of the run, and those of its best
+ * weights, in the folder "best" inside the run's folder.
  *
- * Best weights are written before the checkpoint that refers to them, and two of them are kept, so
- * that the newest checkpoint always finds its best weights, wherever the run was interrupted. */
+ * Best weights are written before the checkpoint that refers to them, and the two latest are kept.
+ * So the latest checkpoint always finds its best weights, wherever the run was interrupted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -38,7 +38,7 @@ static lac_status alloc_loop_buffers(laci_loop *l, lac_error *err) {
   l->weights = laci_trainer_weights(l->trainer);
   l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
-  /* restarts the averages, since masks may have been set after the trainer was created */
+  /* restarts the moving averages, since masks may have been set after the trainer was created */
   laci_trainer_reset_average(l->trainer);
   size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
   l->statistics_before = laci_alloc(n_statistics, sizeof(float));
@@ -51,7 +51,7 @@ static lac_status alloc_loop_buffers(laci_loop *l, lac_error *err) {
   return whole ? LAC_OK : laci_fail_memory(err, "the best weights");
 }
 
-/* Prepares the loop: each process first does its own part, and then all agree on the outcome. */
+/* Allocates the state: each process first does its own part, then all agree on the outcome. */
 lac_status laci_loop_allocate_state(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree_without_timeout(l->comm, alloc_loop_buffers(l, err), err);
   if (!st && l->comm) st = laci_data_parallel_create(l->trainer, l->options->share, &l->share, err);
@@ -81,7 +81,8 @@ static void update_saved_text(laci_loop *l) {
 }
 
 static bool are_all_finite(const float *numbers, int64_t n) {
-  float sum = 0; /* x * 0 is NaN if x is NaN or infinite, else 0 */
+  float sum = 0; /* x * 0 is NaN if x is NaN or infinite, else 0; so the sum shows whether all are
+                    finite */
   for (int64_t at = 0; at < n; at++) sum += numbers[at] * 0.0F;
   return sum == 0;
 }
@@ -184,8 +185,8 @@ void laci_loop_restore_best_weights(laci_loop *l) {
   memcpy(l->statistics, l->best_statistics, (size_t)l->n_statistics * sizeof(float));
 }
 
-/** Restores the best weights through the trainer's buffers. They may be missing, if the earlier run
- * was not told to keep them. */
+/** Restores the best weights; they pass through the trainer's buffers. There are none if the
+ * earlier run was not told to keep them. */
 static lac_status recover_best_weights(laci_loop *l, int64_t step, lac_error *err) {
   char folder[PATH_MAX], path[PATH_MAX];
   laci_checkpoint *checkpoint = NULL;
@@ -212,15 +213,16 @@ static lac_status recover_best_weights(laci_loop *l, int64_t step, lac_error *er
 
 /* ---- Continuing from a checkpoint ---- */
 
-/** Writes a number or a name in readable form: 0.9, not 0.899999976; cut at the text's capacity. */
+/** Writes a JSON number or text in readable form: 0.9, not 0.899999976. It is cut off at
+ * `capacity`. */
 static void format_json_value(const json_t *value, char *text, size_t capacity) {
   size_t n =
       value ? json_dumpb(value, text, capacity - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
   text[n < capacity ? n : 0] = '\0';
 }
 
-/** Logs a line for each option that differs from that of the checkpoint. False: the checkpoint has
- * no options to compare. */
+/** Logs a line for each option that differs from the checkpoint's. read: the checkpoint's options;
+ * about: this run's. Returns false if the checkpoint has no options to compare. */
 static bool log_changed_options(const char *read, const char *about) {
   char whole[MOST_ABOUT];
   (void)snprintf(whole, sizeof whole, "{%s}", about);
@@ -242,8 +244,8 @@ static bool log_changed_options(const char *read, const char *about) {
   return known;
 }
 
-/** Checks that the number of processes is that of the checkpoint: sums over processes and means of
- * running statistics depend on it. */
+/** Checks that there are as many processes as when the checkpoint was written. Sums over processes
+ * and means of running statistics depend on it. */
 static lac_status check_process_count(const laci_loop *l, const char *read, const char *path,
                                       lac_error *err) {
   const char *at = strstr(read, "\"processes\": ");
@@ -255,7 +257,8 @@ static lac_status check_process_count(const laci_loop *l, const char *read, cons
                    before == 1 ? "" : "es", now);
 }
 
-/** Reads the checkpoint's evaluations, if their options are those of this run. */
+/** Takes over from the checkpoint which step was evaluated last, if the options of its evaluation
+ * are those of this run. */
 static void read_evaluated_step(laci_loop *l, const laci_snapshot *read) {
   int64_t evaluated = 0;
   int used = 0;
@@ -291,7 +294,7 @@ static lac_status read_newest_snapshot(laci_loop *l, const laci_checkpoint *chec
   }
   int64_t most =
       INT64_MAX / 2 / l->options->accumulate / l->options->feed.batch / laci_comm_size(l->comm);
-  if (!st && snapshot.step > most) { /* places of images are counted in 64 bits */
+  if (!st && snapshot.step > most) { /* positions of images are counted in 64 bits */
     st = laci_fail(err, LAC_BAD_FILE, "%s: step %" PRId64 ", wanted %" PRId64 " at most",
                    laci_checkpoint_path(checkpoint), snapshot.step, most);
   }
@@ -316,7 +319,7 @@ static lac_status recover_newest_checkpoint(laci_loop *l, lac_error *err) {
   if (!st) st = read_newest_snapshot(l, checkpoint, err);
   bool has_best = !st && l->options->keep_best && l->best_step > 0 && !l->options->eval_only;
   if (has_best) st = recover_best_weights(l, l->best_step, err);
-  /* reads the newest checkpoint again, because the best weights were read through the trainer's
+  /* reads the latest checkpoint again, because the best weights were read through the trainer's
    * buffers */
   if (has_best && !st) st = read_newest_snapshot(l, checkpoint, err);
   if (l->best_is_lost) {
@@ -331,8 +334,8 @@ static lac_status recover_newest_checkpoint(laci_loop *l, lac_error *err) {
   return st;
 }
 
-/** The progress of the run that process 0 sends to all processes, apart from the trainer's state.
- */
+/** How far the run has come. Process 0 sends it to all processes, in addition to the trainer's
+    state. */
 typedef struct progress {
   int64_t step, evaluated, saved, best_step;
   double best_top1, best_top5;
@@ -392,6 +395,6 @@ lac_status laci_loop_remove_checkpoints(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = make_best_folder_path(folder, path, err);
   if (!st) st = laci_folder_remove_matching(folder, LACI_RUN_CHECKPOINTS, err);
-  if (st || laci_path_is_link(path)) return st; /* the target of a link is not removed */
+  if (st || laci_path_is_link(path)) return st; /* what a link points to is not removed */
   return laci_folder_remove_matching(path, LACI_RUN_CHECKPOINTS, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Implements the optimizer. Parameters are cut into parts of a fixed size, and a step is a few
- * loops over the parts. Norms are summed part by part in order, so that they do not depend on the
- * number of threads. kernel/optimizer/update.h has the arithmetic. */
+ * Implements the optimizers of optimizer.h. Parameters are cut into parts of a fixed size, and a
+ * step is a few loops over the parts. Norms are summed part by part in order, so that they do not
+ * depend on the number of threads. kernel/optimizer/update.h has the arithmetic. */
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -15,20 +15,20 @@
 
 enum {
   PART = 1 << 15
-}; /* floats of a part: weights, gradients and two slots of this size fit a
-                            second-level cache */
+}; /* number of floats in a part. Weights, gradients and two slots of this size fit into a
+      second-level cache */
 
 typedef struct part {
   int parameter;
   int64_t offset, count;
-  double weight_squares, gradient_squares; /* LARS, of this step */
+  double weight_squares, gradient_squares; /* sums of squares in this step, for LARS */
 } part;
 
 typedef struct tensor {
   laci_parameter about;
   const uint8_t *mask;
   float decay;
-  double ratio; /* LARS, of this step */
+  double ratio; /* trust ratio in this step, for LARS */
 } tensor;
 
 struct laci_optimizer {
@@ -41,9 +41,10 @@ struct laci_optimizer {
   int64_t n_parts, size, steps;
   float *slots[LACI_OPTIMIZER_MAX_SLOTS];
   int n_slots;
-  lac_engine_update update;          /* a step as laci_optimizer_describe_step describes it */
-  lac_engine_parameter *described;   /* [n_tensors] the parameters of `update` */
-  const lac_engine_parameter **list; /* [n_tensors] their addresses */
+  lac_engine_update update;          /* the step that laci_optimizer_describe_step describes to an
+                                        engine */
+  lac_engine_parameter *described;   /* [n_tensors] the parameters that `update` lists */
+  const lac_engine_parameter **list; /* [n_tensors] addresses of the elements of `described` */
 };
 
 static const char *const kind_names[] = {
@@ -110,7 +111,7 @@ static lac_status check_options(const laci_optimizer_options *o, lac_error *err)
   return LAC_OK;
 }
 
-/** Checks the parameters, which must be in the order of their places. */
+/** Checks the parameters, which must be sorted by their offset. */
 static lac_status check_parameters(const laci_parameter *parameters, int n, lac_error *err) {
   int64_t end = 0;
   for (int k = 0; k < n; k++) {
@@ -254,7 +255,8 @@ static void mask_gradient(const step *s, const part *p) {
                    (size_t)p->count);
 }
 
-/** Masks the gradients of parts [begin, end), and measures the norms for the ratios of LARS. */
+/** Masks the gradients of parts begin to end - 1. For LARS, also sums the squares for the trust
+ * ratios. */
 static void mask_and_measure_norms(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   for (int64_t at = begin; at < end; at++) {

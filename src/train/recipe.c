@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts recipes to steps, and describes what a shorter run changes in them. The table is in
- * recipes.c. */
+ * Converts training recipes (recipe.h) to schedules in steps, and describes what a shorter run
+ * changes in them. recipes.c has the table of recipes. */
 #include "train/recipe.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/** Returns the settings for so many images in a step; NULL: the batch is not large. */
+/** Returns the recipe's settings for a global batch of this size; NULL: the batch is not large. */
 static const laci_large_batch *find_large_batch_settings(const laci_training_recipe *recipe,
                                                          const laci_run_size *size) {
   const laci_large_batch *found = NULL;
@@ -38,13 +38,13 @@ static double warmup_epochs_for_batch(const laci_training_recipe *recipe,
   return large ? large->warmup_epochs : recipe->warmup_epochs;
 }
 
-/** Returns the full warm-up in steps, even if the run is shorter. */
+/** Returns the number of steps in the full warm-up, even if the run is shorter. */
 static double full_warmup_steps(const laci_training_recipe *recipe, const laci_run_size *size) {
   return warmup_epochs_for_batch(recipe, size) * (double)size->steps_per_epoch;
 }
 
-/** Returns the warm-up in steps, at most half of the run, so that the rest of the schedule has
- * enough steps. */
+/** Returns the number of steps in the warm-up, at most half of the run, so that the rest of the
+ * schedule has enough steps. */
 static int64_t limited_warmup_steps(const laci_training_recipe *recipe, const laci_run_size *size,
                                     int64_t steps) {
   double wanted = full_warmup_steps(recipe, size);
@@ -87,7 +87,7 @@ lac_status laci_training_recipe_make_schedule(const laci_training_recipe *recipe
 
 /* ---- What a short run changes ---- */
 
-/* A text that is written part by part; what does not fit is cut off. */
+/* A text that is written in parts; what does not fit is cut off. */
 typedef struct lines {
   char *text;
   size_t capacity, used;
@@ -103,7 +103,7 @@ static void append_line(lines *to, const char *format, ...) {
     to->used += (size_t)n < to->capacity - to->used ? (size_t)n : to->capacity - to->used - 1;
 }
 
-/* Adds the epochs of the stages from `first` on, as "30, 60 and 80". */
+/* Adds the epochs at which the stages from number `first` on begin, such as "30, 60 and 80". */
 static void append_stage_epochs(lines *to, const laci_training_recipe *recipe, int first) {
   for (int k = first; k < recipe->n_stages; k++) {
     const char *between = k == first ? "" : k + 1 == recipe->n_stages ? " and " : ", ";

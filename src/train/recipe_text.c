@@ -30,7 +30,8 @@ static const char *const names[LACI_RECIPE_SETTINGS] = {
 
 const char *laci_recipe_setting_name(laci_recipe_setting setting) { return names[setting]; }
 
-/** Returns the used length after an snprintf into a text of that capacity. */
+/** Returns the length of a text after snprintf wrote to it. n: snprintf's result; used: length
+ * before; capacity: size of the text. */
 static size_t characters_written(int n, size_t used, size_t capacity) {
   if (n < 0) return used;
   return used + (size_t)n < capacity ? used + (size_t)n : capacity - 1;
@@ -74,7 +75,8 @@ static void format_schedule(const laci_training_recipe *r, char *text, size_t ca
   }
 }
 
-/** Writes the decay with as few digits as identify the float: 0.0001, not 9.999999747e-05. */
+/** Writes the weight decay with as few digits as identify the float: 0.0001, not
+ * 9.999999747e-05. */
 static void format_decay(const laci_optimizer_options *o, char *text, size_t capacity) {
   char number[32];
   for (int digits = 6; digits <= 9; digits++) {

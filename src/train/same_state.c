@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares the state of processes: a single hash first, and those of the tensors only if it
- * differs. */
+ * Compares the training states of processes (same_state.h): first a single hash of each state, and
+ * the hashes of its tensors only if that differs. */
 #include "train/same_state.h"
 
 #include <inttypes.h>
@@ -11,15 +11,15 @@
 #include "comm/comm.h"
 #include "train/trainer.h"
 
-/** The hashes that are kept for each parameter, in this order. */
+/** The kinds of hashes that each parameter has, in this order. */
 enum { WEIGHTS, MASK, SLOT, KINDS = SLOT + LACI_OPTIMIZER_MAX_SLOTS };
 static const char *const KIND_TEXT[KINDS] = {"its weights differ", "its mask differs",
                                              "the optimizer's momentum differs",
                                              "the optimizer's mean of squares differs"};
 
 typedef struct hashes {
-  int n; /* number of hashes: KINDS for each parameter, then one of the statistics and one of the
-            step count */
+  int n; /* number of hashes: KINDS for each parameter, one for the running statistics, and one for
+            the number of steps */
   uint64_t *own, *first;
 } hashes;
 
@@ -46,7 +46,7 @@ static void hash_training_state(laci_trainer *t, const uint8_t *masks, hashes *h
   h->own[h->n - 1] = (uint64_t)steps;
 }
 
-/* Fails with a text about the first difference. */
+/* Fails with a text about the first difference. at: index of the first hash that differs. */
 static lac_status fail_for_differing_state(const laci_trainer *t, const hashes *h, int at,
                                            int64_t step, lac_error *err) {
   const char *name = "the run", *what = "the optimizer's steps differ";
@@ -62,8 +62,8 @@ static lac_status fail_for_differing_state(const laci_trainer *t, const hashes *
 static lac_status compare_hashes(laci_comm *comm, const laci_trainer *t, hashes *h, int64_t step,
                                  lac_error *err) {
   const size_t bytes = (size_t)h->n * sizeof *h->own;
-  uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* whole[0]: hash of this process's hashes;
-                                                          whole[1]: that of process 0 */
+  uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* whole[0]: hash of all hashes of this
+                                                          process. whole[1]: that of process 0 */
   whole[1] = whole[0];
   lac_status st = laci_comm_broadcast(comm, &whole[1], sizeof whole[1], err);
   if (st) return st;

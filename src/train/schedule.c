@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the formulas of schedule.h in float64. */
+ * Computes learning rates by the formulas of schedule.h, in float64. */
 #include "train/schedule.h"
 
 #include <math.h>

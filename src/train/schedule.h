@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The learning rate of a step is computed from its number alone, so that a run that continues from
- * a checkpoint has the rates of an uninterrupted one.
+ * Computes the learning rate of step s from its number alone. So a run that continues from a
+ * checkpoint has the same rates as an uninterrupted one.
  *
  *     s < W          rate (s + 1) / W                                     warm-up, W steps
  *     constant       rate
@@ -23,31 +23,33 @@ typedef enum laci_schedule_kind {
 } laci_schedule_kind;
 
 const char *laci_schedule_kind_name(laci_schedule_kind kind);
-/** Finds a schedule by its name; false: there is none. */
+/** Finds a kind of schedule by its name. Returns false if there is none. */
 bool laci_schedule_find_kind(const char *name, laci_schedule_kind *kind);
 
 enum { LACI_SCHEDULE_MAX_STAGES = 8 };
 
 typedef struct laci_schedule_stage {
-  int64_t from; /* number of the first step of the stage; ascending */
+  int64_t from; /* number of the first step of the stage; it ascends from stage to stage */
   double factor;
 } laci_schedule_stage;
 
 typedef struct laci_schedule {
   laci_schedule_kind kind;
-  double rate, end_rate; /* the rate after the warm-up; and the rate at the last step of the
-                            schedules cosine and polynomial */
+  double rate, end_rate; /* rate: learning rate after the warm-up. end_rate: learning rate at the
+                            last step of the schedules cosine and polynomial */
   double power;          /* exponent of the schedule polynomial, > 0 */
-  int64_t steps;         /* T, of the whole training; only cosine and polynomial need it */
-  int64_t warmup_steps;  /* W: steps of the warm-up; less than T for schedules that need T */
+  int64_t steps;         /* T: number of steps in the whole training; only cosine and polynomial
+                            need it */
+  int64_t warmup_steps;  /* W: number of steps in the warm-up; less than T if the schedule needs
+                            T */
   int n_stages;
   laci_schedule_stage stages[LACI_SCHEDULE_MAX_STAGES];
 } laci_schedule;
 
-/** Fails LAC_BAD_ARGUMENT where a field is out of its limits. */
+/** Fails with LAC_BAD_ARGUMENT if a field is out of its limits. */
 LAC_MUST_CHECK lac_status laci_schedule_check(const laci_schedule *schedule, lac_error *err);
 
-/** Returns the rate of step number `step`; the first is 0. */
+/** Returns the learning rate of step number `step`; the first step is 0. */
 double laci_schedule_rate(const laci_schedule *schedule, int64_t step);
 
 #endif

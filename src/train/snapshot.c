@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads and writes a snapshot's sections: numbers, options, weights, statistics, their averages,
- * masks (bits), and one for each slot. All of them are checked before any buffer of the caller is
- * changed. */
+ * Reads and writes the sections of a snapshot (snapshot.h): numbers, options, weights, statistics,
+ * their averages, masks (as bits), and one section for each slot of the optimizer. All sections are
+ * checked before any buffer of the caller is changed. */
 #include "train/snapshot.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_SECTIONS = 7 + LACI_OPTIMIZER_MAX_SLOTS };
 
-/** The section "run". */
+/** The content of the section "run". */
 typedef struct numbers {
   int64_t step, epoch;
   uint64_t seed;
@@ -105,7 +105,7 @@ typedef struct found {
       slots[LACI_OPTIMIZER_MAX_SLOTS];
 } found;
 
-/** Finds a section that must have exactly so many bytes. */
+/** Finds a section that must have size_bytes bytes. */
 static lac_status find_section(const laci_checkpoint *c, const char *name, size_t size_bytes,
                                laci_section *section, lac_error *err) {
   lac_status st = laci_checkpoint_find_section(c, name, section, err);
@@ -138,8 +138,8 @@ static lac_status read_and_check_run_numbers(const laci_checkpoint *c, const lac
   return LAC_OK;
 }
 
-/** Finds the averages. A run with averages can only continue from a checkpoint that has them, and a
- * run without only from one that has none. */
+/** Finds the sections of the moving averages. A run with averages can only continue from a
+ * checkpoint that has them, and a run without averages only from one that has none. */
 static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s, found *f,
                                 lac_error *err) {
   const bool has = laci_checkpoint_find_section(c, "average", &f->average, NULL) == LAC_OK;
@@ -187,7 +187,7 @@ static lac_status find_all_sections(const laci_checkpoint *c, const laci_snapsho
   return find_section(c, "masks", bytes_for_bits(s->n_weights), &f->masks, err);
 }
 
-/** Copies a section; memcpy must not be called with NULL, even for no bytes. */
+/** Copies the floats of a section. memcpy must not be called with NULL, even for no bytes. */
 static void copy_floats(float *to, const laci_section *from) {
   if (from->size_bytes) memcpy(to, from->bytes, from->size_bytes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A ring of records of fixed size, one for each training step. A record is a row of numbers that a
- * process can send unchanged, since the plans of all processes are the same. Names are in the
- * plan. */
+ * Records the last steps of a training (trace.h) in a ring of records of fixed size, one for each
+ * step. A record is a row of numbers. A process can send it unchanged, since the plans of all
+ * processes are the same. Names are in the plan. */
 #include "train/trace.h"
 
 #include <inttypes.h>
@@ -16,18 +16,21 @@
 #include "base/to_int.h"
 #include "engine/engine.h"
 
-/* RECORDS: number of steps that are kept; COMPUTES, SUMS: rows of the trace. */
+/* RECORDS: number of steps that are kept. COMPUTES, SUMS: numbers of the rows in which a viewer
+ * shows a process. */
 enum { RECORDS = 3, COMPUTES = 1, SUMS = 2 };
 
-/* The numbers of a record: step, its begin and end; begins and durations of the plan's steps; for
- * each sum the times begun, exchanged and done, and its bytes. */
+/* A record begins with HEAD numbers: the training step, its begin and its end. Then follow the
+ * begins and the durations of the plan's steps. For each sum follow SUM_NUMBERS numbers: the times
+ * at which it was begun, exchanged and done, and its bytes. */
 enum { HEAD = 3, SUM_NUMBERS = 4 };
 
 struct laci_trace {
   const laci_engine *engine;
   size_t n_steps, n_sums, n_record;
-  int n_taken;     /* records so far; the next one is written at n_taken % RECORDS */
-  double *records; /* [RECORDS, n_record] the records of the last steps, as a ring */
+  int n_taken;     /* number of records written so far; the next one is written at n_taken %
+                      RECORDS */
+  double *records; /* [RECORDS][n_record] the records of the last steps, as a ring */
 };
 
 lac_status laci_trace_create(const laci_engine *engine, int n_sums, laci_trace **trace,
@@ -86,10 +89,11 @@ typedef struct writing {
   laci_json_writer w;
   json_t *events;
   int process;
-  double zero; /* the time of the process's clock that is 0 in the file */
+  double zero; /* time of the process's clock that becomes 0 in the file */
 } writing;
 
-/* Adds an event that starts at `begin`, with times in microseconds; NULL if it never happened. */
+/* Adds an event to the JSON array, with times in microseconds. Returns NULL, and adds nothing, if
+ * it never happened (begin is 0). */
 static json_t *add_trace_event(writing *w, const char *name, int row, double begin,
                                double seconds) {
   if (begin <= 0) return NULL;
@@ -142,8 +146,8 @@ static void add_record_events(writing *w, const laci_trace *t, const double *rec
   }
 }
 
-/* Adds the events of one process. records: its records. zero: its clock's time when the first
- * recorded step of any process began. */
+/* Adds the events of one process. records: its records. zero: the time, on its clock, when the
+ * first recorded step of any process began. */
 static void add_process_events(writing *w, const laci_trace *t, const double *records,
                                double zero) {
   char name[64];
@@ -159,8 +163,8 @@ static void add_process_events(writing *w, const laci_trace *t, const double *re
   }
 }
 
-/* Returns when the first recorded step of any process began, on the clock that is 0 at the meeting
- * of all processes. */
+/* Returns when the first recorded step of any process began. It is counted from the moment at which
+ * all processes met (laci_trace_collect_json). all: as in write_trace_json. */
 static double find_earliest_begin(const laci_trace *t, const double *all, int size) {
   const size_t each = 1 + RECORDS * t->n_record;
   double first = 0;
@@ -173,7 +177,8 @@ static double find_earliest_begin(const laci_trace *t, const double *all, int si
   return first;
 }
 
-/* Writes the trace. all: for every process its clock's time at the meeting, and its records. */
+/* Writes the trace as JSON. all: for every process, the time on its clock when all processes met,
+ * then its records. */
 static lac_status write_trace_json(const laci_trace *t, const double *all, int size, char **text,
                                    lac_error *err) {
   writing w = {.w = {.whole = true}, .events = json_array()};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Connects the ports of the training graph to flat buffers: the plan reads and writes parameters
- * and gradients in place. Only statistics are copied, since a step both reads and writes them. */
+ * Connects the inputs and outputs of the training graph's plan to flat buffers: the plan reads and
+ * writes parameters and gradients in place. Only statistics are copied, since a step both reads and
+ * writes them. */
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -20,27 +21,32 @@ struct laci_trainer {
   laci_engine *engine;
   laci_pool *pool;
   laci_optimizer *optimizer;
-  laci_parameter *parameters; /* [n_params] where each parameter is in the flat buffers */
-  int64_t *statistic_at;      /* [n_stats] where each running statistic is in its buffer */
+  laci_parameter *parameters; /* [n_params] position of each parameter in the flat buffers */
+  int64_t *statistic_at;      /* [n_stats] offset of each running statistic in its buffer */
   int64_t size, n_statistics;
-  float *weights, *gradients;  /* [size] the flat buffers of all parameters and of their
-                                  gradients */
-  float *sums;                 /* [size] sums of the gradients of the step's earlier batches; NULL:
-                                  no step had several batches so far */
+  float *weights, *gradients;  /* [size] flat buffers of all parameters, and of their gradients */
+  float *sums;                 /* [size] sums of the gradients of the present step's earlier
+                                  batches; NULL: no step had several batches so far */
   float *statistics, *updates; /* [n_statistics] running statistics before and after a batch */
-  double clip_norm;            /* limit of the norm of a step's gradients; 0: none */
-  double ema;                  /* decay of the averages; 0: none are kept, and the next two are
-                                  NULL */
-  float *average, *average_statistics; /* [size], [n_statistics] */
-  float *logits;                       /* [batch, classes], used if the caller passes NULL */
-  double *seconds;                     /* laci_trainer_record_step_times; NULL: not watched */
-  int n_batches;                       /* since the last update */
-  int images_port, labels_port, loss_port, logits_port; /* labels: -1 where targets are matched */
+  double clip_norm;            /* if the norm of a step's gradients is larger than this, they are
+                                  scaled down to it; 0: there is no limit */
+  double ema;                  /* decay of the moving averages; 0: they are not kept, and the next
+                                  two fields are NULL */
+  float *average, *average_statistics; /* [size], [n_statistics] moving averages of the weights and
+                                          of the statistics */
+  float *logits;                       /* [batch][classes] logits, if the caller gives no array for
+                                          them */
+  double *seconds;                     /* array of laci_trainer_record_step_times, for the durations
+                                          of the plan's steps; NULL: they are not recorded */
+  int n_batches;                       /* number of batches since the last update */
+  int images_port, labels_port, loss_port, logits_port; /* indices of the plan's inputs and outputs.
+                                                           labels_port is -1 if the graph matches
+                                                           targets */
   const void **inputs;
   void **outputs;
 };
 
-enum { ALIGN = 16 }; /* floats; every tensor begins at a cache line */
+enum { ALIGN = 16 }; /* every tensor begins at a multiple of this many floats, a cache line */
 
 static int find_port_of_value(const int *values, int n, int value) {
   for (int at = 0; at < n; at++) {
@@ -113,7 +119,7 @@ static void bind_ports_to_buffers(laci_trainer *t) {
   t->logits_port = find_port_of_value(graph->outputs, graph->n_outputs, g->logits);
 }
 
-/** Reads a stored tensor's elements as floats. */
+/** Reads `count` elements of a stored tensor as floats. */
 static void read_stored_as_floats(const laci_graph *model, int stored, float *to, int64_t count) {
   const laci_stored *s = &model->stored[stored];
   laci_read_f32(s->dtype, s->bytes, 0, count, to);
@@ -131,8 +137,8 @@ static void read_weights_of_model(laci_trainer *t, const laci_graph *model) {
   }
 }
 
-/** Makes facts about the plan's inputs from those about the model's weights that became these
- * inputs. */
+/** The caller gives facts about the model's weights, which are inputs of the plan here. Makes these
+ * facts about the plan's inputs. */
 static lac_status convert_weight_facts(const laci_trainer *t, const laci_graph *model,
                                        const laci_trainer_options *options,
                                        laci_engine_weight **weights, int *n_weights,
@@ -152,8 +158,8 @@ static lac_status convert_weight_facts(const laci_trainer *t, const laci_graph *
   return LAC_OK;
 }
 
-/** Plans the graph, before any buffer is allocated: weights, gradients and statistics are ports of
- * the plan. */
+/** Plans the training graph, before any buffer is allocated. Weights, gradients and statistics are
+ * inputs and outputs of the plan. */
 static lac_status plan_engine(laci_trainer *t, const laci_graph *model,
                               const laci_trainer_options *options, lac_error *err) {
   laci_engine_weight *weights;
@@ -264,7 +270,7 @@ size_t laci_trainer_count_memory_bytes(const laci_trainer *t) {
 
 enum { ADD_GRAIN = 1 << 14 };
 
-/** The work of adding the gradients of earlier batches to a range. */
+/** A task for several threads: adding the gradients of earlier batches. */
 typedef struct addition {
   float *to;
   const float *from;
@@ -280,7 +286,7 @@ static void add_earlier_gradients(laci_trainer *t, int64_t offset, int64_t count
   if (t->n_batches > 0) laci_pool_for(t->pool, count, ADD_GRAIN, add_floats_in_range, &a);
 }
 
-/** Moves the gradients so far to `sums`, since the next batch overwrites them. */
+/** Moves the gradients so far to t->sums, since the next batch overwrites them. */
 static lac_status move_gradients_to_sums(laci_trainer *t, lac_error *err) {
   if (!t->sums) t->sums = laci_alloc((size_t)t->size, sizeof *t->sums);
   if (!t->sums) return laci_fail_memory(err, "gradients of several batches");
@@ -288,7 +294,8 @@ static lac_status move_gradients_to_sums(laci_trainer *t, lac_error *err) {
   return LAC_OK;
 }
 
-/** Runs a batch with this watch. The caller must add the gradients of earlier batches. */
+/** Runs a batch. watch: what the engine reports meanwhile. The caller must add the gradients of
+ * earlier batches. */
 static lac_status run_batch(laci_trainer *t, const float *images, const float *labels, float *loss,
                             const laci_engine_watch *watch, lac_error *err) {
   lac_status st = t->n_batches > 0 ? move_gradients_to_sums(t, err) : LAC_OK;
@@ -323,7 +330,8 @@ lac_status laci_trainer_run_match_batch(laci_trainer *t, const float *images,
   return laci_trainer_run_batch(t, images, NULL, loss, NULL, err);
 }
 
-/** The state of a watched batch: which bucket is final next. */
+/** The state of a batch that a caller watches: which bucket (range of the gradients) becomes final
+ * next. */
 typedef struct watching {
   laci_trainer *trainer;
   const laci_batch_watch *watch;
@@ -369,9 +377,12 @@ const float *laci_trainer_last_logits(const laci_trainer *t) { return t->logits;
 
 /* ---- Buckets ---- */
 
-enum { LEAST_TAPER = 1 << 14 }; /* floats; the last buckets are not made smaller than this */
+enum {
+  LEAST_TAPER = 1 << 14
+}; /* minimum number of floats in the last buckets, which are smaller
+                                   than the others */
 
-/** Returns the step after which the gradient of parameter p is final. */
+/** Returns the index of the plan's step after which the gradient of parameter p is final. */
 static size_t find_final_step_of_gradient(const laci_trainer *t, int p) {
   const laci_graph *graph = t->graph->graph;
   int port = find_port_of_value(graph->outputs, graph->n_outputs, t->graph->params[p].gradient);
@@ -384,10 +395,10 @@ static int compare_steps(const void *a, const void *b) {
   return x->offset > y->offset ? -1 : x->offset < y->offset;
 }
 
-/** Returns the limit of the floats of a bucket that ends at `end`; `wanted` is the usual limit. The
- * last bucket is final only with the last step, so its sum must be waited for. Each bucket
- * therefore leaves as many floats to later ones as it has itself, down to a size at which the time
- * of messages dominates. */
+/** Returns the maximum number of floats in a bucket that ends at offset `end`. wanted: the usual
+ * limit. The last bucket is final only after the last step, so a step has to wait for its sum.
+ * Therefore each bucket leaves as many floats to later ones as it has itself, down to a size at
+ * which the time of messages dominates. */
 static int64_t max_bucket_size_before(int64_t end, int64_t wanted) {
   const int64_t half = end / 2, most = half < LEAST_TAPER ? LEAST_TAPER : half;
   return wanted < most ? wanted : most;
@@ -401,14 +412,14 @@ lac_status laci_trainer_make_buckets(const laci_trainer *t, size_t bytes, laci_b
   *buckets = list;
   *n = 0;
   if (!list) return laci_fail_memory(err, "buckets of gradients");
-  for (int p = n_params - 1; p >= 0; p--) { /* backward: the gradients of the last parameters are
-                                               final first */
+  for (int p = n_params - 1; p >= 0; p--) { /* goes backward, since the gradients of the last
+                                               parameters are final first */
     const laci_parameter *parameter = &t->parameters[p];
     const int64_t begin = parameter->offset;
     laci_bucket *last = *n > 0 ? &list[*n - 1] : NULL;
     const int64_t end = last ? last->offset + last->count : 0;
-    if (last && end - begin <= max_bucket_size_before(end, wanted)) { /* including the gap between
-                                                              parameters */
+    if (last && end - begin <= max_bucket_size_before(end, wanted)) { /* the gap between parameters
+                                                                         counts, too */
       last->count = end - begin;
       last->offset = begin;
     } else {
@@ -429,10 +440,10 @@ static void update_moving_average(laci_trainer *t, int64_t n_before) {
   laci_average_update(t->pool, d, t->statistics, t->average_statistics, t->n_statistics);
 }
 
-/** Returns the factor of the gradients: one over the batches of their sum, and less where the norm
- * of their mean is above the limit, as PyTorch's clip_grad_norm_ has it. */
+/** Returns the factor for the gradients: one over the number of batches in their sum. It is less if
+ * the norm of their mean is above the limit, as in PyTorch's clip_grad_norm_. */
 static float compute_gradient_scale(const laci_trainer *t) {
-  static const double tiny = 1e-6; /* PyTorch's */
+  static const double tiny = 1e-6; /* the constant that PyTorch adds to the norm */
   const float scale = 1.0f / (float)t->n_batches;
   if (!(t->clip_norm > 0)) return scale;
   const double norm = laci_optimizer_gradient_norm(t->optimizer, t->gradients) * (double)scale;
@@ -440,7 +451,7 @@ static float compute_gradient_scale(const laci_trainer *t) {
   return part < 1 ? (float)((double)scale * part) : scale;
 }
 
-/* Takes the optimizer's step: on the engine if that can do it, else by the optimizer. */
+/* Takes one step of the optimizer: on the engine if it can do that, else by laci_optimizer_step. */
 static lac_status run_optimizer_step(laci_trainer *t, float rate, lac_error *err) {
   const float scale = compute_gradient_scale(t);
   const int64_t n_before = laci_optimizer_steps(t->optimizer);

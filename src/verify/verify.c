@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verification: two plain runs in step, compared after every node.
+ * Verifies a reordering (verify.h): runs the network twice on the plain engine, in step, and
+ * compares both runs after every node.
  *
  * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they
  * are loaded, so there is no second set of weights. Each value that A computes must, reordered,
@@ -26,11 +27,11 @@
 
 enum { ROUND_STREAM = 40, INPUT_STREAM = 33, MOST_ITERATIONS = 8 };
 static const double default_tolerance = 1e-9;
-/* Where terms cancel, rounding errors in proportion to the operands remain: differences below this
+/* If terms cancel, a rounding error in proportion to the operands remains. Differences below this
  * share of the operands' size mean nothing. */
 static const double default_rounding = 1e-13;
-/* Tolerance and share of rounding for a whole network in float32, whose errors add up. A small
- * error of the order may be below them: the exact round finds it. */
+/* Tolerance and share of rounding for a whole network in float32, whose errors add up. An error of
+ * the order may be too small to exceed them; the exact round finds it. */
 static const double float_tolerance = 1e-3, float_rounding = 1e-5;
 
 static const char *value_name(const laci_round *r, int value) {
@@ -54,7 +55,7 @@ static lac_status load_parameter(void *context, int id, laci_buf **buf, lac_erro
   return laci_parameters_load_tensor(from->parameters, id, from->anew, orders, buf, err);
 }
 
-/* Checks that inputs and outputs of the network are not reordered. */
+/* Checks that the inputs and outputs of the network are not reordered. */
 static lac_status check_network_ports(const laci_graph *graph, const laci_orders *orders,
                                       lac_error *err) {
   for (int v = 0; v < graph->n_values; v++) {
@@ -100,8 +101,8 @@ static laci_draw make_draw_for_value(const laci_round *r, int value) {
                      .size_of_symbol = r->size_of_symbol};
 }
 
-/* Is there memory for a value that is made up in both runs? A damaged file can declare any size for
- * the result of a node that cannot be computed. */
+/* Checks that there is memory for a value that gets random content in both runs. A damaged file can
+ * declare any size for the result of a node that cannot be computed. */
 static lac_status check_memory_for_value(const laci_round *r, int value, const laci_shape *shape,
                                          lac_error *err) {
   char text[256];
@@ -112,8 +113,8 @@ static lac_status check_memory_for_value(const laci_round *r, int value, const l
   return laci_budget_check(&budget, "the verification of the reordering", err);
 }
 
-/* Gives a value the same random content in both runs. *made: false where its shape or type does not
- * allow this. */
+/* Gives a value the same random content in both runs. *made becomes false if its shape or type does
+ * not allow this. */
 static lac_status draw_value_for_both_runs(laci_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
@@ -135,14 +136,14 @@ static lac_status draw_value_for_both_runs(laci_round *r, int value, bool *made,
   return LAC_OK;
 }
 
-/* Notes a skipped node; only the first one is reported. */
+/* Records that a node was skipped; only the first one is reported. */
 static void note_first_skipped(laci_verification *found, const char *name, const char *why) {
   if (found->first_skipped) return;
   found->first_skipped = name;
   (void)snprintf(found->reason, sizeof found->reason, "%.*s", (int)sizeof found->reason - 1, why);
 }
 
-/* Is the output of the operator random? Then numbers drawn by us are as good as its own. */
+/* Does the operator output random numbers? Then numbers drawn here are as good as its own. */
 static bool is_random_operator(const laci_node *node) {
   return node->domain[0] == 0 &&
          (strncmp(node->type, "Random", 6) == 0 || strcmp(node->type, "Bernoulli") == 0);
@@ -156,8 +157,8 @@ static void note_skipped_node(laci_verification *found, const laci_node *node, c
   note_first_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
-/* Skips a node that cannot be run, and replaces its outputs by random values, so that the rest of
- * the network can be verified. */
+/* Skips a node that cannot run. Its outputs get random content, so that the rest of the network can
+ * be verified. */
 static lac_status skip_node(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown_operator(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
@@ -172,8 +173,8 @@ static lac_status skip_node(laci_round *r, const laci_node *node, const char *wh
   return st;
 }
 
-/* Returns the size that a difference is compared with: that of the value itself, or of the rounding
- * errors of its operands. */
+/* Returns the size that a difference is relative to: that of the value itself (scale), or one that
+ * allows for rounding errors of its operands. */
 static double scale_of_allowed_difference(const laci_round *r, const laci_node *node,
                                           double scale) {
   double operands = 0;
@@ -241,8 +242,8 @@ static lac_status copy_reordered_value_to_second_run(laci_round *r, int value, l
   return st;
 }
 
-/* May a rounding error of the value become a large difference? Say, scores that differ only in the
- * last bit, which TopK then sorts in another order. */
+/* May a rounding error of the value become a large difference? For example, TopK may sort two
+ * scores that differ only in the last bit in another order. */
 static bool has_rounding_sensitive_reader(const laci_round *r, int value) {
   const laci_value *v = &r->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
@@ -272,8 +273,8 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
   return anew && d.at >= 0 ? copy_reordered_value_to_second_run(r, value, err) : LAC_OK;
 }
 
-/* Does output `output` of an If come from a random substitute? The node's inputs are (condition,
- * results of `then`, results of `else`). */
+/* Does output number `output` of an If come from a random substitute? The node's inputs are
+ * (condition, results of `then`, results of `else`). */
 static bool if_takes_substitute(const laci_round *r, const laci_node *node, int output) {
   const laci_buf *condition =
       node->inputs[0] >= 0 ? laci_stepper_value(r->a, node->inputs[0]) : NULL;
@@ -284,7 +285,7 @@ static bool if_takes_substitute(const laci_round *r, const laci_node *node, int 
   return substituted || (node->inputs[taken] >= 0 && r->substituted[node->inputs[taken]]);
 }
 
-/* Does any input of the node come from a random substitute? Then so do its outputs. */
+/* Does any input of the node come from a random substitute? Then its outputs do, too. */
 static bool depends_on_substitute(laci_round *r, const laci_node *node) {
   bool substituted = false;
   for (int i = 0; i < node->n_inputs; i++)
@@ -301,7 +302,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
-  /* Sizes computed from random substitutes need not agree with those of another branch. */
+  /* sizes computed from random substitutes need not agree with those of another branch */
   bool unfit = depends_on_substitute(r, node) && st == LAC_BAD_SHAPE;
   unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_is_not_about_data(st));
   if (st == LAC_UNSUPPORTED || unfit) {
@@ -366,7 +367,8 @@ static lac_status run_nodes(laci_round *r, lac_error *err) {
   return LAC_OK;
 }
 
-/* Opens one of the two runs: of the graph, or of a copy whose products the fast engine computes. */
+/* Opens one of the two runs. Its graph is the network's, or a copy in which the fast engine
+ * computes products. */
 static lac_status open_stepper(laci_round *r, laci_round_source *from, laci_products **products,
                                laci_stepper **run, lac_error *err) {
   lac_status st = LAC_OK;
@@ -383,8 +385,8 @@ static lac_status open_stepper(laci_round *r, laci_round_source *from, laci_prod
   from->products = *products;
   from->anew = r->number > 0;
   const laci_graph *graph = *products ? laci_products_graph(*products) : r->graph;
-  /* Exact products differ entirely where operands differ by a rounding error, so every value in
-   * between must be compared and made equal; the values inside loops are not. */
+  /* exact products differ entirely if operands differ by a rounding error. So every value in
+   * between must be compared and made equal, but values inside loops are not */
   const laci_stepper_options options = {.load = load_parameter,
                                         .load_context = from,
                                         .pool = r->pool,
@@ -407,8 +409,8 @@ const char *laci_verify_engine_name(bool fast) {
   return fast ? LACI_ENGINE_FAST : LACI_ENGINE_EXACT;
 }
 
-/* Chooses the engine by the sizes alone, so that the same network is always verified with the same
- * engine. */
+/* Chooses the engine that computes products, and the tolerance. Only sizes decide, so that the same
+ * network is always verified with the same engine. */
 static void choose_engine_and_tolerance(laci_round *r) {
   int64_t cost = laci_products_count_multiplications(r->graph, r->size_of_symbol);
   r->fast = laci_verify_uses_fast_engine(r->graph, r->engine, r->size_of_symbol);
@@ -443,7 +445,7 @@ lac_status laci_round_run_and_compare(laci_round *r, lac_error *err) {
   return st;
 }
 
-/* Runs both rounds; a failure of the fast engine is checked with the plain one, since float32 may
+/* Runs both rounds. A failure of the fast engine is checked with the plain one, since float32 may
  * round more than the tolerance allows. */
 static lac_status run_rounds_and_confirm_failure(laci_round *r, int64_t *sizes, lac_error *err) {
   lac_error why = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a value with its reordered counterpart, in place.
+ * Compares a value with the same value of the reordered network, without copying it.
  *
- * orders.h maps runs of one tensor to their places in the other. The work is cut into parts of
- * equal size; each part finds its largest difference, and parts are merged in order, so the result
- * does not depend on the threads. */
+ * orders.h maps runs of elements of one tensor to their positions in the other. The work is cut
+ * into parts of equal size. Each part finds its largest difference, and parts are merged in order,
+ * so the result does not depend on the threads. */
 #include "cpu/cpu.h"
 #include "verify/verify_in.h"
 
@@ -16,7 +16,8 @@
 
 enum { CHUNK = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256, GLANCE = 256 };
 
-/* A run is compared in chunks of at most CHUNK elements; chunks are numbered through all runs. */
+/* A comparison. A run of elements is compared in chunks of at most CHUNK; chunks are numbered
+ * through all runs. */
 typedef struct comparison {
   const laci_buf *wanted, *got;
   const laci_order_walk *walk;
@@ -24,7 +25,8 @@ typedef struct comparison {
   laci_difference parts[MAX_PARTS];
 } comparison;
 
-/* Notes one of the rare elements that differ more than any before, or are not finite. */
+/* Records an element that differs more than any before, or is not finite. Few elements are like
+ * that. */
 static void record_larger_difference(laci_difference *part, double wanted, double got, double apart,
                                      int64_t at) {
   if (part->kind_differs || wanted == got || (isnan(wanted) && isnan(got))) return;
@@ -37,8 +39,8 @@ static void record_larger_difference(laci_difference *part, double wanted, doubl
   }
 }
 
-/* Do these n elements change nothing: none differs more than `largest`, exceeds `scale` or is not
- * finite? Most do; the test has no branches. */
+/* Is it true for all n elements that they differ by at most `largest`, are at most `scale`, and are
+ * finite? It mostly is. The test has no branches. */
 static inline LACI_WIDE_BODY bool has_no_new_maximum_body(const double *wanted, const double *got,
                                                           int64_t n, double largest, double scale) {
   int64_t n_news = 0;
@@ -98,7 +100,8 @@ static void compare_consecutive(const comparison *c, laci_difference *part, int6
   else compare_integers(part, c->wanted->i + from, c->got->i + to, n, to);
 }
 
-/* Compares elements that are not adjacent in the first network: they are gathered first. */
+/* Compares n elements that are not adjacent in the first network. They are gathered first, from the
+ * positions `sources`. to: position in the second network. */
 static void compare_gathered(const comparison *c, laci_difference *part, const int64_t *sources,
                              int64_t n, int64_t to) {
   double near[SOURCES_AT_ONCE];
@@ -113,7 +116,7 @@ static void compare_chunk(comparison *c, int64_t number) {
   *part = (laci_difference){.at = -1};
   if (end > c->n_chunks) end = c->n_chunks;
   while (chunk < end) {
-    if (c->chunks_a_run > 1) { /* runs longer than a chunk */
+    if (c->chunks_a_run > 1) { /* runs are longer than a chunk */
       int64_t begin = chunk % c->chunks_a_run * CHUNK, first = chunk / c->chunks_a_run;
       laci_order_walk_list_sources(c->walk, first, 1, sources);
       compare_consecutive(c, part, sources[0] + begin, first * run + begin,
@@ -135,7 +138,7 @@ static void compare_chunks(int64_t begin, int64_t end, void *context) {
   for (int64_t number = begin; number < end; number++) compare_chunk(context, number);
 }
 
-/* Merges the result of `other`, a later part, into *to. */
+/* Merges the result of `other`, a later part of the work, into *to. */
 static void merge_differences(laci_difference *to, const laci_difference *other) {
   to->any_finite = to->any_finite || other->any_finite;
   if (other->scale > to->scale) to->scale = other->scale;

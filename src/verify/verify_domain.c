@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds what a value may hold from the nodes that read it: indices of an axis, a shape, a number of
- * elements.
+ * Finds which content the nodes that read a value accept (its domain): indices of an axis, a shape,
+ * a number of elements.
  *
- * A domain is found at the operator that requires it and carried back to the input, through
- * operators that copy elements and through arithmetic with constants: where Gather reads row x - 3
- * of a table of 10 rows, x is 3 to 12. With a value outside, a node would fail, which says nothing
- * of the reordering. */
+ * A domain is found at the operator that requires it. It is carried back to the input, through
+ * operators that copy elements and through arithmetic with constants: if Gather reads row x - 3 of
+ * a table of 10 rows, x is 3 to 12. With content outside of its domain a node would fail, which
+ * says nothing about the reordering. */
 #include "verify/verify_in.h"
 
 #include <math.h>
@@ -20,9 +20,9 @@ enum { MAX_WALK = 24, MAX_VISITS = 4096, SMALL = 64, ANY = -1 };
 
 typedef struct domain_walk {
   const laci_graph *graph;
-  const int64_t *sizes; /* sizes of symbols; NULL: not known */
-  int *visits;          /* visits that remain: without this limit, branches that join again would be
-                           walked exponentially often */
+  const int64_t *sizes; /* size of each symbol; NULL: sizes are not known */
+  int *visits;          /* number of visits that are left. Without this limit, branches that join
+                           again would be visited exponentially often */
 } domain_walk;
 
 static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};
@@ -44,7 +44,7 @@ static const laci_shape *shape_of_input(const domain_walk *w, const laci_node *n
   return there ? &w->graph->values[node->inputs[port]].type.shape : NULL;
 }
 
-/* Returns the size of an axis of an operand, at least 1; 1 where it is not known. */
+/* Returns the size of an axis of an operand, at least 1; 1 if it is not known. */
 static int64_t size_of_input_axis(const domain_walk *w, const laci_node *node, int port,
                                   int64_t axis) {
   const laci_shape *shape = shape_of_input(w, node, port);
@@ -87,8 +87,8 @@ static bool find_stored_value_range(const laci_graph *graph, const laci_stored *
   return ok;
 }
 
-/* Finds the least and the largest element of a small constant, which a Cast or the like may follow.
- */
+/* Finds the least and the largest element of a small constant. Nodes that only copy or cast it may
+   be in between. */
 static bool find_constant_value_range(const laci_graph *graph, int value, double *low,
                                       double *high) {
   static const char *const same[] = {"Cast",      "CastLike", "Identity", "Reshape",
@@ -106,12 +106,13 @@ static bool find_constant_value_range(const laci_graph *graph, int value, double
 
 /* ---- Domains that operators require ---- */
 
-/* Operators that look up an operand's elements along an axis of another operand: 0 <= x < size. */
+/* Operators that use the elements of an operand (number `port`) as indices along an axis of another
+ * operand (number `data`): 0 <= x < size. */
 static const struct {
   const char *type;
   int port, data, axis;
-  const char *attribute; /* name of the attribute with the axis; NULL: the field `axis` is the
-                            axis */
+  const char *attribute; /* name of the attribute that gives the axis; NULL: it is the field
+                            `axis` */
 } lookups[] = {
     {"Gather", 1, 0, 0, "axis"},
     {"GatherElements", 1, 0, 0, "axis"},
@@ -125,7 +126,7 @@ static const struct {
     {"EmbedLayerNormalization", 8, 3, 0, NULL},
 };
 
-/* Operators that read a count of elements or repetitions: low <= x < high. */
+/* Operators that read a number of elements or of repetitions from an operand: low <= x < high. */
 static const struct {
   const char *type;
   int port;
@@ -192,7 +193,7 @@ static laci_domain box_domain(const domain_walk *w, const laci_node *node) {
   return (laci_domain){.kind = LACI_DOMAIN_BOXES, .high = size / by};
 }
 
-/* Returns the domain that the node itself requires of its operand. */
+/* Returns the domain that the node itself requires of its operand number `port`. */
 static laci_domain required_domain(const domain_walk *w, const laci_node *node, int port) {
   laci_domain found = index_domain(w, node, port);
   if (found.kind) return found;
@@ -225,7 +226,7 @@ static laci_domain required_domain(const domain_walk *w, const laci_node *node, 
 
 /* ---- From a node's output back to its inputs ---- */
 
-/* Operators whose outputs hold elements of operand `port`; ANY: of all operands. */
+/* Operators whose outputs have the elements of operand number `port`; ANY: of all operands. */
 static const struct {
   const char *type;
   int port;
@@ -249,8 +250,8 @@ static bool is_copying_elements_of_port(const laci_node *node, int port) {
   return false;
 }
 
-/* Returns the domain of x such that x + c, x - c, c - x, x * c or x / c is in `out`, for all c in
- * [low, high]. */
+/* The node computes x + c, x - c, c - x, x * c or x / c, with constants c in [low, high]. Returns
+ * the domain of x with which its result is in `out` for all c. */
 static laci_domain domain_before_constant(const laci_node *node, int port, const laci_domain *out,
                                           double low, double high) {
   const char *type = node->type;
@@ -266,8 +267,8 @@ static laci_domain domain_before_constant(const laci_node *node, int port, const
   return free_domain;
 }
 
-/* Returns the domain of each of two operands that are added or multiplied, such that the result is
- * in `out`. */
+/* The node adds or multiplies two operands. Returns the domain of each with which the result is in
+ * `out`. */
 static laci_domain domain_of_either_operand(const laci_node *node, const laci_domain *out) {
   if (out->low > 0) return *out;
   if (strcmp(node->type, "Add") == 0) return integer_domain(0, floor((out->high + 1) / 2));
@@ -286,14 +287,14 @@ static laci_domain domain_before_arithmetic(const domain_walk *w, const laci_nod
   return domain_of_either_operand(node, out);
 }
 
-/* Returns the domain of operands whose elements are passed on. Parts of a concatenated shape are
- * sizes. */
+/* The node passes on the elements of its operands. Returns their domain. Parts of a concatenated
+ * shape are sizes. */
 static laci_domain domain_before_copying_operator(const laci_node *node, const laci_domain *out) {
   bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_WHOLE;
   return joins ? integer_domain(1, 2) : *out;
 }
 
-/* Intersects *to with `by`; if they exclude each other, *to stays unchanged. */
+/* Intersects *to with `by`. If no content is in both, *to stays unchanged. */
 static void intersect_domain(laci_domain *to, const laci_domain *by) {
   if (by->kind == LACI_DOMAIN_FREE) return;
   if (to->kind != LACI_DOMAIN_WHOLE || by->kind != LACI_DOMAIN_WHOLE) {
@@ -347,8 +348,8 @@ laci_domain laci_domain_of_value(const laci_graph *graph, int value,
 
 /* ---- Shapes ---- */
 
-/* Returns the number of columns that a product with a stored weight requires of its first operand,
- * `value`; 0: there is no such product. */
+/* Returns the number of columns that `value` must have for a product with a stored weight; 0: no
+ * such product reads it. */
 static int64_t columns_required_by_weight(const domain_walk *w, int value) {
   const laci_value *v = &w->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
@@ -371,8 +372,9 @@ static int64_t known_size_of_axis(const domain_walk *w, const laci_shape *shape,
   return size > 0 ? size : 0;
 }
 
-/* Known sizes are used. Of the unknown sizes, one gets the remaining elements (-1), those before it
- * are copied from the operand (0), and those after it are 1. */
+/* Fills buf with the shape for a Reshape. Known sizes are used. Of the sizes that are not known,
+ * one gets the remaining elements (-1), those before it are copied from the operand (0), and those
+ * after it are 1. */
 void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
                              const laci_draw *draw, laci_buf *buf) {
   const domain_walk w = {.graph = graph, .sizes = draw->size_of_symbol};
@@ -380,8 +382,8 @@ void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
   const laci_shape *in = shape_of_input(&w, node, 0);
   const int64_t rank = in && in->rank > 0 ? in->rank : 1, n = buf->count;
-  const bool first = draw->kind % 2 == 1; /* in every other draw, the first axis gets the remaining
-                                             elements */
+  const bool first = draw->kind % 2 == 1; /* in every other kind of draw, the first axis gets the
+                                             remaining elements */
   int64_t columns = first ? 0 : columns_required_by_weight(&w, node->outputs[0]);
   int64_t rest = first || columns > 0 ? 0 : n <= rank ? n - 1 : rank - 1;
   while (rest > 0 && known_size_of_axis(&w, out, rest, n)) rest--;

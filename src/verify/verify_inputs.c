@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses sizes and random contents of the inputs of the verification's networks.
+ * Chooses sizes and random contents for the inputs of the networks that are verified.
  *
- * Any input will do that the network accepts and for which every channel matters: images from small
- * to large until one is large enough for all strides, indices below the size of the table that they
- * index. */
+ * Any input serves that the network accepts and for which every channel matters. So images go from
+ * small to large until one is large enough for all strides, and indices are below the size of the
+ * table that they index. */
 #include "verify/verify_in.h"
 
 #include <math.h>
@@ -20,22 +20,22 @@
 
 enum {
   BATCH = 2,
-  LARGE_NETWORK = 4 * 1000 * 1000 /* parameters */,
+  LARGE_NETWORK = 4 * 1000 * 1000 /* networks with more parameters than this are large */,
   AT_ONCE = 1 << 15,
-  LONGEST = 1 << 14 /* the longest window that is still tried */
+  LONGEST = 1 << 14 /* limit for the length of a window that is still tried */
 };
 
-/* Sizes for each attempt: heights and widths of images, and lengths of all else. Audio needs longer
- * inputs: the attempts before the last four use the length of the longest one-dimensional window
- * (the taps of a Fourier transform, say) and multiples of it; the last four are for many strides in
- * series. */
+/* Sizes for each attempt: image_sizes for heights and widths of images, other_sizes for all other
+ * lengths. Audio needs longer inputs. The attempts before the last four use the length of the
+ * longest one-dimensional window (the taps of a Fourier transform, for example) and multiples of
+ * it. The last four are for many strides in series. */
 static const int64_t image_sizes[] = {32,  64,  128, 224, 299, 8,   16,
                                       256, 320, 384, 448, 512, 640, 1024};
 static const int64_t other_sizes[] = {8, 16, 32, 64, 128, 4, 1, 0, 0, 0, 512, 2048, 8192, 32768};
 static const int64_t window_times[] = {1, 2, 4};
 enum {
   N_SIZES = sizeof image_sizes / sizeof *image_sizes,
-  FIRST_WINDOW = 7, /* index of the first attempt whose length in other_sizes (0) follows from the
+  FIRST_WINDOW = 7, /* index of the first attempt whose length (0 in other_sizes) follows from the
                        longest window */
   N_WINDOWS = sizeof window_times / sizeof *window_times
 };
@@ -57,8 +57,8 @@ static int64_t find_longest_window(const laci_graph *graph) {
   return longest;
 }
 
-/* Returns the product of the strides of all one-dimensional convolutions: how many samples of audio
- * become one, if they are in series. */
+/* Returns the product of the strides of all one-dimensional convolutions. If they are in series, so
+ * many samples of audio become one. */
 static int64_t multiply_strides(const laci_graph *graph) {
   int64_t product = 1;
   for (int n = 0; n < graph->n_nodes && product < LONGEST; n++) {
@@ -71,8 +71,8 @@ static int64_t multiply_strides(const laci_graph *graph) {
   return product;
 }
 
-/* Returns the length of inputs that are no images in attempt `at`. Only audio is longer than 512:
- * in other networks, products of two lengths would be far too large. */
+/* Returns the length of inputs that are no images, in attempt number `at`. Only audio is longer
+ * than 512: in other networks, products of two lengths would be far too large. */
 static int64_t length_at_attempt(const laci_graph *graph, int at) {
   const int64_t most = 64 * multiply_strides(graph);
   if (at >= FIRST_WINDOW + N_WINDOWS && other_sizes[at] > 512 && other_sizes[at] > most)
@@ -91,12 +91,19 @@ static bool is_large_network(const laci_graph *graph) {
   return total > LARGE_NETWORK;
 }
 
-enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
+enum {
+  NONE,
+  BATCHES,
+  OTHERS,
+  IMAGES,
+  OF_INPUT = 8 /* is added to the kind of a symbol that an input
+                                                      has */
+};
 
-/* Notes the kind of every symbol in the value's shape; of several places of a symbol, the smallest
- * kind counts: first axes are batches, later axes others or those of images. Kinds from inputs are
- * not changed. states: the middle one of three axes is a batch, too: [layers, batch, channels].
- * Returns whether there is such an axis. */
+/* Records the kind of every symbol in a value's shape. If a symbol is in several places, the
+ * smallest kind counts: first axes are batches, later axes others or those of images. Kinds from
+ * inputs are not changed. states: of three axes, [layers, batch, channels], the middle one is a
+ * batch, too. Returns whether there is such an axis. */
 static bool set_symbol_kinds_of_shape(const laci_graph *graph, int value, bool states,
                                       int64_t *kinds) {
   const laci_shape *shape = &graph->values[value].type.shape;
@@ -114,9 +121,8 @@ static bool set_symbol_kinds_of_shape(const laci_graph *graph, int value, bool s
   return found;
 }
 
-/* Finds the kinds of all symbols: first by inputs, then by outputs of nodes without an
- * implementation, which get random contents. Returns true if some input may be a recurrent state.
- */
+/* Finds the kinds of all symbols. First the inputs determine them, then outputs of nodes without an
+ * implementation, which get random content. Returns true if some input may be a recurrent state. */
 static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
@@ -144,8 +150,8 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
     others = others || size_of_symbol[s] == OTHERS || size_of_symbol[s] == IMAGES;
   }
   if (batches && !large)
-    n_batches = 2; /* batch sizes to try: 1 as well, since some networks have a batch of 1 written
-                      into their shapes */
+    n_batches = 2; /* number of batch sizes to try: 1 as well, since some networks have a batch of 1
+                      written into their shapes */
   int n_attempts = n_batches * (others ? N_SIZES : 1);
   if (attempt >= n_attempts && has_states) {
     attempt -= n_attempts;
@@ -181,8 +187,8 @@ typedef struct filling {
   double low, width;
 } filling;
 
-/* Writes elements [from, from + n) of the draw to [to, to + n). Each block of the generator gives
- * four elements of 32 bits. */
+/* Writes elements from, ..., from + n - 1 of the random sequence to the tensor, from position `to`
+ * on. Each block of the generator gives four elements of 32 bits. */
 static void fill_elements(const filling *f, int64_t from, int64_t to, int64_t n) {
   const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
   uint32_t bits[4];
@@ -230,7 +236,8 @@ void laci_draw_uniform(laci_buf *buf, const laci_draw *draw, double low, double 
   }
 }
 
-/* Ranges of each kind of draw: of floats, and of integers without a domain. */
+/* Ranges of the numbers of each kind of draw: low, high for floats; whole_low, whole_high for
+ * integers without a domain. */
 static const struct {
   double low, high, whole_low, whole_high;
 } draws[] = {
@@ -241,7 +248,7 @@ static const struct {
     [LACI_DRAW_ZEROS] = {0, 0, 0, 1},
 };
 
-/* Fills buf with 0, 1, ..: as many axes as there are elements. */
+/* Fills buf with the numbers of as many axes as it has elements: 0, 1, ... */
 static void fill_with_axis_numbers(laci_buf *buf) {
   for (int64_t e = 0; e < buf->count; e++) {
     if (buf->f) buf->f[e] = (double)e;
@@ -249,7 +256,7 @@ static void fill_with_axis_numbers(laci_buf *buf) {
   }
 }
 
-/* Draws integers in the domain, also where the type is a float. */
+/* Fills buf with random integers of the domain, even if its type is a float. */
 static void draw_integers(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   double low = domain->low, high = domain->high;
   if (draw->kind == LACI_DRAW_ZEROS && high > low) high = low + 1;
@@ -257,14 +264,15 @@ static void draw_integers(laci_buf *buf, const laci_draw *draw, const laci_domai
   for (int64_t e = 0; buf->f && e < buf->count; e++) buf->f[e] = floor(buf->f[e]);
 }
 
-/* Draws boxes: each row ends in two corners, one in the first part of the image, the other in the
- * last. Before them may be the index of an image. */
+/* Fills buf with random boxes. Each row ends with two corners, one in the first part of the image,
+ * the other in the last. The index of an image may come before them. */
 static void draw_boxes(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   const laci_shape *shape = &buf->shape;
   const int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
   laci_draw_uniform(buf, draw, 0, 0.25, NULL);
   for (int64_t e = 0; e < buf->count; e++) {
-    int64_t left = columns - e % columns; /* 4 and 3: the first corner; 2 and 1: the second */
+    int64_t left = columns - e % columns; /* 4 and 3: coordinates of the first corner; 2 and 1: of
+                                             the second */
     buf->f[e] = left > 4 ? 0 : (buf->f[e] + (left <= 2 ? 0.7 : 0)) * domain->high;
   }
 }

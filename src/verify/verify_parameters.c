@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stored tensors as the verification's two runs read them: as they are, or drawn anew.
+ * Loads the stored tensors for the verification's two runs: with their own content, or with random
+ * content.
  *
- * Drawn anew means other numbers with the same mean and deviation, so that a layer that is switched
- * off (a gamma of 0) or saturated has an effect, and signals keep their size. Tensors that are no
+ * Random content is other numbers with the same mean and deviation. So a layer that is switched off
+ * (a gamma of 0) or saturated has an effect, and signals keep their size. Tensors that are no
  * parameters stay unchanged: single numbers, bounds, masks, and all that shapes depend on. */
 #include "cpu/cpu.h"
 #include "verify/verify_in.h"
@@ -19,8 +20,7 @@
 #include "tensor/buf.h"
 
 enum { MAX_WALK = 8, SMALL = 64 };
-static const double least_spread = 0.1, bound = 1e6; /* numbers larger than `bound` stand for
-                                                        infinity */
+static const double least_spread = 0.1, bound = 1e6; /* numbers above `bound` stand for infinity */
 
 typedef struct rule {
   enum { UNDECIDED, KEEP, EVENLY } kind;
@@ -31,7 +31,7 @@ struct laci_parameters {
   const laci_graph *graph;
   laci_pool *pool;
   uint64_t seed;
-  rule *rules; /* [n_stored], set when a tensor is first read */
+  rule *rules; /* [n_stored] how each tensor is drawn, set when it is first read */
 };
 
 lac_status laci_parameters_create(const laci_graph *graph, uint64_t seed, laci_pool *pool,
@@ -55,7 +55,8 @@ void laci_parameters_destroy(laci_parameters *parameters) {
   laci_free(parameters);
 }
 
-/* Does a shape depend on the value: a Resize's scales, floats that are cast to integers? */
+/* Does a shape depend on the value? Examples are a Resize's scales, or floats that are cast to
+ * integers. */
 static bool is_shape_deciding(const laci_graph *graph, int value, int depth) {
   const laci_value *v = &graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
@@ -131,8 +132,8 @@ static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,
                                  const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   if (!orders) return laci_buf_from_bytes(&type, bytes, from->size_bytes, buf, err);
-  /* Reorders the tensor in its stored type, which takes a half or a quarter of the memory of
-   * doubles. */
+  /* reorders the tensor in its stored type, which takes a half or a quarter of the memory of
+   * doubles */
   uint8_t *moved = laci_alloc(from->size_bytes, 1);
   if (!moved) return laci_fail_memory(err, from->name);
   lac_status st =
@@ -193,8 +194,8 @@ typedef struct reading {
   float *out;
 } reading;
 
-/* Computes the integers of n places: first, first + 1, ..., or, unless NULL, sources[0],
- * sources[1], ... */
+/* Computes the pseudorandom integers of n positions in a tensor: first, first + 1, ...; if sources
+ * is not NULL, sources[0], sources[1], ... */
 static inline LACI_WIDE_BODY void compute_random_integers_body(uint32_t key, int64_t first,
                                                                const int64_t *sources, int64_t n,
                                                                float *out) {
@@ -222,7 +223,7 @@ static void compute_random_integers(uint32_t key, int64_t first, const int64_t *
   else compute_random_integers_any(key, first, sources, n, out);
 }
 
-/* Reads n consecutive elements of the file. */
+/* Reads n consecutive elements of the stored tensor, from index `source` on. */
 static void read_consecutive_elements(const reading *r, int64_t source, int64_t n, float *out) {
   enum { PART = 256 };
   double part[PART];
@@ -241,7 +242,7 @@ static void read_consecutive_elements(const reading *r, int64_t source, int64_t 
   }
 }
 
-/* Reads n elements from the places sources[]. */
+/* Reads the n elements of the stored tensor at the indices sources[]. */
 static void read_elements_at_places(const reading *r, const int64_t *sources, int64_t n,
                                     float *out) {
   if (r->whole) {
@@ -255,8 +256,8 @@ static void read_elements_at_places(const reading *r, const int64_t *sources, in
   }
 }
 
-/* Reads elements begin .. end - 1 of the slab: whole runs of the order, except the first and the
- * last. */
+/* Reads elements begin to end - 1 of a slab: whole runs of the order, but perhaps parts of the
+ * first and the last. */
 static void read_range(int64_t begin, int64_t end, void *context) {
   enum { SOURCES = 256 };
   const reading *r = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the most bytes that the verification will hold, from sizes alone, before it runs: the
- * live values of two runs in double and, where the fast engine computes products, their operands.
-  */
+ * Computes the maximum number of bytes that the verification will hold, from sizes alone, before it
+ * runs. These are the live values of two runs in double and, if the fast engine computes products,
+ * their operands. */
 #include "base/budget.h"
 #include "base/memory.h"
 #include "base/error.h"
@@ -30,8 +30,8 @@ lac_status laci_verify_infer_types(const laci_graph *graph, const int64_t *sizes
 }
 
 /* Finds the types of all values for the first sizes that the network accepts, in the order in which
- * the verification tries them. *types is NULL where it accepts none; the verification will report
- * that. */
+ * the verification tries them. *types is NULL if it accepts none, which the verification will
+ * report. */
 static lac_status find_accepted_types(const laci_graph *graph, int64_t *symbol_sizes,
                                       laci_type **types, lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
@@ -57,8 +57,8 @@ lac_status laci_verify_find_input_shapes(const laci_graph *graph, laci_shape *sh
   return st;
 }
 
-/* Returns the bytes of the largest product's operands as float32: in the verification's buffers,
- * and again in the layouts of the single-node network that computes it. */
+/* Returns the number of bytes for the operands of the largest product as float32: in the
+ * verification's buffers, and again in the layouts of the single-node network that computes it. */
 static uint64_t find_largest_product_bytes(const laci_graph *graph, const laci_type *types,
                                            const laci_products *products) {
   uint64_t most = 0;
@@ -98,7 +98,7 @@ static lac_status add_memory_of_runs(const laci_graph *graph, const laci_verify_
   if (!st) {
     laci_budget_add(budget, one.largest, "%s", one.name);
     laci_budget_add_unnamed(budget, one.needed - one.largest);
-    laci_budget_add_unnamed(budget, one.needed); /* the other run */
+    laci_budget_add_unnamed(budget, one.needed); /* for the other run */
     if (products)
       laci_budget_add_unnamed(budget, find_largest_product_bytes(graph, types, products));
   }

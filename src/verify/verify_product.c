@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products (Conv, Gemm, MatMul) of the verification's runs on the fast engine, one node at a time.
+ * Computes the products (Conv, Gemm, MatMul) of the verification's runs on the fast engine, one
+ * node at a time.
  *
- * The plain engine runs a copy of the graph in which the larger products have an operator of this
+ * The plain engine runs a copy of the graph. In it, the larger products have an operator of this
  * file, with the same shape rules and another evaluation. A valid order does not change the result
- * for *any* operands, so operands may be replaced by small integers computed from their content,
- * alike in both networks. Sums of these are exact in float32 in any order, so the faster engine
- * does not weaken the verification. Weights are converted to float one slab at a time. */
+ * for *any* operands. So small integers may replace the operands; they are computed from the
+ * operands' content, alike in both networks. Sums of these are exact in float32 in any order, so
+ * the faster engine does not weaken the verification. Weights are converted to float one slab
+ * (range of elements) at a time. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +23,10 @@
 #include "verify/verify_in.h"
 
 enum {
-  LEAST_PRODUCT = 1 << 20, /* nodes with fewer multiplications are left to the plain engine */
-  LONGEST = 100000,        /* terms of a sum: LACI_WHOLE^2 times that is below 2^24 */
+  LEAST_PRODUCT = 1 << 20, /* nodes with fewer multiplications than this are left to the plain
+                              engine */
+  LONGEST = 100000,        /* maximum number of terms in a sum: LACI_WHOLE^2 times that is below
+                              2^24 */
   AT_ONCE = 1 << 15
 };
 /* Variance of a product of two integers, uniformly drawn from -LACI_WHOLE to LACI_WHOLE. */
@@ -30,22 +34,23 @@ static const double product_variance =
     (double)LACI_WHOLE * (LACI_WHOLE + 1) / 3.0 * LACI_WHOLE * (LACI_WHOLE + 1) / 3.0;
 
 typedef struct product {
-  laci_op op; /* must be the first member: a pointer to the operator is also a pointer to the
+  laci_op op; /* must be the first field: a pointer to the operator is also a pointer to the
                  product */
   const laci_op *plain;
   laci_products *owner;
   int node;
 } product;
 
-/* Buffers that all products share: fresh pages for each one would cost more than some products. */
+/* Buffers that all products share. Fresh memory for each product would cost more time than some
+ * products. */
 enum buffer { BUFFER_LEFT, BUFFER_RIGHT, BUFFER_RESULT, N_BUFFERS };
 
 struct laci_products {
-  laci_graph graph; /* a copy of the struct with its own nodes; all else is the original's */
+  laci_graph graph; /* a copy of the struct with its own nodes; all else is the original graph's */
   const laci_graph *original;
   laci_products_options how;
-  product *products; /* [n_nodes]; owner NULL: the plain engine computes it */
-  bool *streamed;    /* [n_stored] only products read the tensor, directly from the file */
+  product *products; /* [n_nodes] the products; owner NULL: the plain engine computes the node */
+  bool *streamed;    /* [n_stored] true: only products read the tensor, directly from the file */
   float *buffers[N_BUFFERS];
   size_t buffer_sizes[N_BUFFERS];
 };
@@ -56,7 +61,7 @@ static bool has_operator_type(const laci_node *node, const char *type) {
   return strcmp(node->type, type) == 0;
 }
 
-/* Returns the number of terms of one sum; 0 where the shape is not known. */
+/* Returns the number of terms in one sum of the product; 0 if the shape is not known. */
 static int64_t count_terms_of_sum(const laci_node *node, const laci_shape *a, const laci_shape *b) {
   if (a->rank < 1 || b->rank < 1) return 0;
   if (has_operator_type(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
@@ -73,11 +78,11 @@ static bool is_supported_product(const laci_node *node) {
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
   bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
   return !(has_operator_type(node, "Gemm") &&
-           scaled); /* the addition of the bias after the product is computed in this file */
+           scaled); /* the bias is added in this file, which does not multiply it by a factor */
 }
 
-/* Returns the multiplications of a node; 0: the fast engine cannot compute it, or sizes are
- * unknown. */
+/* Returns the number of multiplications in a node; 0: the fast engine cannot compute it, or sizes
+ * are not known. */
 static int64_t count_multiplications(const laci_graph *graph, const laci_node *node,
                                      const int64_t *sizes) {
   if (!is_supported_product(node)) return 0;
@@ -104,7 +109,7 @@ int64_t laci_products_count_multiplications(const laci_graph *graph,
   return total;
 }
 
-/* Multiplications that the plain engine computes in well under a second. */
+/* Number of multiplications that the plain engine computes in well under a second. */
 static const int64_t quick = 1500 * 1000 * 1000;
 
 bool laci_verify_uses_fast_engine(const laci_graph *graph, laci_verify_engine engine,
@@ -113,7 +118,7 @@ bool laci_verify_uses_fast_engine(const laci_graph *graph, laci_verify_engine en
   return laci_products_count_multiplications(graph, sizes) > quick;
 }
 
-/* Is the tensor read only as the right operand of products of the fast engine? */
+/* Is the tensor only read as the right operand of products that the fast engine computes? */
 static bool is_read_only_by_products(const laci_products *p, int stored) {
   const laci_stored *s = &p->original->stored[stored];
   const laci_value *v = s->value >= 0 ? &p->original->values[s->value] : NULL;
@@ -136,17 +141,17 @@ static bool is_read_only_by_products(const laci_products *p, int stored) {
 typedef struct operands {
   const laci_eval *eval;
   const product *product;
-  const float *a, *b;         /* b NULL: streamed */
-  laci_acquired_bytes held;   /* the bytes of operand b, if they are read from a stored tensor */
+  const float *a, *b;         /* the operands as float32. b NULL: the weight is read in slabs */
+  laci_acquired_bytes held;   /* the bytes of operand b, if they are those of a stored tensor */
   laci_shape a_shape;         /* shape of operand a in the single-node network */
-  bool is_matrix;             /* b is a matrix: then all rows of a form one matrix, too, and b is
-                                 read as stored */
-  bool b_transposed, b_stays; /* b is transposed; b is a weight of the single-node network, not an
-                                 input */
+  bool is_matrix;             /* true: b is a matrix. All rows of a then form one matrix, too, and b
+                                 is read as stored */
+  bool b_transposed, b_stays; /* b_transposed: b is transposed. b_stays: b is a stored weight of the
+                                 single-node network; else it is an input */
 } operands;
 
-/* Returns uninitialized memory for n numbers; NULL: no memory. It belongs to `p`, and is valid
- * until the next call for the same buffer. */
+/* Returns uninitialized memory for n floats; NULL: no memory. It belongs to `p`, and is valid until
+ * the next call for the same buffer. */
 static float *reserve_buffer(laci_products *p, enum buffer which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
   if (p->buffer_sizes[which] >= wanted) return p->buffers[which];
@@ -172,7 +177,7 @@ typedef struct conversion {
 
 static float random_integer_for_value(uint64_t key, double x) {
   uint64_t bits;
-  if (!isfinite(x)) return (float)x; /* NaN and infinities must stay in place */
+  if (!isfinite(x)) return (float)x; /* NaN and infinities must stay where they are */
   if (x == 0) x = 0;                 /* -0 and 0 get the same integer */
   memcpy(&bits, &x, sizeof bits);
   return (float)laci_random_integer(key, bits, LACI_WHOLE);
@@ -198,9 +203,9 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
   return LAC_OK;
 }
 
-/* Adds a product with a weight matrix, which a Transpose before it transposes where needed. As the
- * weight is used only once, the kernel reads it as it is stored, so the transposition costs
- * nothing. */
+/* Adds a product with a weight matrix to the graph. If necessary, a Transpose before it transposes
+ * the weight. This costs nothing: the weight is used only once, so the kernel reads it as it is
+ * stored. */
 static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
   int b = laci_graph_intern_value(graph, "b"), id;
@@ -246,7 +251,7 @@ static lac_status add_copy_of_product(const operands *o, laci_graph *graph, lac_
   return laci_graph_add_node(graph, &node, &id, err);
 }
 
-/* Makes a graph of the node alone; the weights are a stored tensor of it, or an input. */
+/* Makes a graph of the node alone. Its weight is a stored tensor, or an input. */
 static lac_status make_single_node_graph(const operands *o, const laci_shape *b_shape,
                                          const float *b, laci_graph **graph, lac_error *err) {
   laci_type a_type = {LAC_DTYPE_F32, o->a_shape}, b_type = {LAC_DTYPE_F32, *b_shape};
@@ -266,7 +271,7 @@ static lac_status make_single_node_graph(const operands *o, const laci_shape *b_
   return st ? st : laci_graph_finish(*graph, err);
 }
 
-/* Computes a product that the fast engine declines by the operator's plain evaluation, on the same
+/* Computes a product that the fast engine declines: by the operator's plain evaluation, on the same
  * operands. */
 static lac_status multiply_by_plain_evaluation(const operands *o, const laci_shape *b_shape,
                                                const float *b, const laci_shape *y_shape, float *y,
@@ -324,7 +329,8 @@ static lac_status multiply_on_fast_engine(const operands *o, const laci_shape *b
 
 /* ---- A node ---- */
 
-/* A result [outer, channels, inner]; a slab covers channels first .. first + n - 1. */
+/* A result [outer][channels][inner]. A slab of the weights gives n of its channels, from channel
+ * `first` on. */
 typedef struct result {
   laci_buf *y;
   int64_t outer, channels, inner;
@@ -338,8 +344,8 @@ typedef struct store_job {
   int64_t first, n;
 } store_job;
 
-/* Copies n results. They are rounded, in case a kernel computed with fractions; adding 0 makes 0 of
- * -0. */
+/* Copies n results to double. They are rounded, in case a kernel computed with fractions; adding 0
+ * makes 0 of -0. */
 static void store_result_run(const result *r, const float *from, double *to, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = r->whole ? rint((double)from[i]) * r->unit + 0.0 : (double)from[i];
@@ -349,7 +355,7 @@ static void store_result_run(const result *r, const float *from, double *to, int
 static void store_result_rows(int64_t begin, int64_t end, void *context) {
   const store_job *l = context;
   const result *r = l->r;
-  for (int64_t row = begin; row < end; row++) { /* rows of [outer, n], each of `inner` results */
+  for (int64_t row = begin; row < end; row++) { /* rows of [outer][n], each with `inner` results */
     int64_t place = row / l->n * r->channels + l->first + row % l->n;
     store_result_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
   }
@@ -368,7 +374,7 @@ static void store_slab_of_result(const operands *o, const result *r, const float
   else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), store_result_rows, &l);
 }
 
-/* Are output channels the first axis of the weights, so that these can be read in slabs? */
+/* Are output channels the first axis of the weights? Then these can be read in slabs. */
 static bool can_read_weight_in_slabs(const laci_node *node) {
   if (has_operator_type(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
   return has_operator_type(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
@@ -384,11 +390,11 @@ static result make_result_layout(const operands *o) {
                   .outer = laci_shape_count_range(&y->shape, 0, axis > 0 ? axis : 0),
                   .channels = axis >= 0 ? y->shape.dims[axis] : 1,
                   .inner = laci_shape_count_range(&y->shape, axis + 1, y->shape.rank),
-                  .unit = exp2(-ceil(log2(size))), /* scales results to about size 1 */
+                  .unit = exp2(-ceil(log2(size))), /* scales results to a size of about 1 */
                   .whole = o->product->owner->how.integers};
 }
 
-/* Computes a product for one slab of the weights: channels first .. first + n - 1. */
+/* Computes the product for one slab of the weights: n output channels, from channel `first` on. */
 static lac_status compute_slab(const operands *o, const result *r, int64_t first, int64_t n,
                                lac_error *err) {
   const laci_products_options *how = &o->product->owner->how;
@@ -420,7 +426,8 @@ static lac_status compute_slab(const operands *o, const result *r, int64_t first
   return st;
 }
 
-/* y += the third operand: one a channel for Conv, broadcast for Gemm. */
+/* The third operand, which is added to the result: one number for each channel (Conv), or broadcast
+ * (Gemm). */
 typedef struct summand {
   const result *r;
   const laci_buf *c;

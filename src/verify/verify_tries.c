@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tries sizes until the network accepts them, then other numbers while an output is empty, has no
- * finite element or is 0.
+ * Runs a round of the verification with different inputs. It tries sizes until the network accepts
+ * them, then other random numbers as long as an output is empty, has no finite element or is 0.
  *
  * A detector may find nothing in usual numbers, and then have no shape for what it found. Such a
- * failure is due to the numbers, not to the reordering. Where no try runs to the end, the one that
- * came furthest is run again, and nodes that fail are skipped. Values that were compared count even
- * so; the state says how much was compared. The tries depend on the network alone, never on the
+ * failure is due to the numbers, not to the reordering. If no try runs to its end, the one that
+ * came furthest is run again, and nodes that fail are skipped. Values that were compared still
+ * count; the state says how much was compared. The tries depend on the network alone, never on the
  * time. */
 #include <math.h>
 #include <stdio.h>
@@ -18,16 +18,16 @@
 #include "verify/round_in.h"
 
 static const uint64_t MOST_LATER = (uint64_t)1
-                                   << 30; /* limit of the bytes of values, for all tries after the
-                                             first */
-/* Limits of the multiplications of tries after the first: this number, or a multiple of those of a
- * whole run. */
+                                   << 30; /* limit for the bytes of all values, for the tries after
+                                             the first */
+/* Limits for the number of multiplications in the tries after the first: least_spent, or
+ * times_spent times those of a whole run. */
 static const double least_spent = 4e9, times_spent = 5;
 
-/* What one try runs with: its sizes, the kind of random numbers, and whether failing nodes are
+/* What a try runs with: sizes, the kind of random numbers, and whether nodes that fail are
  * skipped. */
 typedef struct try {
-  int attempt; /* number of the attempt at sizes (laci_choose_symbol_sizes) */
+  int attempt; /* number of the attempt in laci_choose_symbol_sizes, which determines the sizes */
   laci_draw_kind draw;
   bool tolerant;
 }
@@ -36,22 +36,22 @@ try;
 typedef struct tries {
   laci_round *r;
   int64_t *sizes;
-  laci_verification before, best; /* the findings at the beginning of the round, and after the best
+  laci_verification before, best; /* findings at the beginning of the round, and after the best
                                      run */
   double max_abs_error, max_abs_output;
-  uint8_t *seen; /* [n_values] largest laci_seen of each output over all runs */
-  bool any;      /* at least one run reached its end */
+  uint8_t *seen; /* [n_values] how much each output showed at best (laci_seen), over all runs */
+  bool any;      /* true: at least one run reached its end */
   int n_runs, best_told, best_finite, best_blank;
   try chosen;   /* the try that gave the best run */
-  int furthest; /* the highest index of a node that a failed run reached */
+  int furthest; /* largest index of a node that a failed run reached */
   try failed;
   double spent;
   lac_error why; /* error of the first run that failed */
   char tried[256];
 } tries;
 
-/* Adds the sizes of an attempt to the text of tried sizes, as the shape of the first input with
- * dynamic sizes: " [2, 3, 32, 32]". */
+/* Adds the sizes of an attempt to the text of tried sizes: the shape of the first input with
+ * dynamic sizes, " [2, 3, 32, 32]". */
 static void append_sizes_to_text(tries *t) {
   char text[128];
   const laci_graph *graph = t->r->graph;
@@ -67,7 +67,7 @@ static void append_sizes_to_text(tries *t) {
   }
 }
 
-/* Are the values of this try too large? Memory was planned for the first sizes only; with the
+/* Are the values of this try too large? Memory was planned for the first sizes only. With the
  * longest audio, attention maps would take gigabytes. */
 static bool is_try_too_large(const tries *t) {
   const laci_graph *graph = t->r->graph;
@@ -87,14 +87,14 @@ static bool is_try_too_large(const tries *t) {
   return bytes > MOST_LATER;
 }
 
-/* Would the failure be the same with other numbers? */
+/* Would the network fail with this status for other numbers, too? */
 static bool is_status_independent_of_draws(lac_status st) {
   return laci_status_is_not_about_data(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
          st == LAC_UNSUPPORTED;
 }
 
-/* Returns how meaningful the outputs of this run are: one point for a finite element, one more for
- * an element that is not 0. */
+/* Returns how meaningful the outputs of this run are. Each output with a finite element gives one
+ * point, and one more if an element is not 0. */
 static int count_meaningful_outputs(const laci_round *r) {
   int n = 0;
   for (int i = 0; i < r->graph->n_outputs; i++) {
@@ -104,7 +104,8 @@ static int count_meaningful_outputs(const laci_round *r) {
   return n;
 }
 
-/* Was the output compared in any run? Integers that are 0 count if some other output is not 0. */
+/* Was the output compared in any run, so that it shows something? Integers that are 0 count if some
+ * other output is not 0. */
 static bool is_meaningful_output(const tries *t, int output) {
   const laci_graph *graph = t->r->graph;
   uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];
@@ -143,7 +144,7 @@ static void keep_try_if_best(tries *t, try how) {
   t->chosen = how;
 }
 
-/* Runs the network with the try's parameters, and notes how far it ran. */
+/* Runs the network once, with the sizes and numbers of a try, and records how far it ran. */
 static lac_status run_try(tries *t, try how, lac_error *err) {
   laci_round *r = t->r;
   lac_error why = {0};
@@ -169,7 +170,7 @@ static lac_status run_try(tries *t, try how, lac_error *err) {
   return st;
 }
 
-/* Runs the network, with the next sizes as long as it does not accept them. */
+/* Runs the network once. As long as it does not accept the sizes, tries the next ones. */
 static lac_status run_try_with_accepted_sizes(tries *t, try how, lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
   for (; laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
@@ -180,17 +181,18 @@ static lac_status run_try_with_accepted_sizes(tries *t, try how, lac_error *err)
   return st && is_status_independent_of_draws(st) ? st : LAC_OK;
 }
 
-/* Is no other draw needed? The second round only has to run to its end. */
+/* Can the round end without other random numbers? The second round only has to reach its end
+ * once. */
 static bool has_enough_outputs(const tries *t) {
   return t->any && (t->r->number > 0 || count_blank_outputs(t) == 0);
 }
 
-/* Tries other kinds of draws, with the sizes of the best run. */
+/* Tries other kinds of random numbers, with the sizes of the best run. */
 static lac_status run_tries_with_other_draws(tries *t, try how, lac_error *err) {
   const laci_graph *graph = t->r->graph;
   t->spent = 0;
   for (int draw = 0; draw < LACI_N_DRAWS && !has_enough_outputs(t); draw++) {
-    /* this kind of draw was used already when sizes were tried */
+    /* this kind was used already when sizes were tried */
     if (draw == (int)how.draw) continue;
     try now = {.attempt = t->any ? t->chosen.attempt : t->failed.attempt,
                .draw = (laci_draw_kind)draw};
@@ -198,13 +200,13 @@ static lac_status run_tries_with_other_draws(tries *t, try how, lac_error *err) 
     double cost = (double)laci_products_count_multiplications(graph, t->sizes);
     if (t->spent + cost > fmax(least_spent, times_spent * cost)) break;
     lac_status st = run_try(t, now, err);
-    if (st == LAC_MEMORY_LIMIT && t->any) break; /* earlier comparisons still count */
+    if (st == LAC_MEMORY_LIMIT && t->any) break; /* comparisons before this still count */
     if (st && is_status_independent_of_draws(st)) return st;
   }
   return LAC_OK;
 }
 
-/* Repeats the try that ran furthest, skipping nodes that fail. */
+/* Repeats the try that ran furthest, and skips nodes that fail. */
 static lac_status retry_skipping_failed_nodes(tries *t, lac_error *err) {
   try how = t->failed;
   how.tolerant = true;
@@ -219,7 +221,8 @@ static void append_tried_sizes_to_reason(const tries *t, laci_verification *foun
     (void)snprintf(found->reason + used, sizeof found->reason - used, "; tried%.200s", t->tried);
 }
 
-/* Returns the first output that is 0, if no other is empty or not finite; else NULL. */
+/* Returns the first output that is 0, if no output is empty or without a finite element; else
+ * NULL. */
 static const laci_value *find_zero_output_if_none_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = NULL;
@@ -232,7 +235,7 @@ static const laci_value *find_zero_output_if_none_blank(const tries *t) {
   return zero;
 }
 
-/* Sets the reason where the network has no output that a node computes. */
+/* Writes the reason why nothing was compared, if no node computes an output of the network. */
 static void write_reason_of_uncomputed_outputs(const laci_graph *graph, laci_verification *found) {
   bool all_stored = true;
   for (int i = 0; i < graph->n_outputs; i++)
@@ -242,7 +245,7 @@ static void write_reason_of_uncomputed_outputs(const laci_graph *graph, laci_ver
                             : "no node computes an output: each is an input or a constant");
 }
 
-/* Sets the reason where outputs are blank although every node ran. */
+/* Writes the reason why outputs show nothing although every node ran. */
 static void write_reason_of_blank_outputs(const tries *t, laci_verification *found) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = find_zero_output_if_none_blank(t);
@@ -283,7 +286,7 @@ static void write_findings_of_round(tries *t) {
   if (!all) write_reason_of_blank_outputs(t, found);
 }
 
-/* Runs one round. *from is the try to begin with, and is set to the best one. */
+/* Runs one round. *from: the try to begin with; becomes the best one. */
 static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error *err) {
   tries t = {.r = r, .sizes = sizes, .before = *r->found, .furthest = -1, .best_blank = -1};
   t.seen = laci_alloc((size_t)r->graph->n_values, sizeof *t.seen);
