@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long a walk will take, and how much memory, before it begins. What costs time is done once,
- * on this machine as loaded as it is, and multiplied:
+ * How long walks will take, and how much memory, before the first begins. What costs time is done
+ * once, on this machine as loaded as it is, and multiplied:
  *
  *     a batch in every lane through the dense network    times batches, of both networks
  *     a batch added to the sums of each layer            times batches
  *     a factorization and a substitution of some sizes   times those of a typical fit
  *
- * What cannot be tried (a network that does not run as a whole) gives no forecast. */
+ * What cannot be tried (a network that does not run as a whole) gives no forecast, nor do walks so
+ * short that the trials would be a part of them that one notices. */
 #include "calibrate/forecast_in.h"
 
 #include <stdatomic.h>
@@ -19,6 +20,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/lanes_in.h"
 #include "cpu/pool.h"
+#include "kernel/gram/unfold.h"
 #include "kernel/linear/linear.h"
 
 enum {
@@ -30,9 +32,54 @@ enum {
   ROWS = 32,  /* of a substitution that is tried */
   TIMES = 3,  /* that a size is tried */
   JUDGED = 3, /* weights of a layer that are judged (layer_error.c) */
-  LANES_MOST = 32
+  LANES_MOST = 32,
+  WORK_OF_ELEMENT = 64 /* multiplications that take as long as computing an element of a value by a
+                          node that is no layer */
 };
 static const double LEAST_SECONDS = 5; /* of a forecast that is worth a line in the log */
+static const double LEAST_WORK = 5e10; /* multiplications of walks whose time is forecast: about two
+                                          seconds of a processor with two cores */
+
+/* ---- What is worth it ---- */
+
+/* Returns a rough number of multiplications of one batch in one network. */
+static double count_work_of_run(const laci_walk_state *w) {
+  const laci_graph *graph = &w->network->graph;
+  double work = 0;
+  for (int v = 0; v < graph->n_values; v++)
+    if (!w->network->constant[v])
+      work +=
+          (double)laci_network_value_bytes(w->network, v) / (double)sizeof(float) * WORK_OF_ELEMENT;
+  for (int l = 0; l < w->plan.n_layers; l++) {
+    const laci_matrix_layer *layer = &w->plan.layers[l];
+    work += (double)layer->rows * (double)layer->columns *
+            (double)laci_unfold_n_positions(&layer->unfold) * (double)layer->unfold.groups;
+  }
+  return work;
+}
+
+/* Returns a rough number of multiplications of a layer's sums for one batch. */
+static double count_work_of_sums(const laci_walk_state *w, const laci_matrix_layer *l) {
+  int64_t positions = laci_unfold_n_positions(&l->unfold);
+  const int64_t most = laci_walk_positions_at(w, &l->unfold);
+  if (positions > most) positions = most;
+  return (double)positions * (double)l->columns * (double)l->columns * (double)l->unfold.groups;
+}
+
+/* Returns a rough number of multiplications of a layer's fit. */
+static double count_work_of_fit(const laci_matrix_layer *l) {
+  const double columns = (double)l->columns;
+  return FACTORS * columns * columns *
+         (columns / 3 + SUBSTITUTIONS * (double)l->rows * (double)l->unfold.groups);
+}
+
+static bool is_worth_trials(const laci_walk_state *w, bool sums) {
+  double work = count_work_of_run(w) * 2 * (double)w->cut.n_batches;
+  for (int l = 0; l < w->plan.n_layers && sums; l++)
+    work += count_work_of_sums(w, &w->plan.layers[l]) * (double)w->cut.n_fitted +
+            count_work_of_fit(&w->plan.layers[l]);
+  return work * (double)w->options->n_walks >= LEAST_WORK;
+}
 
 /* ---- Running ---- */
 
@@ -330,13 +377,14 @@ void laci_walk_forecast(laci_walk_state *w) {
   const uint64_t between = bytes_between_layers(w);
   w->out->forecast_bytes =
       w->memory + (between < w->frontier.memory_limit ? between : w->frontier.memory_limit);
-  const double runs = forecast_runs(w);
   const bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
+  if (!is_worth_trials(w, sums)) return;
+  const double runs = forecast_runs(w);
   const double grams = runs >= 0 && sums ? forecast_sums(w) : 0;
   const double fits = grams >= 0 && sums ? forecast_fits(w) : 0;
   if (runs < 0 || grams < 0 || fits < 0) return;
-  w->out->forecast_seconds = runs + grams + fits;
-  laci_log(LAC_LOG_DEBUG, "forecast: %.2f s of runs, %.2f s of sums, %.2f s of fits", runs, grams,
-           fits);
+  w->out->forecast_seconds = (runs + grams + fits) * (double)w->options->n_walks;
+  laci_log(LAC_LOG_DEBUG, "forecast of a walk: %.2f s of runs, %.2f s of sums, %.2f s of fits",
+           runs, grams, fits);
   log_forecast(w->out->forecast_seconds, w->out->forecast_bytes);
 }

@@ -300,7 +300,7 @@ static lac_status compare_outputs_with_dense(laci_walk_state *w, lac_error *err)
 static lac_status fit_all_stops(laci_walk_state *w, lac_error *err) {
   lac_status st = walk_init(w, err);
   if (!st && w->plan.n_stops > 0) st = laci_walk_read_inputs(w, err);
-  if (!st && w->plan.n_stops > 0) laci_walk_forecast(w);
+  if (!st && w->plan.n_stops > 0 && w->options->n_walks > 0) laci_walk_forecast(w);
   for (int s = 0; s < w->plan.n_stops && !st; s++) st = run_and_fit_stop(w, s, err);
   if (!st) st = compare_outputs_with_dense(w, err);
   if (!st) laci_progress("calibrating", w->total, w->total);

@@ -41,11 +41,13 @@ typedef struct laci_calibrate_options {
   const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
                                     the graph's (for a network whose reordering is not committed
                                     yet); NULL, or a NULL entry: the graph's bytes are used */
-  int64_t positions;  /* limit of the number of inputs x that are summed, for every column of a
+  int64_t positions; /* limit of the number of inputs x that are summed, for every column of a
                          layer's matrix. 0: 128, fewer for wide layers (walk.c); INT64_MAX: all */
-  int batch;          /* largest number of samples in a batch; 0: chosen by the size of the network.
+  int batch;         /* largest number of samples in a batch; 0: chosen by the size of the network.
                          Ignored if the network fixes its batch size */
-  const char *folder; /* folder of the temporary files; NULL: that of TMPDIR, or /tmp */
+  int n_walks; /* number of walks like this one that the caller plans, this one included, whose
+                         time and memory are forecast before it; 0: nothing is forecast */
+  const char *folder;         /* folder of the temporary files; NULL: that of TMPDIR, or /tmp */
   uint64_t memory_for_values; /* limit of the bytes of values between layers that are kept in
                                  memory, others go to files; 0: what the budget leaves, at most a
                                  quarter of it and 1.5 GB */
@@ -87,8 +89,8 @@ typedef struct laci_calibrated {
   uint64_t values_bytes;          /* peak bytes of the values kept between layers */
   uint64_t file_bytes;            /* peak bytes in temporary files */
   double seconds, fit_seconds;    /* duration of the whole calibration; and of the fits alone */
-  double forecast_seconds;        /* duration of the calibration in seconds as forecast before it
-                                     began; 0: not known */
+  double forecast_seconds;        /* duration of all n_walks in seconds as forecast before the first
+                                     began; 0: not known, or short */
   uint64_t forecast_bytes;        /* peak memory of the calibration in bytes as forecast before it
                                      began */
   laci_arena arena;               /* texts */

@@ -31,6 +31,14 @@ static laci_budget budget_with_new_weights(const laci_pruning *p, const laci_bud
   return budget;
 }
 
+/* Returns how many walks are still to come when a walk begins, for its forecast: 0 after the first.
+ * Where orders are judged, the file's, the new ones and most often a mixture are each fitted. */
+static int count_walks_to_forecast(const laci_pruning *p) {
+  enum { OF_ORDERS = 3 };
+  if (p->calibration.seconds > 0) return 0;
+  return p->orders ? OF_ORDERS : 1;
+}
+
 lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
                                    const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
                                    lac_error *err) {
@@ -42,6 +50,7 @@ lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *op
                                       .score = options->calibration->score,
                                       .solve = options->calibration->solve,
                                       .wanted = wanted,
+                                      .n_walks = count_walks_to_forecast(p),
                                       .weights = (const uint8_t *const *)p->weights,
                                       .budget = &budget,
                                       .pool = pool};

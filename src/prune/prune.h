@@ -194,8 +194,9 @@ typedef struct laci_pruning_calibration {
   laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
   uint64_t values_bytes, file_bytes;
   double seconds, fit_seconds;
-  double forecast_seconds; /* seconds that were forecast before each walk, added up; 0: no forecast
-                              was possible */
+  double
+      forecast_seconds; /* seconds that were forecast for all walks before the first; 0: none were,
+                              as the walks were short or the network does not run as a whole */
   uint64_t forecast_bytes;
 } laci_pruning_calibration;
 

@@ -523,7 +523,7 @@ static void a_fit_lowers_errors_that_it_has_not_seen(void **state) {
   }
 }
 
-/* One with nothing to calibrate has none. */
+/* One with nothing to calibrate has none, nor has a short walk. */
 static void a_forecast_is_made_of_the_walk(void **state) {
   (void)state;
   for (int i = 0; i < N_NETWORKS; i++) {
@@ -533,8 +533,16 @@ static void a_forecast_is_made_of_the_walk(void **state) {
     source_init(&s, graph, 400);
     laci_calibrate_options o = options_of("alps");
     laci_calibrated *c = calibrate(analysis, &s, &o);
-    assert_true(c->forecast_seconds > 0);
+    assert_true(c->forecast_seconds == 0 && c->forecast_bytes == 0);
+    laci_calibrated_destroy(c);
+    o.n_walks = 1;
+    c = calibrate(analysis, &s, &o);
+    assert_true(c->forecast_seconds == 0);
     assert_true(c->forecast_bytes >= c->values_bytes);
+    laci_calibrated_destroy(c);
+    o.n_walks = 1 << 24;
+    c = calibrate(analysis, &s, &o);
+    assert_true(c->forecast_seconds > 0);
     laci_calibrated_destroy(c);
     bool *wanted = laci_alloc((size_t)analysis->n_layers + 1, sizeof *wanted);
     o.wanted = wanted;
