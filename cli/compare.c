@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plural.h"
@@ -49,8 +49,7 @@ static lac_status read_options(const arguments *args, laci_arena *arena,
         err, LAC_BAD_ARGUMENT,
         "OTHER is missing; wanted lacuna compare [options] MODEL OTHER, or --against-ort "
         "LIBRARY");
-  const char *dot = args->plot ? strrchr(args->plot, '.') : ".svg";
-  if (!dot || strcasecmp(dot, ".svg") != 0)
+  if (args->plot && !laci_ends_with(args->plot, ".svg"))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: wanted a name ending in .svg", args->plot);
   return parse_inputs(args, arena, options, err);
 }

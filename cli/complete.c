@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "config.h"
@@ -26,7 +27,7 @@ static size_t count_stem_characters(const char *name) {
   const size_t n = strlen(name);
   for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
     const size_t length = strlen(endings[k]);
-    if (n > length && strcmp(name + n - length, endings[k]) == 0) return n - length;
+    if (n > length && laci_ends_with(name, endings[k])) return n - length;
   }
   return n;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "group.h"
@@ -125,9 +126,8 @@ lac_status input_parse_pattern(const char *text, int *n, int *m, lac_error *err)
 }
 
 bool input_score_needs_samples(const char *score) {
-  const size_t n = strlen(score);
-  const bool is_file = n > 4 && strcmp(score + n - 4, ".npz") == 0;
-  return !is_file && strcmp(score, "magnitude") != 0 && strcmp(score, "random") != 0;
+  return !laci_ends_with(score, ".npz") && strcmp(score, "magnitude") != 0 &&
+         strcmp(score, "random") != 0;
 }
 
 /* Parses the pattern "64:2:8" (V:N:M) or "2:4" (N:M). */

@@ -3,26 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "like_items.h"
 #include "like_scripts.h"
-
-static bool has_ending(const char *name, const char *ending) {
-  const size_t n = strlen(name), n_ending = strlen(ending);
-  return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
-}
 
 /* Makes the network that an option names an operand. Refuses formats of other programs; the text
  * says what to give instead. */
 static lac_status set_network_operand(like *l, const char *name, lac_error *err) {
   const like_item *item = like_find_item(l, name);
   if (!item) return LAC_OK;
-  if (has_ending(item->value, ".pth") || has_ending(item->value, ".pt")) {
+  if (laci_ends_with(item->value, ".pth") || laci_ends_with(item->value, ".pt")) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s %s: a checkpoint of PyTorch; wanted the ONNX file of the same training",
                      item->typed, item->value);
   }
-  if (has_ending(item->value, ".trt") || has_ending(item->value, ".engine")) {
+  if (laci_ends_with(item->value, ".trt") || laci_ends_with(item->value, ".engine")) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s %s: an engine of TensorRT; wanted the ONNX file that it was built from",
                      item->typed, item->value);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "lacuna/engine.h"
 
@@ -32,8 +33,7 @@ static const char *find_timings_path(void) {
 
 /* Is it a plug-in's file, and no engine's name? */
 static bool is_plugin_file_name(const char *text) {
-  const size_t n = strlen(text);
-  return strchr(text, '/') || (n > 3 && strcmp(text + n - 3, ".so") == 0);
+  return strchr(text, '/') || laci_ends_with(text, ".so");
 }
 
 lac_status run_options_load_engine_plugin(arguments *args, lac_error *err) {

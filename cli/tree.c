@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -150,16 +151,11 @@ static lac_status read_json(const char *text, tree *t, lac_error *err) {
 
 /* ---- Files ---- */
 
-static bool has_ending(const char *path, const char *ending) {
-  const size_t n = strlen(path), n_ending = strlen(ending);
-  return n > n_ending && strcmp(path + n - n_ending, ending) == 0;
-}
-
 lac_status tree_read_file(const char *path, tree *t, lac_error *err) {
   char *text = NULL;
   *t = (tree){.path = path};
   lac_status st = laci_file_read_text(path, LARGEST_FILE, &text, err);
-  if (!st && has_ending(path, ".json")) st = read_json(text, t, err);
+  if (!st && laci_ends_with(path, ".json")) st = read_json(text, t, err);
   else if (!st) st = tree_read_yaml(text, t, err);
   if (!st && (!t->root || t->root->kind != TREE_MAP)) {
     st = tree_fail(t, t->root ? t->root->line : 1, LAC_BAD_FILE, err,

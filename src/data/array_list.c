@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "data/dataset_in.h"
 #include "data/listing_in.h"
@@ -14,13 +15,8 @@
 
 const char laci_labels_name[] = "labels";
 
-static bool has_suffix(const char *name, const char *ending) {
-  size_t n = strlen(name), n_ending = strlen(ending);
-  return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
-}
-
 static bool is_visible_with_suffix(const char *name, const char *ending) {
-  return name[0] != '.' && has_suffix(name, ending);
+  return name[0] != '.' && laci_ends_with(name, ending);
 }
 
 static bool is_npy_name(const char *name) { return is_visible_with_suffix(name, ".npy"); }
@@ -35,7 +31,7 @@ static bool folder_has_files_with_suffix(const char *path, const char *ending) {
 }
 
 bool laci_path_has_arrays(const char *path) {
-  if (!laci_is_folder(path)) return has_suffix(path, ".npy") || has_suffix(path, ".npz");
+  if (!laci_is_folder(path)) return laci_ends_with(path, ".npy") || laci_ends_with(path, ".npz");
   return folder_has_files_with_suffix(path, ".npy") || folder_has_files_with_suffix(path, ".npz");
 }
 
@@ -139,7 +135,7 @@ static lac_status close_list_if_failed(laci_array_list *list, lac_status st) {
 lac_status laci_array_list_open(const char *path, laci_budget *budget, laci_array_list *list,
                                 lac_error *err) {
   *list = (laci_array_list){.n = 0};
-  return close_list_if_failed(list, has_suffix(path, ".npz") ? open_npz(path, budget, list, err)
+  return close_list_if_failed(list, laci_ends_with(path, ".npz") ? open_npz(path, budget, list, err)
                                     : laci_is_folder(path)
                                         ? open_arrays_of_folder(path, budget, list, err)
                                         : open_single_npy(path, budget, list, err));

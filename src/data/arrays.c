@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "data/array_list.h"
 #include "data/dataset_in.h"
@@ -74,10 +75,8 @@ static const laci_dataset_kind images = {
 
 bool laci_arrays_exist_in(const char *path) {
   char labels[4200];
-  const size_t n = strlen(path);
-  if (n > 4 && (strcmp(path + n - 4, ".npz") == 0 || strcmp(path + n - 4, ".npy") == 0)) {
+  if (laci_ends_with(path, ".npz") || laci_ends_with(path, ".npy"))
     return laci_path_has_arrays(path);
-  }
   (void)snprintf(labels, sizeof labels, "%.4000s/%s.npy", path, laci_labels_name);
   return access(labels, F_OK) == 0;
 }

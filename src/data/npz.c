@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/budget.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
@@ -34,7 +35,7 @@ static lac_status list_array_names(laci_npz *npz, lac_error *err) {
   for (size_t k = 0; k < npz->n; k++) {
     const char *name = npz->members[k].name;
     size_t n = strlen(name);
-    if (n <= ENDING_BYTES || strcmp(name + n - ENDING_BYTES, ending) != 0) {
+    if (n <= ENDING_BYTES || !laci_ends_with(name, ending)) {
       return laci_fail(err, LAC_BAD_FILE, "%s: %s: wanted .npy files only", npz->name, name);
     }
     npz->names[k] = laci_arena_text_n(&npz->arena, name, n - ENDING_BYTES);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/model/structs.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/writer.h"
@@ -17,8 +18,7 @@ lac_status lac_compare_plot(const lac_compare_result *result, const char *path, 
   size_t size_bytes = 0;
   lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
   if (st) return st;
-  size_t n = strlen(path);
-  if (n < 4 || strcmp(path + n - 4, ".svg") != 0)
+  if (!laci_ends_with(path, ".svg"))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a comparison is drawn as .svg", path);
   laci_curve_point *points = laci_alloc((size_t)result->n_values + 1, sizeof *points);
   if (!points) return laci_fail_memory(err, "the drawing");

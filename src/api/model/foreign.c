@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 
 enum { HEAD_BYTES = 1024, LOOKED_AT = 64, MOST_HEADER = 100 << 20 };
@@ -108,16 +109,11 @@ static const struct {
 
 /* ---- Content ---- */
 
-static bool ends_with(const char *text, size_t n, const char *ending) {
-  size_t n_ending = strlen(ending);
-  return n >= n_ending && strncasecmp(text + n - n_ending, ending, n_ending) == 0;
-}
-
 static kind find_format_by_name(const char *path) {
   size_t n = path ? strlen(path) : 0;
   while (n > 1 && path[n - 1] == '/') n--;
   for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
-    if (ends_with(path ? path : "", n, endings[k].ending)) return endings[k].is;
+    if (laci_ends_with_n(path ? path : "", n, endings[k].ending)) return endings[k].is;
   }
   return (kind){0};
 }
@@ -128,10 +124,12 @@ static kind find_format_of_zip(const uint8_t *bytes, size_t n, const char *path)
   size_t n_name = n > NAME ? bytes[NAME_LENGTH] | (size_t)bytes[NAME_LENGTH + 1] << 8 : 0;
   const char *name = (const char *)bytes + NAME;
   if (n_name > n - (n < NAME ? n : NAME)) n_name = 0;
-  if (ends_with(name, n_name, "/data.pkl") || ends_with(name, n_name, "/.format_version"))
+  if (laci_ends_with_n(name, n_name, "/data.pkl") ||
+      laci_ends_with_n(name, n_name, "/.format_version"))
     return (kind){"a PyTorch file", TORCH, LAC_HINT_NONE};
-  if (ends_with(name, n_name, ".npy")) return (kind){"arrays of NumPy", NULL, LAC_HINT_NONE};
-  if (ends_with(name, n_name, "metadata.json") || ends_with(name, n_name, "config.json"))
+  if (laci_ends_with_n(name, n_name, ".npy")) return (kind){"arrays of NumPy", NULL, LAC_HINT_NONE};
+  if (laci_ends_with_n(name, n_name, "metadata.json") ||
+      laci_ends_with_n(name, n_name, "config.json"))
     return (kind){"a Keras network", KERAS, LAC_HINT_NONE};
   kind is = find_format_by_name(path);
   return is.what ? is : (kind){"a ZIP archive", "unpack it first: unzip %s", LAC_HINT_NONE};
@@ -201,7 +199,7 @@ static bool find_only_onnx_file(const char *folder, char name[NAME_MAX + 1]) {
   int n_found = 0;
   DIR *files = opendir(folder);
   for (struct dirent *file; files && (file = readdir(files));) {
-    if (!ends_with(file->d_name, strlen(file->d_name), ".onnx")) continue;
+    if (!laci_ends_with(file->d_name, ".onnx")) continue;
     n_found++;
     strcpy(name, file->d_name);
   }

@@ -9,9 +9,10 @@
 
 #include "api/model/model_in.h"
 #include "api/model/structs.h"
+#include "api/model/tensor_file_in.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reader.h"
 #include "data/torch_file.h"
 #include "graph/graph.h"
 #include "safetensors/safetensors.h"
@@ -103,17 +104,12 @@ static void find_name_prefix(weights_file *f) {
   }
 }
 
-static bool has_suffix(const char *text, const char *end) {
-  size_t n = strlen(text), n_end = strlen(end);
-  return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 static void count_unknown_tensors(const weights_file *f, const laci_graph *graph,
                                   lac_pretrained *found) {
   for (int k = count_tensors(f) - 1; k >= 0; k--) {
     char ours[256];
     const char *name = name_of(f, k);
-    bool is_known = has_suffix(name, ".num_batches_tracked");
+    bool is_known = laci_ends_with(name, ".num_batches_tracked");
     translate_to_network_name(f, name, ours);
     for (int s = 0; s < graph->n_stored && !is_known; s++) {
       is_known = strcmp(graph->stored[s].name, ours) == 0;
@@ -235,27 +231,13 @@ static lac_status copy_all_tensors(weights_file *f, lac_model *model, lac_pretra
 
 /* ---- The file ---- */
 
-/** Is this a file that torch.save wrote? */
-static bool is_pytorch(const char *path, const uint8_t *head, size_t n) {
-  bool named = has_suffix(path, ".pth") || has_suffix(path, ".pt") || has_suffix(path, ".bin") ||
-               has_suffix(path, ".tar");
-  return laci_torch_file_begins(head, n) || named;
-}
-
 static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
-  uint8_t head[16] = {0};
-  laci_reader *reader;
-  lac_status st = laci_reader_open(path, &reader, err);
-  if (st) return st;
-  size_t n = laci_reader_size(reader) < sizeof head ? laci_reader_size(reader) : sizeof head;
-  st = n ? laci_reader_copy_range(reader, 0, n, head, err) : LAC_OK;
-  laci_reader_close(reader);
+  laci_tensor_file_signs signs;
+  lac_status st = laci_tensor_file_look(path, &signs, err);
   if (st) return st;
   f->path = path;
-  if (is_pytorch(path, head, n)) return laci_torch_file_open(path, &f->tensors, err);
-  if (has_suffix(path, ".safetensors") || laci_safetensors_has_signature(head, n)) {
-    return laci_safetensors_open(path, &f->tensors, err);
-  }
+  if (signs.torch_name || signs.torch_head) return laci_torch_file_open(path, &f->tensors, err);
+  if (signs.safetensors) return laci_safetensors_open(path, &f->tensors, err);
   st = lac_model_load(path, NULL, &f->model, err);
   return st ? st : laci_model_materialise(f->model, err);
 }

@@ -8,6 +8,8 @@
 
 #include "api/model/model_in.h"
 #include "api/model/structs.h"
+#include "api/model/tensor_file_in.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
@@ -21,44 +23,41 @@ struct lac_tensor_file {
   laci_safetensors *tensors;
 };
 
-typedef enum file_kind { OTHER, SAFETENSORS, TORCH } file_kind;
-
-static bool ends_in(const char *text, const char *end) {
-  const size_t n = strlen(text), n_end = strlen(end);
-  return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
-/** An ONNX file may have any name, and other formats are zip archives and pickles, too. So a file
- * of PyTorch needs its first bytes and a name. */
-static lac_status find_kind(const char *path, file_kind *kind, lac_error *err) {
+lac_status laci_tensor_file_look(const char *path, laci_tensor_file_signs *signs, lac_error *err) {
   static const char *const names[] = {".pt", ".pth", ".bin", ".tar", ".ckpt"};
   uint8_t head[16] = {0};
   laci_reader *reader;
-  *kind = OTHER;
+  *signs = (laci_tensor_file_signs){0};
   lac_status st = laci_reader_open(path, &reader, err);
   if (st) return st;
   const size_t size = laci_reader_size(reader), n = size < sizeof head ? size : sizeof head;
   if (n) st = laci_reader_copy_range(reader, 0, n, head, err);
   laci_reader_close(reader);
   if (st) return st;
-  if (ends_in(path, ".safetensors") || laci_safetensors_has_signature(head, n)) *kind = SAFETENSORS;
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-    if (ends_in(path, names[k]) && laci_torch_file_begins(head, n)) *kind = TORCH;
-  }
+  signs->safetensors =
+      laci_ends_with(path, ".safetensors") || laci_safetensors_has_signature(head, n);
+  signs->torch_head = laci_torch_file_begins(head, n);
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    signs->torch_name = signs->torch_name || laci_ends_with(path, names[k]);
   return LAC_OK;
 }
 
+static bool is_torch(const laci_tensor_file_signs *signs) {
+  return signs->torch_name && signs->torch_head;
+}
+
 bool lac_tensor_file_is(const char *path) {
-  file_kind kind = OTHER;
-  return path && !find_kind(path, &kind, NULL) && kind != OTHER;
+  laci_tensor_file_signs signs;
+  return path && !laci_tensor_file_look(path, &signs, NULL) &&
+         (signs.safetensors || is_torch(&signs));
 }
 
 static lac_status open_tensors(lac_tensor_file *file, lac_error *err) {
-  file_kind kind;
-  lac_status st = find_kind(file->path, &kind, err);
+  laci_tensor_file_signs signs;
+  lac_status st = laci_tensor_file_look(file->path, &signs, err);
   if (st) return st;
-  if (kind == SAFETENSORS) return laci_safetensors_open(file->path, &file->tensors, err);
-  if (kind == TORCH) return laci_torch_file_open(file->path, &file->tensors, err);
+  if (is_torch(&signs)) return laci_torch_file_open(file->path, &file->tensors, err);
+  if (signs.safetensors) return laci_safetensors_open(file->path, &file->tensors, err);
   return laci_fail(err, LAC_BAD_FILE,
                    "%s: no file of tensors: wanted .safetensors, or .pt, .pth or .bin of PyTorch",
                    file->path);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/writer.h"
@@ -11,12 +12,11 @@
 #include "report/curve.h"
 
 static lac_status check_plot_request(const lac_report *report, const char *path, lac_error *err) {
-  size_t n = strlen(path);
   if (!report->calibration || report->calibration->n_curve < 1) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the loss over the layers was not measured",
                      report->model);
   }
-  if (n > 4 && strcmp(path + n - 4, ".svg") == 0) return LAC_OK;
+  if (laci_ends_with(path, ".svg")) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: curves end in .svg", path);
 }
 

@@ -9,6 +9,7 @@
 #include "api/model/arrays.h"
 #include "api/prune/job_in.h"
 #include "api/prune/rule_in.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -21,10 +22,7 @@
 
 enum { DRAWN_AT_ONCE = 1 << 16 };
 
-bool laci_score_is_file_name(const char *name) {
-  const size_t n = strlen(name);
-  return n > 4 && strcmp(name + n - 4, ".npz") == 0;
-}
+bool laci_score_is_file_name(const char *name) { return laci_ends_with(name, ".npz"); }
 
 /* ---- Drawing ---- */
 

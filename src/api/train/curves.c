@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/model/structs.h"
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/writer.h"
@@ -17,8 +18,7 @@ static lac_status check_recovery(const lac_recovery *recovery, const char *path,
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs in one chart, wanted 1 to %d",
                      recovery->n_runs, LACI_CURVE_MAX_SERIES);
   }
-  size_t n = strlen(path);
-  if (n > 4 && strcmp(path + n - 4, ".svg") == 0) return LAC_OK;
+  if (laci_ends_with(path, ".svg")) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: curves end in .svg", path);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/plugin.h"
 #include "cpu/pool.h"
@@ -119,7 +120,7 @@ static lac_status check_engine_name(const char *path, const char *name, lac_erro
   for (size_t at = 0; good && at < n; at++) {
     good = isalnum((unsigned char)name[at]) || strchr("_-.", name[at]);
   }
-  const bool ends_as_file = n >= 3 && strcmp(name + n - 3, ".so") == 0;
+  const bool ends_as_file = name && laci_ends_with_n(name, n, ".so");
   if (good && !ends_as_file) return LAC_OK;
   return laci_fail(err, LAC_BAD_FILE,
                    "%s: the engine's name is %.64s, wanted 1 to %d letters, digits, '_', '-' or "
