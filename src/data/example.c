@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "base/varint.h"
 #include "example.pb-c.h"
 
 /* ---- Writing ---- */
@@ -84,7 +85,7 @@ lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_
 
 /* ---- Reading ---- */
 
-enum { WINDOW = 1024, KEY = 32, MAX_VARINT = 10 };
+enum { WINDOW = 1024, KEY = 32 };
 typedef enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } wire;
 
 /** The state of reading: bytes [window_at, window_at + window_n) of the message are in memory. */
@@ -132,16 +133,12 @@ static lac_status view_message_bytes(wire_reader *w, size_t at, size_t n, const 
 
 static lac_status take_varint(wire_reader *w, size_t *at, size_t end, uint64_t *number) {
   const uint8_t *bytes = NULL;
-  size_t most = end - *at < MAX_VARINT ? end - *at : MAX_VARINT;
+  size_t most = end - *at < LACI_VARINT_BYTES ? end - *at : LACI_VARINT_BYTES;
   lac_status st = view_message_bytes(w, *at, most, &bytes);
-  *number = 0;
-  for (size_t k = 0; k < most && !st; k++) {
-    *number |= (uint64_t)(bytes[k] & 0x7F) << (7 * k);
-    if (bytes[k] & 0x80) continue;
-    *at += k + 1;
-    return LAC_OK;
-  }
-  return st ? st : fail_bad_message(w, "no Example: a number without an end");
+  if (st) return st;
+  const size_t n = laci_varint_read(bytes, most, number);
+  *at += n;
+  return n ? LAC_OK : fail_bad_message(w, "no Example: a number without an end");
 }
 
 /** Reads the field that begins at *at, and moves *at to its end. */

@@ -2,11 +2,12 @@
  * Finds the bytes that a model of one node holds (context.c) by the wire format alone: the file is
  * not read, but for the heads of a dozen fields. */
 #include "base/reader.h"
+#include "base/varint.h"
 #include "onnx/onnx.h"
 
 #include <string.h>
 
-enum { BYTES = 2, VARINT_BYTES = 10, TEXT_BYTES = 64 };
+enum { BYTES = 2, TEXT_BYTES = 64 };
 /* Fields of a model, a graph, a node and an attribute. */
 enum { MODEL_GRAPH = 7, GRAPH_NODE = 1, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_TEXT = 4 };
@@ -18,16 +19,12 @@ typedef struct part {
 } part;
 
 static bool read_varint(part *p, uint64_t *value) {
-  uint8_t bytes[VARINT_BYTES];
+  uint8_t bytes[LACI_VARINT_BYTES];
   size_t n = p->end - p->at < sizeof bytes ? p->end - p->at : sizeof bytes;
-  *value = 0;
   if (!n || laci_reader_copy_range(p->reader, p->at, n, bytes, NULL)) return false;
-  for (size_t k = 0; k < n; k++) {
-    *value |= (uint64_t)(bytes[k] & 0x7f) << (7 * k);
-    p->at++;
-    if (!(bytes[k] & 0x80)) return true;
-  }
-  return false;
+  n = laci_varint_read(bytes, n, value);
+  p->at += n;
+  return n > 0;
 }
 
 /** Reads the next field's number and, if it is bytes, where they are; *content is empty for

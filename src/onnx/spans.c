@@ -4,6 +4,7 @@
 #include "onnx/spans.h"
 
 #include "base/error.h"
+#include "base/varint.h"
 #include "graph/graph.h"
 #include "onnx/onnx_in.h"
 
@@ -16,13 +17,9 @@ typedef struct finder {
 } finder;
 
 static bool read_varint(laci_byte_range *s, uint64_t *value) {
-  *value = 0;
-  for (int shift = 0; shift < 70 && s->at < s->end; shift += 7) {
-    uint8_t byte = *s->at++;
-    if (shift < 64) *value |= (uint64_t)(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
+  const size_t n = laci_varint_read(s->at, (size_t)(s->end - s->at), value);
+  s->at += n;
+  return n > 0;
 }
 
 bool laci_onnx_read_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content) {

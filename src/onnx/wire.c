@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/reader.h"
+#include "base/varint.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -36,13 +37,9 @@ static lac_status load_bytes_ahead(const cursor *c, size_t n, lac_error *err) {
 }
 
 static bool read_varint(cursor *c, uint64_t *value) {
-  *value = 0;
-  for (int shift = 0; shift < 70 && c->at < c->end; shift += 7) {
-    uint8_t byte = *c->at++;
-    if (shift < 64) *value |= (uint64_t)(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
+  const size_t n = laci_varint_read(c->at, (size_t)(c->end - c->at), value);
+  c->at += n;
+  return n > 0;
 }
 
 static ProtobufCWireType wire_type_of_field_type(ProtobufCType type) {

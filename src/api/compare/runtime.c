@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "base/varint.h"
 #include "tensor/buf.h"
 
 typedef struct ort_status ort_status;
@@ -122,22 +123,10 @@ enum { RELEASE_SHAPE = 99, RELEASE_OPTIONS = 100 };
 
 /* ---- The network with more outputs ---- */
 
-static size_t varint_size(uint64_t value) {
-  size_t n = 1;
-  while (value >>= 7) n++;
-  return n;
-}
-
-static uint8_t *write_varint(uint8_t *at, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)(value | 0x80);
-  *at++ = (uint8_t)value;
-  return at;
-}
-
 /* The bytes of ValueInfoProto{name = text}, with its own length before it. */
 static size_t output_size(const char *text) {
-  const size_t n = strlen(text), inside = 1 + varint_size(n) + n;
-  return 1 + varint_size(inside) + inside;
+  const size_t n = strlen(text), inside = 1 + laci_varint_size(n) + n;
+  return 1 + laci_varint_size(inside) + inside;
 }
 
 static lac_status add_outputs(const laci_runtime_job *job, const laci_file_bytes *file,
@@ -145,20 +134,20 @@ static lac_status add_outputs(const laci_runtime_job *job, const laci_file_bytes
   enum { GRAPH_OF_MODEL = 7 << 3 | 2, OUTPUT_OF_GRAPH = 12 << 3 | 2, NAME_OF_VALUE = 1 << 3 | 2 };
   size_t inside = 0;
   for (int k = 0; k < job->n_added; k++) inside += output_size(job->added[k]);
-  *n_bytes = file->size_bytes + (inside ? 1 + varint_size(inside) + inside : 0);
+  *n_bytes = file->size_bytes + (inside ? 1 + laci_varint_size(inside) + inside : 0);
   *bytes = laci_alloc(*n_bytes, 1);
   if (!*bytes) return laci_fail_memory(err, job->model);
   memcpy(*bytes, file->bytes, file->size_bytes);
   if (!inside) return LAC_OK;
   uint8_t *at = *bytes + file->size_bytes;
   *at++ = GRAPH_OF_MODEL;
-  at = write_varint(at, inside);
+  at = laci_varint_write(at, inside);
   for (int k = 0; k < job->n_added; k++) {
     const size_t n = strlen(job->added[k]);
     *at++ = OUTPUT_OF_GRAPH;
-    at = write_varint(at, 1 + varint_size(n) + n);
+    at = laci_varint_write(at, 1 + laci_varint_size(n) + n);
     *at++ = NAME_OF_VALUE;
-    at = write_varint(at, n);
+    at = laci_varint_write(at, n);
     memcpy(at, job->added[k], n);
     at += n;
   }
