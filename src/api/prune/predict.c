@@ -19,9 +19,9 @@ static const char *reason_not_sparse(laci_arena *arena, const laci_engine_node *
   if (answer->refusal.status)
     (void)snprintf(text, sizeof text, "no plan is possible: %.300s", answer->refusal.text);
   else if (node->sparse_possible)
-    (void)snprintf(text, sizeof text, "the plan runs it by a dense kernel, expected to be faster");
+    (void)snprintf(text, sizeof text, "a dense kernel is expected to be faster");
   else
-    (void)snprintf(text, sizeof text, "the plan runs it as dense%s%.300s", node->reason ? ": " : "",
+    (void)snprintf(text, sizeof text, "dense in the plan%s%.300s", node->reason ? ": " : "",
                    node->reason ? node->reason : "");
   return laci_arena_text(arena, text);
 }
