@@ -104,15 +104,17 @@ def main():
     parser.add_argument("--only", default="", metavar="NAME", help="the transcripts of golden/NAME.txt")
     args = parser.parse_args()
     passed = failed = 0
-    for path in sorted(HERE.glob("golden/*.txt")):
-        if args.only not in ("", path.stem):
-            continue
+    paths = [path for path in sorted(HERE.glob("golden/*.txt")) if args.only in ("", path.stem)]
+    if not paths:
+        parser.error(f"--only {args.only}: found no golden/{args.only}.txt")
+    for path in paths:
         text = path.read_text()
         head = text[:text.index("\n# ") + 1] if not text.startswith("# ") else ""
         want = split_tests(text)
         got = [run_test(lines, args.lacuna.resolve()) for lines in want]
         if args.update:
             path.write_text(head + "\n".join(line for test in got for line in test))
+            print(f"{path.name}: {len(got)} tests written")
             continue
         for a, b in zip(want, got):
             a, b = [[line.rstrip() for line in x if line.strip()] for x in (a, b)]
@@ -121,7 +123,8 @@ def main():
                 continue
             failed += 1
             print("\n".join(difflib.unified_diff(a, b, f"{path.name}: want", f"{path.name}: got", lineterm="", n=9)))
-    print(f"{passed} passed, {failed} failed")
+    if not args.update:
+        print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
