@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long walks will take, and how much memory, before the first begins. What costs time is done
- * once, on this machine as loaded as it is, and multiplied:
+ * How long calibrations (walks through the network) will take, and how much memory, before the first
+ * begins. What costs time is done once, on this machine as loaded as it is, and multiplied:
  *
  *     a batch in every lane through the dense network    times batches, of both networks
  *     a batch added to the sums of each layer            times batches
  *     a factorization and a substitution of some sizes   times those of a typical fit
  *
- * What cannot be tried (a network that does not run as a whole) gives no forecast, nor do walks so
- * short that the trials would be a part of them that one notices. */
+ * There is no forecast if something cannot be tried (a network that does not run as a whole), and for
+ * calibrations so short that the trials would take a noticeable part of their time. */
 #include "calibrate/forecast_in.h"
 
 #include <stdatomic.h>
@@ -24,25 +24,28 @@
 #include "kernel/linear/linear.h"
 
 enum {
-  LEAST_SIZE = 64, /* rows of the smallest matrix that is timed; each further one has twice as
-                      many */
+  LEAST_SIZE = 64, /* rows of the smallest matrix that is timed; each larger one has twice as many
+                      as the one before */
   N_SIZES = 5,
-  FACTORS = 13, /* of a typical fit by ALPS (alps.c), each followed by SUBSTITUTIONS */
+  FACTORS = 13, /* number of Cholesky factorizations in a typical fit by ALPS (alps.c), each with
+                   SUBSTITUTIONS triangular solves */
   SUBSTITUTIONS = 3,
-  ROWS = 32,  /* of a substitution that is tried */
-  TIMES = 3,  /* that a size is tried */
-  JUDGED = 3, /* weights of a layer that are judged (layer_error.c) */
+  ROWS = 32,  /* number of right-hand sides of the triangular solve that is timed */
+  TIMES = 3,  /* number of timed runs for each matrix size */
+  JUDGED = 3, /* number of weights whose outputs are compared to judge a layer's fit
+                 (layer_error.c) */
   LANES_MOST = 32,
-  WORK_OF_ELEMENT = 64 /* multiplications that take as long as computing an element of a value by a
-                          node that is no layer */
+  WORK_OF_ELEMENT = 64 /* number of multiplications that take as long as a node that is no layer
+                          takes to compute an element */
 };
-static const double LEAST_SECONDS = 5; /* of a forecast that is worth a line in the log */
-static const double LEAST_WORK = 5e10; /* multiplications of walks whose time is forecast: about two
-                                          seconds of a processor with two cores */
+static const double LEAST_SECONDS = 5; /* a shorter forecast is not logged */
+static const double LEAST_WORK = 5e10; /* minimum number of multiplications of calibrations whose
+                                          time is forecast: about two seconds of a processor with
+                                          two cores */
 
-/* ---- What is worth it ---- */
+/* ---- Is a forecast worth its trials? ---- */
 
-/* Returns a rough number of multiplications of one batch in one network. */
+/* Estimates the number of multiplications of a run of one batch through one network. */
 static double count_work_of_run(const laci_walk_state *w) {
   const laci_graph *graph = &w->network->graph;
   double work = 0;
@@ -58,7 +61,7 @@ static double count_work_of_run(const laci_walk_state *w) {
   return work;
 }
 
-/* Returns a rough number of multiplications of a layer's sums for one batch. */
+/* Estimates the number of multiplications that add one batch to a layer's Gram matrices. */
 static double count_work_of_sums(const laci_walk_state *w, const laci_matrix_layer *l) {
   int64_t positions = laci_unfold_n_positions(&l->unfold);
   const int64_t most = laci_walk_positions_at(w, &l->unfold);
@@ -66,7 +69,7 @@ static double count_work_of_sums(const laci_walk_state *w, const laci_matrix_lay
   return (double)positions * (double)l->columns * (double)l->columns * (double)l->unfold.groups;
 }
 
-/* Returns a rough number of multiplications of a layer's fit. */
+/* Estimates the number of multiplications of a layer's fit. */
 static double count_work_of_fit(const laci_matrix_layer *l) {
   const double columns = (double)l->columns;
   return FACTORS * columns * columns *
@@ -81,21 +84,23 @@ static bool is_worth_trials(const laci_walk_state *w, bool sums) {
   return work * (double)w->options->n_walks >= LEAST_WORK;
 }
 
-/* ---- Running ---- */
+/* ---- The time for running the network ---- */
 
 typedef struct trial_run {
   const laci_walk_state *w;
   laci_part part;
   laci_part_engines lanes;
-  void **places; /* [n_lanes, n_inputs + n_outputs] */
-  void **owned;  /* the same, those that are ours */
+  void **places; /* [n_lanes, n_inputs + n_outputs] addresses of the part's inputs and outputs, for
+                    each lane */
+  void **owned;  /* as `places`, but only the buffers that were allocated here; NULL for others */
   _Atomic bool failed;
 } trial_run;
 
 static int count_ports(const trial_run *t) { return t->part.n_inputs + t->part.n_outputs; }
 
-/* Finds all that computes the network's outputs from its inputs. */
-static bool find_whole(laci_walk_state *w, laci_part *part) {
+/* Finds the part that computes all of the network's outputs from its inputs. False: there is none
+ * that can be run. */
+static bool find_whole_network(laci_walk_state *w, laci_part *part) {
   const laci_graph *graph = &w->network->graph;
   bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
   int *wanted = laci_alloc((size_t)graph->n_outputs + 1, sizeof *wanted), n = 0;
@@ -116,8 +121,9 @@ static bool find_whole(laci_walk_state *w, laci_part *part) {
   return ok;
 }
 
-/* The first batch of the first form as inputs of every lane, and memory for outputs. */
-static bool open_places(trial_run *t) {
+/* Gives every lane (engine) the first batch as input, and memory for the outputs. False: no memory,
+ * or the batch cannot be read. */
+static bool set_trial_inputs_and_outputs(trial_run *t) {
   const laci_walk_state *w = t->w;
   const int n = count_ports(t);
   t->places = laci_alloc((size_t)(w->n_lanes * n) + 1, sizeof *t->places);
@@ -138,7 +144,7 @@ static bool open_places(trial_run *t) {
   return ok;
 }
 
-static void close_run(trial_run *t) {
+static void clear_trial_run(trial_run *t) {
   for (int at = 0; t->owned && at < t->w->n_lanes * count_ports(t); at++) laci_free(t->owned[at]);
   laci_free(t->places);
   laci_free(t->owned);
@@ -157,8 +163,9 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* How much larger batches are than those of the first form, on the average. */
-static double size_of_forms(const laci_walk_state *w) {
+/* Returns the average size of a batch relative to a batch of the first form (set of input shapes),
+ * since only that is timed. */
+static double relative_batch_size(const laci_walk_state *w) {
   const laci_graph *graph = &w->network->graph;
   double all = 0, first = 0;
   if (w->n_forms == 1) return 1;
@@ -171,7 +178,8 @@ static double size_of_forms(const laci_walk_state *w) {
   return first > 0 ? all / first / (double)w->cut.n_batches : 1;
 }
 
-/* The part of the network's nodes that run in the pruned network, too. */
+/* Returns the number of nodes that are run for the pruned network, relative to those for the dense
+ * one. */
 static double share_of_pruned(const laci_walk_state *w) {
   double n[LACI_STREAMS] = {0};
   for (int s = 0; s < w->plan.n_stops; s++)
@@ -180,20 +188,21 @@ static double share_of_pruned(const laci_walk_state *w) {
   return n[LACI_STREAM_DENSE] > 0 ? n[LACI_STREAM_PRUNED] / n[LACI_STREAM_DENSE] : 0;
 }
 
-/* Seconds of all runs and of the engines that are made for them; negative: not known. */
+/* Returns the seconds of all runs of the network, including the creation of engines; negative: not
+ * known. */
 static double forecast_runs(laci_walk_state *w) {
   trial_run t = {.w = w};
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   lac_error ignored = {0};
   double seconds = -1;
-  if (!find_whole(w, &t.part)) return -1;
+  if (!find_whole_network(w, &t.part)) return -1;
   const double began = laci_clock_seconds();
   t.lanes = (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
   const lac_status st = laci_part_engines_create(w->network, &t.part, w->weights[LACI_STREAM_DENSE],
                                                  &t.lanes, &ignored);
   const double made = laci_clock_seconds() - began;
-  if (!st && open_places(&t)) {
+  if (!st && set_trial_inputs_and_outputs(&t)) {
     double least = 0;
     const int tries = w->cut.n_batches > 8 * (int64_t)w->n_lanes ? 2 : 1;
     for (int i = 0; i < tries; i++) {
@@ -206,16 +215,17 @@ static double forecast_runs(laci_walk_state *w) {
                  judged = (double)laci_ceil_div(laci_walk_count_held_back(w), w->n_lanes),
                  networks = 1 + share_of_pruned(w);
     if (!t.failed)
-      seconds = least * size_of_forms(w) * (rounds * networks + judged * (JUDGED + 2)) +
+      seconds = least * relative_batch_size(w) * (rounds * networks + judged * (JUDGED + 2)) +
                 made * (double)w->n_forms * (networks + JUDGED + 2);
   }
-  close_run(&t);
+  clear_trial_run(&t);
   return seconds;
 }
 
-/* ---- Sums ---- */
+/* ---- The time for Gram matrices ---- */
 
-/* Seconds of the sums of all stops: one batch of each layer's inputs is added. */
+/* Returns the seconds of adding all batches to the Gram matrices of all layers; negative: no
+ * memory. Times the addition of one batch for each layer. */
 static double forecast_sums(laci_walk_state *w) {
   double seconds = 0;
   for (int l = 0; l < w->plan.n_layers; l++) {
@@ -231,27 +241,30 @@ static double forecast_sums(laci_walk_state *w) {
     if (each < 0) return -1;
     seconds += each * (double)w->cut.n_fitted;
   }
-  return seconds * size_of_forms(w);
+  return seconds * relative_batch_size(w);
 }
 
-/* ---- Fits ---- */
+/* ---- The time for fits ---- */
 
 typedef struct rates {
-  double factor[N_SIZES];       /* seconds of a factorization in float, by all threads */
-  double substitution[N_SIZES]; /* of ROWS rows, by one thread */
-  double solution[N_SIZES];     /* of a factorization in double, by one thread */
+  double factor[N_SIZES];       /* seconds of a Cholesky factorization in float, by all threads, for
+                                   each matrix size */
+  double substitution[N_SIZES]; /* seconds of a triangular solve for ROWS right-hand sides, by one
+                                   thread */
+  double solution[N_SIZES];     /* seconds of a Cholesky factorization in double, by one thread */
 } rates;
 
-/* Returns the number of rows and columns of matrix number `at` of those that are timed. */
+/* Returns the number of rows and columns of the matrix with index `at` among those that are
+ * timed. */
 static int side_of_timed_matrix(int at) { return LEAST_SIZE << at; }
 
-/* The matrices of one size. */
+/* The matrices for the timing of one size n. */
 typedef struct matrices {
-  float *a, *b; /* [n, n], [ROWS, n] */
-  double *c;    /* [n, n] */
+  float *a, *b; /* a [n, n]: matrix to factorize; b [ROWS, n]: right-hand sides */
+  double *c;    /* [n, n] the matrix a in double */
 } matrices;
 
-static void fill(const matrices *m, size_t n) {
+static void fill_matrices(const matrices *m, size_t n) {
   for (size_t i = 0; i < n * n; i++) {
     m->a[i] = i / n == i % n ? 1.0F : 0.5F / (float)n;
     m->c[i] = (double)m->a[i];
@@ -259,7 +272,8 @@ static void fill(const matrices *m, size_t n) {
   for (size_t i = 0; i < n * ROWS; i++) m->b[i] = 1;
 }
 
-/* Measures one size, the mean of a few times after the first. false: no memory. */
+/* Writes to *r the times for the matrix size with index `at`, each the mean of TIMES runs after an
+ * untimed one. False: no memory. */
 static bool measure_size(laci_pool *pool, int at, rates *r) {
   const size_t n = (size_t)side_of_timed_matrix(at);
   const matrices m = {.a = laci_alloc(n * n, sizeof(float)),
@@ -268,7 +282,7 @@ static bool measure_size(laci_pool *pool, int at, rates *r) {
   const bool ok = m.a && m.b && m.c;
   r->factor[at] = r->substitution[at] = r->solution[at] = 0;
   for (int i = 0; ok && i <= TIMES; i++) {
-    fill(&m, n);
+    fill_matrices(&m, n);
     const double began = laci_clock_seconds();
     (void)laci_linear_cholesky_f32(pool, m.a, (int)n);
     const double factored = laci_clock_seconds();
@@ -286,7 +300,8 @@ static bool measure_size(laci_pool *pool, int at, rates *r) {
   return ok;
 }
 
-/* The time at a size, from the nearest one that was measured: it grows as n to this power. */
+/* Returns the time for size n, scaled from the nearest smaller size that was timed: it grows as n
+ * to this power. */
 static double at_size(const double *seconds, int64_t n, int power) {
   int at = 0;
   while (at < N_SIZES - 1 && side_of_timed_matrix(at + 1) <= n) at++;
@@ -331,12 +346,15 @@ static double forecast_fits(laci_walk_state *w) {
 
 /* ---- The forecast ---- */
 
-/* The last stop that keeps an output of a part before stop s: the stop itself, at least. */
-static int last_of(const laci_walk_state *w, int value, int s) {
+/* Returns the index of the last stop for which the value is kept. The value is an output of the
+ * part before stop s, so that is at least s. (A stop is a value that layers read; they are
+ * calibrated there.) */
+static int last_stop_that_keeps(const laci_walk_state *w, int value, int s) {
   return w->plan.last_stop[value] > s ? w->plan.last_stop[value] : s;
 }
 
-/* The most bytes of values that wait for later stops. */
+/* Returns the peak number of bytes of the values that are kept for later stops, over all
+ * batches. */
 static uint64_t bytes_between_layers(const laci_walk_state *w) {
   const laci_graph *graph = &w->network->graph;
   uint64_t most = 0, live = 0;
@@ -354,7 +372,7 @@ static uint64_t bytes_between_layers(const laci_walk_state *w) {
       for (int which = 0; which < LACI_STREAMS; which++) {
         const laci_part *part = &w->plan.stops[before].part[which];
         for (int i = 0; i < part->n_outputs; i++)
-          if (last_of(w, part->outputs[i], before) == s)
+          if (last_stop_that_keeps(w, part->outputs[i], before) == s)
             live -= laci_walk_largest_value_bytes(w, part->outputs[i]);
       }
     for (int i = 0; i < graph->n_inputs; i++)

@@ -5,9 +5,9 @@
 
 #include "calibrate/walk_in.h"
 
-/** Sets forecast_seconds and forecast_bytes of the result, of the options' n_walks together, and
- * logs them where the walks are not short. The samples have been read (laci_walk_read_inputs). It
- * costs a few batches' time; where the walks are short or something cannot be tried,
+/** Sets forecast_seconds and forecast_bytes of the result, for the options' n_walks calibrations
+ * together, and logs them if these are not short. Call it after laci_walk_read_inputs. It takes as
+ * long as a few batches. If the calibrations are short, or something cannot be timed,
  * forecast_seconds stays 0. */
 void laci_walk_forecast(laci_walk_state *w);
 

@@ -16,11 +16,11 @@
 #include "sparse/mask.h"
 
 enum { MOST_SAMPLES = 64 };
-/* Default limits of the number of input positions that are summed. For each column of a layer's
- * matrix POSITIONS are summed, in all at most ENOUGH. Wide layers get at least POSITIONS_OF_WIDE
- * for each column, since with fewer the damping (fit.h) grows. */
+/* Default limits of the number of positions (inputs x) that are summed: POSITIONS for each column
+ * of a layer's matrix, but no more than ENOUGH. Wide layers get at least POSITIONS_OF_WIDE for each
+ * column, since with fewer the damping (fit.h) grows. */
 enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 32 };
-/* Limit for the largest value of a batch. Larger batches make the sums faster, but need more
+/* Limit of the bytes of a batch's largest value. Larger batches make the sums faster, but need more
  * memory. */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
@@ -39,7 +39,7 @@ static void destroy_networks(laci_walk_state *w) {
   w->network = NULL;
 }
 
-/* Infers the network for every form (set of input shapes) of samples. */
+/* Infers the network for every form (set of input shapes) that the samples have. */
 static lac_status create_network_of_each_shape_set(laci_walk_state *w, int64_t batch,
                                                    lac_error *err) {
   const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
@@ -68,8 +68,9 @@ static lac_status cut_samples(laci_walk_state *w, int64_t most, int64_t fixed, l
   return st;
 }
 
-/* Infers the network for a small batch first; its sizes tell how large a batch may be. A network
- * that takes one sample but not several at a time (a size in it is fixed) is run one by one. */
+/* Infers the network for a small batch first; the sizes of its values determine how large a batch
+ * may be. A network that takes one sample but not several at a time (a size in it is fixed) is run
+ * with one sample at a time. */
 static lac_status infer_network_and_batch(laci_walk_state *w, lac_error *err) {
   int64_t fixed = laci_calibration_required_batch(w->analysis->graph, w->samples);
   const int64_t one = fixed > 0 ? fixed : 1;
@@ -94,7 +95,7 @@ static lac_status infer_network_and_batch(laci_walk_state *w, lac_error *err) {
   return st;
 }
 
-/* Masks the layer's weight by magnitude. Several layers may share a weight; it is masked once. */
+/* Prunes the layer's weight by magnitude. Several layers may share a weight; it is pruned once. */
 static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *err) {
   const laci_layer *from = &w->analysis->layers[layer];
   const laci_stored *stored = &w->network->graph.stored[from->stored];
@@ -233,7 +234,8 @@ int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfo
   return laci_ceil_div(most, w->cut.n_fitted);
 }
 
-/* Creates the sums for the layers of a stop: grams[which[l]] are those of layer l. */
+/* Creates the sums for the layers of a stop (layers that read one value). grams[which[l]] are those
+ * of the stop's layer l. */
 static lac_status create_grams_of_stop(const laci_walk_state *w, const laci_stop *stop,
                                        laci_grams *grams, int *which, int *n, lac_error *err) {
   bool asymmetric = !w->options->symmetric && w->plan.differs[stop->value];
@@ -271,8 +273,8 @@ static lac_status run_and_fit_stop(laci_walk_state *w, int s, lac_error *err) {
   return st;
 }
 
-/* Compares the network's outputs with the dense network's. If the network cannot be run as a whole,
- * this is no failure, since it was calibrated as far as it can be run. */
+/* Compares the network's outputs with the dense network's. A network that cannot be run as a whole
+ * is no failure, since it was calibrated as far as it can be run. */
 static lac_status compare_outputs_with_dense(laci_walk_state *w, lac_error *err) {
   const laci_graph *graph = w->analysis->graph;
   const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};
@@ -284,7 +286,8 @@ static lac_status compare_outputs_with_dense(laci_walk_state *w, lac_error *err)
                                     .budget = w->options->budget};
   lac_error why = {0};
   lac_status st = laci_compare_outputs(&dense, &pruned, w->samples, &how, &w->out->outputs, &why);
-  if (!st && w->out->outputs.doubt) /* a small difference that proves nothing must not look good */
+  if (!st && w->out->outputs.doubt) /* a result that does not hold for other samples is not reported
+                                       as a small difference */
     st = laci_fail(&why, LAC_UNSUPPORTED,
                    "%s, which says nothing of how the network answers on others",
                    w->out->outputs.doubt);
