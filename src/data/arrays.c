@@ -18,11 +18,12 @@
 enum { MOST_CLASS = 1 << 24, CHANGE_PAD = 4 };
 
 typedef struct array_set {
-  laci_npz *npz; /* NULL: the arrays are in separate files, or in memory */
+  laci_npz *npz; /* the archive that holds the arrays; NULL: they are in separate files, or in
+                    memory */
   laci_rows *samples;
-  int channels;        /* images: 1 or 3 */
-  bool channels_first; /* images: rows are [channels, height, width] */
-  int height, width;   /* images */
+  int channels;        /* number of channels of images: 1 or 3 */
+  bool channels_first; /* images are [channels, height, width], else [height, width, channels] */
+  int height, width;   /* size of images in pixels */
 } array_set;
 
 /* ---- Reading ---- */
@@ -91,8 +92,8 @@ static lac_status fail_element_type(const array_set *a, lac_error *err) {
                    laci_shape_text(&type->shape, text, sizeof text));
 }
 
-/* Finds the axes of an image. If an array could have its channels first or last, they are taken to
- * be first. */
+/* Sets the sizes and the order of axes of images from the array's shape. False: these are no
+ * images. If the channels could be first or last, they are taken to be first. */
 static bool find_axes(array_set *a, const laci_shape *shape) {
   const int64_t *d = shape->dims;
   if (shape->rank != 4) return false;
@@ -106,8 +107,8 @@ static bool find_axes(array_set *a, const laci_shape *shape) {
          height <= LACI_PREPROCESSING_MAX && width <= LACI_PREPROCESSING_MAX;
 }
 
-/* Sets the preprocessing of arrays of bytes: images of one size, which they keep unless the caller
- * says otherwise. */
+/* Sets the usual preprocessing for images in an array: they keep their size unless the caller says
+ * otherwise. */
 static void set_image_preprocessing(laci_dataset *set) {
   const array_set *a = set->own;
   laci_preprocessing *p = &set->preprocessing;
@@ -162,7 +163,7 @@ static lac_status read_label_array(laci_dataset *set, const laci_rows *labels, l
   return LAC_OK;
 }
 
-/* Takes the array of samples out of the list; *labels still belongs to the list. */
+/* Takes the array of samples over from the list; *labels still belongs to the list. */
 static lac_status take_sample_and_label_arrays(laci_dataset *set,
                                                const laci_dataset_options *options,
                                                laci_array_list *list, const laci_rows **labels,
@@ -175,7 +176,8 @@ static lac_status take_sample_and_label_arrays(laci_dataset *set,
       continue;
     }
     const bool fits = !options->input || strcmp(name, options->input) == 0 ||
-                      (name[0] == '\0' && !options->arrays); /* a .npy alone has no name */
+                      (name[0] == '\0' && !options->arrays); /* the array of a single .npy file has
+                                                                no name */
     if (a->samples || !fits) {
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        "%s: array %s, wanted one of samples%s%s, and %s, one integer for each",

@@ -17,7 +17,7 @@
 
 enum { N_FEATURES = 10 };
 
-/** A TensorFlow Example as protobuf-c's structs, which is to be written. */
+/** A TensorFlow Example to be written, as structs of protobuf-c. */
 typedef struct message {
   Tensorflow__Example example;
   Tensorflow__Features features;
@@ -101,7 +101,7 @@ typedef struct field {
   int number;
   wire type;
   size_t at, end;
-  uint64_t value; /* only for WIRE_VARINT */
+  uint64_t value; /* the number; only for type WIRE_VARINT */
 } field;
 
 static lac_status fail_bad_message(const wire_reader *w, const char *what) {
@@ -166,8 +166,8 @@ static lac_status read_wire_field(wire_reader *w, size_t *at, size_t end, field 
   return LAC_OK;
 }
 
-/** A feature: its key, and its last value, a number or the bytes [at, at + n_bytes). n: how many
- * values it has. */
+/** A feature of an Example: its key, the number n of its values, and the last value: a number, or
+ * the bytes [at, at + n_bytes). */
 typedef struct feature {
   char key[KEY];
   int n;
@@ -176,8 +176,8 @@ typedef struct feature {
   size_t at, n_bytes;
 } feature;
 
-/** Reads the values of a BytesList or an Int64List into f; numbers may be packed (protobuf's packed
- * encoding). */
+/** Reads the values of a BytesList, or of an Int64List (numbers: true), into f. Numbers may be in
+ * protobuf's packed encoding. */
 static lac_status read_value_list(wire_reader *w, const field *list, bool numbers, feature *f) {
   lac_status st = LAC_OK;
   field value;
@@ -214,8 +214,8 @@ static lac_status read_feature(wire_reader *w, const field *outer, feature *f) {
   return st;
 }
 
-/** Copies n bytes of the message as text. The text is "" if they do not fit into `room` bytes or
- * contain a zero byte. */
+/** Copies the n bytes at `at` of the message as text. The text is "" if they do not fit into `room`
+ * bytes or contain a zero byte. */
 static lac_status copy_text(wire_reader *w, size_t at, size_t n, size_t room, char *text) {
   const uint8_t *bytes = NULL;
   text[0] = '\0';

@@ -24,8 +24,8 @@ struct laci_npz {
   const char *name;
   laci_reader *reader;
   laci_zip zip;
-  laci_zip_member *members; /* [n] */
-  const char **names;       /* [n] without ending */
+  laci_zip_member *members; /* [n] members of the zip archive */
+  const char **names;       /* [n] names of the arrays: those of the members without ".npy" */
   size_t n;
 };
 
