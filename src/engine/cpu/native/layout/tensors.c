@@ -182,6 +182,6 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
 }
 
 uint32_t laci_native_border_value(const laci_native_layout *native) {
-  const uint32_t each = 0x01010101; /* one byte for each channel */
+  const uint32_t each = 0x01010101; /* copies a byte to all four channels of an int8x4 */
   return native->bytes ? (uint32_t)laci_bytes_zero_point(native->bytes) * each : 0;
 }
