@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long calibrations (walks through the network) will take, and how much memory, before the first
- * begins. What costs time is done once, on this machine as loaded as it is, and multiplied:
+ * How long calibrations (walks through the network) will take, and how much memory, before the
+ * first begins. What costs time is done once, on this machine as loaded as it is, and multiplied:
  *
  *     a batch in every lane through the dense network    times batches, of both networks
  *     a batch added to the sums of each layer            times batches
  *     a factorization and a substitution of some sizes   times those of a typical fit
  *
- * There is no forecast if something cannot be tried (a network that does not run as a whole), and for
- * calibrations so short that the trials would take a noticeable part of their time. */
+ * There is no forecast if something cannot be tried (a network that does not run as a whole), and
+ * for calibrations so short that the trials would take a noticeable part of their time. */
 #include "calibrate/forecast_in.h"
 
 #include <stdatomic.h>
