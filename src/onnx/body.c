@@ -50,7 +50,7 @@ static lac_status record_name_if_captured(capture_list *list, const body_scope *
   list->ids = array;
   if (!grown || !laci_name_add(&list->seen, name, 0)) return laci_fail_memory(err, list->node);
   for (size_t at = 0; at < list->n; at++) {
-    /* two names may stand for one value, if a call of a function passes it twice */
+    /* two names may mean one value, if a call of a function passes it twice */
     if (list->ids[at] == value) return LAC_OK;
   }
   list->ids[list->n++] = value;

@@ -85,9 +85,9 @@ LAC_MUST_CHECK lac_status laci_edit_remove_node(laci_onnx_edit *edit, const char
                                                 const char *instead, lac_error *err);
 
 /** Replaces a computed value by a stored tensor, which the caller adds by laci_edit_add_tensor
- * under the value's name. The node that computed it is removed, and so are nodes whose outputs
- * nothing reads then. Other outputs of the node (laci_edit_node_outputs) must be replaced too if
- * they are read. */
+ * under the value's name. The node that computed it is removed. So are nodes whose outputs are then
+ * no longer read. If other outputs of the node (laci_edit_node_outputs) are read, they must be
+ * replaced, too. */
 LAC_MUST_CHECK lac_status laci_edit_replace_value(laci_onnx_edit *edit, const char *value,
                                                   lac_error *err);
 /** Returns the names of all outputs of the node that outputs the value, and sets *n to their

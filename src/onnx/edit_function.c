@@ -288,7 +288,8 @@ static lac_status apply_changes_of_function(change *c, lac_error *err) {
     mark_inputs_still_read(c);
     st = replace_arguments_of_calls(c, err);
   }
-  /* calls are changed first, since their new lists are built from the function's old inputs */
+  /* calls are changed before this, since their new lists are built from the function's old
+     inputs */
   if (!st) st = remove_marked_nodes(c, err);
   if (!st) st = replace_argument_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
   laci_free(c->is_removed);

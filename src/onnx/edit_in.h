@@ -42,8 +42,9 @@ typedef struct laci_edit_replaced_array {
 typedef struct laci_edit_block {
   void *block;               /* the block, from laci_onnx_block_alloc; NULL: `message` is freed
                                 instead */
-  ProtobufCMessage *message; /* a whole message, freed with its parts */
-  bool is_fresh;             /* true: freed by undo; false: freed by keep */
+  ProtobufCMessage *message; /* a whole message of the decoded file, freed with its parts */
+  bool is_fresh;             /* true: laci_onnx_edit_undo frees it; false: laci_onnx_edit_keep frees
+                                it */
 } laci_edit_block;
 
 /** The tensor that one call of a local function passes for a new input. The function's body
@@ -120,13 +121,13 @@ LAC_MUST_CHECK lac_status laci_edit_apply_function_changes(laci_edit_applier *a,
 /** Removes the attributes of edit->attributes, and sets the version of ai.onnx (edit_opset.c). */
 LAC_MUST_CHECK lac_status laci_edit_apply_attribute_and_opset_changes(laci_edit_applier *a,
                                                                       lac_error *err);
-/** Marks the nodes that are to be removed because their values are replaced, and adds the names
+/** Marks the nodes to be removed because their values become stored tensors, and adds the names
  * that they read to dropped_reads (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_mark_replaced_nodes(laci_edit_applier *a, lac_error *err);
 
-/** Returns the index of the node of the main graph that outputs the value; -1: none does. */
+/** Returns the index of the node of the main graph that outputs the value; -1: there is none. */
 int laci_edit_find_producer(const laci_onnx_edit *edit, const char *value);
-/** Restores all arrays of the message to what they were before the edit was applied. */
+/** Restores all arrays of the decoded file that applying the edit replaced. */
 void laci_edit_restore_arrays(laci_onnx_edit *edit);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct laci_patch {
   uint8_t old[8];
 } laci_patch;
 
-/** A save in progress. */
+/** The state of saving a model. */
 typedef struct laci_export {
   laci_onnx *file;
   const char *path; /* path of the model's new file */
@@ -22,7 +22,7 @@ typedef struct laci_export {
   laci_arena arena;
   laci_patch *patches; /* replaced bytes, restored in reverse order */
   size_t n_patches, patch_capacity;
-  /* files that must not be replaced: the model that was read and its data files */
+  /* files that must not be replaced: the model's file that was read, and its data files */
   laci_file_id *inputs;
   size_t n_inputs;
   char **names; /* [n_data_files] new location of each data file, as the model refers to it */
@@ -42,12 +42,12 @@ void laci_export_undo_patches(laci_export *x);
 LAC_MUST_CHECK lac_status laci_export_write_message(const laci_export *x, laci_writer *writer,
                                                     lac_error *err);
 
-/** Writes all data files under temporary names, and makes the model refer to them. */
+/** Writes all data files under temporary names, and makes the model refer to their new names. */
 LAC_MUST_CHECK lac_status laci_export_write_data(laci_export *x, lac_error *err);
 
-/** If a model and data files with the new names exist already, first commits a version of the model
- * that refers to the new data under second names (base/file_set.h). So at no moment does a model
- * exist on disk together with data of another model. */
+/** A model and data files may exist already under the new names. Then first commits a version of
+ * the model that refers to the new data under second names (base/file_set.h). So at no moment is a
+ * model on disk together with data of another model. */
 LAC_MUST_CHECK lac_status laci_export_commit_first_version(laci_export *x, lac_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the bytes that a model of one node holds (context.c) by the wire format alone: the file is
- * not read, but for the heads of a dozen fields. */
+ * Finds the bytes that a model of one EPContext node holds (context.c). It reads only the heads of
+ * a dozen fields in protobuf's wire format. */
 #include "base/reader.h"
 #include "base/varint.h"
 #include "onnx/onnx.h"
@@ -8,11 +8,11 @@
 #include <string.h>
 
 enum { BYTES = 2, TEXT_BYTES = 64 };
-/* Fields of a model, a graph, a node and an attribute. */
+/* Field numbers of the messages for a model, a graph, a node and an attribute, from onnx.proto. */
 enum { MODEL_GRAPH = 7, GRAPH_NODE = 1, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_TEXT = 4 };
 
-/** A part of the file. */
+/** A range of the file that holds a message: [at, end). at advances while fields are read. */
 typedef struct part {
   laci_reader *reader;
   size_t at, end;
@@ -27,8 +27,8 @@ static bool read_varint(part *p, uint64_t *value) {
   return n > 0;
 }
 
-/** Reads the next field's number and, if it is bytes, where they are; *content is empty for
- * numbers. False: the part has no more, or is no message. */
+/** Reads the head of the next field: its number, and the range of its content if that is bytes;
+ * *content is empty for numbers. Returns false at the end of p, or if p is no message. */
 static bool read_next_field(part *p, int *field, part *content) {
   uint64_t head = 0, n = 0;
   if (p->at >= p->end || !read_varint(p, &head)) return false;
@@ -57,7 +57,7 @@ static bool is_content_equal(const part *content, const char *wanted) {
          memcmp(text, wanted, n) == 0;
 }
 
-/** Finds an attribute's name and its text. */
+/** Finds the name of an attribute and its text. */
 static void read_attribute_name_and_text(part attribute, part *name, part *text) {
   int field = 0;
   part content;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The importer's state, shared by import.c (inputs, outputs, initializers), scope.c (names), open.c
- * (the bodies of If, Loop and Scan), body.c (what unopened bodies read), node.c (nodes and
- * constants) and function.c (calls of local functions). */
+ * The state of importing a file. It is shared by import.c (inputs, outputs, initializers), scope.c
+ * (names), open.c (the bodies of If, Loop and Scan), body.c (what bodies read that are not
+ * imported), node.c (nodes and constants) and function.c (calls of local functions). */
 #ifndef LACI_ONNX_IMPORT_IN_H
 #define LACI_ONNX_IMPORT_IN_H
 
@@ -16,8 +16,8 @@ typedef struct laci_onnx_function {
   const Onnx__FunctionProto *proto;
   int next_of_name; /* index of another function with this name, but another domain or overload; -1:
                        none */
-  /* the function is also called from bodies or graphs that are not imported, so its constants must
-   * not change */
+  /* true: bodies or graphs that are not imported call the function, too, so its constants must not
+   * change */
   bool is_hidden;
   bool has_constants;        /* true: `constants` is filled */
   laci_name_table constants; /* maps the output of a Constant node in the function to its value,
@@ -25,12 +25,12 @@ typedef struct laci_onnx_function {
 } laci_onnx_function;
 
 enum { LACI_MAX_SCOPES = 100 /* limit for the nesting depth of calls and bodies */ };
-/** The first IR version in which an initializer that is also an input is a default value; in older
- * files every initializer is listed as an input. */
+/** The first IR version of ONNX in which an initializer that is also an input is a default value.
+ * Older files list every initializer as an input. */
 enum { LACI_FIRST_IR_WITH_DEFAULTS = 4 };
 
-/** A scope of names of values: the main graph, one call of a function, or a body of a node in
- * either. A body also sees the names of the scopes around it. */
+/** A scope of the names of values: the main graph, one call of a function, or a body (subgraph of a
+ * node) in either. A body also sees the names of the scopes around it. */
 typedef struct laci_scope {
   const struct laci_scope *outer;  /* the scope around a body (subgraph of a node); NULL: this scope
                                       is no body */
@@ -59,7 +59,7 @@ struct laci_importer {
   laci_name_table
       shared; /* shared: maps the address of a tensor in the bodies of a function to its value */
   int body;   /* index of the body that nodes are added to, as in laci_node.body */
-  /* bytes that inlining may still allocate; without a limit, a small file could require
+  /* number of bytes that inlining may still allocate; without a limit, a small file could require
    * terabytes */
   int64_t budget;
   /* laci_import_any_node, called through this pointer by open.c for the nodes of bodies */
@@ -86,10 +86,11 @@ LAC_MUST_CHECK lac_status laci_import_declare_type(laci_importer *im, int value,
 
 /* ---- Functions of constant.c ---- */
 
-/** Returns the type of an attribute's value, found from its fields if the file does not give it. */
+/** Returns the type of an attribute's value. If the file does not give it, it follows from the
+ * fields that are set. */
 Onnx__AttributeProto__AttributeType laci_import_find_attr_type(const Onnx__AttributeProto *attr);
-/** Returns the attribute with the tensor or numbers of a Constant node; NULL: it is no such
- * node. */
+/** Returns the attribute of a Constant node that has its tensor or numbers; NULL: the node is no
+ * Constant. */
 Onnx__AttributeProto *laci_import_find_constant_attr(const Onnx__NodeProto *node);
 /** Adds the content of a Constant node's attribute (resolved) as a stored tensor. about: all that
  * is known of it but its type, shape and bytes. is_shared: the attribute is an argument of a
@@ -105,11 +106,12 @@ LAC_MUST_CHECK lac_status laci_import_operator_node(laci_importer *im, const lac
                                                     const Onnx__NodeProto *node, lac_error *err);
 /* ---- Functions of scope.c ---- */
 
-/** Finds the value of a name; -1 for the empty name and for an input that the call leaves out. */
+/** Finds the value with this name in a scope. *value is -1 for the empty name, and for an input
+ * that the call leaves out. */
 LAC_MUST_CHECK lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *scope,
                                                          const char *name, int *value,
                                                          lac_error *err);
-/** Is the name defined in the scope? *value as in laci_import_find_value_or_fail. */
+/** Is the name defined in the scope? Sets *value as laci_import_find_value_or_fail does. */
 bool laci_import_find_value(const laci_importer *im, const laci_scope *scope, const char *name,
                             int *value);
 /** Defines a name in a scope that is not the main graph, as `value`. Fails with LAC_BAD_FILE if the
@@ -134,8 +136,8 @@ LAC_MUST_CHECK lac_status laci_import_join_names(laci_importer *im, const char *
 LAC_MUST_CHECK lac_status laci_import_unique_value_name(laci_importer *im, const char *first,
                                                         const char *second, const char **name,
                                                         lac_error *err);
-/** Subtracts bytes from the importer's memory budget. Fails LAC_UNSUPPORTED if the budget is used
- * up. */
+/** Subtracts size_bytes from the importer's memory budget. Fails with LAC_UNSUPPORTED if the budget
+ * is used up. */
 LAC_MUST_CHECK lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes,
                                                    lac_error *err);
 
@@ -156,7 +158,7 @@ LAC_MUST_CHECK lac_status laci_import_hide_functions_in_bodies(laci_importer *im
 
 /** Lists the local functions of the file, and finds which are called from training graphs. */
 LAC_MUST_CHECK lac_status laci_import_list_functions(laci_importer *im, lac_error *err);
-/** Imports any node; a call of a local function is expanded. */
+/** Imports any node. If it calls a local function, the function's nodes are added instead. */
 LAC_MUST_CHECK lac_status laci_import_any_node(laci_importer *im, const laci_scope *scope,
                                                const Onnx__NodeProto *node, lac_error *err);
 

@@ -6,7 +6,7 @@
 
 #include "onnx/onnx_in.h"
 
-/** Sets graph->class_names, if the model has class names. Fails LAC_NO_MEMORY. */
+/** Sets graph->class_names if the model has names of classes. Fails with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_import_read_class_names(const Onnx__ModelProto *model,
                                                        laci_graph *graph, lac_error *err);
 

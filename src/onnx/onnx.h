@@ -19,7 +19,8 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_reader laci_reader;
 typedef struct laci_write_options laci_write_options;
 
-/** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
+/** The decoded file. The graph's stored tensors point into it, so the graph must be destroyed
+ * first. */
 typedef struct laci_onnx laci_onnx;
 
 /** Loads a model. It may have IR versions 3 to 14, versions 7 to 28 of the standard's operators,
@@ -35,8 +36,8 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
                                                 const char *data_dir, laci_onnx **file,
                                                 laci_graph **graph, lac_error *err);
 
-/** Makes another graph from the decoded file, with all edits so far (onnx/edit.h), and leaves the
- * file's first graph as it is. The file must outlive the graph. */
+/** Makes another graph from the decoded file, including all edits so far (onnx/edit.h). The file's
+ * first graph stays as it is. The file must outlive the graph. */
 LAC_MUST_CHECK lac_status laci_onnx_reimport(laci_onnx *file, laci_graph **graph, lac_error *err);
 
 /** Opens a data file. location: its path as the model gives it, relative to the model's folder. */
@@ -73,25 +74,27 @@ LAC_MUST_CHECK lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err)
 LAC_MUST_CHECK lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uint8_t *bytes,
                                                       size_t n, lac_error *err);
 
-/** Writes the file to path; stored tensors of graph that have `owned` bytes replace the old ones.
- * External data is written to new files in the folder of path, as many as before and with the same
- * layout. They keep their names if that folder is another one; else they are named after path
- * (model.onnx: model.data, model.1.data ...). No file appears or is replaced before all data is on
- * disk; files that were read are never replaced. Fails LAC_EXISTS without force; LAC_UNSUPPORTED
- * beyond 2 GiB. */
+/** Writes the file to path. If a stored tensor of the graph has `owned` bytes, they replace the old
+ * ones. External data is written to new files in the folder of path: as many as before, with the
+ * same layout. They keep their names if that folder is another one; else they are named after path
+ * (model.onnx: model.data, model.1.data ...).
+ *
+ * No file appears or is replaced before all data is on disk, and files that were read are never
+ * replaced. Fails with LAC_EXISTS if path exists and force is false, or with LAC_UNSUPPORTED beyond
+ * 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *path,
                                          bool force, lac_error *err);
 
-/** Passes the bytes of the saved model to a function, chunk by chunk, and stops with its failure.
- * Fails LAC_UNSUPPORTED where there is external data, and beyond 2 GiB. */
+/** Passes the bytes of the saved model to the function `put`, chunk by chunk. Ends with its failure
+ * if it fails. Fails with LAC_UNSUPPORTED if there is external data, and beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_save_stream(laci_onnx *file, const laci_graph *graph,
                                                 lac_write_bytes *put, void *context,
                                                 lac_error *err);
 
 /** Writes a graph that was not read from a file (src/arch) as a new model: nodes in order, stored
  * tensors as initializers, symbols of sizes as names. No file appears before all data is on disk.
- * Fails LAC_EXISTS without force; LAC_UNSUPPORTED for nodes with bodies, attributes that are
- * tensors, inputs of unknown type, and beyond 2 GiB. */
+ * Fails with LAC_EXISTS if path exists and force is false, or with LAC_UNSUPPORTED for nodes with
+ * bodies, attributes that are tensors, inputs of unknown type, and beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force,
                                           lac_error *err);
 /** Passes the bytes that laci_onnx_write would write to the function `put`, chunk by chunk. */
@@ -118,8 +121,8 @@ LAC_MUST_CHECK lac_status laci_onnx_write_ep_context(const laci_onnx *file,
                                                      const laci_write_options *how,
                                                      uint64_t *size_bytes, lac_error *err);
 
-/** Finds the bytes that a model of one EPContext node holds. False: the file is another model, or
- * none at all. Reads only a small part of the file. */
+/** Finds the bytes that a model of one EPContext node holds: *offset and *size_bytes in the file.
+ * Returns false if the file is another model, or no model. Reads only a small part of the file. */
 bool laci_onnx_find_ep_context(laci_reader *reader, size_t *offset, size_t *size_bytes);
 
 /** Is path one of the files that were read, the model or a data file, perhaps under another
@@ -130,7 +133,7 @@ bool laci_onnx_is_source_file(const laci_onnx *file, const char *path);
  * `file`; NULL: there are fewer data files. */
 const char *laci_onnx_data_file_location(const laci_onnx *file, int at);
 
-/** Destroys a file. file may be NULL. */
+/** Destroys a loaded file. file may be NULL. */
 void laci_onnx_destroy(laci_onnx *file);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of this folder share: the decoded file, where the bytes of tensors are stored, and
- * parts of the importer.
+ * Declarations that the files of this folder share: the decoded file, where the bytes of tensors
+ * are stored, and parts of the importer.
  *
- * protobuf-c decodes the message; the structs here point into it. */
+ * protobuf-c decodes the file to a tree of messages; the structs here point into it. */
 #ifndef LACI_ONNX_ONNX_IN_H
 #define LACI_ONNX_ONNX_IN_H
 
@@ -20,7 +20,7 @@ typedef struct laci_writer laci_writer;
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are handed out as they are in the file: little-endian");
 
-/** Where the bytes of a stored tensor are in the file. */
+/** The kind of place where the bytes of a stored tensor are in the file. */
 typedef enum laci_source_kind {
   LACI_SOURCE_NONE,     /* the bytes cannot be changed: texts, arguments of a function call */
   LACI_SOURCE_ARRAY,    /* the bytes are the array `*array` of the decoded file, with the same
@@ -29,7 +29,7 @@ typedef enum laci_source_kind {
                            `scalar` */
   LACI_SOURCE_WIDENED,  /* the bytes are in the array `*array` of the decoded file, with wider
                            elements than in the graph (float16 in int32_data) */
-  LACI_SOURCE_EXTERNAL, /* the bytes are in a data file, at the place that `external` describes */
+  LACI_SOURCE_EXTERNAL, /* the bytes are in a data file; `external` says where */
 } laci_source_kind;
 
 /** Where the bytes of a stored tensor are in the file; laci_stored.source points to it. */
@@ -71,7 +71,7 @@ typedef struct laci_external {
   uint64_t new_offset;
 } laci_external;
 
-/** A data file. */
+/** A data file of the model, which has bytes of external tensors. */
 typedef struct laci_data_file {
   const char *location; /* the file's location as written in the model */
   laci_reader *reader;
@@ -118,14 +118,14 @@ void laci_onnx_block_free(void *block);
 const char *laci_onnx_bytes_as_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
-/** Calls visit for every tensor of the message, at any depth. */
+/** Calls visit for every TensorProto in a message, at any depth. */
 LAC_MUST_CHECK lac_status laci_onnx_visit_tensors(ProtobufCMessage *message,
                                                   laci_tensor_visit *visit, void *context,
                                                   lac_error *err);
 
 /* ---- Functions of pack.c ---- */
 
-/** A model's message to be written. */
+/** A model's message that is to be written. */
 typedef struct laci_onnx_message {
   const ProtobufCMessage *base;
   laci_byte_source bytes_from; /* reads the bytes that the message points to; all zero: they are in
@@ -212,7 +212,7 @@ void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t 
 uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8_t *bytes,
                                  uint64_t count);
 
-/* Returns the text, or "" if it is absent. */
+/* Returns the text, or "" if it is NULL. */
 static inline const char *laci_onnx_text_or_empty(const char *text) { return text ? text : ""; }
 /** Returns "" for ai.onnx under any of its names, else the domain. */
 const char *laci_onnx_canonical_domain(const char *domain);

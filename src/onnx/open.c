@@ -145,7 +145,7 @@ static const char *find_fault_of_node(const laci_importer *im, const laci_scope 
 
 /* ---- Defining the names of a body ---- */
 
-/** A node whose bodies are being opened. */
+/** A node whose bodies are being imported. */
 typedef struct opening {
   laci_importer *im;
   const laci_scope *scope; /* the scope around the node */
@@ -157,7 +157,7 @@ typedef struct opening {
   const int *begin_inputs;
 } opening;
 
-/** Defines a new value for a name of the body. */
+/** Defines a new value for a name in a body. */
 static lac_status define_new_value_of_body(laci_importer *im, laci_scope *body, const char *name,
                                            int *value, lac_error *err) {
   const char *fresh;
@@ -361,8 +361,8 @@ static lac_status import_if(opening *o, lac_error *err) {
   return add_body_end_node(o, inputs, 1 + 2 * n, n, 2, err);
 }
 
-/** Adds the node that begins an iteration. It reads the inputs of the file's node, and outputs the
- * body's inputs. */
+/** Adds the node that begins an iteration of a Loop or a Scan. It reads the inputs of the file's
+ * node, and outputs the body's inputs. */
 static lac_status add_iteration_begin_node(opening *o, const char *type, const laci_scope *inner,
                                            const int *values, int *id, lac_error *err) {
   size_t n = o->from->n_input;

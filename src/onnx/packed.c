@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packs and unpacks elements of 4 and 2 bits. In the file, two or four share a byte, the first in
- * its lowest bits; in the graph, each has a byte. Bits beyond the last element are 0. */
+ * Packs and unpacks elements of 4 and 2 bits. In the file, two or four elements share a byte, the
+ * first in its lowest bits. In the graph, each element has a byte. Bits after the last element are
+ * 0. */
 #include "onnx/onnx_in.h"
 
 #include "tensor/buf.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Resolves names, attributes and versions in a scope: the main graph, one call of a local function,
- * or a body in either. Also makes names for values of a scope. Next: node.c, function.c, open.c. */
+ * or a body (subgraph of a node) in either. Also makes up names for the values of a scope. Next:
+ * node.c, function.c, open.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"

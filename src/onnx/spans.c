@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding the bytes of tensors in a model's file without decoding it: walks the wire format, using
- * the message descriptors that decoding uses. */
+ * Finds the bytes of tensors in a model's file without decoding it. It reads the wire format by the
+ * same message descriptors as decoding does. */
 #include "onnx/spans.h"
 
 #include "base/error.h"
@@ -8,7 +8,10 @@
 #include "graph/graph.h"
 #include "onnx/onnx_in.h"
 
-enum { MAX_DEPTH = 200 }; /* as in wire.c, which has accepted the file already */
+enum {
+  MAX_DEPTH = 200
+}; /* limit for nested messages, as in wire.c, which has checked the file
+                             already */
 
 typedef struct finder {
   const uint8_t *bytes; /* bytes of the whole file */
@@ -43,7 +46,8 @@ bool laci_onnx_read_next_field(laci_byte_range *s, unsigned *number, laci_byte_r
   return true;
 }
 
-/** Does a field of a tensor hold elements in their layout in memory? */
+/** Does a field of a tensor hold elements as they are in memory: raw bytes, or packed floats or
+ * doubles? */
 static bool has_raw_elements(const ProtobufCFieldDescriptor *field) {
   bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
   return is_list ? field->type == PROTOBUF_C_TYPE_FLOAT || field->type == PROTOBUF_C_TYPE_DOUBLE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks and decodes the bytes of a message, and visits its tensors.
+ * Checks and decodes the bytes of an ONNX model, a protobuf message, and visits its tensors.
  *
- * protobuf-c decodes recursively, and its failures have no reason. So the bytes are checked first,
+ * protobuf-c decodes recursively, and does not say why it failed. So the bytes are checked first,
  * using the same message descriptors: this bounds the depth, finds wrong lengths before anything is
  * allocated, and can report what is wrong and where. Next: source.c, import.c. */
 #include "onnx/onnx_in.h"
@@ -14,15 +14,18 @@
 #include <string.h>
 
 enum {
-  MAX_DEPTH = 200, /* limit of nested messages; a graph inside a graph takes three levels */
-  TAG_BYTES = 20,  /* most bytes of a field's tag and the number or length that follows */
+  MAX_DEPTH = 200, /* limit for nested messages; a graph inside a graph takes three levels */
+  TAG_BYTES = 20,  /* maximum number of bytes in a field's tag together with the number or length
+                      after it */
 };
 
-static const uint64_t max_model_bytes = INT32_MAX; /* the limit of protobuf */
+static const uint64_t max_model_bytes = INT32_MAX; /* maximum size of a message in protobuf, in
+                                                      bytes */
 
 typedef struct cursor {
   laci_reader *reader;
-  const uint8_t *begin, *at, *end; /* begin: start of the whole file */
+  const uint8_t *begin, *at, *end; /* begin: start of the whole file. at: next byte to be read. end:
+                                      end of the current message */
 } cursor;
 
 static lac_status fail_at_position(const cursor *c, lac_error *err, const char *what) {
@@ -30,7 +33,7 @@ static lac_status fail_at_position(const cursor *c, lac_error *err, const char *
                    (size_t)(c->at - c->begin));
 }
 
-/** Makes sure that the next n bytes of c, or all up to its end, can be read. */
+/** Makes sure that the next n bytes of c can be read; if fewer are left, all of them. */
 static lac_status load_bytes_ahead(const cursor *c, size_t n, lac_error *err) {
   size_t left = (size_t)(c->end - c->at);
   return laci_reader_load_range(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
@@ -57,7 +60,8 @@ static ProtobufCWireType wire_type_of_field_type(ProtobufCType type) {
   }
 }
 
-/** Elements of a repeated number may come one by one or packed, whatever the description says. */
+/** Is the wire type of a field one that its description allows? Repeated numbers may come one by
+ * one or packed, whatever the description says. */
 static bool is_wire_type_allowed(const ProtobufCFieldDescriptor *field, uint64_t wire_type) {
   if (wire_type == (uint64_t)wire_type_of_field_type(field->type)) return true;
   return wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED &&
@@ -94,7 +98,8 @@ static lac_status check_field_content(cursor inner, const ProtobufCFieldDescript
     case PROTOBUF_C_TYPE_STRING:
       st = load_bytes_ahead(&inner, (size_t)(inner.end - inner.at), err);
       if (st) return st;
-      /* Texts are handled as C strings: one with a zero byte inside could not be written back. */
+      /* texts are handled as C strings, and one with a zero byte inside could not be written
+         back */
       if (inner.at < inner.end && memchr(inner.at, 0, (size_t)(inner.end - inner.at))) {
         return fail_at_position(&inner, err, "a text with a zero byte");
       }
@@ -103,8 +108,8 @@ static lac_status check_field_content(cursor inner, const ProtobufCFieldDescript
   }
 }
 
-/** Checks one field: its tag and content. `seen` has a bit for every non-repeated message field met
- * so far in this message. */
+/** Checks one field of a message: its tag and content. *seen has a bit for each field of this
+ * message that was found already, if it holds a message and is not repeated. */
 static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *message, int depth,
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
@@ -140,8 +145,8 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
   c->at += value;
   if (!field || (tag & 7) != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return LAC_OK;
   if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->label != PROTOBUF_C_LABEL_REPEATED) {
-    /* A second occurrence of a message field that is not repeated. Decoders would merge both, which
-     * is slow with many; no writer does this. */
+    /* This field holds one message, and occurs a second time. Decoders would merge both, which is
+     * slow if there are many; no writer does this. */
     if (*seen >> (field->id & 31) & 1)
       return fail_at_position(&start, err, "a single field given twice");
     *seen |= 1u << (field->id & 31);
@@ -158,7 +163,7 @@ static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *mess
   return st;
 }
 
-/* Blocks are zeroed and one byte longer than requested, so that bytes fields can be read as
+/* Allocates a zeroed block, one byte longer than requested, so that fields of bytes can be read as
  * texts. */
 static void *block_alloc(void *failed, size_t size) {
   void *block = laci_alloc(size + 1, 1);

@@ -52,7 +52,7 @@ typedef struct pack_tail {
   uint64_t hash; /* checksum of the bytes of this record before this field */
 } pack_tail;
 
-/** An entry of the directory, for one section. */
+/** An entry of the directory, which describes one section. */
 typedef struct pack_section {
   pack_word kind;
   uint64_t offset, size_bytes, hash;

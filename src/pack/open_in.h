@@ -20,7 +20,8 @@ typedef struct laci_packfile_entry {
 } laci_packfile_entry;
 
 typedef struct laci_packfile_rest {
-  const uint8_t *bytes; /* address that the reader reserves for the first byte (base/reader.h) */
+  const uint8_t *bytes; /* address that the reader reserves for the first byte of the range
+                           (base/reader.h) */
   size_t size_bytes;
 } laci_packfile_rest;
 

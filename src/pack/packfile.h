@@ -24,7 +24,7 @@ typedef struct laci_packfile_part {
   size_t size_bytes;
 } laci_packfile_part;
 
-/** A weight to pack: packing.dense_bytes bytes at files[file].bytes + offset.
+/** A weight to be packed: the packing.dense_bytes bytes at files[file].bytes + offset.
  * laci_pack_check_weight must be true for it. */
 typedef struct laci_packfile_weight {
   laci_packing packing; /* how the weight is packed; its name is stored in the pack as well */
@@ -68,7 +68,7 @@ LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t si
  * fails. name: texts of failures begin with it. */
 LAC_MUST_CHECK lac_status laci_packfile_open_reader(laci_reader *reader, const char *name,
                                                     laci_packfile **pack, lac_error *err);
-/** Do a file's first bytes begin a pack? */
+/** Are the first n bytes of a file those of a pack? */
 bool laci_packfile_has_signature(const void *first, size_t n);
 /** Closes a pack; pack may be NULL. */
 void laci_packfile_close(laci_packfile *pack);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation file: a plan as JSON text, and back. */
+ * Writes a plan as a permutation file, which is JSON text, and reads it back. */
 #ifndef LACI_PERMUTE_FILE_H
 #define LACI_PERMUTE_FILE_H
 

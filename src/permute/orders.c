@@ -87,8 +87,8 @@ static lac_status check_order_is_permutation(const laci_axis_order *item, lac_er
   return st;
 }
 
-/* Fills a table: offset[q] is the old offset, along this order's axes alone, of the channel that
- * moves to combined index q. */
+/* Fills the table of an order. offset[q] is the old offset, along this order's axes alone, of the
+ * channel that moves to combined index q. */
 static lac_status fill_offset_table(struct laci_order_walk_item *to, const laci_order_walk *walk,
                                     const laci_axis_order *item, lac_error *err) {
   to->row_axis = -1;

@@ -56,7 +56,8 @@ LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_s
 typedef struct laci_order_walk {
   int64_t n_runs, run; /* number of runs, and of elements in a run; n_runs * run is the number of
                           elements of the tensor */
-  int rank;            /* number of axes up to the last reordered one, which is the innermost */
+  int rank;            /* number of axes up to the last reordered one, which is the innermost axis
+                          here */
   int64_t dims[LACI_MAX_RANK], strides[LACI_MAX_RANK];
   int n_items;
   struct laci_order_walk_item {

@@ -39,13 +39,13 @@ LAC_MUST_CHECK lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern 
                                                   const laci_search_options *options,
                                                   laci_pool *pool, lac_error *err);
 
-/** Copies found[group].order to the orders of tracks, so that later searches treat it as fixed.
- * Call laci_plan_make_value_orders before the plan is used. */
+/** Copies found[group].order to the orders of the tracks (axes of tensors), so that later searches
+ * treat the group as fixed. Call laci_plan_make_value_orders before the plan is used. */
 LAC_MUST_CHECK lac_status laci_plan_fix_group_order(laci_plan *plan, int group, lac_error *err);
 
-/** Makes the track orders and the orders of all values from found[g].order of all groups, and
- * checks them (laci_analysis_check_orders). A group that fails the check is reset to the identity,
- * with an error in the log. */
+/** Makes the orders of all tracks and values from found[g].order of all groups, and checks them
+ * (laci_analysis_check_orders). A group that fails the check is reset to the identity, with an
+ * error in the log. */
 LAC_MUST_CHECK lac_status laci_plan_make_value_orders(laci_plan *plan, lac_error *err);
 
 /** Does the order of this group move any channel? False: the order is the identity. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search of one problem: measures the weights, runs a strategy, normalizes the
- * order, and accepts it only if a float64 score confirms it. Next: strategy.h, search_cut.h;
- * search_all.c for many problems. */
+ * Searches for the best order of one problem's channels: measures the weights, runs a strategy,
+ * normalizes the order that it finds, and accepts this order only if a float64 score confirms it.
+ * Next: strategy.h, search_cut.h; search_all.c for many problems. */
 #include "permute/search.h"
 
 #include <stdlib.h>
@@ -71,9 +71,9 @@ static int compare_blocks_by_first_channel(const void *a, const void *b) {
   return compare_channel_numbers(&x->channel[0], &y->channel[0]);
 }
 
-/* Normalizes an order. Places within a block, and blocks of one size, are interchangeable. Of the
- * equivalent orders this makes the one in which channels ascend within blocks, and full blocks by
- * their first channel. */
+/* Normalizes an order. Places within a block are interchangeable, and so are blocks of one size. Of
+ * all equivalent orders it chooses the one in which channels ascend within blocks, and full blocks
+ * by their first channel. */
 static lac_status normalize_order(const laci_cuts *cuts, int32_t *order, lac_error *err) {
   const laci_cut *cut = &cuts->cuts[0];
   content *blocks = laci_alloc((size_t)cut->n_blocks, sizeof *blocks);

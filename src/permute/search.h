@@ -52,7 +52,7 @@ typedef struct laci_search_options {
                      iterations; 0: no limit. With a limit, the result depends on the machine's
                      speed */
   /* The fields below are for laci_plan_search_orders: */
-  laci_comm *comm;               /* processes that divide the groups among them; NULL: this process
+  laci_comm *comm;               /* processes that divide the search among them; NULL: this process
                                     alone */
   const laci_weight_view *views; /* [n_layers of the analysis] weights of the same sizes, which the
                                     search scores in place of the analysis's weights. Its results

@@ -256,7 +256,8 @@ static int list_fixed_columns(const builder *b, const stack *k, int member,
   return n;
 }
 
-/* Fills the entries of all blocks: first the block's places, then its fixed columns. */
+/* Fills the entries of all blocks of a stacked cut: first the places of each block, then its fixed
+ * columns. */
 static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
                                       laci_cut *cut) {
   const int n = b->problem->n_channels;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The normalized form of a search problem: which columns share a block, and where their scores come
- * from.
+ * Brings a search problem into a normalized form: which columns share a block, and where their
+ * scores come from.
  *
  * A *cut* is a table of columns and its division into blocks. Slices that divide the places into
  * the same blocks are stacked in one cut: its columns are the channels (and the fixed columns,
@@ -57,8 +57,8 @@ typedef struct laci_cuts {
   laci_cut *cuts; /* the cut with the most elements comes first */
 } laci_cuts;
 
-/** Makes the cuts of a problem. Fails LAC_BAD_ARGUMENT for contradictory slices, and as
- * laci_weight_check. Clear also after a failure. */
+/** Makes the cuts of a problem. Fails with LAC_BAD_ARGUMENT if slices contradict each other, and as
+ * laci_weight_check. Clear *cuts also after a failure. */
 LAC_MUST_CHECK lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem,
                                          lac_error *err);
 void laci_cuts_clear(laci_cuts *cuts);

@@ -23,8 +23,7 @@ typedef struct laci_exchange_block {
 typedef struct laci_exchange {
   int64_t gain;                /* gain of both blocks together, in the integers of the columns; 0:
                                   no exchange helps */
-  int n;                       /* number of columns that each of the two blocks gives to the other,
-                                  0 to 2 */
+  int n;                       /* number of columns that each block gives to the other, 0 to 2 */
   int8_t from_a[2], from_b[2]; /* from_a: indices in block a of the columns that it gives to b.
                                   from_b: those that b gives to a */
 } laci_exchange;

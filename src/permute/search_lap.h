@@ -14,8 +14,8 @@
 #include "lacuna/status.h"
 
 enum {
-  LACI_LAP_LIMIT = 1 << 27,      /* limit of |cost| */
-  LACI_LAP_PRICE_LIMIT = 1 << 26 /* limit of |price| in a hint */
+  LACI_LAP_LIMIT = 1 << 27,      /* maximum of |cost| */
+  LACI_LAP_PRICE_LIMIT = 1 << 26 /* maximum of |price| in a hint */
 };
 
 typedef struct laci_lap {
@@ -34,7 +34,7 @@ typedef struct laci_lap {
   void *memory; /* memory of all arrays but cost */
 } laci_lap;
 
-/** Allocates memory for n rows and columns. Clear also after a failure. */
+/** Allocates memory for n rows and columns. Clear *lap also after a failure. */
 LAC_MUST_CHECK lac_status laci_lap_init(laci_lap *lap, int n, lac_error *err);
 void laci_lap_clear(laci_lap *lap);
 

@@ -19,8 +19,8 @@
 #include "permute/strategy.h"
 #include "sparse/score.h"
 
-/* A block is read in stretches of up to STRETCH adjacent elements: long enough for fast reading,
- * short enough for a block of many rows to stay in the L2 cache. */
+/* A block of a weight is read in stretches of up to STRETCH adjacent elements: long enough for fast
+ * reading, but so short that a block of many rows stays in the L2 cache. */
 enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256, MOST_SPREAD = 128 };
 
 static int64_t find_row_step(const laci_cut *cut) {

@@ -26,8 +26,8 @@ typedef struct laci_matrix_source {
   const laci_measure *measure;
 } laci_matrix_source;
 
-/** Quantizes a cut. All cuts of a problem get the same scale, so that their sums can be added.
- * Fails LAC_NO_MEMORY, and as reading weights does; *matrix is then empty. */
+/** Converts a cut to small integers. All cuts of a problem get the same scale, so that their sums
+ * can be added. Fails with LAC_NO_MEMORY, and as reading weights does; *matrix is then empty. */
 LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
                                            const laci_matrix_source *from, laci_pool *pool,
                                            lac_error *err);

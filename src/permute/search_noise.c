@@ -70,7 +70,8 @@ void laci_gumbel_noise_subtract(int32_t *cost, int n, int64_t temperature, uint3
   enum { ONE_BITS = 11 + LACI_TEMPERATURE_BITS };
   (void)pthread_once(&once, make_noise_tables);
   const int bits = temperature > 0 ? 64 - __builtin_clzll((uint64_t)temperature) : 0;
-  const int shift = bits > 15 ? bits - 15 : 0; /* a product of 16 by 15 bits fits a SIMD lane */
+  const int shift = bits > 15 ? bits - 15 : 0; /* so that a product of 16 by 15 bits fits into a
+                                                  SIMD lane */
   const int16_t factor = (int16_t)(temperature >> shift);
   for (int at = 0; at < n; at += LONGEST_RUN) {
     const int length = n - at < LONGEST_RUN ? n - at : LONGEST_RUN;

@@ -11,8 +11,8 @@
 
 enum { BLOCK = 2048 };
 
-/* How rows are divided into tiles: the rows of one outer index take several tiles, or several outer
- * indices share a tile. */
+/* How the rows of a part are divided into tiles. The rows of one outer index take several tiles, or
+ * several outer indices share a tile. */
 typedef struct tiling {
   /* inner: number of inner indices. chunk: maximum number of rows that a tile has of one outer
      index, which takes n_chunks tiles. outers: number of outer indices in a tile, if n_chunks is

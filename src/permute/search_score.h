@@ -8,8 +8,9 @@
 #include "permute/search_cut.h"
 
 typedef struct laci_measure {
-  double kept_identity, upper; /* as in laci_found (search.h) */
-  double largest;              /* the largest score */
+  double kept_identity, upper; /* as in laci_found (search.h): score that is kept with the order
+                                  before the search, and upper bound of any order */
+  double largest;              /* the largest score of an element */
   double common;               /* 99.8 % of the scores are at most this, by a fixed sample */
 } laci_measure;
 
@@ -23,8 +24,8 @@ LAC_MUST_CHECK lac_status laci_cuts_measure_weights(const laci_cuts *cuts, laci_
 LAC_MUST_CHECK lac_status laci_cuts_score_order(const laci_cuts *cuts, const int32_t *order,
                                                 laci_pool *pool, double *kept, lac_error *err);
 
-/** Moves the k largest of values[0 .. n) to the beginning (0 <= k <= n). O(n); the same swaps on
- * every machine. */
+/** Moves the k largest of values[0 .. n) to the beginning, 0 <= k <= n. Takes O(n), and makes the
+ * same swaps on every machine. */
 void laci_select_largest(double *values, int64_t n, int64_t k);
 
 #endif

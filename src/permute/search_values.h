@@ -25,7 +25,7 @@ typedef struct laci_values {
   int32_t *block_of;    /* [n_channels] index of the block that each place belongs to */
   uint8_t *open;   /* [n_channels] the open column of each place, in the format of the matrix x */
   int32_t *table;  /* [n_channels][n_channels] for each place, the value of each channel at that
-                      place; NULL: no table is kept */
+                      place; NULL: there is no table */
   uint8_t *valid;  /* [n_channels] 1: the place's row of `table` is up to date */
   int32_t *fresh;  /* working memory of laci_values_update_table_rows: rows of one batch */
   int32_t *wanted; /* [n_channels] working memory of laci_values_update_table_rows: rows that are

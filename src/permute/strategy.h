@@ -28,7 +28,8 @@ typedef struct laci_task {
   double deadline;           /* time (laci_clock_seconds) at which to end with the best order found;
                                 0: none */
   int32_t *order;            /* [n_channels] in: the permutation to start from; out: the result */
-  int64_t iterations;        /* out: number of iterations done; the strategy defines what one is */
+  int64_t iterations;        /* out: number of iterations that were made; the strategy defines what
+                                one is */
   const char *found_by; /* out: name of the strategy that found the result, if this strategy ran
                            another one; else NULL */
   bool proven;          /* out: no order is better, which the strategy has proven */

@@ -48,11 +48,13 @@ int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
   return base[effort];
 }
 
-/* Progress of a search from 0 to ONE: by iterations, or by the clock if there is a deadline. */
+/* How far a search has come, from 0 to ONE: measured by iterations, or by the clock if there is a
+ * deadline. */
 typedef struct pace {
   int64_t n;         /* number of iterations, if there is no deadline */
   double begin, end; /* begin: time of the start. end: deadline; 0: none */
-  int64_t now, step; /* progress of the search, and its increase in the last iteration */
+  int64_t now, step; /* now: how far the search has come. step: how far the last iteration advanced
+                        it */
 } pace;
 
 static void advance_progress(pace *p, int64_t iterations) {
@@ -124,10 +126,10 @@ static void lower_target_share(search *s) {
   }
 }
 
-/* Should steps use the table of all channels? Making the table takes as long as m * m steps without
- * it. After that, each block that changes invalidates m - 1 rows, each m times as long as a row of
- * a step's table. So the table saves time if few blocks change, and enough steps remain until the
- * integers change. */
+/* Should steps use the table that has the values of all channels? Making that table takes as long
+ * as m * m steps without it. After that, each block that changes invalidates m - 1 rows, each m
+ * times as long as a row of a step's own table. So the table saves time if few blocks change, and
+ * enough steps remain until the integers change. */
 static bool should_use_table(search *s) {
   const int64_t m = s->task->cuts->pattern.m,
                 left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
@@ -136,8 +138,8 @@ static bool should_use_table(search *s) {
   return s->caches;
 }
 
-/* Changes to fine integers, and computes the totals of the present order and of the best one again.
- */
+/* Changes from coarse to fine integers, and computes the scores of the present order and of the
+   best one again. */
 static void switch_to_fine_integers(search *s) {
   s->temperature = clamp_temperature(
       laci_clamp_to_int64((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));

@@ -22,8 +22,7 @@ static int find_first_layer_of_weight(const laci_analysis *a, const bool *wanted
   return -1;
 }
 
-/* Moves the mask and weight that the calibration found for layer l's stored tensor into the result.
- * */
+/* Moves the mask and the weight that the calibration found for layer l into the result. */
 static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_pool *pool,
                               lac_error *err) {
   const int s = p->analysis->layers[l].stored;

@@ -20,7 +20,7 @@ typedef struct judge_work {
   laci_pool *pool;
 } judge_work;
 
-/* Returns the sum of the errors after the fit, over the layers that read the group. */
+/* Returns the sum of the errors after a fit, over all layers that read the group. */
 static double sum_errors_of_group(const laci_group *group, const laci_calibrated *fitted) {
   double sum = 0;
   for (int i = 0; i < group->n_layers; i++) sum += fitted->layers[group->layers[i]].error_after;

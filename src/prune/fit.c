@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calibrates the selected layers in one walk through the network in its new order
+ * Calibrates the wanted layers in one walk through the network, in its new order
  * (calibrate/walk.h). */
 #include "analyze/analyze.h"
 #include "base/budget.h"
@@ -19,7 +19,7 @@ int laci_pruning_select_layers_to_fit(const laci_pruning *p, const laci_prune_op
   return n;
 }
 
-/* Returns the budget during the calibration: `base` plus the weights in their new order. */
+/* Returns the memory budget during the calibration: `base`, and the weights in their new order. */
 static laci_budget budget_with_new_weights(const laci_pruning *p, const laci_budget *base) {
   const laci_graph *graph = p->analysis->graph;
   laci_budget budget = *base;

@@ -43,7 +43,8 @@ static bool exclude_group_if_mask_kept(laci_pruning *p, int g) {
 
 /* ---- Layers that get no mask in this run ---- */
 
-/* Returns the track of a weight's axis; -1: the axis is never reordered. */
+/* Returns the track of a weight's axis (axes that are reordered alike share a track); -1: the axis
+ * is never reordered. */
 static int find_track_of_axis(const laci_analysis *a, int value, int axis) {
   laci_value_axes axes[LACI_MAX_RANK];
   int n = laci_value_find_track_axes(a, value, axes);

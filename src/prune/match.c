@@ -207,7 +207,8 @@ static void copy_colours_to_tracks(laci_match *m, int group) {
   }
 }
 
-/* Updates a group after candidates were ruled out or restored. Returns false on a contradiction. */
+/* Draws the conclusions for a group after candidates were ruled out or restored. Returns false on a
+ * contradiction. */
 static bool propagate_candidates(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;

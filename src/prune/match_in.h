@@ -70,8 +70,8 @@ typedef struct laci_match_group {
   uint64_t *may;      /* [n * n_words] bit `old` of row `new` is set if the new channel may be the
                          old one. Of old channels that are equal, only the first has bits */
   int32_t *only;      /* [n] the only candidate of each new channel; -1: it has several */
-  int32_t *alike;     /* [n] for each old channel, the first old channel with equal slices in all
-                         tensors (perhaps itself) */
+  int32_t *alike;     /* [n] for each old channel, the first old channel that has equal slices in
+                         all tensors (perhaps itself) */
   int32_t *n_alike;   /* [n] number of old channels with equal slices, including itself; set only
                          for the first of them */
   int32_t *component; /* [2 * n] component of each channel in the graph of candidates: first the new

@@ -85,7 +85,7 @@ static int64_t position_on_track(const geometry *g, const laci_value_axes *on, i
                  g->shape->dims[on->axes[0]];
 }
 
-/* Returns the index of the first element at a position of the axis. */
+/* Returns the index of the first element at a position along the axes `on`. */
 static int64_t first_element_at_position(const geometry *g, const laci_value_axes *on,
                                          int64_t position) {
   int64_t element = 0;

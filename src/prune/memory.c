@@ -53,8 +53,8 @@ static lac_status add_searches_to_budget(const laci_analysis *a, bool streamed, 
   return laci_budget_check(budget, "the search", err);
 }
 
-/* Adds the memory for new weights that are written to a file. Only one of them is in memory at a
- * time, with its mask as bytes and as bits. */
+/* Adds the memory of new weights to the budget, if they are written to a file. Only one of them is
+ * in memory at a time, with its mask as bytes and as bits. */
 static lac_status add_spilled_weights_to_budget(const laci_analysis *a,
                                                 const laci_prune_options *options,
                                                 laci_budget *budget, lac_error *err) {
@@ -73,8 +73,8 @@ static lac_status add_spilled_weights_to_budget(const laci_analysis *a,
   return laci_budget_check(budget, "making the new weights", err);
 }
 
-/* Adds the new weights: all reordered tensors and pruned weights are allocated while the old ones
- * are still held. */
+/* Adds the memory of new weights to the budget. All reordered tensors and pruned weights are
+ * allocated while the old ones are still in memory. */
 static lac_status add_new_weights_to_budget(const laci_analysis *a,
                                             const laci_prune_options *options, laci_budget *budget,
                                             lac_error *err) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The steps of pruning, shared by the files of this folder; prune.c calls them from top to bottom.
-  */
+ * Functions for the steps of pruning, which the files of this folder share. prune.c calls them from
+ * top to bottom. */
 #ifndef LACI_PRUNE_PRUNE_IN_H
 #define LACI_PRUNE_PRUNE_IN_H
 

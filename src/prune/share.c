@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pruning by several processes: checks that all have the same network, and sends the findings of
- * process 0's verification to the others. permute/plan_share.h shares the search. */
+ * Lets several processes prune together: checks that all have the same network, and sends the
+ * findings of process 0's verification to the others. permute/plan_share.h divides the search among
+ * them. */
 #include <string.h>
 
 #include "analyze/analyze.h"

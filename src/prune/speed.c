@@ -140,8 +140,8 @@ static lac_status choose_and_predict(search *s, double asked, double *saves, lac
   return st;
 }
 
-/* Increases the seconds that are asked for until the plan saves what is needed. Then lowers them as
- * long as the plan still does. */
+/* Increases the seconds that layers are asked to save until the plan saves as much as is needed.
+ * Then lowers them as long as the plan still does. */
 static lac_status search_asked_seconds(search *s, lac_error *err) {
   double low = 0, asked = s->needed, most = 0, saves = 0;
   lac_status st = LAC_OK;

@@ -37,7 +37,7 @@ typedef struct laci_prune_timing {
 typedef struct laci_speed_layer {
   int layer;
   double error; /* harm that pruning the layer does, >= 0 */
-  double saved; /* seconds by which pruning it shortens a run, as laci_speed_find_savings
+  double saved; /* seconds by which pruning the layer shortens a run, as laci_speed_find_savings
                    predicts */
   bool pruned;  /* result: the layer is chosen to be pruned */
 } laci_speed_layer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares two networks whose weights cannot be matched one by one. Their kept weights may have
- * been fitted or trained, or one of the networks was quantized or has other nodes. The outputs are
- * compared instead, on random inputs like those of the verification. Next: explain.c. */
+ * Compares two networks whose weights cannot be matched one by one, by their outputs on random
+ * inputs like those of the verification. The kept weights of one may have been fitted or trained,
+ * or it was quantized or has other nodes. Next: explain.c. */
 #include <stdio.h>
 #include <string.h>
 

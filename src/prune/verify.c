@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifies the network before and after the reordering (verify/verify.h), and logs the findings. */
+ * Verifies the reordering of a network (verify/verify.h): compares the network before and after it,
+ * and logs the findings. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"

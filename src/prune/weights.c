@@ -38,7 +38,8 @@ lac_status laci_copy_reordered_bytes(const laci_plan *plan, int stored, uint8_t 
   return st;
 }
 
-/* Does laci_copy_reordered_bytes, but also copies a tensor that the order does not change. */
+/* Copies a tensor in the plan's order as laci_copy_reordered_bytes does, but also if the order does
+ * not change it. */
 static lac_status copy_bytes_in_order(const laci_plan *plan, int stored, uint8_t **bytes,
                                       lac_error *err) {
   const laci_graph *graph = plan->analysis->graph;
@@ -254,7 +255,7 @@ static lac_status rescale_gain_of_layer(laci_pruning *p, const laci_layer *layer
   return st;
 }
 
-/* A copy of a layer's weight in the plan's order, masked. */
+/* A copy of a layer's weight, reordered as the plan says, and masked. */
 typedef struct masked_weight {
   laci_weight_view view; /* a view of `bytes` as the layer's weight */
   uint8_t *bytes, *mask; /* bytes: the masked weight. mask: [elements] 1 = kept */

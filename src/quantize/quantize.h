@@ -33,8 +33,8 @@ typedef struct laci_quantized_layer {
       *input;                   /* names of the layer, its operator, its weight and its input.
                                    weight and input are NULL if the layer has no stored weight */
   const char *reason;           /* why the layer is not quantized; NULL: it is quantized */
-  bool norm_folded, bias;       /* norm_folded: a batch normalization was folded into the layer;
-                                   bias: the layer has an int32 bias */
+  bool norm_folded, bias;       /* norm_folded: true if a batch normalization was folded into the
+                                   layer. bias: true if the layer has an int32 bias */
   double scale_low, scale_high; /* smallest and largest scale of the weight's output channels */
   double weight_error;          /* relative error of the quantized weight: sum |w - q * scale|^2 /
                                    sum |w|^2 */
@@ -50,14 +50,14 @@ typedef struct laci_quantized_value {
 typedef struct laci_quantization {
   int n_layers, n_quantized, n_values;
   laci_quantized_layer *layers;
-  laci_quantized_value *values;   /* [n_values] quantized values that do not share another value's
-                                     scale */
+  laci_quantized_value *values;   /* [n_values] quantized values, without those that share another
+                                     value's scale */
   int64_t n_fitted, n_held_back;  /* n_fitted: number of samples on which scales were found.
                                      n_held_back: number of samples kept back to judge the
                                      outputs */
   laci_output_difference outputs; /* difference between the outputs of the float network and those
                                      of the quantized one */
-  const char *outputs_reason;     /* why outputs were not compared; NULL: they were */
+  const char *outputs_reason;     /* why outputs were not compared; NULL: they were compared */
   laci_graph *graph;              /* graph of the changed file. A caller that takes it over sets
                                      NULL */
   laci_onnx_edit *edit;           /* the change of the file, to be kept or undone. A caller that

@@ -8,16 +8,16 @@
 
 enum { LACI_QUANTIZE_OPSET = 13 }; /* the first opset with a scale for each channel */
 
-/** A layer that may be quantized. */
+/** A layer that can perhaps be quantized. */
 typedef struct laci_quantize_layer {
   int node;
   int port, other;    /* port: index of the node's input that is the weight. other: index of its
                          input that is the data */
-  int k_axis;         /* axis of the weight along which its output channels are */
+  int k_axis;         /* number of the weight's axis that has its output channels */
   int bias;           /* index of the value that is the layer's stored bias; -1: there is no bias to
                          quantize */
   int norm;           /* index of the batch normalization node that is folded into the layer; -1:
-                         none */
+                         there is none */
   const char *reason; /* why the layer stays in floats; NULL: it is quantized */
 } laci_quantize_layer;
 

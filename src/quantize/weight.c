@@ -47,7 +47,8 @@ static double read_weight_with_norm(const weight_quantizer *w, int64_t at) {
   return w->layer->norm >= 0 ? x * w->factor[channel_of_element(w, at)] : x;
 }
 
-/* Computes each channel's factor, bias and largest magnitude, before rounding. */
+/* Computes for each output channel its factor, its bias and its largest magnitude, before
+ * rounding. */
 static void compute_channel_factors(weight_quantizer *w) {
   const laci_quantizing *q = w->q;
   const laci_node *norm = w->layer->norm >= 0 ? &q->graph->nodes[w->layer->norm] : NULL;

@@ -195,7 +195,7 @@ static laci_chart_bar make_layer_bar(laci_arena *arena, const lac_bench_result *
                           .note = format_layer_note(arena, r, layer)};
 }
 
-/* Fills bars for the slowest layers, and one bar for all others. */
+/* Makes bars for the slowest layers, and one bar for all other layers. */
 static int fill_bars(laci_arena *arena, const lac_bench_result *r, const int *order,
                      laci_chart_bar *bars) {
   int n = r->n_layers > MOST_BARS ? MOST_BARS : r->n_layers;

@@ -24,7 +24,7 @@ enum {
   TITLE_SIZE = 18,
   TEXT_SIZE = 11,
   NOTE_SIZE = 9,
-  N_COLUMNS = 4 /* name, bar, text, note */
+  N_COLUMNS = 4 /* number of columns of the table: name, bar, text, note */
 };
 
 /* Colors of the kinds of bars, which most people can distinguish. In a gray print, the order of the

@@ -11,13 +11,13 @@
 typedef struct lac_bench_result lac_bench_result;
 
 typedef struct laci_chart_bar {
-  const char *label; /* text left of the bar; shortened in the middle if it is long */
+  const char *label; /* text to the left of the bar; shortened in the middle if it is long */
   double value;      /* length of the bar, >= 0 */
   double pale_value; /* the value up to which a paler bar continues the bar; 0: there is no paler
                         bar */
   int kind;          /* index in laci_chart.kinds of the kind whose color the bar has; -1: no bar is
                         drawn */
-  const char *text;  /* text right of the bar */
+  const char *text;  /* text to the right of the bar */
   const char *note;  /* small text in a separate column */
 } laci_chart_bar;
 
@@ -25,7 +25,7 @@ typedef struct laci_chart_bar {
  * */
 typedef struct laci_chart_kind {
   const char *name;
-  double share; /* share of the kind in the whole, 0 .. 1 */
+  double share; /* share of the kind in the whole, 0 to 1 */
   const char *text, *note;
 } laci_chart_kind;
 

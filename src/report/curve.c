@@ -24,7 +24,7 @@ enum {
   LARGE = 300, /* height of a panel if the drawing has only one */
   GAP = 26,
   FOOT = 46,
-  PIXELS = WIDTH - LEFT - RIGHT, /* width of a panel */
+  PIXELS = WIDTH - LEFT - RIGHT, /* width of a panel in pixels */
   TICKS = 5,
   SIZE = 11, /* font size */
   TITLE_SIZE = 16,
@@ -203,7 +203,7 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
 }
 
 /** Draws how much pruning reduced the accuracy: a vertical line at the first step, from the dense
- * network's value down. */
+ * network's accuracy down. */
 static void draw_accuracy_drop(laci_svg *out, const panel *p) {
   double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {

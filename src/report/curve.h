@@ -27,7 +27,8 @@ typedef struct laci_curve_series {
 enum { LACI_CURVE_MAX_SERIES = 4 };
 
 typedef struct laci_curve {
-  const char *title;                             /* name of the network */
+  const char *title;                             /* name of the network, the heading of the
+                                                    drawing */
   const char *data;                              /* name of the training data, printed below the
                                                     title; NULL: it is not known */
   laci_curve_series loss[LACI_CURVE_MAX_SERIES]; /* series of losses: in training, in evaluation,
@@ -35,7 +36,7 @@ typedef struct laci_curve {
   laci_curve_series accuracy[LACI_CURVE_MAX_SERIES]; /* series of accuracies in percent: top-1,
                                                         top-5 */
   int n_loss, n_accuracy;
-  const char *axis;       /* name of the horizontal axis; NULL: "step" */
+  const char *axis;       /* name of the horizontal axis; NULL: it is "step" */
   const char *loss_name;  /* name of the upper panel. Its values are then in percent; NULL: the name
                              is "loss", and its values are losses */
   double steps_per_epoch; /* number of steps in an epoch; 0: it is not known, and the axis has steps

@@ -16,7 +16,8 @@ lac_status laci_eval_json(const char *model, const lac_eval_result *result, char
   laci_json_add(&w, root, "images", json_integer((json_int_t)result->images));
   laci_json_add(&w, root, "top1", json_real(result->top1));
   laci_json_add(&w, root, "top5", json_real(result->top5));
-  /* the loss is infinite, and so null, if the network gives a true class the probability 0 */
+  /* if the network gives a true class the probability 0, the loss is infinite, which becomes
+     null */
   laci_json_add(&w, root, "loss", laci_json_number(result->loss));
   laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
   laci_json_add(&w, root, "dtype", json_string(lac_dtype_name(result->dtype)));

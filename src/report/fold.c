@@ -74,7 +74,8 @@ static bool are_same_nodes(const search *s, int first, int place_a, int place_b)
   if (x->colour != y->colour || a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs ||
       a->n_captures != b->n_captures || strcmp(a->type, b->type) != 0)
     return false;
-  /* reasons are not compared, since they contain node names, which differ from block to block */
+  /* reasons are not compared, since they contain names of nodes, which differ from block to
+     block */
   if (!have_same_text(x->kind, y->kind) || !x->reason != !y->reason) return false;
   for (int i = 0; i < a->n_outputs; i++) {
     int from = a->outputs[i], to = b->outputs[i];

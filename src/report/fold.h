@@ -24,7 +24,7 @@ typedef struct laci_fold_block {
   int copies; /* number of copies, at least 2 */
 } laci_fold_block;
 
-/** Which nodes are drawn; laci_fold_clear frees it. */
+/** What the drawing leaves out, and which nodes it draws. laci_fold_clear frees it. */
 typedef struct laci_fold {
   int *box;   /* [n_nodes] the node in whose box each node is drawn; the node itself if it has a box
                  of its own */

@@ -8,7 +8,7 @@
 #include "lacuna/version.h"
 #include "report/json_in.h"
 
-/* Returns the number, or null for 0, which means not known. */
+/* Returns the number as JSON; null for 0, which means that it is not known. */
 static json_t *count_json_or_null(int64_t count) {
   return count > 0 ? json_integer(count) : json_null();
 }

@@ -30,7 +30,7 @@ LAC_MUST_CHECK lac_status laci_compare_json(const lac_compare_result *result, ch
 LAC_MUST_CHECK lac_status laci_bench_json(const lac_bench_result *result, char **text,
                                           lac_error *err);
 
-/** Writes the result of lac_eval. model: path of the evaluated model. */
+/** Writes the result of lac_eval as JSON. model: path of the evaluated model. */
 LAC_MUST_CHECK lac_status laci_eval_json(const char *model, const lac_eval_result *result,
                                          char **text, lac_error *err);
 
@@ -54,7 +54,7 @@ LAC_MUST_CHECK lac_status laci_train_json(const lac_train_about *about,
 
 /** The contents of run.json, a file that marks a folder as that of a training run. */
 typedef struct laci_run_mark {
-  const char *started; /* time of the start, "2024-05-01T10:00:00Z" */
+  const char *started; /* time at which the run started, such as "2024-05-01T10:00:00Z" */
   const char *network; /* path of the network's file, or name of the network */
   uint64_t seed;
   int64_t steps;

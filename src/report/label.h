@@ -23,7 +23,7 @@ typedef struct laci_label {
 } laci_label;
 
 void laci_label_clear(laci_label *label);
-/** Empties the label but keeps its memory. */
+/** Makes the label's text empty, but keeps its memory. */
 void laci_label_reset(laci_label *label);
 
 /** Appends graphviz' markup without escaping, printf-style. */

@@ -84,7 +84,8 @@ typedef struct box {
   int id;
 } box;
 
-/* Writes the label of a box: a table of the rows in c->label, which is wide enough in any font. */
+/* Writes the label of a box in graphviz' language: a table of the rows in c->label. It is wide
+ * enough in any font. */
 static void write_label(canvas *c) {
   laci_label_add_markup(&c->drawing,
                         "label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" "
@@ -497,8 +498,8 @@ static void write_compact_shapes(canvas *c, int id) {
   end_label_row(c);
 }
 
-/* Writes the box of a node in a large network. It has only three lines, so that many fit on a page.
- * */
+/* Writes the label of a node's box in a large network. It has only three lines, so that many boxes
+ * fit on a page. */
 static void write_compact_label(canvas *c, int id, const laci_plot_node *info) {
   char name[512];
   laci_label *label = &c->label;

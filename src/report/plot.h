@@ -18,7 +18,7 @@ typedef enum laci_plot_colour {
   LACI_PLOT_GREY,   /* the node computes only constants, such as shapes */
 } laci_plot_colour;
 
-/** What to draw for a node in addition to its name and operator. */
+/** What is drawn for a node in addition to its name and operator. */
 typedef struct laci_plot_node {
   laci_plot_colour colour;
   const char *detail; /* more lines of text, separated by \n: "group 3 -> 4   reordered [K,C]  S";

@@ -12,7 +12,7 @@
 
 typedef struct lac_bench_result lac_bench_result;
 
-/** Draws the diagram; the caller frees *svg with laci_free. Fails LAC_NO_MEMORY. */
+/** Draws the diagram. The caller frees *svg with laci_free. Fails with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_roofline_svg(const lac_bench_result *result, char **svg,
                                             size_t *size_bytes, lac_error *err);
 

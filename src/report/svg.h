@@ -28,7 +28,7 @@ LAC_MUST_CHECK lac_status laci_svg_end(laci_svg *svg, char **text, size_t *size_
 
 /** Appends SVG markup without escaping, printf-style, at most 511 bytes. */
 void laci_svg_append(laci_svg *svg, const char *format, ...) LAC_PRINTF(2, 3);
-/** Appends everything that was written to another svg. */
+/** Appends everything that was written to the drawing `other`. */
 void laci_svg_append_svg(laci_svg *svg, const laci_svg *other);
 /** Appends text to the content of an element, escaped. Characters that XML does not allow become a
  * blank or U+FFFD. */

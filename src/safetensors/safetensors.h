@@ -23,7 +23,7 @@ enum { LACI_SAFETENSORS_MOST_RANK = 8 };
 typedef struct laci_reader laci_reader;
 typedef struct laci_safetensors laci_safetensors;
 
-/** A tensor of a file; valid until the file is closed. */
+/** A tensor of a file. It is valid until the file is closed. */
 typedef struct laci_safetensor {
   const char *name;
   const char *type; /* name of the element type in the file: "F32", "I64" */
@@ -55,7 +55,7 @@ const laci_safetensor *laci_safetensors_list_tensors(const laci_safetensors *fil
 /** Returns the tensor with this name; NULL: there is none. */
 const laci_safetensor *laci_safetensors_find_tensor(const laci_safetensors *file, const char *name);
 
-/** Reads the elements of a float tensor as floats, to[count]; NaN and infinities are kept. */
+/** Reads all elements of a float tensor as floats, to[count]. NaN and infinities are kept. */
 LAC_MUST_CHECK lac_status laci_safetensors_read_floats(const laci_safetensors *file,
                                                        const laci_safetensor *tensor, float *to,
                                                        lac_error *err);

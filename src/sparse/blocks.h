@@ -18,7 +18,7 @@ typedef struct laci_blocks_size {
   int rows, columns;
 } laci_blocks_size;
 
-/** How a weight is cut into blocks, none of which crosses a convolution group's bounds. */
+/** How a weight is cut into blocks. No block crosses the bounds of a convolution group. */
 typedef struct laci_blocks {
   const laci_weight_view *weight;
   laci_blocks_size size;

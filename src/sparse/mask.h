@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * N:M masks: choosing, checking and applying them, block by block along the input channels.
+ * Chooses, checks and applies N:M masks, block by block along the input channels.
  *
  * The mask rule says how masks are chosen: row by row (mask.c), in blocks that hold N:M in both
  * directions (square.h), or in blocks of V rows that share their columns, V:N:M (shared_columns.h).

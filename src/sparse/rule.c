@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses and measures masks by any mask rule, block by block. */
+ * Chooses and measures masks by any mask rule (mask.h), block by block. */
 #include "sparse/mask.h"
 
 #include <stdatomic.h>

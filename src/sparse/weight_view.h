@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stored tensor seen as a prunable weight: which axis holds the input channels, and how an
- * element is scored. */
+ * Describes a stored tensor as a weight that can be pruned: which axis has the input channels, and
+ * what the score of an element is. */
 #ifndef LACI_SPARSE_WEIGHT_VIEW_H
 #define LACI_SPARSE_WEIGHT_VIEW_H
 
@@ -58,8 +58,8 @@ typedef struct laci_weight_view {
                                       scale_block neighbouring elements share a scale, and every
                                       index of the other axes has scales of its own. scale_block is
                                       0 if scales are not block-wise */
-  const double *scale;             /* [n_scales] the scales; NULL: all are 1 */
-  const double *zero;              /* [n_scales] the zero points; NULL: all are 0 */
+  const double *scale;             /* [n_scales] scales; NULL: all are 1 */
+  const double *zero;              /* [n_scales] zero points; NULL: all are 0 */
   bool squared;                    /* true: scores are squared */
   /* output channels, for masks whose blocks span several rows (mask.h): rows is their number (0:
    * not known), row_step the number of elements between two. Blocks are aligned inside runs of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synthetic images by the dead leaves model: shapes of many sizes that cover each other.
+ * Draws synthetic images by the dead leaves model: shapes of many sizes that cover each other.
  *
  * Their statistics are near those of photographs: edges at every scale, spectra that fall with the
  * frequency, and large even areas (Lee, Mumford and Huang, "Occlusion models for natural images",

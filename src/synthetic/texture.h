@@ -20,12 +20,12 @@ typedef struct laci_texture_field {
 
 /** A random texture: how the color varies inside a shape. */
 typedef struct laci_texture {
-  float weight[LACI_TEXTURE_OCTAVES]; /* weight of each octave; the sum of their squares is
-                                         amplitude^2 */
+  float weight[LACI_TEXTURE_OCTAVES]; /* weight of each octave; the sum of the squares of all
+                                         weights is amplitude^2 */
   int n_octaves;
   int corner[3][LACI_TEXTURE_OCTAVES][2]; /* for each channel and octave, the position (y, x) in the
                                              field at which the octave's numbers begin */
-  int n_noises;                           /* number of different noises: 1, which all channels
+  int n_noises;                           /* number of different noises: 1, which all color channels
                                              share, or 3, one for each channel */
   float grating, wave[2], phase;          /* grating: amplitude. wave: radians per pixel (y, x).
                                              phase: offset in radians */

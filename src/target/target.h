@@ -92,7 +92,8 @@ const char *const *laci_target_names(int *n);
 typedef struct laci_target_choice {
   const char *name; /* name of the target, such as "tensorrt" */
   const laci_target *target;
-  lac_dtype as; /* element type of weights on the target; LAC_DTYPE_NONE: the stored type */
+  lac_dtype as; /* element type that weights have on the target; LAC_DTYPE_NONE: the type in which
+                   they are stored */
 } laci_target_choice;
 
 /** Finds the target that `text` names. Fails with LAC_BAD_ARGUMENT; the text lists all targets or

@@ -110,8 +110,8 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
   return buf->i ? buf->i[at] : laci_clamp_to_int64(buf->f[at]);
 }
 
-/* Case labels of float types of at most 8 bits, each element stored in a byte; then those of
- * integer types of less than 8 bits. */
+/* Case labels: of float types of at most 8 bits, whose elements have a byte each; then of integer
+ * types of less than 8 bits. */
 #define NARROW_BYTES         \
   case LAC_DTYPE_F8E4M3FN:   \
   case LAC_DTYPE_F8E4M3FNUZ: \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A dense tensor for exact work: all floats are held as double, all integers and booleans as int64
- * (those of u64 as the same 64 bits, so that the upper half of them is negative). Shape arithmetic
+ * A dense tensor for exact computation. It holds floats as double, and integers and booleans as
+ * int64. Elements of u64 keep their 64 bits, so that large ones become negative. Shape arithmetic
  * and the plain engine compute with it; fast engines never use it. */
 #ifndef LACI_TENSOR_BUF_H
 #define LACI_TENSOR_BUF_H
@@ -23,7 +23,7 @@ bool laci_dtype_is_float(lac_dtype dtype);   /* Is it a float type: f64, f32 or 
                                                 narrow.h? */
 bool laci_dtype_is_integer(lac_dtype dtype); /* Is it an integer type or bool? */
 
-/** Creates a tensor filled with zeros. Fails LAC_UNSUPPORTED for text and complex types. */
+/** Creates a tensor filled with zeros. Fails with LAC_UNSUPPORTED for text and complex types. */
 LAC_MUST_CHECK lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
                                           lac_error *err);
 void laci_buf_destroy(laci_buf *buf);
@@ -75,18 +75,18 @@ double laci_int_to_double(lac_dtype dtype, int64_t element);
 /** Compares two elements of an integer type: returns -1 (a < b), 0 or 1 (a > b). */
 int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b);
 
-/** Returns the result of QuantizeLinear for a quotient: the quotient rounded half to even, plus
- * `zero`, clipped to the range of the type. NaN gives the smallest number, as in ONNX Runtime on
- * x86. */
+/** Returns the result of QuantizeLinear for a quotient x / scale: the quotient rounded half to
+ * even, plus `zero`, clipped to the range of the type. NaN gives the smallest number, as in ONNX
+ * Runtime on x86. */
 int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero);
 
 /** Returns the element that is nearest to x without its fraction: it is clamped to the type's
  * range. NaN gives 0. */
 int64_t laci_int_truncate(lac_dtype dtype, double x);
 
-/** Returns x cast to an integer type, as in runtimes: 300 is 44 in i8. Unsigned types of up to 32
- * bits, and all types of 8 and 16 bits, wrap values that fit into int32; u64 wraps values that fit
- * into int64. Values outside of these ranges, for which runtimes differ, give the nearest
+/** Returns x cast to an integer type as runtimes do it: 300 becomes 44 in i8. Unsigned types of up
+ * to 32 bits, and all types of 8 and 16 bits, wrap values that fit into int32; u64 wraps values
+ * that fit into int64. Values outside of these ranges, for which runtimes differ, give the nearest
  * element. */
 int64_t laci_int_cast(lac_dtype dtype, double x);
 

@@ -37,7 +37,7 @@ bool laci_dtype_is_narrow(lac_dtype dtype) {
   return (unsigned)dtype < LAC_DTYPE_COUNT && (formats[dtype].sign || dtype == LAC_DTYPE_F8E8M0);
 }
 
-/* Returns the f8e8m0 code of x: 2^(code - 127). */
+/* Returns the code of x in the type f8e8m0, where a code means 2^(code - 127). */
 static uint16_t round_to_e8m0(double x, unsigned rounding) {
   double size = fabs(x);
   int exponent = -E8M0_BIAS;

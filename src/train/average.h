@@ -18,8 +18,8 @@ typedef struct laci_pool laci_pool;
  * earlier updates. 0 <= decay < 1. */
 double laci_average_decay(double decay, int64_t t);
 
-/** Updates the average: average = d * average + (1 - d) * now, for n numbers. Computes in double,
- * and rounds once. */
+/** Updates n averages: average = d * average + (1 - d) * now. Computes in double, and rounds
+ * once. */
 void laci_average_update(laci_pool *pool, double d, const float *now, float *average, int64_t n);
 
 /** Exchanges the elements of a and b, n each. */

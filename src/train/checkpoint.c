@@ -57,7 +57,7 @@ static size_t directory_bytes(uint32_t n) { return sizeof(header) + n * sizeof(e
 
 /* ---- Names ---- */
 
-/** Returns the step in a file's name; -1: it is not the name of a checkpoint. */
+/** Returns the step in the name of a checkpoint's file; -1: it is not such a name. */
 static int64_t parse_step_of_file_name(const char *name) {
   const size_t before = sizeof prefix - 1, after = sizeof suffix - 1;
   size_t length = strlen(name);
@@ -255,7 +255,7 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
 }
 
 /** Checks that each section begins at the next multiple of 64, that the padding is zero, and that
- * the hash is right, so that no byte of the file is unchecked. */
+ * the hash is right, so that every byte of the file is checked. */
 static lac_status check_sections_and_hash(const laci_checkpoint *c, lac_error *err) {
   const size_t last = c->file.size_bytes - HASH_BYTES,
                directory = directory_bytes(c->head.n_sections);

@@ -66,7 +66,7 @@ LAC_MUST_CHECK lac_status laci_data_parallel_run_last_batch(laci_data_parallel *
 lac_status laci_data_parallel_end_failed_step(laci_data_parallel *share, lac_status mine,
                                               int n_batches, lac_error *err);
 
-/** Times of the communication in the last step. */
+/** How long communication took in the last step. */
 typedef struct laci_data_parallel_times {
   double busy;   /* seconds during which sums of gradients were in progress */
   double waited; /* seconds of `busy` in which the step had finished its batches and waited for the
@@ -77,7 +77,7 @@ laci_data_parallel_times laci_data_parallel_times_of_last_step(const laci_data_p
 /** Returns the number of buckets (ranges of the gradients that are summed over all processes once a
  * step); 0 if share is NULL. */
 int laci_data_parallel_count_buckets(const laci_data_parallel *share);
-/** Records the last batch of every following step in `trace`; both may be NULL. */
+/** Makes the last batch of every following step be recorded in `trace`. Both may be NULL. */
 void laci_data_parallel_set_trace(laci_data_parallel *share, laci_trace *trace);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct laci_feed laci_feed;
 typedef struct laci_feed_options {
   laci_preprocessing preprocessing;
   int batch;         /* number of images in a batch, from 1 to the number of images in the set */
-  int stride;        /* difference between the numbers of two successive batches; 0 means 1 */
+  int stride;        /* difference between the numbers of two batches in succession; 0 means 1 */
   int64_t n_classes; /* number of classes of the network, which is the number of columns of the
                         labels */
   uint64_t seed;

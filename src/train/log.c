@@ -51,7 +51,8 @@ static double read_number(const json_t *object, const char *key) {
   return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/** Parses a line. *is_line: false if the text is no line of a log. Fails LAC_NO_MEMORY. */
+/** Parses a line of the file. *is_line becomes false if the text is no line of a log. Fails with
+ * LAC_NO_MEMORY. */
 static lac_status parse_line(const laci_train_log *log, const char *text, size_t n,
                              laci_log_line *line, bool *is_line, lac_error *err) {
   json_error_t cause;

@@ -64,7 +64,7 @@ typedef struct laci_loop_options {
                                      1 */
   int64_t eval_every;             /* number of steps from one evaluation to the next; 0: only at the
                                      end */
-  int64_t checkpoint_every;       /* number of steps from one checkpoint to the next, >= 1 */
+  int64_t checkpoint_every;       /* number of steps from one checkpoint to the next, at least 1 */
   int64_t steps_per_loop;         /* evaluations and checkpoints are delayed until the number of
                                      steps is a multiple of this; at least 1 */
   double stop_threshold;          /* top-1 accuracy in percent at which the run ends; < 0: there is
@@ -78,7 +78,7 @@ typedef struct laci_loop_options {
                                      `recover`, those of the checkpoint */
   const char *folder;             /* folder for checkpoints, which must exist; NULL: no checkpoints
                                      are written */
-  int keep;                       /* number of checkpoints to keep, >= 1 */
+  int keep;                       /* number of checkpoints that are kept, at least 1 */
   bool recover;                   /* true: continues from the latest checkpoint, if there is one */
   const char *about;              /* the run's options as the members of a JSON object, without
                                      braces; stored in checkpoints for information */
@@ -96,7 +96,7 @@ typedef struct laci_loop_result {
                                that an earlier run took */
   double loss;              /* loss of the last step; NaN: this run took no step */
   bool evaluated;
-  laci_loop_score score; /* score of the last evaluation in this run */
+  laci_loop_score score; /* score of the last evaluation of this run */
   int64_t evaluated_step;
   double best_top1; /* best top-1 accuracy of all evaluations, in percent; < 0: there was none */
   double best_top5; /* top-5 accuracy in the evaluation with the best top-1; NaN: an earlier run

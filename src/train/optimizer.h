@@ -32,7 +32,7 @@ bool laci_optimizer_find_kind(const char *name, laci_optimizer_kind *kind);
 
 typedef struct laci_optimizer_options {
   laci_optimizer_kind kind;
-  float momentum;   /* momentum; for AdamW, beta 1 */
+  float momentum;   /* momentum; for AdamW, its beta 1 */
   float decay;      /* weight decay, >= 0 */
   bool decay_all;   /* true: weight decay also applies to vectors (normalization, biases) */
   bool nesterov;    /* true: uses Nesterov's momentum, for SGD and LARS */
@@ -89,8 +89,8 @@ int64_t laci_optimizer_steps(const laci_optimizer *optimizer);
 void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
 
 /** Sets the mask of a parameter: elements with mask 0 become zero in `weights` and in the state
- * now, and are kept zero by later steps. mask: [count] bytes, which must live as long as the
- * optimizer; NULL: no mask. weights may be NULL if they are masked already. */
+ * now, and stay zero in later steps. mask: [count] bytes, which must live as long as the optimizer;
+ * NULL: no mask. weights may be NULL if they are masked already. */
 void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
                              float *weights);
 

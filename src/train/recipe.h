@@ -69,7 +69,7 @@ typedef struct laci_training_recipe {
   double clip_norm;        /* if the norm of a step's gradients is larger than this, they are scaled
                               down to it; 0: there is no limit */
   bool augment;            /* true: images are cropped and flipped at random */
-  const char *policy;      /* name of the policy that draws further changes of images
+  const char *policy;      /* name of the policy that chooses further changes of images
                               (laci_policy_name); NULL: none */
   int policy_changes, policy_magnitude; /* for the policy randaugment: number of changes of an
                                            image, and their strength; 0: not set */

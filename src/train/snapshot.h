@@ -27,7 +27,8 @@ typedef struct laci_snapshot {
   const char *options; /* recipe and options of the run as JSON, for information and for continuing
                           the run */
   float *weights;      /* [n_weights] all parameters, as in the optimizer's buffers */
-  int64_t n_weights;   /* number of weights: the size of the optimizer's buffers */
+  int64_t n_weights;   /* number of floats in `weights`, which is the size of the optimizer's
+                          buffers */
   float *statistics;   /* [n_statistics] running means and variances */
   int64_t n_statistics;
   float *average;            /* [n_weights] moving average of the weights over the steps; NULL: it

@@ -84,7 +84,7 @@ void laci_trace_record_step(laci_trace *t, int64_t step, double begun, double en
 
 /* ---- Writing ---- */
 
-/** The state of writing the events of one process. */
+/** The state of writing the events of one process as JSON. */
 typedef struct writing {
   laci_json_writer w;
   json_t *events;

@@ -39,7 +39,7 @@ typedef struct laci_trainer_options {
                           too */
 } laci_trainer_options;
 
-/** Plans the training of `model`, a finished classifier, which must outlive the trainer. Weights
+/** Plans the training of `model`, a complete classifier, which must outlive the trainer. Weights
  * and running statistics start as the model's. Fails as laci_training_graph_create,
  * laci_engine_create and laci_optimizer_create do. */
 LAC_MUST_CHECK lac_status laci_trainer_create(const laci_graph *model,
@@ -101,7 +101,7 @@ typedef struct laci_bucket {
 LAC_MUST_CHECK lac_status laci_trainer_make_buckets(const laci_trainer *trainer, size_t bytes,
                                                     laci_bucket **buckets, int *n, lac_error *err);
 
-/** What a caller can watch during a batch. */
+/** What a caller wants to be told about during a batch. */
 typedef struct laci_batch_watch {
   const laci_bucket *buckets; /* all buckets that laci_trainer_make_buckets made */
   int n_buckets;              /* number of buckets; 0: buckets are not watched */

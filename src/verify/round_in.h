@@ -12,7 +12,7 @@ typedef struct laci_stepper laci_stepper;
 
 enum { LACI_N_ROUNDS = 2 };
 
-/* Where the stored tensors of one of the two runs come from. */
+/* Where one of the two runs gets its stored tensors from. */
 typedef struct laci_round_source {
   laci_parameters *parameters;
   const laci_graph *graph;
@@ -20,7 +20,7 @@ typedef struct laci_round_source {
                                     reordered */
   const laci_products *products; /* products that the fast engine computes in this run; NULL: the
                                     fast engine computes nothing */
-  bool anew; /* true: stored tensors are drawn at random; false: they have their own content */
+  bool anew; /* true: stored tensors get random content; false: they have their own */
 } laci_round_source;
 
 /* How much the comparison of an output shows, in ascending order. */

@@ -38,7 +38,7 @@ static const char *value_name(const laci_round *r, int value) {
   return r->graph->values[value].name;
 }
 
-/* Makes a buffer of the tensor's type and shape, without content. */
+/* Makes a buffer with a tensor's type and shape, but without elements. */
 static lac_status create_placeholder(const laci_stored *stored, laci_buf **buf) {
   *buf = laci_alloc(1, sizeof **buf);
   if (!*buf) return LAC_NO_MEMORY;

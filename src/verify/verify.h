@@ -50,12 +50,12 @@ typedef struct laci_verify_options {
                                 limit */
 } laci_verify_options;
 
-/** How much of the network was computed and compared in both orders. That the orders are valid was
- * checked before, channel by channel (analyze/classes_in.h). */
+/** How much of the network was computed and compared in both orders. Before this, channel by
+ * channel, the orders were checked to be valid (analyze/classes_in.h). */
 typedef enum laci_verify_state {
   LACI_VERIFY_NONE,    /* the verification was not run, or nothing is reordered */
   LACI_VERIFY_ALL,     /* every output was compared and has a finite element that is not 0 */
-  LACI_VERIFY_PART,    /* values were compared, but not every output, perhaps none */
+  LACI_VERIFY_PART,    /* some values were compared, but perhaps not all outputs */
   LACI_VERIFY_NOTHING, /* no finite element was compared; laci_verification.reason says why */
 } laci_verify_state;
 
@@ -81,7 +81,8 @@ typedef struct laci_verification {
                                 computes */
   int n_outputs_compared;    /* number of these outputs that the first round compared, that have a
                                 finite element, and that do not depend on random substitutes */
-  const char *engine;        /* laci_verify_engine_name of the engine that computed products */
+  const char *engine;        /* name of the engine that computed products, as
+                                laci_verify_engine_name returns it */
 } laci_verification;
 
 /** Returns the name of the engine that computes products: fast or exact. */

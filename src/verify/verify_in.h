@@ -70,7 +70,7 @@ typedef struct laci_draw {
 typedef struct laci_domain {
   enum {
     LACI_DOMAIN_FREE,
-    LACI_DOMAIN_WHOLE, /* integers with low <= x < high: positions along an axis, counts, class
+    LACI_DOMAIN_WHOLE, /* integers x with low <= x < high: positions along an axis, counts, class
                           labels */
     LACI_DOMAIN_BOXES, /* rows of two corners x, y, x, y; the second is to the right of and below
                           the first, and coordinates are below high */
@@ -193,7 +193,7 @@ bool laci_products_is_streamed(const laci_products *products, int stored);
 /** The difference between two values, `got` and the reordered `wanted`. */
 typedef struct laci_difference {
   double largest;    /* largest |difference| between elements that are finite in both */
-  double scale;      /* largest finite |element| of `wanted` */
+  double scale;      /* largest |element| of `wanted` that is finite */
   int64_t at;        /* index in `got` of the element with the largest difference, or of the first
                         element that makes kind_differs true; -1: the values are equal */
   bool kind_differs; /* true: an element is NaN or infinite in one value, and not the same in the

@@ -281,7 +281,8 @@ static void draw_unconstrained(laci_buf *buf, const laci_draw *draw) {
   bool bytes = buf->i && buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
   double low = buf->f ? draws[draw->kind].low : draws[draw->kind].whole_low;
   double high = buf->f ? draws[draw->kind].high : draws[draw->kind].whole_high;
-  if (bytes && draw->kind < LACI_DRAW_ONES) { /* images, quantized values */
+  if (bytes && draw->kind < LACI_DRAW_ONES) { /* bytes are often images or quantized values, which
+                                                 use the whole range */
     int64_t least, most;
     laci_int_range(buf->dtype, &least, &most);
     low = (double)least;

@@ -104,8 +104,8 @@ static rule choose_draw_rule_of_floats(const laci_buf *buf) {
   }
   double spread = sqrt(fmax(squares / n - mean * mean, 0));
   if (spread < 1e-3 * fabs(mean)) spread = least_spread * fabs(mean);
-  double half = sqrt(3) * spread; /* a uniform draw from mean - half to mean + half has this
-                                     deviation */
+  double half = sqrt(3) * spread; /* numbers drawn uniformly from mean - half to mean + half have
+                                     this deviation */
   return (rule){.kind = EVENLY, .low = mean - half, .high = mean + half};
 }
 

@@ -114,7 +114,8 @@ static bool is_meaningful_output(const tries *t, int output) {
   return seen >= LACI_SEEN_WHOLE_ZERO && most == LACI_SEEN_NUMBERS;
 }
 
-/* Returns the number of outputs that were empty, not finite or 0 in every run so far. */
+/* Returns the number of outputs that were empty, without a finite element, or 0 in every run so
+ * far. */
 static int count_blank_outputs(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;

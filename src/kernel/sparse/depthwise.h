@@ -16,8 +16,8 @@
 enum {
   LACI_DEPTHWISE_MOST_TAPS = 121,
   LACI_DEPTHWISE_TILES = 16,    /* maximum number of tiles of a channel that are computed at once */
-  LACI_DEPTHWISE_PHASES = 8192, /* size in floats of a stack array. It holds the input split into
-                                   even and odd pixels, where windows stride along a row */
+  LACI_DEPTHWISE_PHASES = 8192, /* size in floats of a stack array. If windows stride along a row,
+                                   it holds the input split into even and odd pixels */
 };
 
 /** A prepared depthwise convolution. Only `tiles` is owned. */

@@ -39,7 +39,7 @@ typedef struct channel {
   float bias;
 } channel;
 
-/* A copy of a channel's operands that the compiler keeps in registers. */
+/* The operands of a channel's sums: a local copy that the compiler keeps in registers. */
 typedef struct register_operands {
   const float *tap[TAPS];
   vector weight[TAPS], bias;

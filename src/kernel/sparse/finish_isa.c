@@ -14,7 +14,8 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* Rows whose results share the same four bytes, and the position of these. */
+/* How results are stored. With bf16, two rows share four bytes. row_stride: number of floats from
+ * one such group of rows to the next. */
 typedef struct target {
   int64_t row_stride;
   laci_sparse_values values;

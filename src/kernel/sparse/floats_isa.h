@@ -18,7 +18,7 @@ typedef __m512 vector;
 #define MUL(a, b) _mm512_mul_ps(a, b)
 #define LARGER(a, b) _mm512_max_ps(a, b) /* a > b ? a : b */
 #define SMALLER(a, b) _mm512_min_ps(a, b)
-#define BOTH(a, b) /* bitwise and */ \
+#define BOTH(a, b) /* bitwise and of two vectors */ \
   _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), _mm512_castps_si512(b)))
 static inline vector laci_every_second_lane(vector a, vector b, int32_t first) {
   int32_t lanes[WIDTH];

@@ -53,15 +53,15 @@ typedef struct laci_sparse_run_row {
 } laci_sparse_run_row;
 
 /** A work item: some rows and a window of columns. The runs of all items are in one array, and the
- * rows of all runs in another: run_first and run_row_first are the indices at which those of this
- * item begin. They end where those of the next item begin. */
+ * rows of all runs in another. This item's runs begin at index run_first, and the rows of its runs
+ * at run_row_first; they end where those of the next item begin. */
 typedef struct laci_sparse_gradient_item {
   int64_t row_first, n_rows, column_first, n_columns;
   int64_t run_first, run_row_first;
 } laci_sparse_gradient_item;
 
-/** The prepared gradient. It owns its arrays except for tiles, and does not need the product any
- * more. */
+/** The gradient of a product, ready to be computed. It owns its arrays except for tiles, and no
+ * longer needs the product. */
 typedef struct laci_sparse_gradient {
   const laci_sparse_tile *tiles; /* [n_tiles] tiles of the forward product, borrowed */
   int64_t n_tiles, block;        /* n_tiles: number of tiles. block: number of tiles in a block (see
@@ -85,7 +85,8 @@ void laci_sparse_gradient_clear(laci_sparse_gradient *g);
 /** Returns the number of floats of scratch memory that each thread needs. */
 size_t laci_sparse_gradient_scratch_floats(const laci_sparse_gradient *g);
 
-/** Operands. They do not overlap, and need only the alignment of floats. */
+/** The arrays that a gradient is computed from and written to. They do not overlap, and need only
+ * the alignment of floats. */
 typedef struct laci_sparse_gradient_operands {
   const float *x, *dy;
   float *gradient; /* [n_kept] result: the gradient of each kept weight */
@@ -93,9 +94,9 @@ typedef struct laci_sparse_gradient_operands {
                       floats */
 } laci_sparse_gradient_operands;
 
-/** Computes items [first, last) of g->n_items. Items are independent of each other: each overwrites
- * its own gradients, and together they write all. It is faster if a thread gets neighbouring
- * items. */
+/** Computes items [first, last) of g->n_items. Items may be computed at the same time: each
+ * overwrites its own gradients, and together they write all gradients. It is faster if a thread
+ * gets neighbouring items. */
 typedef void laci_sparse_gradient_run(const laci_sparse_gradient *g,
                                       const laci_sparse_gradient_operands *s, int64_t first,
                                       int64_t last);

@@ -69,7 +69,8 @@ enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 
 /* ---- The sums of a block ---- */
 
-/* The operands of the sums for some rows and columns, and where sums are stored. */
+/* The operands of the sums for some rows and columns, and the array to which the sums are
+ * written. */
 typedef struct gradient_work {
   const laci_sparse_tile *tiles; /* [n] the tiles of the block */
   int64_t n, n_steps, pitch;

@@ -18,7 +18,7 @@ typedef struct operands {
   bool upper_x, upper_dy;
 } operands;
 
-/* Adds the lanes of a sum in a fixed order. */
+/* Returns the sum of the lanes, added in a fixed order. */
 static float sum_lanes_in_order(float *sum) {
   for (int apart = LANES / 2; apart > 0; apart /= 2) {
     for (int lane = 0; lane < apart; lane++) sum[lane] += sum[lane + apart];

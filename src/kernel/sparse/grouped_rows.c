@@ -52,7 +52,7 @@ int64_t laci_grouped_rows_n_strips(int64_t n_units) { return laci_ceil_div(n_uni
 typedef struct rows {
   const laci_sparse_product *p;
   int64_t first, n;           /* index of the first row of the chunk, and number of its rows */
-  int64_t column;             /* the first column of the window */
+  int64_t column;             /* index of the first column of the window */
   int64_t next[MOST_ROWS];    /* [n] index of each row's first kept weight after the window */
   int64_t from[MOST_ROWS];    /* [n] index of each row's first kept weight in the window */
   uint8_t pattern[MOST_ROWS]; /* [n] pattern of each row: a bit for each kept column of the window.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of image_norm.h. */
+ * Chooses the variant of image_norm.h (batch normalization) for the SIMD level in force. */
 #include "kernel/sparse/image_norm.h"
 
 #include "cpu/cpu.h"

@@ -65,7 +65,8 @@ typedef struct laci_norm_slopes {
   const float *level, *slope;
 } laci_norm_slopes;
 
-/** The kernel's functions. Arrays need only the alignment of floats. Callable from any thread. */
+/** The functions of one variant of the kernel. Arrays need only the alignment of floats. Any thread
+ * may call them. */
 typedef struct laci_image_norm {
   /** Computes, for each channel c, mean[c] of the tile's n_rows * n_pixels * 16 values, and
    * squares[c], the sum of squared distances from that mean. To avoid cancellation, it sums
@@ -78,7 +79,7 @@ typedef struct laci_image_norm {
    * LACI_IMAGE_NORM_CHANNELS. */
   void (*sums)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
                laci_norm_source dy, float *const sums[2]);
-  /** Computes dx = scale * (m - level - (x - mean) * slope); dx may be dy. */
+  /** Computes dx = scale * (m - level - (x - mean) * slope), the gradient of x. dx may be dy. */
   void (*gradient)(const laci_norm_tile *t, const laci_norm_scales *s, const laci_norm_slopes *off,
                    laci_norm_source x, laci_norm_source dy, laci_norm_target dx);
   /** Adds two arrays of n floats (or bf16 pairs): to[i] = a[i] + b[i], or with relu, max(a[i] +
@@ -91,7 +92,7 @@ typedef struct laci_image_norm {
 LACI_KERNEL_VARIANTS(LACI_IMAGE_NORM_DECLARE)
 #undef LACI_IMAGE_NORM_DECLARE
 
-/** Return the variants for the SIMD level in force (cpu/cpu.h). */
+/** Return the variants for floats and for bf16, for the SIMD level in force (cpu/cpu.h). */
 const laci_image_norm *laci_image_norm_variant(void);
 const laci_image_norm *laci_image_norm_bf16_variant(void);
 

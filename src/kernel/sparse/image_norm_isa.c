@@ -78,7 +78,7 @@ static float sum_lanes(float *lanes) {
   return lanes[0];
 }
 
-/** Two sums of a channel, lane by lane. */
+/** Two sums of a channel, in each lane: those that laci_image_norm.sums computes. */
 typedef struct sums {
   vector level, slope;
 } sums;

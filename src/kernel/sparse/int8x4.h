@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of int8 (product.h): four bytes, an int8x4, hold the values of four neighbouring
+ * Sparse products (product.h) of int8. Four bytes, an int8x4, hold the values of four neighbouring
  * channels. So the layouts, tiles and reorders of floats serve for int8 too, with a quarter of the
  * channels.
  *

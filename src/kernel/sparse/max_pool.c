@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of max_pool.h, and decides which windows it supports. */
+ * Chooses the variant of max_pool.h for the SIMD level in force, and decides which windows it
+ * supports. */
 #include "kernel/sparse/max_pool.h"
 
 #include "cpu/cpu.h"

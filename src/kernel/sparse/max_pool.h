@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Max pooling of floats, or of bytes (int8x4.h). Padding is ignored, and every window must contain
- * a pixel. Input and output bytes have the same scale and zero point, so that nothing is rounded. A
- * NaN counts as less than any number. */
+ * Computes max pooling of floats, or of bytes (int8x4.h). Padding is ignored, and every window must
+ * contain a pixel. Input and output bytes have the same scale and zero point, so that nothing is
+ * rounded. A NaN counts as less than any number. */
 #ifndef LACI_KERNEL_SPARSE_BYTES_POOL_H
 #define LACI_KERNEL_SPARSE_BYTES_POOL_H
 
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** A max pooling. `in` and `out` are layouts of floats or of int8x4, as window.values says; either
- * both or neither are HWC16N. The window has 1 group, dilations of 1 and any number of channels;
- * laci_max_pool_can_compute must be true for it. */
+/** A max pooling that can be computed. `in` and `out` are layouts of floats or of int8x4, as
+ * window.values says; either both or neither are HWC16N. The window has 1 group, dilations of 1 and
+ * any number of channels. laci_max_pool_can_compute must be true for it. */
 typedef struct laci_max_pool {
   laci_sparse_window window;
   laci_sparse_layout in, out;
@@ -20,7 +20,7 @@ typedef struct laci_max_pool {
 /** Is there a kernel for windows of this size and stride? */
 bool laci_max_pool_can_compute(const laci_sparse_window *g);
 
-/** Returns the number of work items, which are independent of each other. An item is a band of a
+/** Returns the number of work items, which may be computed at the same time. An item is a band of a
  * channel's rows; in HWC16N, a row of pixels. */
 int64_t laci_max_pool_n_items(const laci_max_pool *p);
 

@@ -16,8 +16,8 @@ enum {
 static inline int64_t laci_max_pool_n_channels(const laci_max_pool *p) {
   return laci_sparse_layout_channels(p->window.channels_in, p->window.values);
 }
-/** Tall images are divided into bands of rows, as the other kernels divide them, so that a thread
- * mostly reads what it has written itself. */
+/** Returns the number of bands into which the rows of an image are divided. Tall images are divided
+ * as the other kernels divide them, so that a thread mostly reads what it has written itself. */
 static inline int64_t laci_max_pool_n_bands(const laci_max_pool *p) {
   enum { TALL = 16, BANDS = 4 };
   return p->window.out_h >= TALL ? BANDS : 1;

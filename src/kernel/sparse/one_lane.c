@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of one_lane.h. */
+ * Chooses the variant of one_lane.h (sums for tiles with one result) for the SIMD level in
+ * force. */
 #include "kernel/sparse/one_lane.h"
 
 #include "cpu/cpu.h"

@@ -76,7 +76,8 @@ typedef struct laci_sparse_product {
                                 multiple of 4, and rows_together is even or equal to n_rows */
 } laci_sparse_product;
 
-/** Returns how many columns each row of p can read: those of its group of rows_together rows. */
+/** Returns how many columns each row of p can read. Each group of rows_together rows has an equal
+ * part of all columns. */
 static inline int64_t laci_sparse_columns_per_group(const laci_sparse_product *p) {
   return p->n_columns / (p->n_rows / p->rows_together);
 }
@@ -135,15 +136,15 @@ struct laci_sparse_quantized {
   bool floats; /* true: results are floats, and are clipped to the bounds of laci_sparse_operands */
 };
 
-/** The operands of a product. x and y do not overlap. residual is NULL, or has the layout of y; it
- * may be y itself unless residual_last. */
+/** The operands of a product. x and y do not overlap. residual has the layout of y, or is NULL; it
+ * may be y itself, unless residual_last is true. */
 typedef struct laci_sparse_operands {
   const float *weight; /* [n_kept] value of each kept weight */
   const float *bias;   /* [n_rows] bias of each row */
   const float *x, *residual;
   float *y;
-  float low, high; /* bounds: a sum v becomes low > v ? low : v, then high < v ? high : v; a NaN
-                      stays */
+  float low, high; /* bounds of the results: a sum v becomes low > v ? low : v, then high < v ? high
+                      : v; a NaN stays */
   const laci_pointwise *functions; /* [n_functions] functions that are applied after the clip, one
                                       after the other */
   int n_functions;

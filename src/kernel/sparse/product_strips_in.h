@@ -14,7 +14,8 @@ typedef struct laci_sparse_strip {
   int n_tiles;
 } laci_sparse_strip;
 
-/* Computes the rows of `part`, whose results share four bytes, for the tiles of a strip. */
+/* A function that computes the rows of `part`, whose results share four bytes, for the tiles of a
+ * strip. */
 typedef void laci_sparse_strip_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                                     const laci_sparse_part *part, const laci_sparse_strip *s);
 

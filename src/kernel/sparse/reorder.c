@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of reorder.h. */
+ * Chooses the variant of reorder.h (copies to another layout) for the SIMD level in force. */
 #include "kernel/sparse/reorder.h"
 
 #include "cpu/cpu.h"

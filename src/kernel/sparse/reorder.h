@@ -27,10 +27,10 @@ typedef struct laci_sparse_norm {
   float low;                  /* lower bound of the result; -INFINITY: no bound */
 } laci_sparse_norm;
 
-/** A reorder. CHW16C needs a multiple of 16 channels. stride_h, stride_w: only every stride_h-th
- * row and stride_w-th pixel is copied, as a window of one pixel with that stride reads them; 1:
- * all. `size` is that of the target. Only targets that windows read (CHW, PC16P, HWC16N) can be
- * normalized. */
+/** A copy of a tensor from the layout `from` to the layout `to`. size: that of the target.
+ * stride_h, stride_w: only every stride_h-th row and stride_w-th pixel is copied, as a window of
+ * one pixel with that stride reads them; 1: all are copied. CHW16C needs a multiple of 16 channels.
+ * Only targets that windows read (CHW, PC16P, HWC16N) can be normalized. */
 typedef struct laci_sparse_reorder {
   laci_sparse_layout from, to;
   laci_sparse_size size;

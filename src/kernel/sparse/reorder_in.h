@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the work of reorder.h is divided into items. An item is some channels of some places of one
- * image (HWC16N: of 16 images). What a place is depends on the layouts. If one has pixels as SIMD
- * lanes (CHW, PC16P), places are all positions of its long row (window.h), padding included; if
- * both have, those of the target. So 16 places are a vector, even where rows are short. Between
- * other layouts, places are the pixels of the target. */
+ * Divides the work of reorder.h into items. An item is some channels of some places of one image
+ * (HWC16N: of 16 images). What a place is depends on the layouts. If one has pixels as SIMD lanes
+ * (CHW, PC16P), places are all positions of its long row (window.h), padding included; if both
+ * have, those of the target. So 16 places are a vector, even where rows are short. Between other
+ * layouts, places are the pixels of the target. */
 #ifndef LACI_KERNEL_SPARSE_REORDER_IN_H
 #define LACI_KERNEL_SPARSE_REORDER_IN_H
 

@@ -151,7 +151,7 @@ static int64_t vector_offset(const laci_sparse_layout *l, int64_t place) {
  * channel, and its lanes are pixels or images. */
 typedef struct tile_norm {
   float scale[LANES], shift[LANES], low; /* scale and shift of each target; low is the lower bound
-                                            of all */
+                                            of all values */
   int32_t used[LANES];                   /* for each lane -1 if it is a value, 0 if it is padding */
 } tile_norm;
 
@@ -397,8 +397,9 @@ typedef struct run {
                                         offset of its pixel from `at` */
 } run;
 
-/* Sets *p to the run that begins at the first lane of `left`, which has a bit for each lane.
- * Returns the lanes of `left` that are not in the run. */
+/* `left` has a bit for each lane. Sets *p to the run of lanes that begins at the first of these
+ * lanes (lanes of a run have pixels close together). Returns the lanes of `left` that are not in
+ * the run. */
 static uint32_t find_run(const int64_t *pixel, uint32_t left, run *p) {
   *p = (run){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;

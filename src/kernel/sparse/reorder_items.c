@@ -59,7 +59,8 @@ static void list_pixel_offsets(const laci_sparse_layout *l, const run *r, int64_
   }
 }
 
-/* Divides, rounding up. Most divisors are 1, and a division takes as long as several pixels. */
+/* Returns a / b, rounded up. Most divisors are 1, and a division takes as long as several
+ * pixels. */
 static int64_t ceil_divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
 
 /* Lists the offsets in source and target of p->n pixels, which are neighbours in a row of the grid.

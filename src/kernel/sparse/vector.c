@@ -71,7 +71,7 @@ void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_par
 /* Two weights can be stored for every four columns, zeros included. Does this store few enough
  * zeros? */
 static bool may_store_pairs(const laci_sparse_rows *w) {
-  enum { LEAST = 40 }; /* least number of kept weights, in percent of all */
+  enum { LEAST = 40 }; /* least share of kept weights, in percent of all weights */
   uint64_t kept = 0;
   for (int64_t at = 0; at < laci_sparse_rows_n_chunks(w); at++) kept += w->chunk_at[at];
   return kept * 100 >= (uint64_t)(w->n_rows * w->n_columns) * LEAST;

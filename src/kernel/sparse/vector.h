@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sparse matrix times one to four vectors; reading the matrix takes most of the time:
+ * Multiplies a sparse matrix by one to four vectors. Most of the time is spent on reading the
+ * matrix.
  *
  *     y[v][row] = bias[row] + sum over k of weight[row][k] * x[v][k]
  *
@@ -57,8 +58,8 @@ typedef struct laci_sparse_rows {
   int32_t *row_sum;   /* [n_rows] sum of the weights of each row, for S8; NULL for floats */
 } laci_sparse_rows;
 
-/** The vectors and results. x: [n_x][n_columns], elements as in the table above, with the alignment
- * of an element; y: [n_x][n_rows]. */
+/** The vectors x and the results y. x: [n_x][n_columns], elements as in the table above, with the
+ * alignment of an element. y: [n_x][n_rows]. */
 typedef struct laci_sparse_vectors {
   const void *x;
   float *y;
@@ -112,9 +113,9 @@ void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_par
  * Returns the size of w->bytes, which the caller allocates and fills with zeros. Large pages
  * (base/memory.h) make the product faster. */
 size_t laci_sparse_rows_set_chunk_offsets(laci_sparse_rows *w);
-/** Packs a part. The parts of a row must come in ascending order of columns; the result does not
- * depend on how rows are divided into parts. Parts of different rows may be filled at the same
- * time. */
+/** Packs the weights of a part. The parts of a row must come in ascending order of columns; the
+ * result does not depend on how rows are divided into parts. Parts of different rows may be filled
+ * at the same time. */
 void laci_sparse_rows_fill_chunks(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 
 #endif

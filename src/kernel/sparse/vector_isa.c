@@ -40,7 +40,7 @@ INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
   return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, _mm512_loadu_si512(at));
 }
 #if defined(__AVX512VBMI2__)
-/* Expands 16-bit words directly into the upper halves of lanes. */
+/* Expands 16-bit words, which are bf16, directly into the upper halves of lanes. */
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const __m256i words = _mm256_loadu_si256((const __m256i *)(const void *)at);
   return _mm512_mask_expand_epi16(opaque_zeros(), _pdep_u32(bits, 0xAAAAAAAA),

@@ -6,7 +6,7 @@
 #include "kernel/sparse/vector.h"
 #include "tensor/bf16.h"
 
-/* The state of reading a row. */
+/* How far a row of the packed matrix has been read. */
 typedef struct reader {
   const laci_sparse_rows *w;
   const uint8_t *mask, *value;

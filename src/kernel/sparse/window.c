@@ -14,8 +14,8 @@ enum {
   LANES = LACI_SPARSE_LANES,
   BLOCK = 4,           /* number of channels whose taps are stored together */
   ALIASES = 4096 / 4,  /* addresses with this distance, in floats, map to the same cache set */
-  APART = 2 * LANES,   /* this many floats are added where channels would be nearly a multiple of
-                          ALIASES apart */
+  APART = 2 * LANES,   /* where channels would be nearly a multiple of ALIASES apart, this many
+                          floats are added */
   BETWEEN = 5 * LANES, /* pixels between two channels: so many that a 3x3 window reads other cache
                           lines of each */
 };

@@ -32,9 +32,9 @@
 #include "lacuna/status.h"
 
 typedef enum laci_memory_format {
-  LACI_FORMAT_CHW, /* for few images */
+  LACI_FORMAT_CHW, /* this format is for few images */
   LACI_FORMAT_PC16P,
-  LACI_FORMAT_HWC16N, /* for 16 images or more, in groups of 16 */
+  LACI_FORMAT_HWC16N, /* this format is for 16 images or more, in groups of 16 */
   LACI_FORMAT_CHW16C,
   LACI_FORMAT_HWC,
 } laci_memory_format;
@@ -61,8 +61,9 @@ static inline int64_t laci_sparse_layout_channels(int64_t channels, laci_sparse_
   return (channels + laci_sparse_values_per_word(values) - 1) / laci_sparse_values_per_word(values);
 }
 
-/** Where each pixel's value is; strides are in floats. An image block has n_floats floats, and the
- * next one follows directly. In CHW and HWC16N, all memory that is not a pixel must be zero. */
+/** Where the value of each pixel is in memory. Strides are in floats. An image block has n_floats
+ * floats, and the next one follows directly. In CHW and HWC16N, all memory that is not a pixel must
+ * be zero. */
 typedef struct laci_sparse_layout {
   laci_memory_format format;
   /* number of floats from one channel to the next; in CHW16C, from one block of 16 channels to the
@@ -78,8 +79,8 @@ typedef struct laci_sparse_layout {
 
 bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b);
 
-/** The size of a tensor. n_images counts single images in every layout; the last group of 16 in
- * HWC16N may be incomplete. */
+/** The size of a tensor of images. n_images counts single images in every layout. In HWC16N, the
+ * last group of 16 may be incomplete. */
 typedef struct laci_sparse_size {
   int64_t channels, h, w, n_images;
 } laci_sparse_size;
@@ -91,11 +92,11 @@ typedef struct laci_sparse_border {
   int64_t top, left, bottom, right, stride_h, stride_w;
 } laci_sparse_border;
 
-/** Returns a layout in CHW, PC16P or HWC16N. */
+/** Returns a layout with a border around each image, in CHW, PC16P or HWC16N. */
 laci_sparse_layout laci_sparse_padded_layout(laci_memory_format format, int64_t channels, int64_t h,
                                              int64_t w, laci_sparse_border border);
-/** Returns the layout without border or gaps: CHW (row-major [channel][h][w]), CHW16C or HWC.
- * Windows cannot read this CHW, since they read whole vectors, beyond its end. */
+/** Returns a layout without border or gaps, in CHW (row-major [channel][h][w]), CHW16C or HWC.
+ * Windows cannot read this CHW: they read whole vectors, which may end after its last float. */
 laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
                                                  int64_t h, int64_t w);
 /** Returns the border of zeros, and the strides, that a convolution needs in the layout of its
@@ -106,7 +107,7 @@ laci_sparse_border laci_sparse_needed_border(const laci_sparse_window *g);
  * row has no more results than pixels. There are still zeros above and below the image. Of the
  * sparse products, only generated code of AVX-512 and the scalar reference can read it. */
 bool laci_sparse_may_be_unpadded(const laci_sparse_window *g);
-/** Returns the layout of a convolution's input. */
+/** Returns the layout that the input of a convolution needs in this format. */
 laci_sparse_layout laci_sparse_input_layout(laci_memory_format format, const laci_sparse_window *g);
 /** Returns the layout of a convolution's result that needs the fewest tiles. If `border` fits
  * between rows, its rows are as far apart as the input's. PC16P requires that, so it may be
@@ -134,7 +135,7 @@ static inline int64_t laci_sparse_offset(const laci_sparse_layout *l, int64_t ch
          column / l->phases_w * l->pixel_stride;
 }
 
-/** The kept weights of a matrix, row by row; owns its arrays. */
+/** The kept weights of a matrix, row by row. It owns its arrays. */
 typedef struct laci_sparse_kept {
   /* [n_rows + 1] index of each row's first kept weight: row r has those in [row_begin[r],
      row_begin[r + 1]) */
@@ -154,7 +155,7 @@ int64_t laci_sparse_row_length(const laci_sparse_window *g);
  * weight. */
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at);
 
-/** A convolution that is ready to be computed; owns all its memory. */
+/** A convolution that is ready to be computed. It owns all its memory. */
 typedef struct laci_sparse_form {
   laci_sparse_product product;
   laci_sparse_layout in, out;
@@ -170,8 +171,8 @@ typedef struct laci_sparse_form {
   void *memory;      /* memory of dense_at, and of the arrays of `product` that describe columns */
 } laci_sparse_form;
 
-/** The layouts of input and result; either both or neither are HWC16N. `in` is that of
- * laci_sparse_input_layout, or has a larger border, or is unpadded CHW. n_images: the number of
+/** The layouts of a convolution's input and result. Either both or neither are HWC16N. `in` is that
+ * of laci_sparse_input_layout, or has a larger border, or is unpadded CHW. n_images: number of
  * image blocks. */
 typedef struct laci_sparse_layouts {
   laci_sparse_layout in, out;
@@ -199,8 +200,8 @@ void laci_sparse_form_clear(laci_sparse_form *form);
  * *n_each: number of tiles in an image block. The caller frees the array; NULL: no memory. */
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each);
-/** Frees the product and its weights, 8 bytes for each kept weight, but not layouts and tiles. For
- * callers that have generated code of the product and filled in its weights. */
+/** Frees the product and its weights, 8 bytes for each kept weight, but not the layouts and tiles.
+ * For callers that have generated code for the product and copied the weights into it. */
 void laci_sparse_form_free_weights(laci_sparse_form *form);
 /** Copies the kept weights from a dense weight, which has the shape of the mask. */
 void laci_sparse_form_set_weights(laci_sparse_form *form, const float *dense);

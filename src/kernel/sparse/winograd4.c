@@ -71,7 +71,7 @@ int64_t laci_winograd4_n_points(const laci_sparse_window *g) {
   return read * read;
 }
 
-/* Does not overflow, since the dense weights are in memory. */
+/* The product does not overflow, since the dense weights are in memory. */
 size_t laci_winograd4_weight_bytes(const laci_sparse_window *g) {
   const int64_t rows = rows_per_group(), groups = laci_ceil_div(g->channels_out, rows);
   return (size_t)(laci_winograd4_n_points(g) * groups * rows * laci_winograd4_n_sources(g)) *
@@ -158,7 +158,7 @@ static void compute_six_points(const double g[TAPS], double to[READ]) {
   to[5] = g[2];
 }
 
-/* Computes G g for four weights. */
+/* Computes G g for four weights g. */
 static void compute_seven_points(const double g[TAPS], double to[READ]) {
   static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
   enum { N = sizeof at / sizeof *at };

@@ -80,8 +80,8 @@ typedef struct laci_winograd4 {
   laci_sparse_window window;
   laci_sparse_layout in,
       out; /* layouts of input and result. `in` is CHW without phases and `out` CHW or PC16P; or
-              both are HWC16N. If the window strides, `in` needs no border. If not, CHW may be
-              unpadded, provided that the memory which a window reads before a row is readable */
+              both are HWC16N. If the window strides, `in` needs no border. If it does not, CHW may
+              be unpadded; then the memory before a row that a window reads must be readable */
   int64_t n_image_blocks;   /* number of images, or of groups of 16 images in HWC16N */
   int64_t stride;           /* stride of the window, the same in both directions */
   int64_t sources;          /* number of sources of the input, which is stride^2 for each input
@@ -105,7 +105,7 @@ typedef struct laci_winograd4 {
 static inline int64_t laci_winograd4_tile_side(int64_t taps) {
   return LACI_WINOGRAD4_SIDE - 1 + taps;
 }
-/** Can this kernel compute the convolution? */
+/** Can this kernel compute the convolution of a window? */
 bool laci_winograd4_can_compute(const laci_sparse_window *g);
 /** Prepares a convolution. Fails with LAC_NO_MEMORY, or with LAC_UNSUPPORTED if rows are too wide;
  * *w is then empty. */
@@ -130,7 +130,8 @@ static inline int64_t laci_winograd4_n_groups(const laci_winograd4 *w) {
 void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dense,
                                       const int64_t first_last[2], float *weights);
 
-/** A block: the units [first, last), which are computed together. */
+/** A block: the units [first, last), which are computed together. A unit is a row of tiles of an
+ * image, or one tile of 16 images. */
 typedef struct laci_winograd4_block {
   int64_t first, last;
   int64_t n_lanes, stride; /* n_lanes: number of lanes of all units of the block. stride: number of

@@ -238,7 +238,7 @@ static filling plan_filling(const laci_winograd4 *w, int64_t part) {
   return f;
 }
 
-/* A source of a channel: all pixels, or if the window strides, those of even or odd rows and
+/* A source of a channel: all its pixels; if the window strides, those of even or odd rows and
  * columns. */
 typedef struct source {
   const float *channel;
@@ -736,7 +736,7 @@ static void store_lines(const laci_sparse_operands *o, int64_t stride, const ban
 static void apply_functions_to_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
                                      const lines *l, float *line) {
   laci_sparse_operands left = *o;
-  if (!o->residual) { /* the results are clipped already */
+  if (!o->residual) { /* without a residual the results are clipped already */
     left.low = -INFINITY;
     left.high = INFINITY;
   }
@@ -827,7 +827,7 @@ INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
   }
 }
 
-/* Two functions for 6 and 7 points: gcc optimizes separate functions better. */
+/* 6 and 7 points have a function each, since gcc optimizes separate functions better. */
 static __attribute__((noinline)) void finish_tile_of_six(const laci_winograd4 *w,
                                                          const laci_sparse_operands *o,
                                                          const tile_part *part, const float *sums,

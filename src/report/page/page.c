@@ -16,7 +16,7 @@
 #include "lacuna/version.h"
 #include "report/plot.h"
 
-/* Parts of the template (data.S): bytes without a zero at their end. */
+/* Parts of the page's template (data.S): bytes without a zero at their end. */
 extern const char laci_page_head[], laci_page_head_end[];
 extern const char laci_page_style[], laci_page_style_end[];
 extern const char laci_page_body[], laci_page_body_end[];

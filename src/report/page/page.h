@@ -36,7 +36,7 @@ typedef struct laci_page_about {
   const char *command;         /* the command line that was run; NULL: not known */
   const char *const *warnings; /* [n_warnings] texts of warnings */
   int n_warnings;
-  const char *no_drawing; /* why there is no drawing; NULL: there is one, or none was wanted */
+  const char *no_drawing; /* why the page has no drawing; NULL: it has one, or none was wanted */
 } laci_page_about;
 
 /** Returns the JSON text for laci_page.about. The caller frees *text with laci_free. Fails with

@@ -25,11 +25,12 @@ static const laci_target_rule rules[] = {
      .types = "f32 f16 bf16 i8",
      .pattern = {2, 4},
      .in_multiple = 4,
-     .least_rank = 4, /* [K, C, R, S] */
+     .least_rank = 4, /* 4 is the rank of a convolution's weight [K, C, R, S] */
      .most_rank = 4,
      .other_rank = LACI_TARGET_UNSTATED,
      .groups = LACI_TARGET_UNSTATED,
-     .pays_in = 257, /* "C and K large enough (>256)"; a 3x3 window counts nine times */
+     .pays_in = 257, /* the source says "C and K large enough (>256)"; a 3x3 window counts nine
+                        times */
      .pays_out = 257,
      .source = "guide polygraphy 3849"},
     {.ops = "Gemm MatMul",
