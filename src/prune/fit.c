@@ -31,8 +31,9 @@ static laci_budget budget_with_new_weights(const laci_pruning *p, const laci_bud
   return budget;
 }
 
-/* Returns how many walks are still to come when a walk begins, for its forecast: 0 after the first.
- * Where orders are judged, the file's, the new ones and most often a mixture are each fitted. */
+/* Returns the number of calibration walks whose time is forecast when this one begins; 0 after the
+ * first. If orders are judged, there is a fit in the file's orders, one in the new orders, and
+ * mostly one in a mixture of both. */
 static int count_walks_to_forecast(const laci_pruning *p) {
   enum { OF_ORDERS = 3 };
   if (p->calibration.seconds > 0) return 0;

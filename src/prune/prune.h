@@ -205,9 +205,9 @@ typedef struct laci_pruning_calibration {
                                  measured */
   uint64_t values_bytes, file_bytes;
   double seconds, fit_seconds;
-  double
-      forecast_seconds; /* seconds that were forecast for all walks before the first; 0: none were,
-                              as the walks were short or the network does not run as a whole */
+  double forecast_seconds; /* seconds that all calibration walks together take, as forecast before
+                              the first; 0: it was not forecast, since walks are short or the
+                              network does not run as a whole */
   uint64_t forecast_bytes;
 } laci_pruning_calibration;
 
