@@ -217,8 +217,8 @@ static lac_status append_new_nodes_of_slot(applier *a, int slot, lac_error *err)
   return LAC_OK;
 }
 
-/** Returns the indices of new nodes sorted by slot (find_slot_of_new_node). Nodes of one slot are
- * in the order in which they were added. */
+/** Returns the indices of new nodes sorted by slot, the position between old nodes
+ * (find_slot_of_new_node). Nodes of one slot are in the order in which they were added. */
 static size_t *sort_new_nodes_by_slot(const applier *a) {
   const laci_onnx_edit *edit = a->edit;
   size_t n_slots = 2 * a->graph->n_node + 2, at = 0;

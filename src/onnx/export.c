@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes a model: the decoded file, in which changed tensors replace the old ones.
  *
- * While the decoded message is written, it is patched: pointers to arrays are replaced, not the
+ * While the decoded file is written, it is patched: pointers to arrays are replaced, not the
  * arrays, so that nothing large is copied. Afterwards it is restored. A tensor is written in the
  * kind of field that it was read from. Next: export_data.c. */
 #include "onnx/export_in.h"

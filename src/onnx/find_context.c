@@ -12,7 +12,8 @@ enum { BYTES = 2, TEXT_BYTES = 64 };
 enum { MODEL_GRAPH = 7, GRAPH_NODE = 1, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_TEXT = 4 };
 
-/** A range of the file that holds a message: [at, end). at advances while fields are read. */
+/** A range of the file that holds a protobuf message: [at, end). at advances while fields are
+ * read. */
 typedef struct part {
   laci_reader *reader;
   size_t at, end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Imports nodes of the message into the graph: names become values, attributes become data.
+ * Imports the nodes of a decoded file into the graph: names become values, attributes become data.
  *
  * Three kinds of nodes are not copied directly: calls of local functions are expanded (function.c,
  * which calls this file), Constant nodes become stored tensors, and the bodies of If, Loop, Scan

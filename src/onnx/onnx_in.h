@@ -102,15 +102,16 @@ struct laci_onnx {
 
 /* ---- Functions of wire.c ---- */
 
-/** Checks that the file is a message that can be decoded. Reads all of it but the bytes of tensors.
- * Texts of failures start with "not an ONNX model: ". */
+/** Checks that the file is a protobuf message that can be decoded. Reads all of it but the bytes of
+ * tensors. Texts of failures start with "not an ONNX model: ". */
 LAC_MUST_CHECK lac_status laci_onnx_check_wire_format(laci_reader *file, lac_error *err);
 LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
-/** Frees a message that is a part of a decoded message. */
+/** Frees a message that is a part of a decoded protobuf message. */
 void laci_onnx_free_submessage(ProtobufCMessage *message);
-/** Allocate and free blocks of a decoded message. NULL: no memory. */
+/** Allocate and free blocks of memory that belong to a decoded protobuf message. NULL: no
+ * memory. */
 void *laci_onnx_block_alloc(size_t size_bytes);
 void laci_onnx_block_free(void *block);
 /** Returns the bytes of an attribute as a text. Every block of a decoded message ends in a zero
@@ -118,14 +119,14 @@ void laci_onnx_block_free(void *block);
 const char *laci_onnx_bytes_as_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
-/** Calls visit for every TensorProto in a message, at any depth. */
+/** Calls visit for every TensorProto in a protobuf message, at any depth. */
 LAC_MUST_CHECK lac_status laci_onnx_visit_tensors(ProtobufCMessage *message,
                                                   laci_tensor_visit *visit, void *context,
                                                   lac_error *err);
 
 /* ---- Functions of pack.c ---- */
 
-/** A model's message that is to be written. */
+/** A model's protobuf message that is to be written. */
 typedef struct laci_onnx_message {
   const ProtobufCMessage *base;
   laci_byte_source bytes_from; /* reads the bytes that the message points to; all zero: they are in
@@ -146,8 +147,8 @@ typedef struct laci_byte_range {
   const uint8_t *at, *end;
 } laci_byte_range;
 
-/** Reads the next field of a message: its number and the range of its content, which is empty for a
- * numeric field. Returns false if no valid field follows. */
+/** Reads the next field of a protobuf message: its number and the range of its content, which is
+ * empty for a numeric field. Returns false if no valid field follows. */
 bool laci_onnx_read_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content);
 
 /* ---- Functions of outline.c ---- */

@@ -104,8 +104,9 @@ static bool set_value_orders(laci_plan *plan, int value) {
   return true;
 }
 
-/* Derives the orders of all tracks from the orders of all groups. If a group fails the certificate,
- * its order is reset to the identity and all are derived again. */
+/* Derives the orders of all tracks (sets of axes that must have the same order) from the orders of
+ * all groups. If a group fails the certificate, its order is reset to the identity and all are
+ * derived again. */
 static lac_status make_all_track_orders(laci_plan *plan, lac_error *err) {
   const laci_analysis *a = plan->analysis;
   for (;;) {

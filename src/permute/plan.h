@@ -20,8 +20,9 @@ typedef struct laci_plan {
                         that were not searched */
   bool *held; /* [n_groups] true: the group is not searched and keeps its order; all false at the
                  start */
-  int32_t **track_order; /* [n_tracks] for each track, the old position that moves to each new
-                            position; NULL: no position moves */
+  int32_t **track_order; /* [n_tracks] a track is a set of axes that must have the same order. For
+                            each track, the old position that moves to each new position; NULL: no
+                            position moves */
   laci_orders orders;    /* the orders of all values of the graph */
 } laci_plan;
 
@@ -30,17 +31,18 @@ LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_p
                                            lac_error *err);
 void laci_plan_destroy(laci_plan *plan);
 
-/** Searches the orders of all searchable groups that are not held, several at a time, and completes
- * the plan. With the result, pruning keeps at least as much magnitude (or score, if options->views
- * is set) as with the present order. With options->comm, all processes call it for the same
- * network. Each searches a part of the groups, and all end with the same plan or the same
+/** Searches for the orders of all searchable groups whose `held` is false, several at a time, and
+ * completes the plan. With the result, pruning keeps at least as much magnitude (or score, if
+ * options->views is set) as with the present order. With options->comm, all processes call it for
+ * the same network. Each searches a part of the groups, and all end with the same plan or the same
  * failure. */
 LAC_MUST_CHECK lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
                                                   const laci_search_options *options,
                                                   laci_pool *pool, lac_error *err);
 
-/** Copies found[group].order to the orders of the tracks (axes of tensors), so that later searches
- * treat the group as fixed. Call laci_plan_make_value_orders before the plan is used. */
+/** Copies found[group].order to the orders of tracks (sets of axes that must have the same order),
+ * so that later searches treat the group as fixed. Call laci_plan_make_value_orders before the plan
+ * is used. */
 LAC_MUST_CHECK lac_status laci_plan_fix_group_order(laci_plan *plan, int group, lac_error *err);
 
 /** Makes the orders of all tracks and values from found[g].order of all groups, and checks them

@@ -105,8 +105,8 @@ typedef struct row_job {
   laci_anneal_step step;
 } row_job;
 
-/* Computes rows [begin, end) of a->table: the values of all offered channels in slots begin to end
- * - 1. */
+/* Computes rows [begin, end) of a->table: for the slots of these blocks, the values of all channels
+ * that blocks offer. */
 static void compute_value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   enum { BATCH = 64 };
   const laci_matrix *x = a->values.x;
@@ -130,8 +130,8 @@ static int32_t value_of_channel_in_slot(const laci_anneal *a, int64_t k, int h) 
 }
 
 /* Returns a constant that is subtracted from the costs in row k, which does not change the best
- * assignment. It is the slot's present value; for a solver without a hint the row's mean, so that
- * rows compete for different columns. */
+ * assignment. It is the slot's present value. For a solver that begins without prices it is the
+ * row's mean, so that rows compete for different columns. */
 static int32_t constant_of_cost_row(const laci_anneal *a, int64_t k) {
   if (a->n_groups >= LEAST_HINTED) return value_of_channel_in_slot(a, k, (int)k);
   int64_t sum = 0;

@@ -13,7 +13,7 @@
 
 typedef struct laci_anneal {
   laci_values values;
-  laci_pool *pool; /* threads for the step; NULL: the cut is too small for several threads */
+  laci_pool *pool; /* threads for the step; NULL: the weights are too small for several threads */
   uint64_t seed;
   int n_groups;               /* number of blocks; all of them have places of the class */
   const int32_t *place_begin; /* [n_groups + 1] index in `places` at which each block's places
@@ -21,7 +21,7 @@ typedef struct laci_anneal {
   const int32_t *places;
   int32_t *slot;  /* [n_groups] for each block, the place that it offers in this step */
   int32_t *moved; /* [n_groups] the places whose channel changed in the last step */
-  int32_t *dealt; /* [n_groups] for each block, the channel in its slot before the assignment */
+  int32_t *dealt; /* [n_groups] for each block, the channel that it offers, before the assignment */
   int32_t *table; /* [n_groups][n_groups] element (k, h) is the value of block k if its slot gets
                      the channel that block h offers; not used if `caches` */
   bool caches;    /* true: this step reads values from laci_values.table, which has all channels,

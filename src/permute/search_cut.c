@@ -397,8 +397,8 @@ static lac_status make_cut_from_field(builder *b, const field *f, laci_cut *cut)
   return st;
 }
 
-/* Sorts the cuts by number of elements, the largest first. Cuts of equal size stay in the order of
- * their first slices. */
+/* Sorts the cuts (tables of columns) by number of elements, the largest first. Cuts of equal size
+ * stay in the order of their first slices. */
 static void sort_cuts_by_size(laci_cuts *cuts) {
   for (int i = 1; i < cuts->n_cuts; i++) {
     laci_cut moving = cuts->cuts[i];

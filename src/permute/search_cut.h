@@ -54,11 +54,11 @@ typedef struct laci_cuts {
   const laci_problem *problem;
   int n_channels, n_cuts;
   laci_pattern pattern;
-  laci_cut *cuts; /* the cut with the most elements comes first */
+  laci_cut *cuts; /* the tables of columns; the one with the most elements comes first */
 } laci_cuts;
 
-/** Makes the cuts of a problem. Fails with LAC_BAD_ARGUMENT if slices contradict each other, and as
- * laci_weight_check. Clear *cuts also after a failure. */
+/** Makes the cuts (tables of columns) of a problem. Fails with LAC_BAD_ARGUMENT if slices
+ * contradict each other, and as laci_weight_check. Clear *cuts also after a failure. */
 LAC_MUST_CHECK lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem,
                                          lac_error *err);
 void laci_cuts_clear(laci_cuts *cuts);
@@ -77,8 +77,8 @@ static inline int laci_count_adjacent(const int64_t *source, int n) {
   return n;
 }
 
-/** Is there only one cut, stacked and without fixed columns? Then blocks are interchangeable, and
- * so are the places of a block. */
+/** Is there only one cut (table of columns), stacked and without fixed columns? Then blocks are
+ * interchangeable, and so are the places of a block. */
 static inline bool laci_cuts_are_plain(const laci_cuts *cuts) {
   return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_fixed == 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Visits the parts of a cut, those of one weight together while it is in memory. A grouped
- * convolution has one part for each group. */
+ * Visits the parts of a cut (a table of columns, search_cut.h): those of one weight together, while
+ * it is in memory. A grouped convolution has one part for each group. */
 #include "permute/search_hold.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads the weights of a cut into memory one after the other, and visits their parts. All weights
- * of a class together might not fit. If they are in memory anyway, all parts are visited at
- * once. */
+ * Loads the weights of a cut (a table of columns, search_cut.h) into memory one after the other,
+ * and visits their parts. All weights of a class together might not fit. If they are in memory
+ * anyway, all parts are visited at once. */
 #ifndef LACI_PERMUTE_SEARCH_HOLD_H
 #define LACI_PERMUTE_SEARCH_HOLD_H
 

@@ -15,7 +15,7 @@
 
 enum {
   LACI_LAP_LIMIT = 1 << 27,      /* maximum of |cost| */
-  LACI_LAP_PRICE_LIMIT = 1 << 26 /* maximum of |price| in a hint */
+  LACI_LAP_PRICE_LIMIT = 1 << 26 /* maximum of |price|, in a hint of prices */
 };
 
 typedef struct laci_lap {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts a cut's stored weights to small integers (search_matrix.h), block by block. Adjacent
- * elements of the file become integers together, in the file's order, and are then copied to their
- * columns. Scores are only multiplied, added and truncated, and each operation is rounded once. So
- * every machine gets the same integers. Next: kernel/search/quantize.h,
- * kernel/search/transpose.h. */
+ * Converts the stored weights of a cut (a table of columns) to small integers (search_matrix.h),
+ * block by block. Adjacent elements of the file become integers together, in the file's order, and
+ * are then copied to their columns. Scores are only multiplied, added and truncated, and each
+ * operation is rounded once. So every machine gets the same integers. Next:
+ * kernel/search/quantize.h, kernel/search/transpose.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
@@ -55,7 +55,7 @@ typedef struct job {
   int64_t *first_block; /* [n_parts + 1] index of the first block of each part */
   int64_t begin;        /* index of the first block of the parts that are in memory now */
   laci_pool *pool;
-  int64_t step; /* every step-th row of the cut is used */
+  int64_t step; /* every step-th row of the table of columns is used */
   int largest;  /* largest integer that an element becomes */
   atomic_bool no_memory;
 } job;

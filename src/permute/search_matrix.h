@@ -22,12 +22,13 @@ typedef struct laci_matrix {
 /** The input of laci_matrix_init. */
 typedef struct laci_matrix_source {
   const laci_cuts *cuts;
-  const laci_cut *cut; /* the cut to quantize, one of the problem's cuts */
+  const laci_cut *cut; /* the table of columns to convert, one of the problem's cuts */
   const laci_measure *measure;
 } laci_matrix_source;
 
-/** Converts a cut to small integers. All cuts of a problem get the same scale, so that their sums
- * can be added. Fails with LAC_NO_MEMORY, and as reading weights does; *matrix is then empty. */
+/** Converts a cut (a table of columns) to small integers. All cuts of a problem get the same scale,
+ * so that their sums can be added. Fails with LAC_NO_MEMORY, and as reading weights does; *matrix
+ * is then empty. */
 LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
                                            const laci_matrix_source *from, laci_pool *pool,
                                            lac_error *err);
@@ -43,7 +44,8 @@ static inline void *laci_matrix_column(const laci_matrix *matrix, int64_t column
   return matrix->bytes + (size_t)column * matrix->column_bytes;
 }
 
-/** Returns the number of rows that a matrix of the cut has, after sampling and padding. */
+/** Returns the number of rows that the matrix of a cut (table of columns) has, after sampling and
+ * padding. */
 size_t laci_matrix_count_padded_rows(const laci_cut *cut);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the rows of a cut in tiles. A tile is up to 32 rows of all columns, as float64 scores, with
- * one array of rows for each column. Tiles are numbered through all parts of a cut, so that
- * parallel loops can divide them. */
+ * Reads the rows of a cut (a table of columns, search_cut.h) in tiles. A tile is up to 32 rows of
+ * all columns, as float64 scores, with one array of rows for each column. Tiles are numbered
+ * through all parts of a cut, so that parallel loops can divide them. */
 #ifndef LACI_PERMUTE_SEARCH_ROWS_H
 #define LACI_PERMUTE_SEARCH_ROWS_H
 
@@ -18,7 +18,7 @@ typedef struct laci_tile {
                     in columns that the part does not have */
 } laci_tile;
 
-/** laci_cut_number_tiles: sets first_tile and first_row of all parts of a cut.
+/** laci_cut_number_tiles: sets first_tile and first_row of all parts of a cut (table of columns).
  * laci_cut_count_tiles: returns the number of tiles in the cut. */
 void laci_cut_number_tiles(laci_cut *cut);
 

@@ -180,7 +180,8 @@ static void sum_tiles_of_parts(const laci_cut *held, int first, int end, void *c
   j->cut = whole;
 }
 
-/* Computes the sums of all tiles of one cut, and adds them to *total in the order of tiles. */
+/* Computes the sums of all tiles of one cut (table of columns), and adds them to *total in the
+ * order of tiles. */
 static lac_status sum_tiles_of_cut(job *j, tile_sum *total, lac_error *err) {
   int64_t n_tiles = laci_cut_count_tiles(j->cut);
   j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);

@@ -21,7 +21,7 @@
 typedef struct laci_values {
   const laci_cuts *cuts;
   const laci_cut *cut;
-  const laci_matrix *x; /* the cut's columns as integers: the argument of laci_values_set_matrix */
+  const laci_matrix *x; /* the columns as integers: the argument of laci_values_set_matrix */
   int32_t *block_of;    /* [n_channels] index of the block that each place belongs to */
   uint8_t *open;   /* [n_channels] the open column of each place, in the format of the matrix x */
   int32_t *table;  /* [n_channels][n_channels] for each place, the value of each channel at that
@@ -53,8 +53,7 @@ void laci_values_update_open_columns(laci_values *values, const int32_t *places,
 void laci_values_update_table_rows(laci_values *values, const int32_t *places, int n,
                                    laci_pool *pool);
 
-/** Returns the sum of the scores that the pattern keeps in the cut with this order, in the integers
-    of x. */
+/** Returns the sum of the scores that the pattern keeps with this order, in the integers of x. */
 int64_t laci_values_sum_kept(const laci_values *values, const int32_t *order);
 
 static inline const void *laci_values_open_column(const laci_values *values, int32_t place) {

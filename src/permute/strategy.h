@@ -18,8 +18,8 @@
 typedef struct laci_task {
   const laci_cuts *cuts;
   const laci_measure *measure;
-  laci_matrix (*matrices)[2]; /* matrices: [n_cuts][laci_number] each cut in small integers, made by
-                        laci_task_find_or_make_matrix */
+  laci_matrix (*matrices)[2]; /* matrices: [n_cuts][laci_number] columns of each cut as small
+                                 integers, made by laci_task_find_or_make_matrix */
   laci_effort effort;
   uint64_t seed;
   laci_pool *pool;           /* threads that the strategy may use; NULL: the calling thread alone */
@@ -51,8 +51,8 @@ static inline bool laci_task_is_over(const laci_task *task) {
 #include "permute/strategy.def"
 #undef LACI_STRATEGY
 
-/** Returns a cut in small integers (search_matrix.h). They are made on the first call and shared by
- * all runs on the problem. Fails with LAC_NO_MEMORY. */
+/** Sets *matrix to the columns of a cut as small integers (search_matrix.h). They are made on the
+ * first call and shared by all runs on the problem. Fails with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_task_find_or_make_matrix(const laci_task *task, const laci_cut *cut,
                                                         laci_number number,
                                                         const laci_matrix **matrix, lac_error *err);
@@ -61,12 +61,12 @@ LAC_MUST_CHECK lac_status laci_task_find_or_make_matrix(const laci_task *task, c
  * to estimate the time of a search. */
 int64_t laci_assign_iterations(laci_effort effort, int n_channels);
 
-/** Runs annealed assignment on one stacked cut of the task (strategy_assign.c); other strategies
- * use it, too. */
+/** Runs annealed assignment on one stacked cut (table of columns) of the task (strategy_assign.c).
+ * Other strategies use it, too. */
 LAC_MUST_CHECK lac_status laci_search_cut_by_assignment(laci_task *task, const laci_cut *cut,
                                                         lac_error *err);
 
-/** Swaps pairs of channels if that improves the sum over all cuts, until no swap helps or the
+/** Swaps pairs of channels if that improves the score over all weights, until no swap helps or the
  * budget is used up (strategy_swap.c). */
 LAC_MUST_CHECK lac_status laci_search_by_swaps(laci_task *task, lac_error *err);
 

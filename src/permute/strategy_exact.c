@@ -230,8 +230,8 @@ typedef struct split {
   uint32_t left; /* the set without the chosen block */
 } split;
 
-/* All but one channel of a block are chosen; `left` is the set without them. Returns the best block
- * that one of the first n_channels channels in channel[] completes. */
+/* A block needs one more channel, which is chosen from the first n_channels in channel[]. Returns
+ * the best such block. left: the set without the channels of the block chosen so far. */
 static inline split find_best_last_channel(const level *l, const int8_t *channel, int n_channels,
                                            uint32_t left, const double *score) {
   split best = {.kept = -1};
@@ -245,9 +245,9 @@ static inline split find_best_last_channel(const level *l, const int8_t *channel
   return best;
 }
 
-/* Some channels of a block are chosen; `left` is the set without them. Returns the best block that
- * `more` of the first n_channels channels in channel[] (ascending) complete. score: scores of the
- * possible blocks, from the lowest rank on. */
+/* A block needs `more` further channels, which are chosen from the first n_channels in channel[]
+ * (ascending). Returns the best such block. left: the set without the channels of the block chosen
+ * so far. score: scores of the possible blocks, from the lowest rank on. */
 static split find_best_block_of_set(const level *l, const int8_t *channel, int n_channels,
                                     uint32_t left, int more, const double *score) {
   if (more == 1) return find_best_last_channel(l, channel, n_channels, left, score);

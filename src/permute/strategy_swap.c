@@ -17,7 +17,7 @@
 
 enum { MOST_TABLED = 4096, FINE_ELEMENTS = 1 << 24 };
 
-/* The state of the search in one cut. */
+/* The state of the search in one cut (table of columns). */
 typedef struct side {
   const laci_cut *cut;
   const laci_matrix *x;
@@ -135,8 +135,8 @@ static void swap_places(int32_t *order, int a, int b) {
   order[b] = channel;
 }
 
-/* Returns the gain of swapping places a and b in a cut with a table. Reduces the budget by the
- * number of elements that are read. */
+/* Returns the gain of swapping places a and b, in a cut (table of columns) with a table of values.
+ * Reduces the budget by the number of elements that are read. */
 static int64_t gain_by_table(search *s, side *d, int a, int b) {
   if (d->values.block_of[a] == d->values.block_of[b]) return 0;
   const int32_t pair[2] = {a, b};
@@ -149,8 +149,8 @@ static int64_t gain_by_table(search *s, side *d, int a, int b) {
   return (int64_t)at_a[xb] - at_a[xa] + at_b[xa] - at_b[xb];
 }
 
-/* Returns the gain of swapping places a and b in a cut without a table. order: the order after the
- * swap. */
+/* Returns the gain of swapping places a and b, in a cut (table of columns) without a table of
+ * values. order: the order after the swap. */
 static int64_t gain_by_blocks(search *s, side *d, int a, int b, const int32_t *order) {
   int64_t gain = 0;
   merged m = begin_merged_blocks(d, a, b);

@@ -46,8 +46,8 @@ typedef struct chooser {
   laci_judged_drop drop; /* loss of the fit that was judged last, or of the one that is kept */
   bool *always;          /* [n_layers] layers that keep the zeros that they have already */
   laci_kept_outputs
-      *kept; /* kept: outputs of the dense network, with which all others are compared; NULL: there
-                is not enough memory */
+      *kept; /* kept: outputs of the dense network, with which all other outputs are compared; NULL:
+                there is not enough memory */
 } chooser;
 
 static const char *name_of_layer(const laci_analysis *a, int l) {

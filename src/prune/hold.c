@@ -63,9 +63,9 @@ static bool has_group_on_track(const laci_analysis *a, int g, int track) {
   return false;
 }
 
-/* Excludes from reordering the groups that would move channels along the track. keeper: the layer
- * that is the reason, named in the cause. With keeper -1, only returns whether there are such
- * groups. */
+/* Excludes from reordering the groups that would move channels along the track (a set of axes that
+ * must have the same order). keeper: the layer that is the reason, named in the cause. With keeper
+ * -1, only returns whether there are such groups. */
 static bool exclude_groups_on_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {

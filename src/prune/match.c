@@ -43,12 +43,13 @@ struct laci_match {
                                reordered */
   laci_match_unit *units;
   size_t n_units, unit_capacity;
-  uint64_t **fresh_colour, **old_colour; /* [n_tracks] for each track, the color (component) of each
-                                            position, in the new and in the old network; NULL: no
-                                            comparison needs them */
-  uint64_t *track_round;                 /* [n_tracks] last round in which the colors of each track
+  /* [n_tracks] a track is a set of axes that must have the same order. For each track, the color
+     (component) of each position, in the new and in the old network; NULL: no comparison needs
+     them */
+  uint64_t **fresh_colour, **old_colour;
+  uint64_t *track_round; /* [n_tracks] last round in which the colors of each track
                                             changed */
-  int64_t *track_open;                   /* [n_tracks] number of positions of each track with
+  int64_t *track_open;   /* [n_tracks] number of positions of each track with
                                             several candidates */
   uint64_t round, steps, limit;
   undo *undone;
@@ -442,8 +443,8 @@ static bool is_pair_compared(const laci_pair *pair) {
   return !pair->gain_of && pair->old->shape.rank > 0 && lac_dtype_size(pair->old->dtype) > 0;
 }
 
-/* The stored tensors that have each track as an axis. Those of track t are at[first[t]] to
- * at[first[t + 1] - 1]. */
+/* The stored tensors that have an axis on each track (set of axes that must have the same order).
+ * Those of track t are at[first[t]] to at[first[t + 1] - 1]. */
 typedef struct track_lists {
   size_t *first;
   int *at;

@@ -54,11 +54,11 @@ uint64_t laci_hash_bits(uint64_t x);
 /** A unit of comparison: the slices of a pair's tensor along the axes of one slot of a group (a
  * slot is one copy of the group's channels on a track). */
 typedef struct laci_match_unit {
-  int group, slot, stored, item;       /* indices of the group, of its slot, and of the stored
-                                          tensor; item: index of the slot's axes among the tensor's
-                                          laci_value_axes */
-  int n_others, others[LACI_MAX_RANK]; /* n_others: number of the tensor's other axes. others: their
-                                          tracks */
+  /* group, slot: indices of the group, and of one copy of its channels on a track. stored: index of
+     the stored tensor. item: index of the copy's axes among the tensor's laci_value_axes */
+  int group, slot, stored, item;
+  int n_others, others[LACI_MAX_RANK]; /* n_others: number of the tensor's other axes. others: for
+                                          each of them, the track that it is on */
   int64_t n_elements;                  /* number of elements in all slices together */
   uint64_t done;                       /* round of the search in which the unit was last compared;
                                           0: never */

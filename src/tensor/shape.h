@@ -51,9 +51,9 @@ laci_shape laci_shape_of(int rank, const int64_t *dims);
 bool laci_shape_is_known(const laci_shape *shape); /* Are the rank and all sizes known? */
 bool laci_shape_equal(const laci_shape *a, const laci_shape *b);
 
-/** laci_shape_count_range: returns the product of the sizes of axes from to to - 1; -1 if one of
- * them is not known or the product overflows int64. laci_shape_count: the same for all axes, which
- * is the number of elements. */
+/** laci_shape_count_range: returns the product of the sizes of axes [from, to); -1 if one of them
+ * is not known or the product overflows int64. laci_shape_count: the same for all axes, which is
+ * the number of elements. */
 int64_t laci_shape_count_range(const laci_shape *shape, int from, int to);
 int64_t laci_shape_count(const laci_shape *shape);
 

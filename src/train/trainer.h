@@ -47,7 +47,7 @@ LAC_MUST_CHECK lac_status laci_trainer_create(const laci_graph *model,
                                               laci_trainer **trainer, lac_error *err);
 void laci_trainer_destroy(laci_trainer *trainer); /* trainer may be NULL */
 
-/** Returns the training graph. Its parameters have the names, shapes and kinds. */
+/** Returns the training graph, which has the names, shapes and kinds of the parameters. */
 const laci_training_graph *laci_trainer_graph(const laci_trainer *trainer);
 /** Returns the positions of the parameters in the flat buffers, in the graph's order. */
 const laci_parameter *laci_trainer_parameters(const laci_trainer *trainer);

@@ -187,8 +187,8 @@ typedef struct filling {
   double low, width;
 } filling;
 
-/* Writes elements from, ..., from + n - 1 of the random sequence to the tensor, from position `to`
- * on. Each block of the generator gives four elements of 32 bits. */
+/* Writes the elements [from, from + n) of the random sequence to the tensor, from position `to` on.
+ * Each block of the generator gives four elements of 32 bits. */
 static void fill_elements(const filling *f, int64_t from, int64_t to, int64_t n) {
   const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
   uint32_t bits[4];

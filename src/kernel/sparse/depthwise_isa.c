@@ -114,8 +114,8 @@ typedef struct reading {
   int64_t first, last;       /* range of positions in the long row of results, counted from the
                                 beginning of first_row */
   int64_t n_taps, place[TAPS], row_stride;
-  int64_t phase_stride; /* number of floats from one phase to the next; 0: the channel is read
-                           directly, without phases */
+  int64_t phase_stride; /* number of floats from one phase (every second pixel of some rows) to the
+                           next; 0: the channel is read directly, without phases */
 } reading;
 
 /* Returns the offset of a row of pixels in a channel. Row 0 is the first row that the windows of

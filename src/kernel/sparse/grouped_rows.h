@@ -68,7 +68,7 @@ typedef struct laci_grouped_rows_chunk {
 typedef struct laci_grouped_rows {
   laci_grouped_rows_chunk *chunks; /* [n_chunks] the ranges of rows */
   int64_t n_chunks, n_windows, row_stride;
-  int lanes; /* number of lanes in a unit, for the SIMD level that was in force at
+  int lanes; /* number of lanes in a unit (vector of lanes), for the SIMD level that was in force at
                 laci_grouped_rows_init */
   laci_grouped_rows_window *windows;
   laci_grouped_rows_columns *columns;

@@ -35,7 +35,7 @@ typedef struct strip {
                             results */
   int n;
   int64_t row_stride, n_rows;
-  float *sums; /* [row][unit][lane] sums of all rows */
+  float *sums; /* [row][unit][lane] sums of all rows, for the units of a strip */
 } strip;
 
 /* Where the next data of a chunk are read. */
@@ -167,8 +167,8 @@ static void store_unit(const strip *s, int unit, const float *from) {
   }
 }
 
-/* Copies the residual of a unit, in the order of its sums, to `to`. Lanes that are not results
- * become 0. */
+/* Copies the residual of a unit (vector of lanes), in the order of its sums, to `to`. Lanes that
+ * are not results become 0. */
 static void copy_residual(const strip *s, int unit, float *to) {
   const float *from = s->residual[unit];
   for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
@@ -200,8 +200,8 @@ static void apply_functions_and_store(const strip *s, const laci_sparse_operands
 }
 
 #ifdef ALL
-/* Clips the sums of a unit and stores them as results, in whole vectors. Only for products where no
- * function follows the clip. */
+/* Clips the sums of a unit (vector of lanes) and stores them as results, in whole vectors. Only for
+ * products where no function follows the clip. */
 static void clip_and_store_unit(const strip *s, const laci_sparse_operands *o, int unit) {
   const vector low = ALL(o->low), high = ALL(o->high);
   const bool all = s->lanes[unit] == ALL_OF_UNIT;

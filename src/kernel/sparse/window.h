@@ -72,8 +72,9 @@ typedef struct laci_sparse_layout {
   /* phase_stride, row_stride, pixel_stride: number of floats from one phase, row, pixel to the
      next. n_floats: number of floats in an image block */
   int64_t phase_stride, row_stride, pixel_stride, n_floats;
-  /* phases_h, phases_w: number of phases of rows, and of columns; 1: the image is not split. top,
-     left: number of padding rows above the image, and of padding columns to its left */
+  /* An image may be split by stride into phases. phases_h, phases_w: number of phases of rows, and
+     of columns; 1: it is not split. top, left: number of padding rows above the image, and of
+     padding columns to its left */
   int64_t phases_h, phases_w, top, left;
 } laci_sparse_layout;
 

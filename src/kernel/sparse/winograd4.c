@@ -114,8 +114,9 @@ void laci_winograd4_clear(laci_winograd4 *w) {
   *w = (laci_winograd4){.n_each = 0};
 }
 
-/* Returns the block of units [first_unit, end_unit). Its lanes are followed by padding for a
- * vector. Channels are an odd number of cache lines apart, so that they use all sets of a cache. */
+/* Returns the block of units [first_unit, end_unit); a unit is a row of tiles of an image, or one
+ * tile of 16 images. The block's lanes are followed by padding for a vector. Channels are an odd
+ * number of cache lines apart, so that they use all sets of a cache. */
 laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
                                                    int64_t end_unit) {
   laci_winograd4_block b = {first_unit, end_unit, (end_unit - first_unit) * w->unit, 0};
@@ -130,8 +131,9 @@ int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd
   return w->points * laci_winograd4_point_stride(b, channels);
 }
 
-/* Returns the number of units in a block. together: all threads compute one block at a time. They
- * then read the weights once for it, but wait for each other. */
+/* Returns the number of units (rows of tiles of an image, or tiles of 16 images) in a block.
+ * together: all threads compute one block at a time. They then read the weights once for it, but
+ * wait for each other. */
 int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
   const int64_t held = together ? 1 << 19 : 1 << 18; /* number of floats that fit in the caches */
   const int64_t least = together ? 64 : 48;          /* least number of lanes for which it is worth
@@ -177,8 +179,8 @@ static void compute_weight_points(const double g[TAPS], int64_t taps, double to[
   else compute_six_points(g, to);
 }
 
-/* Computes G g G' for the taps g of a source. apart: number of floats in `to` from one point to the
- * next. */
+/* Computes G g G', the transformed weights of the taps g of a source. apart: number of floats in
+ * `to` from one value to the next. */
 static void transform_source_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
   const int64_t read = laci_winograd4_tile_side(taps);
   double columns[READ][TAPS], of[READ]; /* columns: result of the vertical transform */
@@ -194,8 +196,8 @@ static void transform_source_taps(double g[TAPS][TAPS], int64_t taps, int64_t ap
   }
 }
 
-/* Copies the taps of a source: all taps of the window, or every second one of its rows and
- * columns. */
+/* Copies the taps of a source (an input channel that is read without a stride): all taps of the
+ * window, or every second one of its rows and columns. */
 static void copy_source_taps(const laci_winograd4 *w, const float *window, int64_t part,
                              double to[TAPS][TAPS]) {
   const laci_sparse_window *g = &w->window;

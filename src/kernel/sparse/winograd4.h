@@ -34,11 +34,14 @@
 
 enum {
   LACI_WINOGRAD4_SIDE = 4,     /* height and width of a tile, in results */
-  LACI_WINOGRAD4_READ = 7,     /* maximum number of pixels, and of points, along one side of a
-                                  tile */
-  LACI_WINOGRAD4_POINTS = 49,  /* maximum number of points of a tile */
-  LACI_WINOGRAD4_TAPS = 4,     /* maximum number of taps along one side of a source */
-  LACI_WINOGRAD4_PARTS = 4,    /* maximum number of sources of a channel */
+  LACI_WINOGRAD4_READ = 7,     /* maximum number of pixels along one side of a tile, and of points,
+                                  which are values after the transform */
+  LACI_WINOGRAD4_POINTS = 49,  /* maximum number of points of a tile, which are its values after the
+                                  transform */
+  LACI_WINOGRAD4_TAPS = 4,     /* maximum number of taps along one side of a source, which is a
+                                  channel read by a window without a stride */
+  LACI_WINOGRAD4_PARTS = 4,    /* maximum number of sources of a channel: a window of stride 2 reads
+                                  even and odd rows and columns separately */
   LACI_WINOGRAD4_WIDTH = 1792, /* maximum number of results in a row */
   LACI_WINOGRAD4_LINE = 8192,  /* maximum number of floats in the rows of results that are computed
                                   at once */
@@ -84,10 +87,10 @@ typedef struct laci_winograd4 {
               be unpadded; then the memory before a row that a window reads must be readable */
   int64_t n_image_blocks;   /* number of images, or of groups of 16 images in HWC16N */
   int64_t stride;           /* stride of the window, the same in both directions */
-  int64_t sources;          /* number of sources of the input, which is stride^2 for each input
-                               channel */
+  int64_t sources;          /* number of sources of the input: stride^2 for each input channel,
+                               since each reads every stride-th row and column */
   int64_t taps, points;     /* taps: number of taps along one side of a source. points: number of
-                               points of a tile */
+                               points of a tile (its values after the transform) */
   int64_t tiles_h, tiles_w; /* number of tiles of an image: tiles_h from top to bottom, tiles_w from
                                left to right */
   int64_t n_units,
@@ -113,9 +116,10 @@ LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,
                                               const laci_sparse_layouts *layouts, laci_winograd4 *w,
                                               lac_error *err);
 void laci_winograd4_clear(laci_winograd4 *w);
-/** laci_winograd4_n_sources: returns the number of sources of the input.
- * laci_winograd4_taps_per_side: returns the number of taps along one side of a source.
- * laci_winograd4_n_points: returns the number of points of a tile. */
+/** laci_winograd4_n_sources: returns the number of sources of the input (channels, each split by
+ * stride). laci_winograd4_taps_per_side: returns the number of taps along one side of a source.
+ * laci_winograd4_n_points: returns the number of points of a tile (its values after the
+ * transform). */
 int64_t laci_winograd4_n_sources(const laci_sparse_window *g);
 int64_t laci_winograd4_taps_per_side(const laci_sparse_window *g);
 int64_t laci_winograd4_n_points(const laci_sparse_window *g);
@@ -135,33 +139,34 @@ void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dens
 typedef struct laci_winograd4_block {
   int64_t first, last;
   int64_t n_lanes, stride; /* n_lanes: number of lanes of all units of the block. stride: number of
-                              floats from a channel of a point to the next channel */
+                              floats from one channel to the next, in a point of the transform */
 } laci_winograd4_block;
 laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
                                                    int64_t end_unit);
-/** Returns the number of floats from one point to the next, if a point has `channels` channels (or
- * sources). */
+/** Returns the number of floats from one point of the transform to the next, if a point has
+ * `channels` channels (or sources). */
 static inline int64_t laci_winograd4_point_stride(const laci_winograd4_block *b, int64_t channels) {
   return channels * b->stride +
          LACI_SPARSE_LANES; /* otherwise all points would map to the same cache sets */
 }
-/** Returns how many units a block should have to fit in a core's caches. together: all threads
- * compute one block at a time. */
+/** Returns how many units (rows of tiles of an image, or tiles of 16 images) a block should have to
+ * fit in a core's caches. together: all threads compute one block at a time. */
 int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together);
-/** Returns the number of floats for the points or sums of a block,
- * [points][laci_winograd4_point_stride]. */
+/** Returns the number of floats for the points of a block (values after the transform), or for its
+ * sums, [points][laci_winograd4_point_stride]. */
 int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
                                     int64_t channels);
 
-/** Computes the points of a block from x, for the sources in [first_last[0], first_last[1]). */
+/** Transforms the pixels of a block in x to points, for the sources (channels, split by stride) in
+ * [first_last[0], first_last[1]). */
 typedef void laci_winograd4_transform(const laci_winograd4 *w, const laci_winograd4_block *b,
                                       const float *x, const int64_t first_last[2], float *points);
-/** Computes the products of points and weights, summed over all sources, for the points in
- * [first_last[0], first_last[1]). */
+/** Multiplies points by transformed weights and sums over all sources (channels, split by stride),
+ * for the points in [first_last[0], first_last[1]). */
 typedef void laci_winograd4_multiply(const laci_winograd4 *w, const laci_winograd4_block *b,
                                      const float *weights, const float *points,
                                      const int64_t first_last[2], float *sums);
-/** Computes results from the sums, for the channels in [first_last[0], first_last[1]). o->weight
+/** Transforms sums to results, for the output channels in [first_last[0], first_last[1]). o->weight
  * and o->x are not read. */
 typedef void laci_winograd4_finish(const laci_winograd4 *w, const laci_winograd4_block *b,
                                    const float *sums, const int64_t first_last[2],

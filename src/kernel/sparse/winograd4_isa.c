@@ -51,7 +51,8 @@ INLINE void transform_six_pixels(vector d[READ]) {
   d[4] = SUB(even_b, odd_b);
 }
 
-/* Computes two points from seven pixels d: those of the interpolation points x and -x. */
+/* Computes two values of the transform from seven pixels d: those of the interpolation points x and
+ * -x. */
 INLINE void transform_to_point_pair(const vector d[READ], float x, float product, float sum,
                                     vector to[2]) {
   const vector even = FMA(ALL(product), d[0], FMA(ALL(-sum), d[2], d[4]));
@@ -215,8 +216,9 @@ typedef struct filling {
                         row */
 } filling;
 
-/* Returns how the rows of a source fill vectors. If the window strides, the source (`part`) has
- * every second pixel, from the first or the second pixel of the border on. */
+/* Returns how the rows of a source (an input channel that is read without a stride) fill vectors.
+ * If the window strides, the source (`part`) has every second pixel, from the first or the second
+ * pixel of the border on. */
 static filling plan_filling(const laci_winograd4 *w, int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t all = g->w + g->pad_left - part % w->stride;
@@ -244,7 +246,7 @@ typedef struct source {
   const float *channel;
   const filling *filling;
   int64_t part;
-  int64_t apart; /* number of floats from one point to the next */
+  int64_t apart; /* number of floats from one point of the transform to the next */
 } source;
 
 /* Copies every second of 2 n floats to `to`. It reads nothing after the last one. */

@@ -29,7 +29,8 @@ static void transform_six_pixels(float *d, int apart) {
   d[5 * apart] = fmaf(A2B2, d1, fmaf(-BOTH, d3, d5));
 }
 
-/* Computes two points from seven pixels d: those of the interpolation points x and -x. */
+/* Computes two values of the transform from seven pixels d: those of the interpolation points x and
+ * -x. */
 static void transform_to_point_pair(const float d[6], float x, float product, float sum,
                                     float to[2]) {
   const float even = fmaf(product, d[0], fmaf(-sum, d[2], d[4]));
