@@ -20,7 +20,7 @@ typedef struct field {
   const laci_slice **copies;
   int32_t *copy_at, *place_at; /* [columns] for each column, the copy of the class and the place in
                                   it; -1: the column belongs to no place */
-  bool mixes_copies;           /* true: a block contains places of two copies */
+  bool mixes_copies;           /* true: a block contains places of two copies of the class */
 } field;
 
 /* A stack: slices that divide the places into the same blocks. */

@@ -52,8 +52,10 @@ static int find_largest_safe_element(laci_number number, const laci_cuts *cuts) 
 typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
-  int64_t *first_block; /* [n_parts + 1] index of the first block of each part */
-  int64_t begin;        /* index of the first block of the parts that are in memory now */
+  int64_t *first_block; /* [n_parts + 1] index of the first block of each part (rows of one
+                           weight) */
+  int64_t begin;        /* index of the first block of the parts (rows of one weight) that are in
+                           memory now */
   laci_pool *pool;
   int64_t step; /* every step-th row of the table of columns is used */
   int largest;  /* largest integer that an element becomes */
@@ -98,7 +100,7 @@ static int64_t count_tiling_blocks(const tiling *t) {
   return t->n_by_outer * t->n_by_inner * t->n_by_column;
 }
 
-/* One block of a part. Rows are numbered within the cut. */
+/* One block of a part (rows of one weight). Rows are numbered within the cut, through all parts. */
 typedef struct block {
   const laci_cut_part *part;
   int64_t outer, outer_step; /* first outer index and distance between outer indices, counted from
@@ -242,7 +244,8 @@ static uint8_t *alloc_buffers(const job *j, size_t *each) {
 }
 
 static void fill_blocks(int64_t begin, int64_t end, void *context) {
-  job *j = context; /* begin and end are counted from the first block of the parts in memory */
+  job *j = context; /* begin and end are counted from the first block of the parts (rows of one
+                       weight) in memory */
   size_t each = 0;
   uint8_t *integers = alloc_buffers(j, &each);
   if (!integers) {
@@ -258,7 +261,8 @@ static void fill_blocks(int64_t begin, int64_t end, void *context) {
   laci_free(integers);
 }
 
-/* Converts the blocks of parts first to end - 1 to integers. Their weights are in memory. */
+/* Converts the blocks of parts first to end - 1 (each has rows of one weight) to integers. Their
+ * weights are in memory. */
 static void quantize_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;

@@ -11,8 +11,8 @@
 
 enum { BLOCK = 2048 };
 
-/* How the rows of a part are divided into tiles. The rows of one outer index take several tiles, or
- * several outer indices share a tile. */
+/* How the rows of a part (rows of one weight) are divided into tiles. The rows of one outer index
+ * take several tiles, or several outer indices share a tile. */
 typedef struct tiling {
   /* inner: number of inner indices. chunk: maximum number of rows that a tile has of one outer
      index, which takes n_chunks tiles. outers: number of outer indices in a tile, if n_chunks is
@@ -48,8 +48,8 @@ int64_t laci_cut_count_tiles(const laci_cut *cut) {
   return last->first_tile + make_tiling(last).n_tiles;
 }
 
-/* Returns the part that has this tile: the last part that begins at or before it. Parts without
- * tiles may begin there, too, but come before it. */
+/* Returns the part (rows of one weight) that has this tile: the last part that begins at or before
+ * it. Parts without tiles may begin there, too, but come before it. */
 static const laci_cut_part *find_part_of_tile(const laci_cut *cut, int64_t tile) {
   int low = 0, high = cut->n_parts - 1;
   while (low < high) {

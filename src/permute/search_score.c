@@ -61,7 +61,8 @@ typedef struct job {
   const laci_cut *cut;
   const int32_t *order;
   laci_pool *pool;
-  int64_t first_tile; /* index of the first tile of the parts that are in memory */
+  int64_t first_tile; /* index of the first tile of the parts (rows of one weight) that are in
+                         memory */
   bool measures;
   tile_sum *sums;      /* sums of each tile */
   double *sample;      /* [n_sampled rows][n_columns] sampled scores */
@@ -167,7 +168,8 @@ static int64_t find_task_grain(int64_t n_tiles, laci_pool *pool) {
   return grain > 0 ? grain : 1;
 }
 
-/* Computes the sums of the tiles of parts first to end - 1, whose weights are in memory. */
+/* Computes the sums of the tiles of parts first to end - 1 (each has rows of one weight), whose
+ * weights are in memory. */
 static void sum_tiles_of_parts(const laci_cut *held, int first, int end, void *context) {
   job *j = context;
   const laci_cut *whole = j->cut;

@@ -313,8 +313,9 @@ static void join_equal_channels(laci_match *m, int group, const uint64_t *conten
   }
 }
 
-/* Joins, in each group, the old channels that have the same content in all tensors. *fit becomes
- * false if this shows a contradiction. Returns false if there is no memory. */
+/* Joins, in each group, the old channels that have the same content in all tensors: they are
+ * interchangeable. *fit becomes false if this shows a contradiction. Returns false if there is no
+ * memory. */
 static bool join_equal_channels_of_groups(laci_match *m, bool *fit) {
   int64_t most = 1;
   for (int t = 0; t < laci_analysis_count_tracks(m->a); t++) {

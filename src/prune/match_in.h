@@ -64,7 +64,7 @@ typedef struct laci_match_unit {
                                           0: never */
 } laci_match_unit;
 
-/** The candidates of the channels of one group. */
+/** The candidates of the channels of one group: which old channel each new channel may be. */
 typedef struct laci_match_group {
   int n, n_words;
   uint64_t *may;      /* [n * n_words] bit `old` of row `new` is set if the new channel may be the

@@ -37,8 +37,8 @@ static uint64_t bytes_of_group_search(const laci_analysis *a, const laci_group *
          laci_count_bytes_saturated((int64_t)(stacked + others), sizeof(uint16_t)) + largest;
 }
 
-/* Adds the searches of groups to the budget. As many as there are threads may run at the same time:
- * at worst, the largest ones. */
+/* Adds the memory of the searches of groups to the budget. As many searches as there are threads
+ * may run at the same time: at worst, the largest ones. */
 static lac_status add_searches_to_budget(const laci_analysis *a, bool streamed, int n_threads,
                                          laci_budget *budget, lac_error *err) {
   int n = a->n_searchable;

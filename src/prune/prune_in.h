@@ -11,7 +11,7 @@ typedef struct laci_layer laci_layer;
 typedef struct laci_stored laci_stored;
 
 /** memory.c: checks before the first phase that all phases fit into memory: the search takes long,
- * so a verification that does not fit must fail before it. Fails LAC_MEMORY_LIMIT. */
+ * so a verification that does not fit must fail before it. Fails with LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_prune_check_memory(const laci_analysis *analysis,
                                                   const laci_prune_options *options, int n_threads,
                                                   lac_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the part of a JSON report that says what would run each node. */
+ * Writes the part of a JSON report that says what would run each node: a fast kernel, or the slow
+ * definition of its operator. */
 #include "lacuna/plan.h"
 #include "report/json_in.h"
 

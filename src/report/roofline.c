@@ -37,7 +37,7 @@ typedef struct range {
 
 typedef struct roofline {
   const lac_bench_result *result;
-  const lac_bench_layer *dense; /* [n_dense] layers as they are when only dense kernels run them */
+  const lac_bench_layer *dense; /* [n_dense] the layers, with the times of dense kernels */
   int n_dense;
   double sparse_peak; /* highest operations per second of sparse kernels; 0: no layer is sparse */
   double longest;     /* time of the slowest layer, in seconds */

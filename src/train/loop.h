@@ -4,7 +4,7 @@
  *     repeat: evaluate if it is due; save if it is due; stop at the end; take one step
  *
  * A step depends only on its number and on the state that a checkpoint holds. So a run that was
- * interrupted anywhere and continues from its newest checkpoint ends with the same bits. The caller
+ * interrupted anywhere and continues from its latest checkpoint ends with the same bits. The caller
  * provides functions that evaluate and that receive events (hooks).
  *
  * Several processes run the same loop over their own batches (data_parallel.h). Process 0 reads and
