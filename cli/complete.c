@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * net.onnx is packed to net.lacuna or net-packed.onnx, and drawn to net.svg; net.lacuna is unpacked
- * to net.onnx. What changes a network needs a name. */
+ * to net.onnx. Verbs that change a network have no default: -o must name the result. */
 #include "complete.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "config.h"
 
-/* Returns the ending that the verb's result has. */
+/* Returns the file name ending of the verb's result; NULL: the verb has no default name. */
 static const char *find_ending_of_result(const arguments *args) {
   switch (args->verb) {
     case VERB_pack: return args->ort ? "-packed.onnx" : ".lacuna";
@@ -21,7 +21,7 @@ static const char *find_ending_of_result(const arguments *args) {
   }
 }
 
-/* Returns the length of the name without an ending that networks and packs have. */
+/* Returns the length of the file name without its ending, if that is one of networks or packs. */
 static size_t count_stem_characters(const char *name) {
   static const char *const endings[] = {".onnx", ".lacuna", ".lac"};
   const size_t n = strlen(name);

@@ -50,8 +50,8 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
   return st ? st : lac_process_group_broadcast(args->group, *bytes, *size_bytes, err);
 }
 
-/* Folds weights that are computed from constants into stored tensors: for bench, or if --fold was
- * given, all of them; for other verbs those whose parts nothing else reads. infer and eval do not
+/* Folds weights that are computed from constants into stored tensors. bench and --fold fold all
+ * such weights; other verbs fold those whose constants nothing else reads. infer and eval do not
  * fold, nor does pack, which must be able to restore its file. check folds only on request, since
  * it reports what is in the file. */
 static lac_status fold_model(const arguments *args, lac_model *model, lac_error *err) {
@@ -183,7 +183,9 @@ lac_status input_read_prune_options(const arguments *args, lac_options *options,
   options->max_memory = args->max_memory;
   const bool runs =
       args->verb == VERB_prune || args->verb == VERB_permute || args->verb == VERB_check;
-  if (runs) options->engine = args->engine; /* others give it to what they run */
+  if (runs)
+    options->engine = args->engine; /* other verbs set the engine in the options of the
+                                               function that runs the network */
   options->group = args->group;
   options->assume = args->assume.items;
   options->n_assume = args->assume.n;

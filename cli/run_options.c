@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a network is run, from the command line. The times that --tune measures are stored in the
- * user's cache folder (XDG Base Directory). */
+ * Makes lac_run_options, which say how a network is run, from the command line. The times that
+ * --tune measures are stored in the user's cache folder (XDG Base Directory). */
 #include "run_options.h"
 
 #include <limits.h>
@@ -31,7 +31,7 @@ static const char *find_timings_path(void) {
   return n > 0 && (size_t)n < sizeof path ? path : NULL;
 }
 
-/* Is it a plug-in's file, and no engine's name? */
+/* Is the text the path of a plug-in, not the name of an engine? */
 static bool is_plugin_file_name(const char *text) {
   return strchr(text, '/') || laci_ends_with(text, ".so");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads configuration files, and JSON by jansson. jansson does not say where a value was, so that
- * the lines of keys are counted in the text: it holds keys in the file's order. */
+ * Reads configuration files, and JSON by jansson. jansson does not tell the line of a value. So the
+ * lines of the keys are counted in the text; jansson returns the keys in the file's order. */
 #include "tree.h"
 
 #include <stdarg.h>
@@ -116,8 +116,8 @@ static lac_status append_json_members(tree *t, const tree_place *of, scanner *li
   return st;
 }
 
-/* Adds a value and all that is in it. about: a node that has its key and line. Its depth is limited
- * by tree_append_node. */
+/* Adds a value and all that is in it. about: a node that has the value's key and line. The depth is
+ * limited by tree_append_node. */
 static lac_status append_json_value(tree *t, tree_place *place, scanner *lines,
                                     const tree_node *about, json_t *value, lac_error *err) {
   tree_node node = *about;

@@ -18,7 +18,7 @@
 #include "tensor/buf.h"
 
 typedef struct ort_status ort_status;
-typedef struct ort_object ort_object; /* of any of its types; each function knows which */
+typedef struct ort_object ort_object; /* an object of ONNX Runtime, of any type */
 typedef void (*any_function)(void);
 
 /* The functions of API 14, which ONNX Runtime 1.14 brought. */
@@ -123,7 +123,7 @@ enum { RELEASE_SHAPE = 99, RELEASE_OPTIONS = 100 };
 
 /* ---- The network with more outputs ---- */
 
-/* The bytes of ValueInfoProto{name = text}, with its own length before it. */
+/* Returns the number of bytes of ValueInfoProto{name = text}, with its length before it. */
 static size_t output_size(const char *text) {
   const size_t n = strlen(text), inside = 1 + laci_varint_size(n) + n;
   return 1 + laci_varint_size(inside) + inside;
@@ -154,7 +154,7 @@ static lac_status add_outputs(const laci_runtime_job *job, const laci_file_bytes
   return LAC_OK;
 }
 
-/** Says where the files lie that hold a network's weights: next to it. */
+/** Tells ONNX Runtime the folder of the network's data files: that of its file. */
 static lac_status set_folder(const laci_runtime_job *job, const runtime *r, lac_error *err) {
   char folder[LONGEST_PATH];
   const char *slash = strrchr(job->model, '/');
@@ -232,9 +232,9 @@ static lac_status decode(const runtime *r, const char *name, ort_object *value, 
 }
 
 typedef struct run_memory {
-  void **bytes;         /* [n_inputs] */
-  ort_object **inputs;  /* [n_inputs] */
-  ort_object **outputs; /* [n_values] */
+  void **bytes;         /* [n_inputs] elements of each input */
+  ort_object **inputs;  /* [n_inputs] ONNX Runtime's tensor of each input */
+  ort_object **outputs; /* [n_values] ONNX Runtime's tensor of each value */
 } run_memory;
 
 static lac_status run_session(const laci_runtime_job *job, runtime *r, run_memory *m,

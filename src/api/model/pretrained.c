@@ -23,7 +23,7 @@ typedef struct weights_file {
   const char *path;
   laci_safetensors *tensors;
   lac_model *model;
-  const char *prefix; /* prefix of all names: "module.", or "" */
+  const char *prefix; /* prefix that all names in the file have: "module.", or "" */
 } weights_file;
 
 /** A tensor of the file. */

@@ -133,8 +133,8 @@ static lac_status read_scores_from_npz(const laci_npz *npz, const char *path,
 
 /* Where scores are read from: a file, or arrays in memory. */
 typedef struct score_source {
-  const laci_npz *npz;            /* NULL: no file */
-  const laci_rows_memory *arrays; /* [n_arrays] NULL: none in memory */
+  const laci_npz *npz;            /* open file of scores; NULL: there is none */
+  const laci_rows_memory *arrays; /* [n_arrays] scores in memory; NULL: there are none */
   int n_arrays;
 } score_source;
 
@@ -185,7 +185,7 @@ static lac_status read_scores_of_all_tensors(const lac_options *options, laci_jo
 
 lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
                                   laci_score_arrays *scores, lac_error *err) {
-  const char *name = options->score; /* NULL: |w| */
+  const char *name = options->score; /* NULL: the magnitude |w| */
   const bool is_file = name && laci_score_is_file_name(name);
   const bool is_random = name && strcmp(name, "random") == 0;
   laci_npz *npz = NULL;
