@@ -215,18 +215,18 @@ static bool iterate_until_converged(admm *a) {
   return true;
 }
 
-static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
+static lac_status choose_mask(const laci_score_input *input, uint8_t *mask, double *weight,
                               lac_error *err) {
-  const laci_fit *fit = sums->fit;
+  const laci_fit *fit = input->fit;
   const int n = fit->columns;
   lac_status st = LAC_OK;
-  admm a = {.fit = fit, .pool = sums->pool, .mask = mask};
+  admm a = {.fit = fit, .pool = input->pool, .mask = mask};
   if (!admm_init(&a, fit)) {
     st = laci_fail_memory(err, "the steps that choose a layer's mask");
     goto out;
   }
-  laci_fit_compute_target(sums, weight);
-  scale_gram_matrix(&a, sums->damping);
+  laci_fit_compute_target(input, weight);
+  scale_gram_matrix(&a, input->damping);
   for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
     a.g[at] = (float)(weight[at] / (double)a.scale[at % n]);
   }

@@ -34,8 +34,9 @@ const char *laci_score_paper(const laci_score *score) { return score->paper; }
 bool laci_score_needs_gram(const laci_score *score) { return score->needs_gram; }
 bool laci_score_is_saliency(const laci_score *score) { return !score->choose; }
 
-static laci_sums make_score_input(const laci_fit *fit, const laci_score *score, laci_pool *pool) {
-  return (laci_sums){
+static laci_score_input make_score_input(const laci_fit *fit, const laci_score *score,
+                                         laci_pool *pool) {
+  return (laci_score_input){
       .fit = fit, .pool = pool, .damping = score->needs_gram ? laci_fit_compute_damping(fit) : 1};
 }
 
@@ -45,8 +46,8 @@ lac_status laci_fit_compute_saliency(const laci_fit *fit, const laci_score *scor
                                      double *saliency, lac_error *err) {
   lac_status st = laci_fit_check_input(fit, score->needs_gram, err);
   if (st) return st;
-  const laci_sums sums = make_score_input(fit, score, pool);
-  return score->saliency(&sums, saliency, err);
+  const laci_score_input input = make_score_input(fit, score, pool);
+  return score->saliency(&input, saliency, err);
 }
 
 typedef struct ranking {
@@ -91,13 +92,13 @@ lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_score *score, la
                                 uint8_t *mask, double *weight, lac_error *err) {
   lac_status st = laci_fit_check_input(fit, score->needs_gram, err);
   if (st) return st;
-  const laci_sums sums = make_score_input(fit, score, pool);
+  const laci_score_input input = make_score_input(fit, score, pool);
   if (score->choose && fit->form != LACI_MASK_1D) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: %s chooses masks along input channels alone",
                      fit->name, score->name);
   }
-  if (score->choose) return score->choose(&sums, mask, weight, err);
-  st = score->saliency(&sums, weight, err);
+  if (score->choose) return score->choose(&input, mask, weight, err);
+  st = score->saliency(&input, weight, err);
   if (!st && fit->form != LACI_MASK_1D) st = mask_blocks_of_rows(fit, weight, pool, mask, err);
   if (st) return st;
   ranking r = {fit, mask, weight};

@@ -183,8 +183,8 @@ static double relative_batch_size(const laci_walk_state *w) {
 static double share_of_pruned(const laci_walk_state *w) {
   double n[LACI_STREAMS] = {0};
   for (int s = 0; s < w->plan.n_stops; s++)
-    for (int which = 0; which < LACI_STREAMS; which++)
-      n[which] += w->plan.stops[s].part[which].n_nodes;
+    for (int stream = 0; stream < LACI_STREAMS; stream++)
+      n[stream] += w->plan.stops[s].part[stream].n_nodes;
   return n[LACI_STREAM_DENSE] > 0 ? n[LACI_STREAM_PRUNED] / n[LACI_STREAM_DENSE] : 0;
 }
 
@@ -362,15 +362,15 @@ static uint64_t bytes_between_layers(const laci_walk_state *w) {
     if (w->plan.last_stop[graph->inputs[i]] >= 0)
       live += laci_walk_largest_value_bytes(w, graph->inputs[i]);
   for (int s = 0; s < w->plan.n_stops; s++) {
-    for (int which = 0; which < LACI_STREAMS; which++) {
-      const laci_part *part = &w->plan.stops[s].part[which];
+    for (int stream = 0; stream < LACI_STREAMS; stream++) {
+      const laci_part *part = &w->plan.stops[s].part[stream];
       for (int i = 0; i < part->n_outputs; i++)
         live += laci_walk_largest_value_bytes(w, part->outputs[i]);
     }
     if (live > most) most = live;
     for (int before = 0; before <= s; before++)
-      for (int which = 0; which < LACI_STREAMS; which++) {
-        const laci_part *part = &w->plan.stops[before].part[which];
+      for (int stream = 0; stream < LACI_STREAMS; stream++) {
+        const laci_part *part = &w->plan.stops[before].part[stream];
         for (int i = 0; i < part->n_outputs; i++)
           if (last_stop_that_keeps(w, part->outputs[i], before) == s)
             live -= laci_walk_largest_value_bytes(w, part->outputs[i]);

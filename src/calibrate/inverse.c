@@ -11,29 +11,29 @@
 
 enum { MOST_TRIES = 40 };
 
-lac_status laci_fit_invert_gram(const laci_sums *sums, double *inverse, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+lac_status laci_fit_invert_gram(const laci_score_input *input, double *inverse, lac_error *err) {
+  const laci_fit *fit = input->fit;
   const size_t n = (size_t)fit->columns;
-  double damping = sums->damping, *factor = laci_alloc(n * n, sizeof *factor);
+  double damping = input->damping, *factor = laci_alloc(n * n, sizeof *factor);
   lac_status st = LAC_OK;
   if (!factor) return laci_fail_memory(err, "a factor of a layer's sums");
   for (int tries = 0;; tries++, damping *= 10) {
     memcpy(factor, fit->h, sizeof *factor * n * n);
     for (size_t c = 0; c < n; c++) factor[c * n + c] += damping;
-    if (!laci_linear_cholesky(sums->pool, factor, fit->columns)) break;
+    if (!laci_linear_cholesky(input->pool, factor, fit->columns)) break;
     if (tries < MOST_TRIES) continue;
     st = laci_fail(err, LAC_BAD_VALUE, "%s: the sum of products of its inputs has no inverse",
                    fit->name);
     break;
   }
-  if (!st) laci_linear_inverse(sums->pool, factor, fit->columns, inverse);
+  if (!st) laci_linear_inverse(input->pool, factor, fit->columns, inverse);
   laci_free(factor);
   return st;
 }
 
-lac_status laci_fit_compute_start_weights(const laci_sums *sums, const double *inverse,
+lac_status laci_fit_compute_start_weights(const laci_score_input *input, const double *inverse,
                                           double *start, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+  const laci_fit *fit = input->fit;
   const size_t count = (size_t)fit->rows * (size_t)fit->columns;
   if (!fit->k) {
     memcpy(start, fit->weight, sizeof *start * count);
@@ -41,19 +41,20 @@ lac_status laci_fit_compute_start_weights(const laci_sums *sums, const double *i
   }
   double *target = laci_alloc(count, sizeof *target);
   if (!target) return laci_fail_memory(err, "a layer's target");
-  laci_fit_compute_target(sums, target);
-  laci_fit_multiply_matrix(sums, target, inverse, start);
+  laci_fit_compute_target(input, target);
+  laci_fit_multiply_matrix(input, target, inverse, start);
   laci_free(target);
   return LAC_OK;
 }
 
-lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, double *out, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+lac_status laci_fit_compute_obs_saliency(const laci_score_input *input, double *out,
+                                         lac_error *err) {
+  const laci_fit *fit = input->fit;
   const int n = fit->columns;
   double *inverse = laci_alloc((size_t)n * (size_t)n, sizeof *inverse);
   if (!inverse) return laci_fail_memory(err, "the inverse of a layer's sums");
-  lac_status st = laci_fit_invert_gram(sums, inverse, err);
-  if (!st) st = laci_fit_compute_start_weights(sums, inverse, out, err);
+  lac_status st = laci_fit_invert_gram(input, inverse, err);
+  if (!st) st = laci_fit_compute_start_weights(input, inverse, out, err);
   for (int row = 0; row < fit->rows && !st; row++) {
     double *weight = out + (int64_t)row * n;
     for (int c = 0; c < n; c++) weight[c] = fabs(weight[c]) / sqrt(inverse[(int64_t)c * n + c]);

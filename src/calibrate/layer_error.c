@@ -89,10 +89,10 @@ static void clear_trial(trial *t) {
 static lac_status run_batch_in_lane(const trial *t, int lane, int64_t batch, lac_error *err) {
   const void *x[LACI_STREAMS];
   lac_status st = LAC_OK;
-  for (int which = 0; which < LACI_STREAMS && !st; which++) {
-    const laci_stored_batches *kept = laci_walk_stored_batches(t->w, which, t->layer->value);
-    void *buffer = t->in[lane * LACI_STREAMS + which];
-    x[which] = buffer ? buffer : laci_stored_batches_address(kept, batch);
+  for (int stream = 0; stream < LACI_STREAMS && !st; stream++) {
+    const laci_stored_batches *kept = laci_walk_stored_batches(t->w, stream, t->layer->value);
+    void *buffer = t->in[lane * LACI_STREAMS + stream];
+    x[stream] = buffer ? buffer : laci_stored_batches_address(kept, batch);
     if (buffer) st = laci_stored_batches_read(kept, batch, buffer, err);
   }
   float **y = t->out + lane * WEIGHTS;

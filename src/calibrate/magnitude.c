@@ -4,8 +4,9 @@
 
 #include "calibrate/score_in.h"
 
-static lac_status compute_magnitude_saliency(const laci_sums *sums, double *out, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+static lac_status compute_magnitude_saliency(const laci_score_input *input, double *out,
+                                             lac_error *err) {
+  const laci_fit *fit = input->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   (void)err;
   for (int64_t at = 0; at < count; at++) out[at] = fabs(fit->weight[at]);

@@ -207,20 +207,20 @@ static void prune_rows_of_thread(int64_t begin, int64_t end, void *context) {
   scratch_clear(&own);
 }
 
-static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
+static lac_status choose_mask(const laci_score_input *input, uint8_t *mask, double *weight,
                               lac_error *err) {
-  const laci_fit *fit = sums->fit;
+  const laci_fit *fit = input->fit;
   const size_t n = (size_t)fit->columns;
   double *inverse = laci_alloc(n * n, sizeof *inverse);
   if (!inverse) return laci_fail_memory(err, "the inverse of a layer's sums");
-  lac_status st = laci_fit_invert_gram(sums, inverse, err);
-  if (!st) st = laci_fit_compute_start_weights(sums, inverse, weight, err);
+  lac_status st = laci_fit_invert_gram(input, inverse, err);
+  if (!st) st = laci_fit_compute_start_weights(input, inverse, weight, err);
   if (!st) {
     pruning job = {.fit = fit, .inverse = inverse, .mask = mask, .weight = weight};
     double trace = 0;
-    for (size_t c = 0; c < n; c++) trace += fit->h[c * n + c] + sums->damping;
+    for (size_t c = 0; c < n; c++) trace += fit->h[c * n + c] + input->damping;
     job.least = 1 / trace;
-    laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, prune_rows_of_thread, &job);
+    laci_pool_for(input->pool, laci_pool_threads(input->pool), 1, prune_rows_of_thread, &job);
     if (job.short_of_memory) st = laci_fail_memory(err, "the inverses of a layer's rows");
     else if (job.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
   }

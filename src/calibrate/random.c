@@ -6,8 +6,8 @@
 #include "base/rng.h"
 #include "calibrate/score_in.h"
 
-static lac_status draw_random_saliency(const laci_sums *sums, double *out, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+static lac_status draw_random_saliency(const laci_score_input *input, double *out, lac_error *err) {
+  const laci_fit *fit = input->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   const uint64_t stream = laci_hash64(fit->name, strlen(fit->name), 0);
   (void)err;

@@ -11,8 +11,8 @@
 
 static double share_of_sum(double weight, double sum) { return sum > 0 ? weight / sum : 0; }
 
-static lac_status compute_ria_saliency(const laci_sums *sums, double *out, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+static lac_status compute_ria_saliency(const laci_score_input *input, double *out, lac_error *err) {
+  const laci_fit *fit = input->fit;
   const int columns = fit->columns;
   double *of_column = laci_alloc((size_t)columns, sizeof *of_column);
   if (!of_column) return laci_fail_memory(err, "the sums of a layer's columns");

@@ -12,21 +12,22 @@
 
 /** The input of a score: the layer to prune with its sums H and K, and the damping d that all
  * scores use (fit.h). */
-typedef struct laci_sums {
+typedef struct laci_score_input {
   const laci_fit *fit;
   laci_pool *pool;
   double damping; /* damping d, which is added to the diagonals of H and K; > 0 */
-} laci_sums;
+} laci_score_input;
 
 struct laci_score {
   const char *name, *title, *paper;
   bool needs_gram;
   /** Computes the saliency of each weight, out [rows, columns], >= 0: the larger, the more the
    * weight matters. */
-  lac_status (*saliency)(const laci_sums *sums, double *out, lac_error *err);
+  lac_status (*saliency)(const laci_score_input *input, double *out, lac_error *err);
   /** Computes mask and weight as laci_fit_choose_mask says. NULL: in each block, the weights of
    * largest saliency are kept unchanged. */
-  lac_status (*choose)(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err);
+  lac_status (*choose)(const laci_score_input *input, uint8_t *mask, double *weight,
+                       lac_error *err);
   /** Returns the peak number of bytes that `choose` allocates (or `saliency`, if choose is NULL).
    * NULL: none are allocated. */
   uint64_t (*memory)(const laci_fit *fit, int n_threads);
@@ -41,11 +42,11 @@ struct laci_score {
 double laci_fit_compute_damping(const laci_fit *fit);
 
 /** Computes target [rows, columns] = W_d (K + d I). */
-void laci_fit_compute_target(const laci_sums *sums, double *target);
+void laci_fit_compute_target(const laci_score_input *input, double *target);
 
 /** Computes out [rows, columns] = weight [rows, columns] times matrix [columns, columns]. */
-void laci_fit_multiply_matrix(const laci_sums *sums, const double *weight, const double *matrix,
-                              double *out);
+void laci_fit_multiply_matrix(const laci_score_input *input, const double *weight,
+                              const double *matrix, double *out);
 
 /** An N:M block of a row: columns [first, first + n_columns). */
 typedef struct laci_fit_block {

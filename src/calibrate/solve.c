@@ -49,7 +49,7 @@ typedef struct support_group {
 } support_group;
 
 typedef struct solver {
-  const laci_sums *sums;
+  const laci_score_input *input;
   const uint8_t *mask;
   double *weight; /* [rows, columns] at first the right-hand sides G; they are replaced by the
                      solution */
@@ -89,7 +89,7 @@ static int count_kept(const uint8_t *mask, int columns) {
 
 /** Sorts the rows by their masks and divides them into groups with equal masks. */
 static void group_rows_by_mask(solver *s) {
-  const laci_fit *fit = s->sums->fit;
+  const laci_fit *fit = s->input->fit;
   for (int row = 0; row < fit->rows; row++) {
     s->sorted[row] = (sorted_row){s->mask + (int64_t)row * fit->columns, fit->columns, row};
   }
@@ -109,7 +109,7 @@ static void group_rows_by_mask(solver *s) {
 
 static void gather_support_matrix(const solver *s, const int *support, int n, double damping,
                                   double *a) {
-  const laci_fit *fit = s->sums->fit;
+  const laci_fit *fit = s->input->fit;
   for (int i = 0; i < n; i++) {
     const double *h = fit->h + (int64_t)support[i] * fit->columns;
     double *row = a + (int64_t)i * n;
@@ -121,7 +121,7 @@ static void gather_support_matrix(const solver *s, const int *support, int n, do
 /* Factorizes A[s, s], A = H + d I. It is positive definite unless the rounding of H exceeds d: then
  * d is raised. */
 static void factorize_support(const solver *s, const int *support, int n, double *factor) {
-  double damping = s->sums->damping;
+  double damping = s->input->damping;
   gather_support_matrix(s, support, n, damping, factor);
   for (int tries = 0; laci_linear_cholesky(NULL, factor, n) && tries < MOST_TRIES; tries++) {
     damping *= 10;
@@ -169,10 +169,10 @@ static bool refine_solution(const scratch *own, int n) {
 
 static void solve_rows_of_group(const solver *s, const support_group *group, const scratch *own,
                                 int n) {
-  const int columns = s->sums->fit->columns;
+  const int columns = s->input->fit->columns;
   bool in_float = false, factorized = false;
   if (n >= FLOAT_FROM) {
-    gather_support_matrix(s, own->support, n, s->sums->damping, own->matrix);
+    gather_support_matrix(s, own->support, n, s->input->damping, own->matrix);
     in_float = factorize_support_in_float(own, n);
   }
   for (int at = group->begin; at < group->end; at++) {
@@ -194,7 +194,7 @@ static void solve_rows_of_group(const solver *s, const support_group *group, con
 static void solve_support_group(const solver *s, const support_group *group, const scratch *own) {
   const uint8_t *mask = s->sorted[group->begin].mask;
   int n = 0;
-  for (int c = 0; c < s->sums->fit->columns; c++) {
+  for (int c = 0; c < s->input->fit->columns; c++) {
     if (mask[c]) own->support[n++] = c;
   }
   solve_rows_of_group(s, group, own, n);
@@ -247,12 +247,13 @@ lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci
                                   double *weight, lac_error *err) {
   lac_status st = laci_fit_check_input(fit, true, err);
   if (st) return st;
-  const laci_sums sums = {.fit = fit, .pool = pool, .damping = laci_fit_compute_damping(fit)};
-  solver s = {.sums = &sums, .mask = mask, .weight = weight};
+  const laci_score_input input = {
+      .fit = fit, .pool = pool, .damping = laci_fit_compute_damping(fit)};
+  solver s = {.input = &input, .mask = mask, .weight = weight};
   s.sorted = laci_alloc((size_t)fit->rows, sizeof *s.sorted);
   s.groups = laci_alloc((size_t)fit->rows, sizeof *s.groups);
   if (s.sorted && s.groups) {
-    laci_fit_compute_target(&sums, weight);
+    laci_fit_compute_target(&input, weight);
     group_rows_by_mask(&s);
     laci_pool_for(pool, laci_pool_threads(pool), 1, solve_groups_of_thread, &s);
   } else {

@@ -110,22 +110,22 @@ static void prune_rows_by_panels(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
+static lac_status choose_mask(const laci_score_input *input, uint8_t *mask, double *weight,
                               lac_error *err) {
-  const laci_fit *fit = sums->fit;
+  const laci_fit *fit = input->fit;
   const int n = fit->columns;
   double *factor = laci_alloc((size_t)n * (size_t)n, sizeof *factor);
   if (!factor) return laci_fail_memory(err, "the inverse of a layer's sums");
-  lac_status st = laci_fit_invert_gram(sums, factor, err);
-  if (!st) st = laci_fit_compute_start_weights(sums, factor, weight, err);
-  if (!st && laci_linear_cholesky(sums->pool, factor, n)) {
+  lac_status st = laci_fit_invert_gram(input, factor, err);
+  if (!st) st = laci_fit_compute_start_weights(input, factor, weight, err);
+  if (!st && laci_linear_cholesky(input->pool, factor, n)) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
                    fit->name);
   }
   if (!st) {
     transpose_lower(factor, n);
     pruning p = {fit, factor, mask, weight};
-    laci_pool_for(sums->pool, fit->rows, ROWS_AT_ONCE, prune_rows_by_panels, &p);
+    laci_pool_for(input->pool, fit->rows, ROWS_AT_ONCE, prune_rows_by_panels, &p);
   }
   laci_free(factor);
   return st;

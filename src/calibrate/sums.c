@@ -37,16 +37,16 @@ static void multiply_by_matrix(laci_pool *pool, const laci_fit *fit, const doubl
                                                     .c = out});
 }
 
-void laci_fit_multiply_matrix(const laci_sums *sums, const double *weight, const double *matrix,
-                              double *out) {
-  multiply_by_matrix(sums->pool, sums->fit, weight, matrix, out);
+void laci_fit_multiply_matrix(const laci_score_input *input, const double *weight,
+                              const double *matrix, double *out) {
+  multiply_by_matrix(input->pool, input->fit, weight, matrix, out);
 }
 
-void laci_fit_compute_target(const laci_sums *sums, double *target) {
-  const laci_fit *fit = sums->fit;
+void laci_fit_compute_target(const laci_score_input *input, double *target) {
+  const laci_fit *fit = input->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
-  laci_fit_multiply_matrix(sums, fit->weight, fit->k ? fit->k : fit->h, target);
-  for (int64_t at = 0; at < count; at++) target[at] += sums->damping * fit->weight[at];
+  laci_fit_multiply_matrix(input, fit->weight, fit->k ? fit->k : fit->h, target);
+  for (int64_t at = 0; at < count; at++) target[at] += input->damping * fit->weight[at];
 }
 
 /* ---- errors ---- */

@@ -97,7 +97,7 @@ LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *e
  * in both networks. Adds the batches for fitting to grams, [n_grams], the sums of the stop's
  * layers. The stop's value stays stored at least for the batches that are held back.
  * (walk_part.c) */
-LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams,
+LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams,
                                              int n_grams, lac_error *err);
 /** Describes, for the sums, how the layer's inputs x are taken from its input value in a batch of a
  * form (set of input shapes). Fails LAC_UNSUPPORTED if that is impossible for these shapes.
@@ -106,7 +106,7 @@ LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
                                                          const laci_matrix_layer *layer, int form,
                                                          laci_unfold *unfold, lac_error *err);
 /** Frees the stored values that no part and no layer after stop s reads. */
-void laci_walk_free_unneeded_values(laci_walk_state *w, int s);
+void laci_walk_free_unneeded_values(laci_walk_state *w, int stop);
 
 /** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network
  * (walk_fit.c). */

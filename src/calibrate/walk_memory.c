@@ -24,8 +24,8 @@ static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int
  * networks. */
 static uint64_t bytes_of_lane(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
-  for (int which = 0; which < LACI_STREAMS; which++) {
-    const laci_part *part = &stop->part[which];
+  for (int stream = 0; stream < LACI_STREAMS; stream++) {
+    const laci_part *part = &stop->part[stream];
     uint64_t most = 0;
     for (int form = 0; form < w->n_forms; form++) {
       const uint64_t memory = laci_part_memory_bytes(w->networks[form], part);

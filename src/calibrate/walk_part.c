@@ -14,13 +14,13 @@
 #include "cpu/pool.h"
 
 /* The part of the dense or of the pruned network that is run, and its engines. */
-typedef struct stream {
+typedef struct stream_part {
   const laci_part *part;
   laci_part_engines lanes;
   void **buffers; /* [n_lanes, n_inputs + n_outputs] buffers for values that are stored in files;
                      NULL: the value is in memory */
   void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
-} stream;
+} stream_part;
 
 /* A run of a part in both networks, up to a stop's value, for batches of one form (set of input
  * shapes). */
@@ -28,15 +28,15 @@ typedef struct part_run {
   laci_walk_state *w;
   int value;
   int form; /* index of the form that the batches' samples have (samples.h) */
-  stream streams[LACI_STREAMS];
+  stream_part streams[LACI_STREAMS];
   const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
   lac_status *status;
   lac_error *errors;
 } part_run;
 
-static int count_part_ports(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
+static int count_part_ports(const stream_part *s) { return s->part->n_inputs + s->part->n_outputs; }
 
-static int value_of_port(const stream *s, int port) {
+static int value_of_port(const stream_part *s, int port) {
   const laci_part *part = s->part;
   return port < part->n_inputs ? part->inputs[port] : part->outputs[port - part->n_inputs];
 }
@@ -53,33 +53,33 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 /* Allocates storage for an output of the part before stop s. If the value is read later, it is
  * stored for all batches. The stop's own value is otherwise stored only for the batches that are
  * held back. */
-static lac_status alloc_output_storage(laci_walk_state *w, int s, int which, int value,
+static lac_status alloc_output_storage(laci_walk_state *w, int stop, int stream, int value,
                                        lac_error *err) {
   size_t bytes = (size_t)laci_walk_largest_value_bytes(w, value);
-  bool later = w->plan.last_stop[value] > s;
+  bool later = w->plan.last_stop[value] > stop;
   int64_t first = later ? 0 : laci_walk_first_held_back(w);
   int64_t n = later ? w->cut.n_batches : laci_walk_count_held_back(w);
-  return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[which][value], err);
+  return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[stream][value], err);
 }
 
-static lac_status prepare_part_in_network(part_run *p, int s, int which, lac_error *err) {
+static lac_status prepare_part_of_stream(part_run *p, int stop, int stream, lac_error *err) {
   laci_walk_state *w = p->w;
-  stream *one = &p->streams[which];
-  const laci_part *part = &w->plan.stops[s].part[which];
+  stream_part *one = &p->streams[stream];
+  const laci_part *part = &w->plan.stops[stop].part[stream];
   lac_status st = LAC_OK;
   one->part = part;
   int n = count_part_ports(one);
   if (n == 0) return LAC_OK;
   for (int i = 0; i < part->n_outputs && !st; i++)
-    if (!w->kept[which][part->outputs[i]])
-      st = alloc_output_storage(w, s, which, part->outputs[i], err);
+    if (!w->kept[stream][part->outputs[i]])
+      st = alloc_output_storage(w, stop, stream, part->outputs[i], err);
   if (st) return st;
   one->buffers = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->buffers);
   one->places = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->places);
   if (!one->buffers || !one->places) return laci_fail_memory(err, "a part of the network");
   for (int port = 0; port < n; port++) {
     int value = value_of_port(one, port);
-    const laci_stored_batches *kept = laci_walk_stored_batches(w, which, value);
+    const laci_stored_batches *kept = laci_walk_stored_batches(w, stream, value);
     if (laci_stored_batches_in_memory(kept) && kept->n == w->cut.n_batches) continue;
     for (int lane = 0; lane < w->n_lanes; lane++) {
       void *buffer = laci_alloc((size_t)laci_walk_largest_value_bytes(w, value), 1);
@@ -92,10 +92,10 @@ static lac_status prepare_part_in_network(part_run *p, int s, int which, lac_err
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   one->lanes =
       (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-  return laci_part_engines_create(w->networks[p->form], part, w->weights[which], &one->lanes, err);
+  return laci_part_engines_create(w->networks[p->form], part, w->weights[stream], &one->lanes, err);
 }
 
-static void clear_part_in_network(const laci_walk_state *w, stream *one) {
+static void clear_part_of_stream(const laci_walk_state *w, stream_part *one) {
   laci_part_engines_clear(&one->lanes);
   for (int i = 0; one->buffers && i < w->n_lanes * count_part_ports(one); i++)
     laci_free(one->buffers[i]);
@@ -109,16 +109,16 @@ static bool is_batch_stored(const laci_stored_batches *kept, int64_t batch) {
   return batch >= kept->first && batch < kept->first + kept->n;
 }
 
-static lac_status run_part_on_batch(const part_run *p, int which, int lane, int64_t batch,
+static lac_status run_part_on_batch(const part_run *p, int stream, int lane, int64_t batch,
                                     lac_error *err) {
-  const stream *one = &p->streams[which];
+  const stream_part *one = &p->streams[stream];
   int n = count_part_ports(one), n_inputs = one->part->n_inputs;
   void **buffers = one->buffers + lane * n, **places = one->places + lane * n;
   lac_status st = LAC_OK;
   if (n == 0) return LAC_OK;
   for (int port = 0; port < n && !st; port++) {
     const laci_stored_batches *kept =
-        laci_walk_stored_batches(p->w, which, value_of_port(one, port));
+        laci_walk_stored_batches(p->w, stream, value_of_port(one, port));
     places[port] = is_batch_stored(kept, batch) ? laci_stored_batches_address(kept, batch) : NULL;
     if (places[port]) continue;
     places[port] = buffers[port];
@@ -129,7 +129,7 @@ static lac_status run_part_on_batch(const part_run *p, int which, int lane, int6
       laci_part_engines_run(&one->lanes, lane, (const void *const *)places, places + n_inputs, err);
   for (int port = n_inputs; port < n && !st; port++) {
     const laci_stored_batches *kept =
-        laci_walk_stored_batches(p->w, which, value_of_port(one, port));
+        laci_walk_stored_batches(p->w, stream, value_of_port(one, port));
     bool in_file = is_batch_stored(kept, batch) && !laci_stored_batches_address(kept, batch);
     if (in_file) st = laci_stored_batches_write(kept, batch, places[port], err);
   }
@@ -140,16 +140,16 @@ static void run_batches_in_lanes(int64_t begin, int64_t end, void *context) {
   const part_run *p = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
-    for (int which = 0; which < LACI_STREAMS && !st; which++)
-      st = run_part_on_batch(p, which, (int)lane, p->batches[lane], &p->errors[lane]);
+    for (int stream = 0; stream < LACI_STREAMS && !st; stream++)
+      st = run_part_on_batch(p, stream, (int)lane, p->batches[lane], &p->errors[lane]);
     p->status[lane] = st;
   }
 }
 
 /* Returns the stop's value in a network, for the batch that the lane has just run. */
-static const float *find_stop_value(const part_run *p, int which, int lane) {
-  if (!p->w->plan.differs[p->value]) which = LACI_STREAM_DENSE;
-  const stream *one = &p->streams[which];
+static const float *find_stop_value(const part_run *p, int stream, int lane) {
+  if (!p->w->plan.differs[p->value]) stream = LACI_STREAM_DENSE;
+  const stream_part *one = &p->streams[stream];
   int n = count_part_ports(one);
   for (int port = n - 1; port >= 0; port--) {
     if (value_of_port(one, port) == p->value) return one->places[lane * n + port];
@@ -177,22 +177,23 @@ static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams,
 
 /* Runs the part for the batches p->batches [n], whose samples all have one form (set of input
  * shapes). */
-static lac_status run_batches_of_shape_set(part_run *p, int s, int64_t n, laci_grams *grams,
+static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, laci_grams *grams,
                                            int n_grams, lac_error *err) {
   laci_walk_state *w = p->w;
   const int64_t *batches = p->batches;
   lac_status st = LAC_OK;
-  for (int which = 0; which < LACI_STREAMS; which++)
-    p->streams[which] = (stream){.part = &w->plan.stops[s].part[which]};
-  for (int which = 0; which < LACI_STREAMS && !st; which++)
-    st = prepare_part_in_network(p, s, which, err);
+  for (int stream = 0; stream < LACI_STREAMS; stream++)
+    p->streams[stream] = (stream_part){.part = &w->plan.stops[stop].part[stream]};
+  for (int stream = 0; stream < LACI_STREAMS && !st; stream++)
+    st = prepare_part_of_stream(p, stop, stream, err);
   for (int64_t at = 0; at < n && !st; at += w->n_lanes) {
     const int64_t left = n - at, lanes = left < w->n_lanes ? left : w->n_lanes;
     p->batches = batches + at;
     st = run_and_sum_batches(p, lanes, grams, n_grams, err);
     if (!st) st = laci_walk_report_progress(w, lanes, err);
   }
-  for (int which = 0; which < LACI_STREAMS; which++) clear_part_in_network(w, &p->streams[which]);
+  for (int stream = 0; stream < LACI_STREAMS; stream++)
+    clear_part_of_stream(w, &p->streams[stream]);
   return st;
 }
 
@@ -208,9 +209,9 @@ static lac_status set_grams_batch_sizes(laci_walk_state *w, int form, laci_grams
   return st;
 }
 
-lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
+lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams, int n_grams,
                               lac_error *err) {
-  part_run p = {.w = w, .value = w->plan.stops[s].value};
+  part_run p = {.w = w, .value = w->plan.stops[stop].value};
   int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
   p.status = laci_alloc((size_t)w->n_lanes, sizeof *p.status);
   p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
@@ -221,7 +222,7 @@ lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int 
     p.batches = batches;
     if (n == 0) continue;
     st = set_grams_batch_sizes(w, p.form, grams, n_grams, err);
-    if (!st) st = run_batches_of_shape_set(&p, s, n, grams, n_grams, err);
+    if (!st) st = run_batches_of_shape_set(&p, stop, n, grams, n_grams, err);
   }
   laci_free(batches);
   laci_free(p.status);
@@ -229,12 +230,12 @@ lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int 
   return st;
 }
 
-void laci_walk_free_unneeded_values(laci_walk_state *w, int s) {
+void laci_walk_free_unneeded_values(laci_walk_state *w, int stop) {
   for (int v = 0; v < w->network->graph.n_values; v++) {
-    if (w->plan.last_stop[v] > s) continue;
-    for (int which = 0; which < LACI_STREAMS; which++) {
-      laci_stored_batches_destroy(w->kept[which][v]);
-      w->kept[which][v] = NULL;
+    if (w->plan.last_stop[v] > stop) continue;
+    for (int stream = 0; stream < LACI_STREAMS; stream++) {
+      laci_stored_batches_destroy(w->kept[stream][v]);
+      w->kept[stream][v] = NULL;
     }
   }
 }

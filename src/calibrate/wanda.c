@@ -5,8 +5,9 @@
 
 #include "calibrate/score_in.h"
 
-static lac_status compute_wanda_saliency(const laci_sums *sums, double *out, lac_error *err) {
-  const laci_fit *fit = sums->fit;
+static lac_status compute_wanda_saliency(const laci_score_input *input, double *out,
+                                         lac_error *err) {
+  const laci_fit *fit = input->fit;
   (void)err;
   for (int row = 0; row < fit->rows; row++) {
     const int64_t at = (int64_t)row * fit->columns;

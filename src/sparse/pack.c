@@ -180,31 +180,31 @@ static uint64_t choose_stored_columns(const block *b, int kept) {
   return mask;
 }
 
-/* ---- Surveying ---- */
+/* ---- Checking ---- */
 
-typedef struct look {
+typedef struct check_job {
   const uint8_t *dense;
-  laci_pack_survey survey;
-} look;
+  laci_pack_check check;
+} check_job;
 
-static bool survey_tile(const laci_packing *p, const tile *t, void *context) {
-  look *l = context;
+static bool check_tile(const laci_packing *p, const tile *t, void *context) {
+  check_job *j = context;
   block b;
   for (int64_t row = 0; row < t->n_rows; row++) {
-    read_block_of_row(p, t, row, l->dense, &b);
+    read_block_of_row(p, t, row, j->dense, &b);
     if (__builtin_popcountll(b.filled) > t->kept) {
-      l->survey.holds = false;
+      j->check.holds = false;
       return false;
     }
-    l->survey.needs_signs |= (b.negative & ~choose_stored_columns(&b, t->kept)) != 0;
+    j->check.needs_signs |= (b.negative & ~choose_stored_columns(&b, t->kept)) != 0;
   }
   return true;
 }
 
-laci_pack_survey laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense) {
-  look l = {.dense = dense, .survey.holds = true};
-  (void)for_each_tile(packing, survey_tile, &l);
-  return l.survey;
+laci_pack_check laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense) {
+  check_job j = {.dense = dense, .check.holds = true};
+  (void)for_each_tile(packing, check_tile, &j);
+  return j.check;
 }
 
 /* ---- Packing ---- */

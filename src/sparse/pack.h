@@ -49,12 +49,12 @@ LAC_MUST_CHECK lac_status laci_packing_init(laci_packing *packing, const laci_we
 
 /** The result of laci_pack_check_weight. holds: every block of the weight has at most n elements
  * that must be stored. */
-typedef struct laci_pack_survey {
+typedef struct laci_pack_check {
   bool holds;
   bool needs_signs; /* some element that is not stored is -0.0, and needs its sign; valid only if
                        `holds` is true */
-} laci_pack_survey;
-laci_pack_survey laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense);
+} laci_pack_check;
+laci_pack_check laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense);
 
 /** The packed arrays. signs is NULL if no element that is not stored is -0.0. values may have any
  * alignment. */

@@ -47,9 +47,9 @@ static laci_packfile_weight put_weight(uint8_t *bytes, size_t offset, const char
       memset(bytes + offset + (size_t)e * p->element_bytes, (int)(e % 251 + 1), p->element_bytes);
     }
   }
-  laci_pack_survey survey = laci_pack_check_weight(p, bytes + offset);
-  assert_true(survey.holds);
-  weight.needs_signs = survey.needs_signs;
+  laci_pack_check check = laci_pack_check_weight(p, bytes + offset);
+  assert_true(check.holds);
+  weight.needs_signs = check.needs_signs;
   return weight;
 }
 

@@ -123,9 +123,9 @@ static void expect_layout(const box *b) {
 static void expect_round_trip(box *b) {
   const laci_packing *p = &b->p;
   lac_error err = {0};
-  laci_pack_survey survey = laci_pack_check_weight(p, b->dense);
-  assert_true(survey.holds);
-  if (survey.needs_signs) b->signs = guarded(p->signs_bytes);
+  laci_pack_check check = laci_pack_check_weight(p, b->dense);
+  assert_true(check.holds);
+  if (check.needs_signs) b->signs = guarded(p->signs_bytes);
   const laci_packed packed = {b->values, b->index, b->signs};
   const laci_packed_view view = {b->values, b->index, b->signs};
   laci_pack_weight(p, b->dense, &packed);

@@ -53,11 +53,11 @@ static const char *try_to_pack_layer(laci_packer *k, const laci_layer *layer, la
     return "elements of this type are not packed";
   }
   const laci_packing *p = &weight.packing;
-  laci_pack_survey survey = laci_pack_check_weight(p, stored->bytes);
-  if (!survey.holds) return "";
-  uint64_t packed = p->values_bytes + p->index_bytes + (survey.needs_signs ? p->signs_bytes : 0);
+  laci_pack_check check = laci_pack_check_weight(p, stored->bytes);
+  if (!check.holds) return "";
+  uint64_t packed = p->values_bytes + p->index_bytes + (check.needs_signs ? p->signs_bytes : 0);
   if (packed >= p->dense_bytes) return "packed, it would take more";
-  weight.needs_signs = survey.needs_signs;
+  weight.needs_signs = check.needs_signs;
   if (!laci_pack_find_tensor_bytes(k, stored, &weight)) return unlike;
   if (overlaps_packed_weight(k, &weight)) return "its bytes are another weight's, too";
   k->weights[k->n_weights++] = weight;

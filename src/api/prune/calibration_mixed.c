@@ -13,10 +13,10 @@
 #include "lacuna/prune.h"
 
 /* Fits all eligible layers to the samples. *error: error of the outputs on the samples held back;
- * *known: outputs could be compared. */
-static lac_status try_samples(const lac_options *options, const laci_job *job,
-                              const laci_calibration_source *source, double *error, bool *known,
-                              lac_error *err) {
+ * *comparable: outputs could be compared. */
+static lac_status measure_error_after_fit(const lac_options *options, const laci_job *job,
+                                          const laci_calibration_source *source, double *error,
+                                          bool *comparable, lac_error *err) {
   const laci_mask_rule rule = laci_mask_rule_of(options);
   const laci_calibrate_options how = {.pattern = rule.pattern,
                                       .form = rule.form,
@@ -32,7 +32,7 @@ static lac_status try_samples(const lac_options *options, const laci_job *job,
   laci_output_difference difference;
   lac_status st = laci_calibrate(job->analysis, list, &how, &fitted, err);
   if (st) return st;
-  *known = !fitted->outputs_reason;
+  *comparable = !fitted->outputs_reason;
   const int64_t fixed = laci_calibration_required_batch(graph, list);
   const int64_t batch = fixed > 0 ? fixed : 1;
   const laci_weighted_graph dense = {.graph = graph};
@@ -40,7 +40,7 @@ static lac_status try_samples(const lac_options *options, const laci_job *job,
   const int64_t n = laci_ceil_div(list->held_back, batch) * batch;
   const laci_compare_options compared = {
       .first = list->count - n, .n = n, .batch = batch, .pool = job->pool, .budget = &job->budget};
-  if (*known && n <= list->count) {
+  if (*comparable && n <= list->count) {
     st = laci_compare_outputs(&dense, &pruned, list, &compared, &difference, err);
     if (!st) *error = difference.relative;
   }
@@ -65,11 +65,13 @@ lac_status laci_calibration_judge_drawn(const lac_options *options, const laci_j
                                    .calibration = source->calibration,
                                    .list = {.engine = source->list.engine}};
   const int64_t n_held = source->list.held_back;
-  bool known = false;
-  lac_status st = try_samples(options, job, source, &source->error_mixed, &known, err);
-  if (st || !known) return st;
+  bool comparable = false;
+  lac_status st =
+      measure_error_after_fit(options, job, source, &source->error_mixed, &comparable, err);
+  if (st || !comparable) return st;
   st = list_again(job, &alone, NULL, err);
-  if (!st) st = try_samples(options, job, &alone, &source->error_data, &known, err);
+  if (!st)
+    st = measure_error_after_fit(options, job, &alone, &source->error_data, &comparable, err);
   laci_calibration_clear_list(&alone);
   if (st) return st;
   const bool better = source->error_mixed < source->error_data;

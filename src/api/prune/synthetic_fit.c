@@ -58,8 +58,8 @@ static lac_status draw_images(const laci_graph *graph, const laci_synthetic_opti
 }
 
 /* Stores the images as grey levels. */
-static lac_status store_grey_levels(const fitting *f, laci_synthetic_input *input,
-                                    laci_synthetic_made *made, lac_error *err) {
+static lac_status store_as_bytes(const fitting *f, laci_synthetic_input *input,
+                                 laci_synthetic_made *made, lac_error *err) {
   const size_t plane = (size_t)input->height * (size_t)input->width;
   const size_t channels = (size_t)input->channels, n = (size_t)f->how.n;
   made->fitted = laci_alloc(n * channels * plane, 1);
@@ -70,11 +70,11 @@ static lac_status store_grey_levels(const fitting *f, laci_synthetic_input *inpu
     for (size_t c = 0; c < channels; c++) {
       for (size_t p = 0; p < plane; p++) {
         const size_t at = input->channels_last ? p * channels + c : c * plane + p;
-        const float grey = f->images[k * channels * plane + at] * input->std[c] + input->mean[c];
+        const float pixel = f->images[k * channels * plane + at] * input->std[c] + input->mean[c];
         made->fitted[(k * channels + c) * plane + p] =
-            (uint8_t)(grey <= 0     ? 0
-                      : grey >= 255 ? 255
-                                    : (int)(grey + 0.5F));
+            (uint8_t)(pixel <= 0     ? 0
+                      : pixel >= 255 ? 255
+                                     : (int)(pixel + 0.5F));
       }
     }
   }
@@ -113,7 +113,7 @@ lac_status laci_synthetic_fit_images(const laci_graph *graph, const laci_synthet
              "from those stored (before: %.2g), and %.2g (before: %.2g) where it was not asked%s",
              (long long)f.how.n, f.how.steps, done.after, done.before, done.held_after,
              done.held_before, nearer ? "" : ": left as they were");
-    if (nearer) st = store_grey_levels(&f, input, made, err);
+    if (nearer) st = store_as_bytes(&f, input, made, err);
   }
   if (st) laci_log(LAC_LOG_DEBUG, "synthetic images are not fitted: %s", why.text);
   laci_samples_close(f.samples);

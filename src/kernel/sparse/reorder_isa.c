@@ -38,7 +38,7 @@ typedef __m512i order;
 #define MASK_OF(used) _mm512_movepi32_mask(_mm512_loadu_si512(used))
 #define ORDER_OF(index) _mm512_loadu_si512(index)
 
-static inline vector gather_run_lanes(vector into, const float *from, mask used, order index) {
+static inline vector gather_nearby_lanes(vector into, const float *from, mask used, order index) {
   const __m512 floats = _mm512_maskz_loadu_ps(used, from);
   return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
@@ -72,7 +72,7 @@ typedef __m256i mask, order;
 #define MASK_OF(used) _mm256_loadu_si256((const __m256i *)(used))
 #define ORDER_OF(index) _mm256_loadu_si256((const __m256i *)(index))
 
-static inline vector gather_run_lanes(vector into, const float *from, mask used, order index) {
+static inline vector gather_nearby_lanes(vector into, const float *from, mask used, order index) {
   return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
 
@@ -104,7 +104,7 @@ typedef const int32_t *mask, *order;
 #define MASK_OF(used) (used)
 #define ORDER_OF(index) (index)
 
-static inline vector gather_run_lanes(vector into, const float *from, mask used, order index) {
+static inline vector gather_nearby_lanes(vector into, const float *from, mask used, order index) {
   float lanes[WIDTH];
   vst1q_f32(lanes, into);
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -391,38 +391,38 @@ static void copy_image_vectors(const work *w) {
 /* Some lanes of a vector of places, whose pixels are close to each other in the source. A used lane
  * has the pixel at[index[lane]]. The index of any other lane is that of a float whose value does
  * not matter. */
-typedef struct run {
+typedef struct nearby_lanes {
   int64_t at;
   int32_t used[WIDTH], index[WIDTH]; /* used[lane]: -1 if the lane is used, else 0. index[lane]:
                                         offset of its pixel from `at` */
-} run;
+} nearby_lanes;
 
-/* `left` has a bit for each lane. Sets *p to the run of lanes that begins at the first of these
+/* `left` has a bit for each lane. Sets *found to the run of lanes that begins at the first of these
  * lanes (lanes of a run have pixels close together). Returns the lanes of `left` that are not in
  * the run. */
-static uint32_t find_run(const int64_t *pixel, uint32_t left, run *p) {
-  *p = (run){.at = pixel[__builtin_ctz(left)]};
+static uint32_t find_nearby_lanes(const int64_t *pixel, uint32_t left, nearby_lanes *found) {
+  *found = (nearby_lanes){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
   for (int lane = 0; lane < WIDTH; lane++) {
-    const int64_t index = pixel[lane] - p->at;
+    const int64_t index = pixel[lane] - found->at;
     if (!(left >> lane & 1) || index < 0 || index >= WIDTH) continue;
-    p->index[lane] = (int32_t)index;
-    p->used[index] = -1;
+    found->index[lane] = (int32_t)index;
+    found->used[index] = -1;
     lanes |= 1U << lane;
   }
   int32_t unused = 0;
-  while (unused < WIDTH - 1 && p->used[unused]) unused++;
+  while (unused < WIDTH - 1 && found->used[unused]) unused++;
   for (int lane = 0; lane < WIDTH; lane++) {
-    if (!(lanes >> lane & 1)) p->index[lane] = unused;
+    if (!(lanes >> lane & 1)) found->index[lane] = unused;
   }
   return left & ~lanes;
 }
 
-static int find_runs(const int64_t *pixel, run *runs) {
+static int find_all_nearby_lanes(const int64_t *pixel, nearby_lanes *groups) {
   int n = 0;
   uint32_t left = 0;
   for (int lane = 0; lane < WIDTH; lane++) left |= (uint32_t)(pixel[lane] >= 0) << lane;
-  while (left) left = find_run(pixel, left, &runs[n++]);
+  while (left) left = find_nearby_lanes(pixel, left, &groups[n++]);
   return n;
 }
 
@@ -447,53 +447,54 @@ enum { FEW = 8 };
 
 /* Copies n runs (lanes whose pixels are close together), at most FEW. n is a constant where this is
  * inlined, so that masks and indices stay in registers. */
-static inline __attribute__((always_inline)) void copy_few_runs(const strip *s, const run *runs,
-                                                                const int n) {
+static inline __attribute__((always_inline)) void copy_few_groups(const strip *s,
+                                                                  const nearby_lanes *groups,
+                                                                  const int n) {
   const float *from[FEW];
   mask used[FEW];
   order index[FEW];
   for (int at = 0; at < n; at++) {
-    from[at] = s->from + runs[at].at;
-    used[at] = MASK_OF(runs[at].used);
-    index[at] = ORDER_OF(runs[at].index);
+    from[at] = s->from + groups[at].at;
+    used[at] = MASK_OF(groups[at].used);
+    index[at] = ORDER_OF(groups[at].index);
   }
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     vector v = NOTHING();
 #pragma GCC unroll 8
     for (int at = 0; at < n; at++) {
-      v = gather_run_lanes(v, from[at] + channel * s->from_step, used[at], index[at]);
+      v = gather_nearby_lanes(v, from[at] + channel * s->from_step, used[at], index[at]);
     }
     STORE(s->to + channel * s->to_step, normalize_strip_value(s, channel, v));
   }
 }
 
 /* Copies any number of runs (lanes whose pixels are close together). */
-static void copy_any_runs(const strip *s, const run *runs, int n) {
+static void copy_any_groups(const strip *s, const nearby_lanes *groups, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
     float lanes[WIDTH];
     vector v = NOTHING();
     for (int at = 0; at < n; at++) {
-      const run *p = &runs[at];
-      v = gather_run_lanes(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
+      const nearby_lanes *group = &groups[at];
+      v = gather_nearby_lanes(v, from + group->at, MASK_OF(group->used), ORDER_OF(group->index));
     }
     STORE(lanes, normalize_strip_value(s, channel, v));
     memcpy(s->to + channel * s->to_step, lanes, (size_t)s->n_places * sizeof(float));
   }
 }
 
-static void copy_strip(const strip *s, const run *runs, int n) {
+static void copy_strip(const strip *s, const nearby_lanes *groups, int n) {
   switch (s->n_places == WIDTH ? n : FEW + 1) {
-    case 0: copy_few_runs(s, runs, 0); break;
-    case 1: copy_few_runs(s, runs, 1); break;
-    case 2: copy_few_runs(s, runs, 2); break;
-    case 3: copy_few_runs(s, runs, 3); break;
-    case 4: copy_few_runs(s, runs, 4); break;
-    case 5: copy_few_runs(s, runs, 5); break;
-    case 6: copy_few_runs(s, runs, 6); break;
-    case 7: copy_few_runs(s, runs, 7); break;
-    case FEW: copy_few_runs(s, runs, FEW); break;
-    default: copy_any_runs(s, runs, n);
+    case 0: copy_few_groups(s, groups, 0); break;
+    case 1: copy_few_groups(s, groups, 1); break;
+    case 2: copy_few_groups(s, groups, 2); break;
+    case 3: copy_few_groups(s, groups, 3); break;
+    case 4: copy_few_groups(s, groups, 4); break;
+    case 5: copy_few_groups(s, groups, 5); break;
+    case 6: copy_few_groups(s, groups, 6); break;
+    case 7: copy_few_groups(s, groups, 7); break;
+    case FEW: copy_few_groups(s, groups, FEW); break;
+    default: copy_any_groups(s, groups, n);
   }
 }
 
@@ -504,16 +505,16 @@ static laci_sparse_norm norm_of_channels(const laci_sparse_norm *n, int64_t chan
 
 /* Copies an item by runs, 16 channels at a time. In PC16P such channels are neighbours in memory,
  * and in CHW they are few enough streams. */
-static void copy_pixel_runs(const work *w) {
+static void copy_nearby_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
   strip s = {.from_step = in->channel_stride, .to_step = out->channel_stride};
-  run runs[LACI_SPARSE_CHUNK];
+  nearby_lanes groups[LACI_SPARSE_CHUNK];
   int n[LACI_SPARSE_CHUNK / WIDTH];
   int32_t used[LACI_SPARSE_CHUNK];
   for (int at = 0; at < LACI_SPARSE_CHUNK; at++) used[at] = -(item->from[at] >= 0);
   for (int64_t at = 0; at < item->n_places; at += WIDTH) {
-    n[at / WIDTH] = find_runs(item->from + at, &runs[at]);
+    n[at / WIDTH] = find_all_nearby_lanes(item->from + at, &groups[at]);
   }
   for (int64_t channel = 0; channel < item->n_channels; channel += LANES) {
     const int64_t left = item->n_channels - channel;
@@ -526,7 +527,7 @@ static void copy_pixel_runs(const work *w) {
              vector_offset(out, item->place + at - in_vector);
       s.n_places = rest < WIDTH ? rest : WIDTH;
       s.used = used + at;
-      copy_strip(&s, &runs[at], n[at / WIDTH]);
+      copy_strip(&s, &groups[at], n[at / WIDTH]);
     }
   }
 }
@@ -551,7 +552,7 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     if (w.from_axis != w.to_axis) transpose_item(&w);
     else if (w.from_axis == CHANNELS) copy_channel_vectors(&w);
     else if (w.from_axis == IMAGES) copy_image_vectors(&w);
-    else copy_pixel_runs(&w);
+    else copy_nearby_pixels(&w);
   }
   if (laci_sparse_lanes_are_pixels(&r->to))
     return; /* the vectors of CHW and PC16P contain all

@@ -10,7 +10,7 @@
 
 /* ---- Layouts ---- */
 
-static bool is_in_layout(const laci_net *net, int tensor, laci_layout *layout) {
+static bool compare_and_destroy_layout(const laci_net *net, int tensor, laci_layout *layout) {
   const bool equal = layout && laci_layout_equal(layout, net->tensors[tensor].md);
   laci_layout_destroy(layout);
   return equal;
@@ -30,12 +30,14 @@ static bool find_axis_order(laci_net *net, int tensor, laci_order *o) {
     if (!laci_layout_create_blocks(&blocks, t.shape.dims, (int)block, t.dt)) {
       laci_plan_fail_no_memory(&net->plan);
     }
-    return is_in_layout(net, tensor, blocks);
+    return compare_and_destroy_layout(net, tensor, blocks);
   }
   if (t.partial) return false;
-  if (is_in_layout(net, tensor, laci_net_dense_layout(net, &t.shape, t.dt))) return true;
+  if (compare_and_destroy_layout(net, tensor, laci_net_dense_layout(net, &t.shape, t.dt)))
+    return true;
   for (int at = 1; at < o->n; at++) o->axis[at] = at + 1 < o->n ? at + 1 : 1;
-  return o->n > 2 && is_in_layout(net, tensor, laci_net_channels_last_layout(net, &t.shape, t.dt));
+  return o->n > 2 && compare_and_destroy_layout(net, tensor,
+                                                laci_net_channels_last_layout(net, &t.shape, t.dt));
 }
 
 /** Returns the layout with the order *o for a tensor of the given shape. */

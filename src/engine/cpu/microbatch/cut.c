@@ -56,7 +56,7 @@ static bool is_separate_step(const laci_cpu_plan *plan, const laci_node *node) {
 /** Returns the bytes that an element-wise node moves in addition to the node to which it is fused.
  * A sum reads one more value. A product of channels with computed factors reads and writes a value.
  * All others move no more. */
-static double elementwise_bytes_moved(const laci_cpu_plan *plan, const laci_node *node) {
+static double extra_bytes_of_elementwise(const laci_cpu_plan *plan, const laci_node *node) {
   double most = 0, least = INFINITY;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0 || laci_plan_is_constant(plan, node->inputs[at])) continue;
@@ -78,7 +78,7 @@ static int64_t count_window_pixels(const laci_cpu_plan *plan, const laci_node *n
 
 static node_work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
   node_work w = {.runs = is_separate_step(plan, node)};
-  if (!w.runs) w.bytes = elementwise_bytes_moved(plan, node);
+  if (!w.runs) w.bytes = extra_bytes_of_elementwise(plan, node);
   for (int at = 0; w.runs && at < node->n_inputs; at++) {
     const int value = node->inputs[at];
     if (value >= 0 && !laci_plan_is_constant(plan, value)) w.bytes += bytes_per_image(plan, value);

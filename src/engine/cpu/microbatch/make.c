@@ -232,7 +232,7 @@ static bool may_cut_network(const laci_microbatches *stages, const builder *m) {
   return shape->rank == 4 && shape->dims[0] > 1;
 }
 
-static lac_status add_times_and_text(laci_microbatches *stages, lac_error *err) {
+static lac_status alloc_times_and_write_text(laci_microbatches *stages, lac_error *err) {
   size_t most = 0;
   for (int at = 0; at < stages->n; at++) {
     if (stages->stages[at].n_steps > most) most = stages->stages[at].n_steps;
@@ -249,7 +249,7 @@ static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, l
     st = cut_off_stage(stages, m, &cut, err);
   }
   if (!st) st = add_stage(stages, m, err);
-  return !st && stages->n > 1 ? add_times_and_text(stages, err) : st;
+  return !st && stages->n > 1 ? alloc_times_and_write_text(stages, err) : st;
 }
 
 /** Creates the stages; or only one stage, if several need more memory than is allowed, since their

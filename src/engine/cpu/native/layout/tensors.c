@@ -132,7 +132,7 @@ int laci_native_find_tensor(const laci_net *net, int content, const laci_native_
 }
 
 /** Does the tensor have the layout `layout`? Destroys `layout`. */
-static bool has_same_layout(laci_layout *layout, const laci_net_tensor *t) {
+static bool compare_and_destroy_layout(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);
   return same;
@@ -150,12 +150,12 @@ bool laci_native_find_layout(laci_net *net, int tensor, bool rows, laci_sparse_l
   laci_memory_format format = LACI_FORMAT_HWC;
   if (floats && laci_net_is_in_blocks(net, tensor)) {
     format = LACI_FORMAT_CHW16C;
-  } else if (floats && has_same_layout(laci_net_dense_layout(net, &t.shape, t.dt), &t)) {
+  } else if (floats && compare_and_destroy_layout(laci_net_dense_layout(net, &t.shape, t.dt), &t)) {
     format = LACI_FORMAT_CHW;
   } else {
     laci_layout *last = rows ? laci_net_dense_layout(net, &t.shape, t.dt)
                              : laci_net_channels_last_layout(net, &t.shape, t.dt);
-    if (!has_same_layout(last, &t)) return false;
+    if (!compare_and_destroy_layout(last, &t)) return false;
   }
   *layout = laci_sparse_layout_contiguous(format, size.channels, size.h, size.w);
   return true;
