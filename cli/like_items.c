@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds, finds and removes the items of a translation, that is, options of this command that replace
- * those of a script. */
+ * Adds, finds and removes the items of a `--like` translation: each is an option of this command
+ * that an option of the script was translated to. */
 #include "like_items.h"
 
 #include <inttypes.h>

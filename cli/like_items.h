@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The items of a translation (like.h): options of this command that replace those of a script.
+ * The items of a `--like` translation (like.h): each is an option of this command that an option of
+ * the script was translated to.
  * like.c makes them from words of the command line. like_scripts.c, like_runners.c and like_tools.c
  * make further items from these. */
 #ifndef CLI_LIKE_ITEMS_H

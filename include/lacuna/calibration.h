@@ -54,12 +54,14 @@ typedef struct lac_calibration {
                        (default ImageNet's) */
   int keep_dense;   /* number of layers to leave dense: those whose pruning alone changes the
                        outputs most (default 0) */
-  double max_drop;  /* limit of the loss, kept with 95 % confidence by leaving as few layers dense
-                       as possible. The loss is in points of top-1, if the data have labels; else
-                       the percentage of samples whose predicted class changes, if each sample has
-                       one; else the outputs' relative error in percent. It is measured on further
-                       samples that are used for nothing else. A smaller limit needs more of them,
-                       and `samples` may be reduced for them. < 0: no limit (default -1) */
+  double max_drop;  /* largest loss of quality that is accepted. Layers are left dense, as few as
+                       possible, so that the loss is at most this with 95 % confidence. If the data
+                       have labels, it is measured in points of top-1. Else it is the percentage of
+                       samples whose predicted class changes, if the network predicts one class for
+                       each sample. Else it is the outputs' relative error in percent. It is
+                       measured on extra samples, which are used for nothing else. A smaller limit
+                       needs more extra samples, which may reduce `samples`. < 0: no limit (default
+                       -1) */
   bool curve;       /* measure the loss as a function of the number of pruned layers (default false)
                        */
   bool recalibrate; /* estimate the statistics of batch normalization again on augmented images;

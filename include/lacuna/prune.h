@@ -113,12 +113,12 @@ typedef struct lac_options {
                      (default false) */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
                            process's (default NULL) */
-  const char *engine;   /* what runs the network on the samples of a calibration, also for
-                           quantization and refinement, and in lac_check where only outputs can be
-                           compared: see lac_run_options. A verification must not rest on code from
-                           outside: "cpu" and "plain" compute it, or "plain" alone if this field is
-                           "plain". So a call that would use an engine from a plug-in for a
-                           verification alone fails LAC_UNSUPPORTED. NULL: "cpu" (default NULL) */
+  const char *engine;   /* engine that runs the network on samples (calibration, quantization,
+                           refinement), and in lac_check if only outputs can be compared: see
+                           lac_run_options. A verification never uses an engine from a plug-in:
+                           "cpu" and "plain" compute it, or "plain" alone if this field is "plain".
+                           A call that names an engine from a plug-in, but would run nothing with
+                           it, fails LAC_UNSUPPORTED. NULL: "cpu" (default NULL) */
   double speed; /* how many times as fast as the dense network the pruned one shall run on the
                    library's own engine, as predicted. lac_prune then prunes only as many layers as
                    this needs, those that harm least: by the outputs with calibration, else by the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cuts a graph into parts of nodes that may be taken, such that no path from a node of a part to
- * another one of it passes a node outside. Nodes are numbers here: nothing depends on ONNX Runtime.
- */
+ * another one of it passes a node outside. A node is only an index here: nothing depends on ONNX
+ * Runtime. */
 #ifndef LAC_ORT_PART_H
 #define LAC_ORT_PART_H
 
@@ -12,7 +12,8 @@ typedef struct laci_ort_edges {
   int n_nodes;
   const int *begin; /* [n_nodes + 1] node k reads the nodes from[begin[k]] .. from[begin[k + 1] -
                        1] */
-  const int *from;  /* numbers of the nodes that are read */
+  const int *from;  /* [begin[n_nodes]] indices of the nodes that are read: first those that node 0
+                       reads, then those of node 1, and so on */
 } laci_ort_edges;
 
 /** Sets part[k] to the number of the part that node k belongs to, and -1 where may[k] is false.

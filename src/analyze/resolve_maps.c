@@ -185,7 +185,7 @@ static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *m
                                  .copy = number_repeated_positions(r, map->from, map->n, n_in)});
 }
 
-/* Marks the positions of the output axis that no map covers: they hold a constant, which counts as
+/* Marks the positions of the output axis that no map fills: they hold a constant, which counts as
  * stored content. */
 static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_map *const *maps,
                                     int n_maps) {
@@ -199,8 +199,9 @@ static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_
   laci_free(read);
 }
 
-/* Are all axes that the maps read fixed, and do the maps cover each position of the output axis? If
- * not, the axis needs a track, since constant positions between fixed ones may move. */
+/* Do the maps read only fixed axes, and fill every position of the output axis? If not, the output
+ * axis needs a track (tracks_in.h): positions that no map fills are constant, and may be
+ * permuted. */
 static bool is_reading_only_fixed_axes(laci_resolve *r, const laci_axis_map *const *maps,
                                        int n_maps) {
   for (int i = 0; i < n_maps; i++) {

@@ -10,8 +10,8 @@
 
 #include "calibrate/fit.h"
 
-/** The input of a score: the layer to prune with its sums H and K, and the damping d that all
- * scores use (fit.h). */
+/** The input of a score, and of the solution for a mask (solve.c): the layer to prune with its sums
+ * H and K, and the damping d that all of them use (fit.h). */
 typedef struct laci_score_input {
   const laci_fit *fit;
   laci_pool *pool;

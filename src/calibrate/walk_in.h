@@ -93,10 +93,10 @@ int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfo
  * values (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);
 
-/** Runs the part that computes the value of stop s, which the stop's layers read, for all batches
- * in both networks. Adds the batches for fitting to grams, [n_grams], the sums of the stop's
- * layers. The stop's value stays stored at least for the batches that are held back.
- * (walk_part.c) */
+/** Runs the part that computes the value of the stop with index `stop`, which the stop's layers
+ * read, for all batches in both networks. Adds the batches for fitting to grams, [n_grams], the
+ * sums of the stop's layers. The stop's value stays stored at least for the batches that are held
+ * back. (walk_part.c) */
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams,
                                              int n_grams, lac_error *err);
 /** Describes, for the sums, how the layer's inputs x are taken from its input value in a batch of a
@@ -105,7 +105,7 @@ LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_
 LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
                                                          const laci_matrix_layer *layer, int form,
                                                          laci_unfold *unfold, lac_error *err);
-/** Frees the stored values that no part and no layer after stop s reads. */
+/** Frees the stored values that no part and no layer after the stop reads. */
 void laci_walk_free_unneeded_values(laci_walk_state *w, int stop);
 
 /** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network

@@ -50,7 +50,7 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 
 /* ---- Setting up ---- */
 
-/* Allocates storage for an output of the part before stop s. If the value is read later, it is
+/* Allocates storage for an output of the part before the stop. If the value is read later, it is
  * stored for all batches. The stop's own value is otherwise stored only for the batches that are
  * held back. */
 static lac_status alloc_output_storage(laci_walk_state *w, int stop, int stream, int value,
@@ -62,6 +62,8 @@ static lac_status alloc_output_storage(laci_walk_state *w, int stop, int stream,
   return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[stream][value], err);
 }
 
+/* Prepares the part of the dense or of the pruned network (`stream`) before the stop: allocates the
+ * storage of its outputs and its buffers, and creates its engines. */
 static lac_status prepare_part_of_stream(part_run *p, int stop, int stream, lac_error *err) {
   laci_walk_state *w = p->w;
   stream_part *one = &p->streams[stream];

@@ -108,7 +108,8 @@ int64_t laci_comm_chunk_size(int64_t n, int size);
 /* ---- launch.c ---- */
 
 /** Finds the transport to the other processes that a launcher (mpirun, srun) started with this one;
- * *transport is NULL if this one was started alone. Fails LAC_UNSUPPORTED. */
+ * *transport is NULL if this one was started alone. Fails LAC_UNSUPPORTED if there are others, but
+ * the plug-in for MPI cannot be loaded or started, or joins another number of processes. */
 LAC_MUST_CHECK lac_status laci_comm_find_launched_transport(const lac_transport **transport,
                                                             lac_error *err);
 

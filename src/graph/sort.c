@@ -72,8 +72,8 @@ static bool is_body_within(const laci_graph *graph, int inner, int outer) {
   return inner == outer;
 }
 
-/** Makes node n depend on the producer of `value`, and likewise the nodes that begin the loops
- * around n that do not contain the producer. */
+/** Makes node n depend on the producer of `value`. If n is in loops that the producer is not in,
+ * the node that begins each of these loops depends on the producer, too. */
 static void add_read_dependency(dependencies *all, int n, int value) {
   const laci_graph *graph = all->graph;
   int producer = value >= 0 ? graph->values[value].producer : -1;

@@ -244,7 +244,7 @@ static lac_status replace_argument_names(const change *c, char ***names, size_t 
   return laci_edit_replace_array(edit, names, count, list, n, err);
 }
 
-/* Returns the name of the tensor that this call passes for a new input; NULL: the edit has none for
+/* Returns the name of the tensor that this call passes for a new input; "": the edit has none for
  * it. */
 static const char *find_tensor_passed_by_call(const change *c, int call, const char *value) {
   const laci_onnx_edit *edit = c->a->edit;

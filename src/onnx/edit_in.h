@@ -47,8 +47,8 @@ typedef struct laci_edit_block {
                                 it */
 } laci_edit_block;
 
-/** The tensor that one call of a local function passes for a new input. The function's body
- * computed this value before. */
+/** A value that the body of a local function computed becomes an input of the function. This is the
+ * tensor that one call passes for it. */
 typedef struct laci_edit_call_tensor {
   Onnx__FunctionProto *function;
   const char *value; /* name of the value in the function */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The state of importing a file. It is shared by import.c (inputs, outputs, initializers), scope.c
- * (names), open.c (the bodies of If, Loop and Scan), body.c (what bodies read that are not
- * imported), node.c (nodes and constants) and function.c (calls of local functions). */
+ * (names), open.c (the bodies of If, Loop and Scan), body.c (the outer values read by bodies that
+ * are not imported), node.c (nodes and constants) and function.c (calls of local functions). */
 #ifndef LACI_ONNX_IMPORT_IN_H
 #define LACI_ONNX_IMPORT_IN_H
 

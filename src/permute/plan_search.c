@@ -203,8 +203,8 @@ static bool find_held_columns(builder *b, const laci_consumer *one, const int32_
   return true;
 }
 
-/* Makes the search problem of group g. views: weights to be scored; NULL: the weights as the
- * analysis sees them. */
+/* Makes the search problem of group g. views: weights to be scored; NULL: the analysis's
+ * weights. */
 static bool make_search_problem(builder *b, int g, const laci_weight_view *views,
                                 laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
@@ -236,8 +236,8 @@ static bool make_search_problem(builder *b, int g, const laci_weight_view *views
   return true;
 }
 
-/* The search of group g scored the weights of options->views. Measures its result again, with the
- * weights as the analysis sees them. */
+/* If options->views is set, the search of group g scored these weights in place of the analysis's.
+ * Then measures the order that it found again, with the analysis's weights. */
 static lac_status measure_with_original_weights(builder *b, int g, laci_pool *pool,
                                                 laci_found *found, lac_error *err) {
   laci_problem problem;

@@ -127,10 +127,11 @@ static void insert_sorted_by_row(top_rows to, const top_rows from, int keep, con
   }
 }
 
-/* Adds the scores of one tile to score[]: for all sets that consist of certain channels, whose
- * largest values are in `top`, and of `more` channels below `below`. Channels are added in
- * descending order, so that sets which differ only in the last channel have adjacent ranks. The
- * last channel needs no sorting: it adds max(n-th largest of the others, x). */
+/* Adds the score of one tile to the score of each set of channels. The set so far has its `keep`
+ * largest values per row in `top`. Each choice of `more` channels with numbers below `below` makes
+ * one set, whose score is in score[]. Channels are added in descending order, so that sets which
+ * differ only in the last channel are adjacent there. The last channel needs no sorting: in each
+ * row, the larger of its value and the keep-th largest value so far is kept. */
 static void add_tile_to_set_scores(const tables *t, const double *tile, const top_rows top,
                                    int below, int more, double *score) {
   if (more == 1) {

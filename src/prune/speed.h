@@ -58,9 +58,9 @@ typedef struct laci_speed_choice {
                      that of the pruned one */
 } laci_speed_choice;
 
-/** Predicts what each layer saves: the difference of its time between a plan in which no layer is
- * pruned and one in which all layers are pruned. Fails as timing->predict, and with
- * LAC_NO_MEMORY. */
+/** Predicts the seconds that each listed layer saves: the time of all layers with its weight if no
+ * listed layer is pruned, minus their time if all listed layers are. The layers in `always` are
+ * pruned in both cases. Fails as timing->predict, and with LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err);
 
 /** Chooses the layers with the least sum of errors with which the plan is predicted to be

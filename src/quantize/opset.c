@@ -69,7 +69,8 @@ static lac_status move_attribute_to_input(laci_quantizing *q, int at, const char
   const char *output = laci_quantize_edit_name_of_node(q, at);
   size_t n = 0;
   const int64_t *values = laci_node_ints(node, attribute, &n);
-  /* without the attribute, all axes of size 1 are removed (or parts are equal), in both opsets */
+  /* the default is the same in both opsets: Squeeze removes all axes of size 1, ReduceSum sums over
+   * all axes, and Split makes equal parts */
   if (!values) return LAC_OK;
   if (!laci_edit_is_computed(q->edit, output))
     return laci_fail(err, LAC_UNSUPPORTED,

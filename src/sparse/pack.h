@@ -47,10 +47,9 @@ typedef struct laci_packing {
 LAC_MUST_CHECK lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shape,
                                             laci_pattern pattern, uint64_t fill, lac_error *err);
 
-/** The result of laci_pack_check_weight. holds: every block of the weight has at most n elements
- * that must be stored. */
+/** The result of laci_pack_check_weight. */
 typedef struct laci_pack_check {
-  bool holds;
+  bool holds;       /* every block of the weight has at most n elements that must be stored */
   bool needs_signs; /* some element that is not stored is -0.0, and needs its sign; valid only if
                        `holds` is true */
 } laci_pack_check;

@@ -52,8 +52,8 @@ typedef struct laci_training_recipe {
   laci_optimizer_options optimizer;
   double rate;      /* learning rate; if base_batch is set, that for base_batch images in a step */
   double rate_many; /* learning rate if several processes train; 0: it is `rate`, too */
-  int base_batch;   /* number of images in a step for which the rate is given, which scales with
-                       their number; 0: the rate does not scale */
+  int base_batch;   /* images in a step (of all processes) for which `rate` is given: the rate used
+                       is rate * images in a step / base_batch. 0: the rate does not scale */
   int batch;        /* number of images in a batch of one process; 0: it is LACI_BATCH_F32 or
                        LACI_BATCH_BF16 */
   laci_schedule_kind schedule;

@@ -40,8 +40,8 @@ struct laci_trainer {
                                           of the plan's steps; NULL: they are not recorded */
   int n_batches;                       /* number of batches since the last update */
   int images_port, labels_port, loss_port, logits_port; /* indices of the plan's inputs and outputs.
-                                                           labels_port is -1 if the graph matches
-                                                           targets */
+                                                           labels_port is -1 unless the loss is
+                                                           LACI_LOSS_CLASSES */
   const void **inputs;
   void **outputs;
 };

@@ -12,8 +12,8 @@
 #include "data/samples.h"
 #include "lacuna/prune.h"
 
-/* Fits all eligible layers to the samples. *error: error of the outputs on the samples held back;
- * *comparable: outputs could be compared. */
+/* Fits all eligible layers to the samples. *error: error of the outputs on the samples held back.
+ * *comparable: outputs could be compared; if not, *error is not set. */
 static lac_status measure_error_after_fit(const lac_options *options, const laci_job *job,
                                           const laci_calibration_source *source, double *error,
                                           bool *comparable, lac_error *err) {

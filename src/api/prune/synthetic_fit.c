@@ -57,7 +57,8 @@ static lac_status draw_images(const laci_graph *graph, const laci_synthetic_opti
   return laci_samples_read_batch(f->samples, 0, f->how.n, &(void *){f->images}, err);
 }
 
-/* Stores the images as grey levels. */
+/* Stores the images as 8-bit pixels: undoes the normalization of each channel, then rounds and
+ * clamps to 0 .. 255. */
 static lac_status store_as_bytes(const fitting *f, laci_synthetic_input *input,
                                  laci_synthetic_made *made, lac_error *err) {
   const size_t plane = (size_t)input->height * (size_t)input->width;

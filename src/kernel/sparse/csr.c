@@ -53,9 +53,10 @@ static void add_cache_line(lines *l, int64_t line) {
   l->slot[at] = line + 1;
 }
 
-/* Returns the first column of the next block: the block has as many groups of four columns as fit
- * in the cache, but at least one. With 2:4, all rows of a block then have the same number of
- * entries, so that the ends of loops are predicted well. */
+/* Returns the end of the block of columns that begins at first_column; the last block ends at
+ * end_column. A block has as many groups of four columns as fit in the cache, but at least one.
+ * With 2:4, all rows of a block then have the same number of entries, so that the ends of loops are
+ * predicted well. */
 static int64_t find_column_block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
                                      int64_t n_tiles, int64_t first_column, int64_t end_column) {
   lines l = {.n = 0};

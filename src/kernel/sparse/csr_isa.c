@@ -36,7 +36,9 @@ typedef struct block {
   const float *bias;  /* [n_rows] bias with which each row's sum begins; NULL: the sums continue
                          from an earlier block */
   float *sums;        /* [row][16] sums of the first tile */
-  bool finishes;      /* true: this is the last block, and results are clipped and stored here */
+  bool finishes;      /* true: this is the last block, and its sums, clipped, are written to y.
+                         false: they are written to `sums`, for the next block or for
+                         laci_sparse_finish (other functions than the clip, and partial tiles) */
   bool adds;          /* true: a residual is added to each result */
   int64_t row_stride; /* number of floats of y from one row to the next */
   float low, high;

@@ -397,9 +397,8 @@ typedef struct nearby_lanes {
                                         offset of its pixel from `at` */
 } nearby_lanes;
 
-/* `left` has a bit for each lane. Sets *found to the run of lanes that begins at the first of these
- * lanes (lanes of a run have pixels close together). Returns the lanes of `left` that are not in
- * the run. */
+/* `left` has a bit for each lane. Sets *found to those of these lanes whose pixels are at most
+ * WIDTH - 1 floats after the pixel of the first one. Returns the other lanes of `left`. */
 static uint32_t find_nearby_lanes(const int64_t *pixel, uint32_t left, nearby_lanes *found) {
   *found = (nearby_lanes){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
@@ -445,8 +444,8 @@ static inline vector normalize_strip_value(const strip *s, int64_t channel, vect
 
 enum { FEW = 8 };
 
-/* Copies n runs (lanes whose pixels are close together), at most FEW. n is a constant where this is
- * inlined, so that masks and indices stay in registers. */
+/* Copies n groups of lanes whose pixels are near each other, at most FEW. n is a constant where
+ * this is inlined, so that masks and indices stay in registers. */
 static inline __attribute__((always_inline)) void copy_few_groups(const strip *s,
                                                                   const nearby_lanes *groups,
                                                                   const int n) {
@@ -468,7 +467,7 @@ static inline __attribute__((always_inline)) void copy_few_groups(const strip *s
   }
 }
 
-/* Copies any number of runs (lanes whose pixels are close together). */
+/* Copies any number of groups of lanes whose pixels are near each other. */
 static void copy_any_groups(const strip *s, const nearby_lanes *groups, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
@@ -503,8 +502,8 @@ static laci_sparse_norm norm_of_channels(const laci_sparse_norm *n, int64_t chan
   return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
 }
 
-/* Copies an item by runs, 16 channels at a time. In PC16P such channels are neighbours in memory,
- * and in CHW they are few enough streams. */
+/* Copies an item by groups of lanes whose pixels are near each other, 16 channels at a time. In
+ * PC16P such channels are neighbours in memory, and in CHW they are few enough streams. */
 static void copy_nearby_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;

@@ -10,6 +10,7 @@
 
 /* ---- Layouts ---- */
 
+/** Does the tensor have this layout? Destroys the layout, which may be NULL. */
 static bool compare_and_destroy_layout(const laci_net *net, int tensor, laci_layout *layout) {
   const bool equal = layout && laci_layout_equal(layout, net->tensors[tensor].md);
   laci_layout_destroy(layout);

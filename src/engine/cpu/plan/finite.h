@@ -32,10 +32,10 @@
  * with a weight that is not finite, plan->careless names the node. */
 void laci_plan_find_values_to_check(laci_cpu_plan *plan);
 
-/** Bounds of the core of a fused node, which is the node without its scales and posts, from bounds
- * of its operands. */
+/** What is known of the core of a fused node: of its result before the posts (the functions and
+ * sums that were fused to it). It follows from bounds of the operands. */
 typedef struct laci_finite_core {
-  double bound; /* largest |element| that the result can have; INFINITY: not known */
+  double bound; /* largest |element| that the core's result can have; INFINITY: not known */
   bool loses;   /* kernels of the core may lose a NaN or an infinity, so that the operands must be
                    known to be finite */
   bool shows;   /* if an operand is not finite, the result is not, so that checking the result is
@@ -50,7 +50,8 @@ typedef struct laci_finite_core {
 /** Returns the largest |element| that an operand can have: that of the constant, or bounds[value].
  * bounds: [n_values]. */
 double laci_finite_operand_bound(laci_cpu_plan *plan, const double *bounds, int value);
-/** Returns the bounds of a fused node's core. */
+/** Returns the bound and the flags of a fused node's core. bounds: as for
+ * laci_finite_operand_bound. */
 laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *bounds,
                                          const laci_fused *fused);
 /** Returns a bound of |f(v)| for |v| <= x. */

@@ -131,7 +131,7 @@ int laci_native_find_tensor(const laci_net *net, int content, const laci_native_
   return -1;
 }
 
-/** Does the tensor have the layout `layout`? Destroys `layout`. */
+/** Does the tensor have this layout? Destroys the layout, which may be NULL. */
 static bool compare_and_destroy_layout(laci_layout *layout, const laci_net_tensor *t) {
   const bool same = layout && laci_layout_equal(layout, t->md);
   laci_layout_destroy(layout);
