@@ -12,10 +12,9 @@
 #include "tensor/buf.h"
 
 typedef struct operand {
-  laci_buf buf;    /* the operand as the operator's eval reads it; every run sets `f` or `i` */
-  int tensor;      /* tensor in row-major f32 or integers; -1: the operand is absent or constant */
-  int doubles;     /* tensor with the same content as doubles; -1: the operand holds integers */
-  laci_buf *stays; /* content of a constant as doubles, converted once; NULL: not a constant */
+  laci_buf buf; /* the operand as the operator's eval reads it; every run sets `f` or `i` */
+  int tensor;   /* tensor in row-major f32 or integers; -1: the operand is absent or constant */
+  int doubles;  /* tensor with the same content as doubles; -1: the operand holds integers */
 } operand;
 
 typedef struct plain {
