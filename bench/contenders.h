@@ -36,14 +36,14 @@ typedef struct algorithm {
   bool drawn; /* other seeds give other results */
 } algorithm;
 
-static inline double efficacy_of(double kept, const laci_found *found) {
+static inline double efficacy_of(double kept, const laci_search_result *found) {
   double possible = found->upper - found->kept_identity;
   return possible > 0 ? 100 * (kept - found->kept_identity) / possible : 0;
 }
 
 /* The library's search, or the end: a bench makes no bad problems. */
 static inline void search_matrix(const matrix *m, const char *strategy, budget b, laci_pool *pool,
-                                 laci_found *found) {
+                                 laci_search_result *found) {
   laci_search_options options = {.strategy = strategy, .effort = b.effort, .seed = b.seed};
   options.iterations = b.iterations;
   options.seconds = b.seconds;
@@ -55,7 +55,7 @@ static inline void search_matrix(const matrix *m, const char *strategy, budget b
 
 static inline bool run_strategy(const matrix *m, const char *strategy, budget b, laci_pool *pool,
                                 outcome *out) {
-  laci_found found = {.order = need((size_t)m->form.channels, sizeof *found.order)};
+  laci_search_result found = {.order = need((size_t)m->form.channels, sizeof *found.order)};
   double start = laci_clock_seconds();
   search_matrix(m, strategy, b, pool, &found);
   out->seconds = laci_clock_seconds() - start;
@@ -82,7 +82,7 @@ static inline void shuffle(int32_t *order, int n, uint64_t seed, uint64_t stream
 static inline bool run_restarts(const matrix *m, const char *strategy, budget b, laci_pool *pool,
                                 outcome *out) {
   const int n = m->form.channels;
-  laci_found found = {.order = need((size_t)n, sizeof *found.order)}, first = {0};
+  laci_search_result found = {.order = need((size_t)n, sizeof *found.order)}, first = {0};
   int32_t *start_order = need((size_t)n, sizeof *start_order);
   double start = laci_clock_seconds(), best = 0, limit = b.seconds;
   matrix copy;

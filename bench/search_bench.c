@@ -215,7 +215,7 @@ typedef struct network_run {
   double seconds_limit;
   int threads, n_runs;
   double seconds_least, seconds_most, mean; /* out; mean efficacy */
-  laci_found found[NETWORK_MOST_CLASSES];
+  laci_search_result found[NETWORK_MOST_CLASSES];
 } network_run;
 
 static void network_init(network *net) {
@@ -270,7 +270,7 @@ static int better_classes(const network *net, const network_run *a, const networ
 
 static void show_worse_classes(const network *net, const network_run *a, const network_run *b) {
   for (int i = 0; i < net->n; i++) {
-    const laci_found *x = &a->found[i], *y = &b->found[i];
+    const laci_search_result *x = &a->found[i], *y = &b->found[i];
     if (x->kept > y->kept) continue;
     printf("    %s: %.3f, %s %.3f\n", net->classes[i].form.name, efficacy_of(x->kept, x), b->name,
            efficacy_of(y->kept, y));

@@ -151,7 +151,7 @@ static void dense_clear(dense_layer *d) {
 /* ---- ours ---- */
 
 typedef struct sparse_layer {
-  laci_sparse_form form;
+  laci_sparse_convolution form;
   laci_sparse_operands o;
   laci_code_cache *cache;
   laci_sparse_code *code;    /* NULL: not here */
@@ -174,7 +174,7 @@ static void make_code(sparse_layer *s, const settings *set) {
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
-  if (!set->x_ahead) cut.x_ahead = 0;
+  if (!set->x_ahead) cut.x_prefetch_distance = 0;
   if (set->order) cut.columns_first = !strcmp(set->order, "columns");
   const laci_sparse_options options = {
       .isa = set->isa, .after = {.low = set->values != LACI_SPARSE_S8}, .cut = cut};
@@ -277,8 +277,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   *s = (sparse_layer){.bias = large_pages((size_t)l->out, sizeof(float)),
                       .n_x = in.n_floats * n_groups};
   const double start = laci_clock_seconds();
-  if (laci_sparse_form_init(&g, kept, &layouts, &s->form, &err)) die(err.text);
-  laci_sparse_form_set_weights(&s->form, dense);
+  if (laci_sparse_convolution_init(&g, kept, &layouts, &s->form, &err)) die(err.text);
+  laci_sparse_convolution_set_weights(&s->form, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
   const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};
@@ -308,7 +308,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
 static void sparse_clear(sparse_layer *s) {
   laci_sparse_code_destroy(s->code);
   laci_code_cache_destroy(s->cache);
-  laci_sparse_form_clear(&s->form);
+  laci_sparse_convolution_clear(&s->form);
   laci_csr_clear(&s->csr);
   laci_grouped_rows_clear(&s->grouped);
   laci_winograd4_clear(&s->tiles);
@@ -338,7 +338,7 @@ static void grouped_rows_run(const sparse_layer *s) {
 }
 
 static void sparse_run(sparse_layer *s, bool generated) {
-  const laci_sparse_form *f = &s->form;
+  const laci_sparse_convolution *f = &s->form;
   if (generated) {
     laci_sparse_code_run(s->code, &s->o, f->tiles, f->n_tiles, NULL, s->scratch);
   } else if (s->csr.n_chunks > 0) {

@@ -42,8 +42,8 @@ static lac_status check_name_is_free(const output_folder *b, const char *name, l
 lac_status output_folder_open(output_folder *b, const char *folder, const char *const *names, int n,
                               bool force, lac_error *err) {
   *b = (output_folder){.folder = folder, .names = names, .n = n, .force = force};
-  b->made = mkdir(folder, 0777) == 0;
-  if (!b->made && errno != EEXIST) return fail_errno(err, folder);
+  b->created = mkdir(folder, 0777) == 0;
+  if (!b->created && errno != EEXIST) return fail_errno(err, folder);
   lac_status st = LAC_OK;
   for (int k = 0; !st && k < n; k++) st = check_name_is_free(b, names[k], err);
   if (st) return st;
@@ -76,5 +76,5 @@ void output_folder_close(output_folder *b, lac_status st, lac_error *err) {
     laci_temporary_remove_folder(b->work, b->lock);
     if (st) laci_error_replace_text(err, b->work, b->folder);
   }
-  if (b->made) (void)rmdir(b->folder); /* fails if the folder is not empty, which is intended */
+  if (b->created) (void)rmdir(b->folder); /* fails if the folder is not empty, which is intended */
 }

@@ -15,7 +15,7 @@ typedef struct output_folder {
   const char *const *names; /* [n] names of the files, owned by the caller */
   int n;
   bool force;          /* replace existing files */
-  bool made;           /* output_folder_open created `folder` */
+  bool created;        /* output_folder_open created `folder` */
   char work[PATH_MAX]; /* the work folder; it is removed with all files that are left in it */
   int lock;            /* descriptor of the lock that shows that this process is alive */
 } output_folder;

@@ -152,7 +152,7 @@ lac_status laci_reader_open_callbacks(const laci_origin *origin, laci_reader **r
   if (!*reader) return laci_fail_memory(err, origin->name);
   (*reader)->origin = *origin;
   (*reader)->id = origin->id;
-  (*reader)->has_id = origin->whole != NULL || origin->id.inode != 0;
+  (*reader)->has_id = origin->write_all != NULL || origin->id.inode != 0;
   (*reader)->whole = origin->size_bytes == 0;
   return LAC_OK;
 }
@@ -327,7 +327,7 @@ static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac
 
 static lac_status load_virtual_file(laci_reader *reader, lac_error *err) {
   lac_status st = make_pages_accessible(reader, err);
-  if (!st) st = reader->origin.whole(reader->origin.context, reader->pages, err);
+  if (!st) st = reader->origin.write_all(reader->origin.context, reader->pages, err);
   if (!st) reader->whole = true;
   return st;
 }
@@ -347,7 +347,7 @@ lac_status laci_reader_copy_range(laci_reader *reader, size_t offset, size_t siz
   if (size_bytes == 0) return LAC_OK;
   (void)pthread_rwlock_rdlock(&reader->lock);
   if (are_blocks_loaded(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
-  else if (reader->origin.whole)
+  else if (reader->origin.write_all)
     st = reader->origin.fetch(reader->origin.context, offset, size_bytes, to, err);
   else st = read_range_checked(reader, offset, size_bytes, to, err);
   (void)pthread_rwlock_unlock(&reader->lock);
@@ -359,7 +359,7 @@ lac_status laci_reader_load_range(laci_reader *reader, size_t offset, size_t siz
   if (reader->outlined || are_blocks_loaded(reader, offset, size_bytes)) return LAC_OK;
   lac_status st = make_pages_accessible(reader, err);
   if (st) return st;
-  if (!reader->origin.whole) {
+  if (!reader->origin.write_all) {
     return load_blocks(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
   }
   st = reader->origin.outline(reader->origin.context, reader->pages, err);
@@ -381,7 +381,7 @@ lac_status laci_reader_materialise_range(laci_reader *reader, size_t offset, siz
   (void)pthread_rwlock_wrlock(&reader->lock);
   if (size_bytes && !reader->whole) {
     reader->kept = true;
-    st = reader->origin.whole
+    st = reader->origin.write_all
              ? load_virtual_file(reader, err)
              : load_blocks(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
     if (!st && size_bytes == reader->size_bytes) {

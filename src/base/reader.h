@@ -29,8 +29,8 @@ LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *
                                                   lac_error *err);
 
 /** A file whose bytes are delivered by functions. It is either a virtual file, which is computed
- * from another file, or a file of the caller's (outline and whole are NULL), which is read part by
- * part like a real file. */
+ * from another file, or a file of the caller's (outline and write_all are NULL), which is read part
+ * by part like a real file. */
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
@@ -44,7 +44,7 @@ typedef struct laci_origin {
    */
   lac_status (*outline)(void *context, uint8_t *to, lac_error *err);
   /** Writes the complete content of the file to `to`. */
-  lac_status (*whole)(void *context, uint8_t *to, lac_error *err);
+  lac_status (*write_all)(void *context, uint8_t *to, lac_error *err);
   void (*close)(void *context); /* NULL: nothing to close */
   void *context;
 } laci_origin;

@@ -87,7 +87,7 @@ static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_
                                     .n_batches = cut.n_batches,
                                     .pool = c->how->pool,
                                     .budget = c->how->budget,
-                                    .see = set_features_of_value,
+                                    .on_value = set_features_of_value,
                                     .context = c,
                                     .what = "statistics of samples"};
   *n_measured = cut.batch * cut.n_batches;

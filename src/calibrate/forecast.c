@@ -64,7 +64,7 @@ static double count_work_of_run(const laci_walk_state *w) {
 /* Estimates the number of multiplications that add one batch to a layer's Gram matrices. */
 static double count_work_of_sums(const laci_walk_state *w, const laci_matrix_layer *l) {
   int64_t positions = laci_unfold_n_positions(&l->unfold);
-  const int64_t most = laci_walk_positions_at(w, &l->unfold);
+  const int64_t most = laci_walk_max_positions(w, &l->unfold);
   if (positions > most) positions = most;
   return (double)positions * (double)l->columns * (double)l->columns * (double)l->unfold.groups;
 }
@@ -163,12 +163,12 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Returns the average size of a batch relative to a batch of the first form (set of input shapes),
+/* Returns the average size of a batch relative to a batch of the first shape set,
  * since only that is timed. */
 static double relative_batch_size(const laci_walk_state *w) {
   const laci_graph *graph = &w->network->graph;
   double all = 0, first = 0;
-  if (w->n_forms == 1) return 1;
+  if (w->n_shape_sets == 1) return 1;
   for (int i = 0; i < graph->n_inputs; i++)
     first += (double)laci_network_value_bytes(w->networks[0], graph->inputs[i]);
   for (int64_t batch = 0; batch < w->cut.n_batches; batch++)
@@ -216,7 +216,7 @@ static double forecast_runs(laci_walk_state *w) {
                  networks = 1 + share_of_pruned(w);
     if (!t.failed)
       seconds = least * relative_batch_size(w) * (rounds * networks + judged * (JUDGED + 2)) +
-                made * (double)w->n_forms * (networks + JUDGED + 2);
+                made * (double)w->n_shape_sets * (networks + JUDGED + 2);
   }
   clear_trial_run(&t);
   return seconds;
@@ -235,9 +235,9 @@ static double forecast_sums(laci_walk_state *w) {
       shared = w->plan.layers[m].value == layer->value &&
                laci_unfold_equal(&w->plan.layers[m].unfold, &layer->unfold);
     if (shared) continue;
-    const double each =
-        laci_grams_try(&layer->unfold, !w->options->symmetric && w->plan.differs[layer->value],
-                       laci_walk_positions_at(w, &layer->unfold), w->options->pool);
+    const double each = laci_grams_measure_seconds(
+        &layer->unfold, !w->options->symmetric && w->plan.differs[layer->value],
+        laci_walk_max_positions(w, &layer->unfold), w->options->pool);
     if (each < 0) return -1;
     seconds += each * (double)w->cut.n_fitted;
   }
@@ -394,7 +394,7 @@ static void log_forecast(double seconds, uint64_t bytes) {
 void laci_walk_forecast(laci_walk_state *w) {
   const uint64_t between = bytes_between_layers(w);
   w->out->forecast_bytes =
-      w->memory + (between < w->frontier.memory_limit ? between : w->frontier.memory_limit);
+      w->memory + (between < w->allocator.memory_limit ? between : w->allocator.memory_limit);
   const bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
   if (!is_worth_trials(w, sums)) return;
   const double runs = forecast_runs(w);

@@ -174,7 +174,8 @@ void laci_grams_finish(laci_grams *g, laci_pool *pool) {
     laci_gram_mirror_upper(g->h + group * columns * columns, columns, pool);
 }
 
-double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool) {
+double laci_grams_measure_seconds(const laci_unfold *unfold, bool asymmetric, int64_t most,
+                                  laci_pool *pool) {
   laci_grams g;
   lac_error ignored = {0};
   float *zeros = laci_alloc((size_t)floats_per_batch(unfold) + 1, sizeof *zeros);

@@ -48,7 +48,8 @@ LAC_MUST_CHECK lac_status laci_grams_set_batch_sizes(laci_grams *g, const laci_u
                                                      laci_pool *pool, lac_error *err);
 /** Returns the seconds that laci_grams_add takes for one batch, measured with zeros and sums that
  * are made for this call. Negative: there is no memory for it. */
-double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool);
+double laci_grams_measure_seconds(const laci_unfold *unfold, bool asymmetric, int64_t most,
+                                  laci_pool *pool);
 /** Completes the sums h and k. Call it after the last batch. */
 void laci_grams_finish(laci_grams *g, laci_pool *pool);
 

@@ -15,12 +15,12 @@ typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
   laci_part_engines lanes[WEIGHTS];
-  int form;               /* index of the form (set of input shapes) of the batches that are run */
+  int shape_set;          /* index of the shape set of the batches that are run */
   const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
   int64_t n_outputs;
-  void **in;            /* [n_lanes, LACI_STREAMS] buffers for values that are stored in a file */
-  float **out;          /* [n_lanes, WEIGHTS] the layer's outputs with each of the weights */
-  laci_judgement *sums; /* [n_lanes] errors of each lane's batch */
+  void **in;   /* [n_lanes, LACI_STREAMS] buffers for values that are stored in a file */
+  float **out; /* [n_lanes, WEIGHTS] the layer's outputs with each of the weights */
+  laci_layer_errors *sums; /* [n_lanes] errors of each lane's batch */
   lac_status *status;
   lac_error *errors;
 } trial;
@@ -38,14 +38,14 @@ static lac_status create_trial_engines(trial *t, const uint8_t *const others[2],
     there[t->layer->value] = true;
     memcpy(weights, w->weights[LACI_STREAM_DENSE], (size_t)graph->n_stored * sizeof *weights);
     int output = graph->nodes[t->layer->node].outputs[0];
-    st = laci_part_find_nodes(w->networks[t->form], there, 1, &output, &part, err);
-    part.without_third = t->layer->node;
+    st = laci_part_find_nodes(w->networks[t->shape_set], there, 1, &output, &part, err);
+    part.product_only = t->layer->node;
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
     if (i > 0) weights[t->layer->stored] = others[i - 1];
     t->lanes[i] =
         (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-    st = laci_part_engines_create(w->networks[t->form], &part, weights, &t->lanes[i], err);
+    st = laci_part_engines_create(w->networks[t->shape_set], &part, weights, &t->lanes[i], err);
   }
   laci_free(there);
   laci_free(weights);
@@ -57,7 +57,7 @@ static lac_status alloc_trial_buffers(trial *t, lac_error *err) {
   size_t lanes = (size_t)w->n_lanes;
   int output = w->network->graph.nodes[t->layer->node].outputs[0];
   size_t in = (size_t)laci_walk_largest_value_bytes(w, t->layer->value);
-  size_t out = (size_t)laci_network_value_bytes(w->networks[t->form], output);
+  size_t out = (size_t)laci_network_value_bytes(w->networks[t->shape_set], output);
   t->n_outputs = (int64_t)(out / sizeof(float));
   t->in = laci_alloc(lanes * LACI_STREAMS, sizeof *t->in);
   t->out = laci_alloc(lanes * WEIGHTS, sizeof *t->out);
@@ -101,7 +101,7 @@ static lac_status run_batch_in_lane(const trial *t, int lane, int64_t batch, lac
     void *out = y[i];
     st = laci_part_engines_run(&t->lanes[i], lane, &in, &out, err);
   }
-  laci_judgement sum = {0};
+  laci_layer_errors sum = {0};
   for (int64_t j = 0; j < t->n_outputs && !st; j++) {
     double dense = (double)y[0][j], first = dense - (double)y[1][j],
            second = dense - (double)y[2][j];
@@ -120,7 +120,7 @@ static void run_batches_in_lanes(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status sum_errors_of_batches(trial *t, const int64_t *batches, int64_t n_batches,
-                                        laci_judgement *judged, lac_error *err) {
+                                        laci_layer_errors *errors, lac_error *err) {
   const laci_walk_state *w = t->w;
   for (int64_t at = 0; at < n_batches; at += w->n_lanes) {
     int64_t n = n_batches - at < w->n_lanes ? n_batches - at : w->n_lanes;
@@ -130,26 +130,26 @@ static lac_status sum_errors_of_batches(trial *t, const int64_t *batches, int64_
     for (int64_t lane = 0; lane < n; lane++) {
       if (t->status[lane] && err) *err = t->errors[lane];
       if (t->status[lane]) return t->status[lane];
-      judged->energy += t->sums[lane].energy;
-      for (int i = 0; i < 2; i++) judged->errors[i] += t->sums[lane].errors[i];
+      errors->energy += t->sums[lane].energy;
+      for (int i = 0; i < 2; i++) errors->errors[i] += t->sums[lane].errors[i];
     }
   }
   return LAC_OK;
 }
 
 lac_status laci_walk_measure_layer_error(laci_walk_state *w, const laci_matrix_layer *layer,
-                                         const uint8_t *const others[2], laci_judgement *judged,
+                                         const uint8_t *const others[2], laci_layer_errors *errors,
                                          lac_error *err) {
   int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
-  *judged = (laci_judgement){0};
+  *errors = (laci_layer_errors){0};
   lac_status st = batches ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
-  for (int form = 0; form < w->n_forms && !st; form++) {
-    trial t = {.w = w, .layer = layer, .form = form};
-    const int64_t n = laci_walk_list_batches(w, form, laci_walk_first_held_back(w), batches);
+  for (int shape_set = 0; shape_set < w->n_shape_sets && !st; shape_set++) {
+    trial t = {.w = w, .layer = layer, .shape_set = shape_set};
+    const int64_t n = laci_walk_list_batches(w, shape_set, laci_walk_first_held_back(w), batches);
     if (n == 0) continue;
     st = create_trial_engines(&t, others, err);
     if (!st) st = alloc_trial_buffers(&t, err);
-    if (!st) st = sum_errors_of_batches(&t, batches, n, judged, err);
+    if (!st) st = sum_errors_of_batches(&t, batches, n, errors, err);
     clear_trial(&t);
   }
   laci_free(batches);

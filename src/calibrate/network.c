@@ -189,9 +189,10 @@ static lac_status copy_graph(laci_network *n, const laci_weighted_graph *from, l
 }
 
 lac_status laci_network_create(const laci_weighted_graph *from,
-                               const laci_calibration_samples *samples, int form, int64_t batch,
-                               laci_network **network, lac_error *err) {
-  const laci_shape *shapes = samples->n_forms > 1 ? samples->form_shapes[form] : samples->shapes;
+                               const laci_calibration_samples *samples, int shape_set,
+                               int64_t batch, laci_network **network, lac_error *err) {
+  const laci_shape *shapes =
+      samples->n_shape_sets > 1 ? samples->shape_sets[shape_set] : samples->shapes;
   *network = NULL;
   laci_network *n = laci_alloc(1, sizeof *n);
   if (!n) return laci_fail_memory(err, "the sizes of values");

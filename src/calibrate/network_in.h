@@ -12,7 +12,7 @@
 #include "calibrate/samples.h"
 #include "graph/graph.h"
 
-/** A network whose shapes are inferred for samples of one form (set of input shapes, samples.h) and
+/** A network whose shapes are inferred for samples of one shape set (samples.h) and
  * one number of samples in a batch. */
 typedef struct laci_network {
   laci_graph graph;        /* a copy of the graph's struct that owns the arrays `values` and
@@ -29,13 +29,13 @@ typedef struct laci_network {
   laci_arena arena; /* memory of texts and of the arrays of parts */
 } laci_network;
 
-/** Infers the graph for batches of `batch` samples of a form (set of input shapes). Inputs that all
+/** Infers the graph for batches of `batch` samples of a shape set. Inputs that all
  * samples share become stored tensors, and an If whose condition follows from these becomes the
  * nodes of its branch. The graph is borrowed and stays unchanged. Fails as laci_graph_infer does,
  * LAC_BAD_SHAPE where a size of an input is unknown. */
 LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
-                                              const laci_calibration_samples *samples, int form,
-                                              int64_t batch, laci_network **network,
+                                              const laci_calibration_samples *samples,
+                                              int shape_set, int64_t batch, laci_network **network,
                                               lac_error *err);
 /** Inlines each If whose condition inference knows: readers of its results then read the results of
  * the taken branch. Called by laci_network_create. (branches.c) */
@@ -54,13 +54,13 @@ typedef struct laci_part {
   int n_inputs, n_outputs, n_nodes;
   const int *inputs, *outputs; /* indices of the values that the part reads and outputs */
   const int *nodes;            /* indices of the nodes, in the order of the graph */
-  int without_third; /* index of a node of which the part computes only the product: its inputs
-                        after the second one (a bias) are left out; -1: no such node */
+  int product_only; /* index of a node of which the part computes only the product: its inputs after
+                       the second one (a bias) are left out; -1: no such node */
 } laci_part;
 
 /** Finds the nodes that compute the values wanted[n_wanted] from available values: those whose
  * there[n_values] is true. part->inputs are the available values that these nodes read, ascending;
- * part->without_third is -1. A wanted value must not be available. */
+ * part->product_only is -1. A wanted value must not be available. */
 LAC_MUST_CHECK lac_status laci_part_find_nodes(laci_network *network, const bool *there,
                                                int n_wanted, const int *wanted, laci_part *part,
                                                lac_error *err);

@@ -31,7 +31,7 @@ typedef struct observe_lane {
 struct laci_observation {
   laci_observe_options how;
   const laci_weighted_graph *from;
-  int form; /* index of the form (set of input shapes) of the samples that the lanes run */
+  int shape_set; /* index of the shape set of the samples that the lanes run */
   laci_network *network;
   laci_graph *part; /* the network's graph without inputs that all samples share; NULL: there are
                        none */
@@ -56,7 +56,7 @@ static lac_status show_value(void *context, int value, const laci_engine_port *p
                               .shape = &port->type.shape,
                               .elements = content,
                               .n = laci_shape_count(&port->type.shape)};
-  return o->how.see(o->how.context, &seen, err);
+  return o->how.on_value(o->how.context, &seen, err);
 }
 
 static const laci_graph *graph_that_runs(const laci_observation *o) {
@@ -84,12 +84,13 @@ static lac_status create_lane_engine(laci_observation *o, observe_lane *lane, la
                                      lac_error *err) {
   const laci_graph *graph = graph_that_runs(o);
   const laci_engine_observer observer = {
-      .values = o->values, .n_values = o->n_values, .see = show_value, .context = lane};
+      .values = o->values, .n_values = o->n_values, .on_value = show_value, .context = lane};
   laci_engine_options options = {
       .engine = o->how.samples->engine,
       .threads = 1,
       .dense_only = true,
-      .finite = LACI_FINITE_ASSUMED, /* the caller's function `see` checks that values are finite */
+      .finite = LACI_FINITE_ASSUMED, /* the caller's function `on_value` checks that values are
+                                        finite */
       .budget = budget,
       .observer = &observer};
   const laci_engine_port *ports;
@@ -189,11 +190,11 @@ static lac_status find_observed_values(laci_observation *o, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status prepare_shape_set(laci_observation *o, int form, lac_error *err) {
+static lac_status prepare_shape_set(laci_observation *o, int shape_set, lac_error *err) {
   clear_shape_set(o);
-  o->form = form;
+  o->shape_set = shape_set;
   lac_status st =
-      laci_network_create(o->from, o->how.samples, form, o->how.batch, &o->network, err);
+      laci_network_create(o->from, o->how.samples, shape_set, o->how.batch, &o->network, err);
   if (!st && o->network->is_reduced) st = build_part_without_constants(o, err);
   if (!st) st = find_observed_values(o, err);
   return st ? st : create_lanes(o, err);
@@ -224,7 +225,7 @@ void laci_observe_close(laci_observation *o) {
   laci_free(o);
 }
 
-int laci_observe_count_lanes(const laci_observation *o) { return o->most_lanes; }
+int laci_observe_max_parallel_batches(const laci_observation *o) { return o->most_lanes; }
 
 static void run_lane_batches(int64_t begin, int64_t end, void *context) {
   const laci_observation *o = context;
@@ -261,14 +262,15 @@ lac_status laci_observe_run(laci_observation *o, lac_error *err) {
   const laci_observe_options *how = &o->how;
   int64_t *firsts = laci_alloc((size_t)how->n_batches + 1, sizeof *firsts);
   lac_status st = firsts ? LAC_OK : laci_fail_memory(err, how->what);
-  for (int form = 0; form < laci_calibration_count_shape_sets(how->samples) && !st; form++) {
+  for (int shape_set = 0; shape_set < laci_calibration_count_shape_sets(how->samples) && !st;
+       shape_set++) {
     int64_t n = 0;
     for (int64_t batch = 0; batch < how->n_batches; batch++) {
       const int64_t first = batch * how->batch;
-      if (laci_calibration_shape_set_of(how->samples, first) == form) firsts[n++] = first;
+      if (laci_calibration_shape_set_of(how->samples, first) == shape_set) firsts[n++] = first;
     }
     if (n == 0) continue;
-    if (form != o->form) st = prepare_shape_set(o, form, err);
+    if (shape_set != o->shape_set) st = prepare_shape_set(o, shape_set, err);
     if (!st) st = run_batches_of_shape_set(o, firsts, n, err);
   }
   laci_free(firsts);

@@ -20,7 +20,7 @@ typedef struct laci_observed {
 
 /** A function that receives the observed values, one value of one batch in each call. If it fails,
  * the run ends with its failure. */
-typedef lac_status laci_observe_see(void *context, const laci_observed *seen, lac_error *err);
+typedef lac_status laci_observe_on_value(void *context, const laci_observed *seen, lac_error *err);
 
 typedef struct laci_observe_options {
   const int *values; /* [n_values] values of the graph, of a float type, without duplicates */
@@ -30,7 +30,7 @@ typedef struct laci_observe_options {
                                run, from the first sample on */
   laci_pool *pool;
   const laci_budget *budget; /* memory budget; NULL: no limit */
-  laci_observe_see *see;
+  laci_observe_on_value *on_value;
   void *context;
   const char *what; /* name of the work for messages: "ranges of values" */
 } laci_observe_options;
@@ -46,10 +46,10 @@ LAC_MUST_CHECK lac_status laci_observe_open(const laci_weighted_graph *from,
 void laci_observe_close(laci_observation *observation); /* NULL is fine */
 
 /** Returns the maximum number of lanes (engines that run at the same time), at least 1. */
-int laci_observe_count_lanes(const laci_observation *observation);
+int laci_observe_max_parallel_batches(const laci_observation *observation);
 
-/** Runs all batches. May be called again. Fails as samples->fetch, laci_engine_run and options->see
- * do. */
+/** Runs all batches. May be called again. Fails as samples->fetch, laci_engine_run and
+ * options->on_value do. */
 LAC_MUST_CHECK lac_status laci_observe_run(laci_observation *observation, lac_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "calibrate/kept_in.h"
+#include "calibrate/output_cache_in.h"
 #include "calibrate/lanes_in.h"
 #include "calibrate/parts_in.h"
 #include "calibrate/samples.h"
@@ -35,7 +35,7 @@ typedef struct variety {
 /* The results over all samples. */
 typedef struct totals {
   sums sums;
-  int n_forms; /* number of forms (sets of input shapes) that occur among the samples */
+  int n_shape_sets; /* number of shape sets that occur among the samples */
   bool inputs_vary, inside_varies, outputs_vary;
   int n_parts;
   laci_output_part parts[LACI_MOST_PARTS]; /* the fields `sums` of these are not used */
@@ -52,16 +52,16 @@ typedef struct comparison {
                       output has an axis of samples, else 1 */
   void **in;       /* [n_lanes, n_inputs] inputs of the first network */
   void **out;      /* [n_lanes, NETWORKS, n_outputs] outputs of both networks */
-  int form;        /* index of the form of the samples that are compared */
-  int64_t *firsts; /* [n_batches] the first sample of each batch of this form */
+  int shape_set;   /* index of the shape set of the samples that are compared */
+  int64_t *firsts; /* [n_batches] the first sample of each batch of this shape set */
   int64_t n_batches;
   const int64_t *at;     /* [n_lanes] the first sample of each lane's batch: points into `firsts` */
   const uint8_t **known; /* [n_lanes] outputs of the first network from an earlier comparison; NULL:
                             they must be computed */
   variety seen;
-  laci_output_cut *cuts; /* [n_outputs] how each output is cut into parts; decided by the first
-                            batch */
-  sums *sums;            /* [n_lanes] results for each lane's batch */
+  laci_output_parts *output_parts; /* [n_outputs] how each output is divided into parts; decided by
+                                      the first batch */
+  sums *sums;                      /* [n_lanes] results for each lane's batch */
   lac_status *status;
   lac_error *errors;
 } comparison;
@@ -106,7 +106,8 @@ static lac_status create_networks(comparison *c, const laci_weighted_graph *cons
                                   lac_error *err) {
   lac_status st = LAC_OK;
   for (int i = 0; i < NETWORKS && !st; i++) {
-    st = laci_network_create(from[i], c->samples, c->form, c->how->batch, &c->networks[i], err);
+    st =
+        laci_network_create(from[i], c->samples, c->shape_set, c->how->batch, &c->networks[i], err);
     if (!st) st = find_part_of_outputs(c->networks[i], &c->parts[i], err);
   }
   return st ? st : check_same_inputs_and_outputs(c, err);
@@ -146,11 +147,11 @@ static lac_status alloc_comparison_buffers(comparison *c, lac_error *err) {
   c->status = laci_alloc(lanes, sizeof *c->status);
   c->errors = laci_alloc(lanes, sizeof *c->errors);
   c->known = laci_alloc(lanes, sizeof *c->known);
-  c->cuts = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->cuts);
+  c->output_parts = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->output_parts);
   c->seen.first_in = laci_alloc((size_t)c->n_inputs + 1, sizeof *c->seen.first_in);
   c->seen.first_out = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->seen.first_out);
   bool ok = c->seen.first_in && c->seen.first_out && c->in && c->out && c->sums && c->status &&
-            c->errors && c->known && c->cuts;
+            c->errors && c->known && c->output_parts;
   for (size_t i = 0; ok && i < n_in; i++) {
     int value = a->graph.inputs[i % (size_t)c->n_inputs];
     ok = (c->in[i] = laci_alloc((size_t)laci_network_value_bytes(a, value), 1)) != NULL;
@@ -165,9 +166,9 @@ static lac_status alloc_comparison_buffers(comparison *c, lac_error *err) {
 /* Are the outputs of the first network known from an earlier comparison, for all batches? Then it
  * need not be run. */
 static bool are_all_outputs_cached(const comparison *c) {
-  bool all = c->how->kept != NULL;
+  bool all = c->how->cache != NULL;
   for (int64_t k = 0; all && k < c->n_batches; k++)
-    all = laci_kept_outputs_find(c->how->kept, c->firsts[k], c->how->batch) != NULL;
+    all = laci_output_cache_find(c->how->cache, c->firsts[k], c->how->batch) != NULL;
   return all;
 }
 
@@ -202,8 +203,9 @@ static void comparison_clear(comparison *c) {
     laci_free(c->out[i]);
   for (int i = 0; c->seen.first_in && i < c->n_inputs; i++) laci_free(c->seen.first_in[i]);
   for (int i = 0; c->seen.first_out && i < c->n_outputs; i++) laci_free(c->seen.first_out[i]);
-  for (int i = 0; c->cuts && i < c->n_outputs; i++) laci_output_cut_clear(&c->cuts[i]);
-  laci_free(c->cuts);
+  for (int i = 0; c->output_parts && i < c->n_outputs; i++)
+    laci_output_parts_clear(&c->output_parts[i]);
+  laci_free(c->output_parts);
   laci_free(c->seen.first_in);
   laci_free(c->seen.first_out);
   laci_free(c->in);
@@ -335,7 +337,7 @@ static void cache_outputs(const comparison *c, int lane) {
   uint64_t bytes = 0;
   if (c->known[lane]) return;
   for (int i = 0; i < c->n_outputs; i++) bytes += bytes_of_output(c, i);
-  uint8_t *to = laci_kept_outputs_add(c->how->kept, c->at[lane], batch, bytes);
+  uint8_t *to = laci_output_cache_add(c->how->cache, c->at[lane], batch, bytes);
   for (int i = 0; to && i < c->n_outputs; i++) {
     memcpy(to, c->out[lane * NETWORKS * c->n_outputs + i], bytes_of_output(c, i));
     to += bytes_of_output(c, i);
@@ -352,7 +354,7 @@ static int64_t index_of_largest(const float *x, int64_t n) {
 static void compare_answers(const comparison *c, int lane, const float *const y[NETWORKS],
                             const laci_shape *shape, sums *s) {
   int64_t n = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
-  if (n < 2 || c->cuts[0].unit_rows) return;
+  if (n < 2 || c->output_parts[0].unit_rows) return;
   int64_t count = laci_shape_count(shape) / n;
   const int64_t *labels = count == c->how->batch ? c->samples->labels : NULL;
   int64_t first = c->at[lane];
@@ -385,16 +387,16 @@ static laci_error_sums make_sums_of_unit(double e, double s) {
 
 static void add_part_errors(const comparison *c, int output, const float *const y[NETWORKS],
                             int64_t unit, sums *to) {
-  const laci_output_cut *cut = &c->cuts[output];
+  const laci_output_parts *parts = &c->output_parts[output];
   const laci_shape *shape =
       &c->networks[0]->graph.values[c->networks[0]->graph.outputs[output]].type.shape;
   const int64_t count = laci_shape_count(shape) / c->n_units;
   double e[2] = {0}, s[2] = {0};
-  if (cut->n_parts == 0) return;
-  laci_output_cut_add_errors(cut, y, unit * count, count, e, s);
-  for (int p = 0; p < cut->n_parts; p++) {
+  if (parts->n_parts == 0) return;
+  laci_output_parts_add_errors(parts, y, unit * count, count, e, s);
+  for (int p = 0; p < parts->n_parts; p++) {
     const laci_error_sums one = make_sums_of_unit(e[p], s[p]);
-    laci_error_sums_add(&to->parts[cut->first + p], &one);
+    laci_error_sums_add(&to->parts[parts->first + p], &one);
   }
 }
 
@@ -450,22 +452,22 @@ static void add_sums(sums *to, const sums *from) {
 
 /* Decides how outputs are cut into parts, from the first network's outputs for the batch of lane 0.
  * */
-static lac_status decide_output_cuts(comparison *c, totals *t, lac_error *err) {
+static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) {
   const laci_graph *graph = &c->networks[0]->graph;
   if (c->known[0]) copy_cached_outputs(c, 0);
   lac_status st = c->known[0] ? LAC_OK : run_network_in_lane(c, 0, 0, err);
   int n = 0;
   for (int i = 0; i < c->n_outputs && !st && n + 2 <= LACI_MOST_PARTS; i++) {
     const laci_type *type = &graph->values[graph->outputs[i]].type;
-    laci_output_cut *cut = &c->cuts[i];
+    laci_output_parts *parts = &c->output_parts[i];
     if (!laci_dtype_is_float(type->dtype)) continue;
-    laci_output_cut_decide(&type->shape, c->out[i], cut);
-    cut->first = n;
-    for (int p = 0; p < cut->n_parts; p++, n++)
+    laci_output_parts_decide(&type->shape, c->out[i], parts);
+    parts->first = n;
+    for (int p = 0; p < parts->n_parts; p++, n++)
       t->parts[n] = (laci_output_part){.output = i,
-                                       .kind = cut->answers ? LACI_PART_ANSWERS
-                                               : p > 0      ? LACI_PART_SMALL
-                                                            : LACI_PART_NUMBERS};
+                                       .kind = parts->answers ? LACI_PART_ANSWERS
+                                               : p > 0        ? LACI_PART_SMALL
+                                                              : LACI_PART_NUMBERS};
   }
   if (n > t->n_parts) t->n_parts = n;
   return st;
@@ -484,9 +486,9 @@ static lac_status compare_all(comparison *c, totals *t, lac_error *err) {
                              err);
     if (st) return st;
     for (int64_t lane = 0; lane < n; lane++)
-      c->known[lane] = laci_kept_outputs_find(c->how->kept, c->at[lane], batch);
+      c->known[lane] = laci_output_cache_find(c->how->cache, c->at[lane], batch);
     memset(c->errors, 0, (size_t)n * sizeof *c->errors);
-    if (done == 0) st = decide_output_cuts(c, t, err);
+    if (done == 0) st = decide_output_parts(c, t, err);
     if (st) return st;
     laci_pool_for(c->how->pool, n, 1, run_and_compare_lanes, c);
     for (int64_t lane = 0; lane < n; lane++) {
@@ -506,20 +508,21 @@ static lac_status list_batches_of_shape_set(comparison *c, lac_error *err) {
   c->firsts = laci_alloc((size_t)(c->how->n / batch) + 1, sizeof *c->firsts);
   if (!c->firsts) return laci_fail_memory(err, "outputs to be compared");
   for (int64_t at = c->how->first; at + batch <= end; at += batch)
-    if (laci_calibration_shape_set_of(c->samples, at) == c->form) c->firsts[c->n_batches++] = at;
+    if (laci_calibration_shape_set_of(c->samples, at) == c->shape_set)
+      c->firsts[c->n_batches++] = at;
   return LAC_OK;
 }
 
-/* Compares the networks on the samples of one form (set of input shapes). */
+/* Compares the networks on the samples of one shape set. */
 static lac_status compare_shape_set(comparison *c, const laci_weighted_graph *const from[NETWORKS],
                                     totals *to, lac_error *err) {
   lac_status st = list_batches_of_shape_set(c, err);
   if (!st && (c->n_batches > 0 || laci_calibration_count_shape_sets(c->samples) == 1)) {
     st = comparison_init(c, from, err);
     if (!st) st = compare_all(c, to, err);
-    to->n_forms++;
-    to->inputs_vary = to->inputs_vary || c->seen.inputs_vary || to->n_forms > 1;
-    to->outputs_vary = to->outputs_vary || c->seen.outputs_vary || to->n_forms > 1;
+    to->n_shape_sets++;
+    to->inputs_vary = to->inputs_vary || c->seen.inputs_vary || to->n_shape_sets > 1;
+    to->outputs_vary = to->outputs_vary || c->seen.outputs_vary || to->n_shape_sets > 1;
     to->inside_varies = to->inside_varies || c->seen.inside_varies || c->n_inputs == 0;
   }
   comparison_clear(c);
@@ -531,11 +534,12 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
                                 const laci_compare_options *options,
                                 laci_output_difference *difference, lac_error *err) {
   const laci_weighted_graph *const from[NETWORKS] = {a, b};
-  totals t = {.n_forms = 0};
+  totals t = {.n_shape_sets = 0};
   *difference = (laci_output_difference){0};
   lac_status st = LAC_OK;
-  for (int form = 0; form < laci_calibration_count_shape_sets(samples) && !st; form++) {
-    comparison c = {.samples = samples, .how = options, .form = form};
+  for (int shape_set = 0; shape_set < laci_calibration_count_shape_sets(samples) && !st;
+       shape_set++) {
+    comparison c = {.samples = samples, .how = options, .shape_set = shape_set};
     st = compare_shape_set(&c, from, &t, err);
   }
   if (st) return st;

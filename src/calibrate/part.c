@@ -27,9 +27,8 @@ lac_status laci_part_find_nodes(laci_network *n, const bool *there, int n_wanted
   bool *need = laci_alloc((size_t)graph->n_values + 1, sizeof *need);
   int *nodes = laci_arena_alloc(&n->arena, (size_t)graph->n_nodes + 1, sizeof *nodes);
   int *inputs = laci_arena_alloc(&n->arena, (size_t)graph->n_values + 1, sizeof *inputs);
-  *part = (laci_part){.without_third = -1,
-                      .n_outputs = n_wanted,
-                      .outputs = copy_ints(&n->arena, wanted, n_wanted)};
+  *part = (laci_part){
+      .product_only = -1, .n_outputs = n_wanted, .outputs = copy_ints(&n->arena, wanted, n_wanted)};
   if (!need || !nodes || !inputs || !part->outputs) {
     laci_free(need);
     return laci_fail_memory(err, "the parts of the network");
@@ -136,7 +135,7 @@ lac_status laci_part_build_graph(const laci_network *n, const laci_part *part,
   for (int i = 0; i < part->n_inputs && !st; i++) st = add_input(n, graph, part->inputs[i], err);
   for (int i = 0; i < part->n_nodes && !st; i++) {
     laci_node node = n->graph.nodes[part->nodes[i]];
-    if (part->nodes[i] == part->without_third && node.n_inputs > 2) node.n_inputs = 2;
+    if (part->nodes[i] == part->product_only && node.n_inputs > 2) node.n_inputs = 2;
     st = add_node(n, graph, &node, weights, err);
   }
   for (int i = 0; i < part->n_outputs && !st; i++)

@@ -66,7 +66,7 @@ static double find_widest_scale_gap(const double *squares, int64_t n, double *ra
 
 /* Divides the output's slices along one axis into large and small ones: the axis with the widest
  * gap between the scales of its slices. */
-static void split_by_scale(const laci_shape *shape, const float *x, laci_output_cut *cut) {
+static void split_by_scale(const laci_shape *shape, const float *x, laci_output_parts *parts) {
   const int64_t count = laci_shape_count(shape);
   double widest = 0;
   for (int axis = 1; axis < shape->rank; axis++) {
@@ -82,28 +82,28 @@ static void split_by_scale(const laci_shape *shape, const float *x, laci_output_
     for (int64_t k = 0; is_small && k < n; k++) is_small[k] = squares[k] < above;
     laci_free(squares);
     if (!is_small) continue;
-    laci_free(cut->is_small);
-    cut->is_small = is_small;
-    cut->inner = inner;
-    cut->n_slices = n;
+    laci_free(parts->is_small);
+    parts->is_small = is_small;
+    parts->inner = inner;
+    parts->n_slices = n;
     widest = ratio;
   }
 }
 
-void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output_cut *cut) {
+void laci_output_parts_decide(const laci_shape *shape, const float *x, laci_output_parts *parts) {
   const int64_t count = laci_shape_count(shape);
-  cut->row = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
-  const bool has_rows = shape->rank > 1 && count > 0 && cut->row > 1;
-  const row_kinds k = has_rows ? classify_rows(x, count / cut->row, cut->row) : (row_kinds){0};
-  cut->answers = k.probabilities || k.logarithms;
-  cut->unit_rows = k.unit && !cut->answers;
-  if (!cut->answers && shape->rank > 2) split_by_scale(shape, x, cut);
-  cut->n_parts = cut->is_small ? 2 : 1;
+  parts->row = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+  const bool has_rows = shape->rank > 1 && count > 0 && parts->row > 1;
+  const row_kinds k = has_rows ? classify_rows(x, count / parts->row, parts->row) : (row_kinds){0};
+  parts->answers = k.probabilities || k.logarithms;
+  parts->unit_rows = k.unit && !parts->answers;
+  if (!parts->answers && shape->rank > 2) split_by_scale(shape, x, parts);
+  parts->n_parts = parts->is_small ? 2 : 1;
 }
 
-void laci_output_cut_clear(laci_output_cut *cut) {
-  laci_free(cut->is_small);
-  *cut = (laci_output_cut){0};
+void laci_output_parts_clear(laci_output_parts *parts) {
+  laci_free(parts->is_small);
+  *parts = (laci_output_parts){0};
 }
 
 /* ---- Sums ---- */
@@ -115,15 +115,15 @@ static int64_t index_of_largest(const float *x, int64_t n) {
   return at;
 }
 
-void laci_output_cut_add_errors(const laci_output_cut *cut, const float *const y[2], int64_t begin,
-                                int64_t n, double *e, double *s) {
-  for (int64_t r = 0; cut->answers && r < n / cut->row; r++) {
-    const int64_t at = begin + r * cut->row;
-    e[0] += index_of_largest(y[0] + at, cut->row) != index_of_largest(y[1] + at, cut->row);
+void laci_output_parts_add_errors(const laci_output_parts *parts, const float *const y[2],
+                                  int64_t begin, int64_t n, double *e, double *s) {
+  for (int64_t r = 0; parts->answers && r < n / parts->row; r++) {
+    const int64_t at = begin + r * parts->row;
+    e[0] += index_of_largest(y[0] + at, parts->row) != index_of_largest(y[1] + at, parts->row);
     s[0] += 1;
   }
-  for (int64_t j = begin; !cut->answers && j < begin + n; j++) {
-    const int part = cut->is_small ? cut->is_small[j / cut->inner % cut->n_slices] : 0;
+  for (int64_t j = begin; !parts->answers && j < begin + n; j++) {
+    const int part = parts->is_small ? parts->is_small[j / parts->inner % parts->n_slices] : 0;
     const double of = (double)y[0][j], difference = of - (double)y[1][j];
     e[part] += difference * difference;
     s[part] += of * of;

@@ -11,7 +11,7 @@
 #include "calibrate/samples.h"
 
 /** How the numbers of one output are divided into parts whose errors are measured separately. */
-typedef struct laci_output_cut {
+typedef struct laci_output_parts {
   int first, n_parts;      /* first: index of the output's first part among the parts of all
                               outputs; n_parts: number of its parts; 0: it has none */
   bool answers;            /* rows along the last axis are probabilities */
@@ -23,17 +23,17 @@ typedef struct laci_output_cut {
                               n_slices */
   bool *is_small;          /* [n_slices] true: the slice has the smaller of the output's two scales;
                               from laci_alloc; NULL: all slices have one scale */
-} laci_output_cut;
+} laci_output_parts;
 
 /** Decides how an output is divided into parts, by its content x for the first batch, [elements of
  * shape]. If memory is short, it is treated as having one scale. */
-void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output_cut *cut);
-void laci_output_cut_clear(laci_output_cut *cut);
+void laci_output_parts_decide(const laci_shape *shape, const float *x, laci_output_parts *parts);
+void laci_output_parts_clear(laci_output_parts *parts);
 
 /** Adds the errors of elements [begin, begin + n) of an output to e and s, each [cut->n_parts]
  * (laci_error_sums says what they sum). y[0], y[1]: the output of two networks. The elements belong
  * to one sample, or to one batch. */
-void laci_output_cut_add_errors(const laci_output_cut *cut, const float *const y[2], int64_t begin,
-                                int64_t n, double *e, double *s);
+void laci_output_parts_add_errors(const laci_output_parts *parts, const float *const y[2],
+                                  int64_t begin, int64_t n, double *e, double *s);
 
 #endif

@@ -91,14 +91,14 @@ lac_status laci_ranges_measure(const laci_weighted_graph *from, const laci_range
                                     .n_batches = options->n_batches,
                                     .pool = options->pool,
                                     .budget = options->budget,
-                                    .see = add_value_to_range,
+                                    .on_value = add_value_to_range,
                                     .context = &job,
                                     .what = "ranges of values"};
   laci_observation *observation = NULL;
   memset(ranges, 0, (size_t)options->n_values * sizeof *ranges);
   lac_status st = laci_observe_open(from, &how, &observation, err);
   if (st) return st;
-  job.n_lanes = laci_observe_count_lanes(observation);
+  job.n_lanes = laci_observe_max_parallel_batches(observation);
   job.ranges = laci_alloc((size_t)job.n_lanes * (size_t)options->n_values + 1, sizeof *job.ranges);
   if (!job.ranges) st = laci_fail_memory(err, how.what);
   if (!st) st = laci_observe_run(observation, err);

@@ -42,7 +42,7 @@ lac_status laci_calibration_cut_samples(int64_t count, int64_t most, int64_t fix
 
 int64_t laci_calibration_required_batch(const laci_graph *graph,
                                         const laci_calibration_samples *s) {
-  if (s->single || s->n_forms > 1) return 1;
+  if (s->single || s->n_shape_sets > 1) return 1;
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
     const int axis = laci_calibration_sample_axis(s, i);
@@ -53,7 +53,7 @@ int64_t laci_calibration_required_batch(const laci_graph *graph,
 }
 
 const char *laci_calibration_why_not_stackable(const laci_calibration_samples *s, int n_inputs) {
-  if (s->n_forms > 1) return "samples of different sizes";
+  if (s->n_shape_sets > 1) return "samples of different sizes";
   for (int i = 0; i < n_inputs; i++) {
     if (s->constants && s->constants[i]) return "an input that all samples share";
     if (laci_calibration_sample_axis(s, i) != 0) return "samples that are not along the first axis";

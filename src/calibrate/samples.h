@@ -10,7 +10,7 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 
-/** Copies samples [first, first + n), which have one form, into to[i] for every input i of the
+/** Copies samples [first, first + n), which have one shape set, into to[i] for every input i of the
  * graph. Layout: row-major, the samples along the input's axis of samples, f32 for float types, i64
  * for integers and booleans. A sample has the same content in every call. Called from one thread at
  * a time. */
@@ -32,14 +32,14 @@ typedef struct laci_calibration_samples {
                                    all samples, as fetch copies it; NULL entry: the input differs
                                    between samples. NULL: all inputs differ */
   bool single;                  /* each batch has one sample */
-  int n_forms; /* number of forms. A form is a set of shapes, one for every input; samples of equal
-                  shapes have the same form. If there are several, `single` is set. 0: one form,
-                  whose shapes are `shapes` */
-  const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] the input shapes of each
-                                           form */
-  const int *form_of;                   /* [count + judging] the number of each sample's form */
-  const int64_t *labels;                /* [count + judging] class of each sample; NULL: there are
-                                           no labels */
+  int n_shape_sets; /* number of shape sets. A shape set has a shape for every input; samples of
+                       equal shapes have the same shape set. If there are several, `single` is set.
+                       0: one shape set, whose shapes are `shapes` */
+  const laci_shape *const *shape_sets; /* [n_shape_sets][graph->n_inputs] the input shapes of each
+                                          shape set */
+  const int *shape_set_of;             /* [count + judging] the number of each sample's shape set */
+  const int64_t *labels;               /* [count + judging] class of each sample; NULL: there are no
+                                          labels */
   laci_calibration_fetch *fetch;
   void *context;
   const char *engine; /* name of the engine that runs networks on the samples; NULL: the fast
@@ -61,7 +61,7 @@ typedef struct laci_calibration_cut {
 int64_t laci_calibration_required_batch(const laci_graph *graph,
                                         const laci_calibration_samples *samples);
 /** Returns why samples cannot be concatenated along axis 0 of every input (constants, other axes,
- * several forms), a static text; NULL: they can. */
+ * several shape sets), a static text; NULL: they can. */
 const char *laci_calibration_why_not_stackable(const laci_calibration_samples *samples,
                                                int n_inputs);
 
@@ -69,10 +69,10 @@ static inline int laci_calibration_sample_axis(const laci_calibration_samples *s
   return s->axes ? s->axes[input] : 0;
 }
 static inline int laci_calibration_count_shape_sets(const laci_calibration_samples *s) {
-  return s->n_forms > 0 ? s->n_forms : 1;
+  return s->n_shape_sets > 0 ? s->n_shape_sets : 1;
 }
 static inline int laci_calibration_shape_set_of(const laci_calibration_samples *s, int64_t sample) {
-  return s->n_forms > 1 ? s->form_of[sample] : 0;
+  return s->n_shape_sets > 1 ? s->shape_set_of[sample] : 0;
 }
 
 /** Cuts `count` samples into batches. most: limit of the batch size; fixed: the batch size that the
@@ -146,11 +146,11 @@ double laci_error_sums_ratio(const laci_error_sums *sums);
 double laci_worst_part_error(const laci_output_difference *difference);
 
 /** A cache of a network's outputs on batches of samples, for later comparisons with that network on
- * the same samples. One thread at a time may use it. laci_kept_outputs_create returns NULL if
+ * the same samples. One thread at a time may use it. laci_output_cache_create returns NULL if
  * memory is short; most_bytes: limit of the cached bytes. */
-typedef struct laci_kept_outputs laci_kept_outputs;
-laci_kept_outputs *laci_kept_outputs_create(uint64_t most_bytes);
-void laci_kept_outputs_destroy(laci_kept_outputs *kept); /* NULL is fine */
+typedef struct laci_output_cache laci_output_cache;
+laci_output_cache *laci_output_cache_create(uint64_t most_bytes);
+void laci_output_cache_destroy(laci_output_cache *cache); /* NULL is fine */
 
 typedef struct laci_compare_options {
   int64_t first, n; /* samples on which both networks are run: n samples from sample `first` on; n
@@ -158,9 +158,9 @@ typedef struct laci_compare_options {
   int64_t batch;
   laci_pool *pool;
   const laci_budget *budget;
-  laci_kept_outputs *kept; /* cache of the first network's outputs: those found there are not
-                              computed again, and new ones are added while memory allows. NULL: no
-                              cache */
+  laci_output_cache *cache; /* cache of the first network's outputs: those found there are not
+                               computed again, and new ones are added while memory allows. NULL: no
+                               cache */
 } laci_compare_options;
 
 /** Runs both networks on the same samples; their inputs and outputs must agree in order and shape.

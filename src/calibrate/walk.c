@@ -32,23 +32,23 @@ static bool is_layer_to_be_pruned(const laci_walk_state *w, int layer) {
 }
 
 static void destroy_networks(laci_walk_state *w) {
-  for (int form = 0; w->networks && form < w->n_forms; form++)
-    laci_network_destroy(w->networks[form]);
+  for (int shape_set = 0; w->networks && shape_set < w->n_shape_sets; shape_set++)
+    laci_network_destroy(w->networks[shape_set]);
   laci_free(w->networks);
   w->networks = NULL;
   w->network = NULL;
 }
 
-/* Infers the network for every form (set of input shapes) that the samples have. */
+/* Infers the network for every shape set that the samples have. */
 static lac_status create_network_of_each_shape_set(laci_walk_state *w, int64_t batch,
                                                    lac_error *err) {
   const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
   destroy_networks(w);
-  w->n_forms = laci_calibration_count_shape_sets(w->samples);
-  w->networks = laci_alloc((size_t)w->n_forms, sizeof(laci_network *));
+  w->n_shape_sets = laci_calibration_count_shape_sets(w->samples);
+  w->networks = laci_alloc((size_t)w->n_shape_sets, sizeof(laci_network *));
   lac_status st = w->networks ? LAC_OK : laci_fail_memory(err, "the sizes of values");
-  for (int form = 0; form < w->n_forms && !st; form++)
-    st = laci_network_create(&dense, w->samples, form, batch, &w->networks[form], err);
+  for (int shape_set = 0; shape_set < w->n_shape_sets && !st; shape_set++)
+    st = laci_network_create(&dense, w->samples, shape_set, batch, &w->networks[shape_set], err);
   w->network = st ? NULL : w->networks[0];
   return st;
 }
@@ -204,7 +204,7 @@ static void walk_clear(laci_walk_state *w) {
       laci_stored_batches_destroy(w->kept[i][v]);
     laci_free(w->kept[i]);
   }
-  laci_frontier_clear(&w->frontier);
+  laci_batch_allocator_clear(&w->allocator);
   laci_free(w->plan.layers);
   laci_free(w->pruned);
   destroy_networks(w);
@@ -213,9 +213,10 @@ static void walk_clear(laci_walk_state *w) {
 /* ---- Running the network from one calibrated layer to the next ---- */
 
 lac_status laci_walk_describe_layer_input(laci_walk_state *w, const laci_matrix_layer *layer,
-                                          int form, laci_unfold *unfold, lac_error *err) {
+                                          int shape_set, laci_unfold *unfold, lac_error *err) {
   laci_matrix_layer there;
-  const char *reason = laci_matrix_layer_init(w->analysis, layer->layer, w->networks[form], &there);
+  const char *reason =
+      laci_matrix_layer_init(w->analysis, layer->layer, w->networks[shape_set], &there);
   if (reason)
     return laci_fail(err, LAC_UNSUPPORTED, "%s: %s, for samples of some sizes",
                      w->network->graph.nodes[layer->node].name, reason);
@@ -223,7 +224,7 @@ lac_status laci_walk_describe_layer_input(laci_walk_state *w, const laci_matrix_
   return LAC_OK;
 }
 
-int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
+int64_t laci_walk_max_positions(const laci_walk_state *w, const laci_unfold *unfold) {
   const int64_t columns = laci_unfold_n_columns(unfold), asked = w->options->positions;
   if (asked > INT64_MAX / columns) return INT64_MAX;
   int64_t most = (asked > 0 ? asked : POSITIONS) * columns;
@@ -245,7 +246,7 @@ static lac_status create_grams_of_stop(const laci_walk_state *w, const laci_stop
     which[l] = 0;
     while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
     if (which[l] < *n) continue;
-    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_walk_positions_at(w, unfold), err);
+    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_walk_max_positions(w, unfold), err);
     if (st) continue;
     grams[*n].layer = stop->first_layer + l;
     (*n)++;
@@ -347,8 +348,8 @@ lac_status laci_calibrate(const laci_analysis *analysis, const laci_calibration_
   if (!st) st = fit_all_stops(&w, err);
   if (w.out) {
     w.out->cut = w.cut;
-    w.out->values_bytes = w.frontier.most_bytes;
-    w.out->file_bytes = w.frontier.most_file_bytes;
+    w.out->values_bytes = w.allocator.most_bytes;
+    w.out->file_bytes = w.allocator.most_file_bytes;
     w.out->seconds = laci_clock_seconds() - began;
   }
   walk_clear(&w);

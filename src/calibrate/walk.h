@@ -9,11 +9,11 @@
  *     measure them on samples held back from the sums
  *     put the new weights into the pruned network
  *
- * Only values that are still to be read are kept, in memory or in temporary files (frontier_in.h).
- * Asymmetric reconstruction (targets from the dense network, inputs from the pruned one): He et
- * al., "Channel Pruning for Accelerating Very Deep Neural Networks" (2017); layer after layer:
- * Frantar and Alistarh, "Optimal Brain Compression" (2022). Next: walk.c (the loop), plan_in.h
- * (the parts), samples.h (batches; outputs of two networks). */
+ * Only values that are still to be read are kept, in memory or in temporary files
+ * (batch_allocator_in.h). Asymmetric reconstruction (targets from the dense network, inputs from
+ * the pruned one): He et al., "Channel Pruning for Accelerating Very Deep Neural Networks" (2017);
+ * layer after layer: Frantar and Alistarh, "Optimal Brain Compression" (2022). Next: walk.c (the
+ * loop), plan_in.h (the parts), samples.h (batches; outputs of two networks). */
 #ifndef LACI_CALIBRATE_WALK_H
 #define LACI_CALIBRATE_WALK_H
 

@@ -42,7 +42,7 @@ static void fitting_clear(fitting *f) {
   laci_free(f->kept);
 }
 
-static lac_status fit_weight_group(fitting *f, int64_t group, lac_error *err) {
+static lac_status fit_convolution_group(fitting *f, int64_t group, lac_error *err) {
   const laci_matrix_layer *l = f->layer;
   const laci_calibrate_options *o = f->w->options;
   const laci_network *n = f->w->network;
@@ -74,17 +74,17 @@ static lac_status fit_weight_group(fitting *f, int64_t group, lac_error *err) {
 /* Stores the layer's result. Fitted weights are dropped if their error on samples held back is
  * larger than that of the masked dense weights. Without options->solve, the weights of the score's
  * own method are always used, as its paper says. */
-static void store_better_weights(fitting *f, const laci_judgement *judged) {
+static void store_better_weights(fitting *f, const laci_layer_errors *errors) {
   laci_walk_state *w = f->w;
   laci_calibrated_layer *out = &w->out->layers[f->layer->layer];
-  double energy = judged->energy > 0 ? judged->energy : 1;
-  bool worse = w->options->solve && !(judged->errors[1] <= judged->errors[0]);
+  double energy = errors->energy > 0 ? errors->energy : 1;
+  bool worse = w->options->solve && !(errors->errors[1] <= errors->errors[0]);
   uint8_t **chosen = worse ? &f->before : &f->after;
   out->pruned = out->calibrated = true;
   out->solved = w->options->solve && !worse;
-  out->energy = judged->energy;
-  out->error_before = judged->errors[0] / energy;
-  out->error_after = judged->errors[worse ? 0 : 1] / energy;
+  out->energy = errors->energy;
+  out->error_before = errors->errors[0] / energy;
+  out->error_after = errors->errors[worse ? 0 : 1] / energy;
   out->positions = f->grams ? f->grams->n_positions : 0;
   w->out->weights[f->layer->stored] = *chosen;
   w->out->masks[f->layer->stored] = f->mask;
@@ -95,17 +95,17 @@ static void store_better_weights(fitting *f, const laci_judgement *judged) {
 lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
                                const laci_grams *grams, lac_error *err) {
   fitting f = {.w = w, .layer = layer, .grams = grams};
-  laci_judgement judged;
+  laci_layer_errors errors;
   double began = laci_clock_seconds();
   lac_status st = fitting_init(&f, err);
   for (int64_t group = 0; group < layer->unfold.groups && !st; group++) {
     if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
-    else st = fit_weight_group(&f, group, err);
+    else st = fit_convolution_group(&f, group, err);
   }
   w->out->fit_seconds += laci_clock_seconds() - began;
   const uint8_t *const others[2] = {f.before, f.after};
-  if (!st) st = laci_walk_measure_layer_error(w, layer, others, &judged, err);
-  if (!st) store_better_weights(&f, &judged);
+  if (!st) st = laci_walk_measure_layer_error(w, layer, others, &errors, err);
+  if (!st) store_better_weights(&f, &errors);
   fitting_clear(&f);
   return st;
 }

@@ -3,7 +3,7 @@
 #ifndef LACI_CALIBRATE_WALK_IN_H
 #define LACI_CALIBRATE_WALK_IN_H
 
-#include "calibrate/frontier_in.h"
+#include "calibrate/batch_allocator_in.h"
 #include "calibrate/grams_in.h"
 #include "calibrate/plan_in.h"
 #include "calibrate/walk.h"
@@ -13,16 +13,16 @@ typedef struct laci_walk_state {
   const laci_calibration_samples *samples;
   const laci_calibrate_options *options;
   laci_calibrated *out;
-  int n_forms;             /* number of forms (sets of input shapes) of the samples; if there are
-                              several, a batch is one sample */
-  laci_network **networks; /* [n_forms] the dense network, inferred for each form */
+  int n_shape_sets;        /* number of shape sets of the samples; if there are several, a batch is
+                              one sample */
+  laci_network **networks; /* [n_shape_sets] the dense network, inferred for each shape set */
   laci_network *network;   /* networks[0] */
   const uint8_t **pruned;  /* [n_stored] current weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
   int n_lanes; /* number of lanes: engines that run different batches at the same time
                   (lanes_in.h) */
-  laci_frontier frontier;
+  laci_batch_allocator allocator;
   uint64_t memory; /* bytes that the calibration plans to hold in addition to the stored values */
   laci_stored_batches *
       *kept[LACI_STREAMS]; /* [n_values] stored batches of each value in each network; NULL: not
@@ -48,27 +48,27 @@ static inline int64_t laci_walk_count_held_back(const laci_walk_state *w) {
   return w->cut.n_batches - laci_walk_first_held_back(w);
 }
 
-/** Returns the form (set of input shapes) of a batch's samples. */
+/** Returns the shape set of a batch's samples. */
 static inline int laci_walk_shape_set_of(const laci_walk_state *w, int64_t batch) {
   return laci_calibration_shape_set_of(w->samples, batch * w->cut.batch);
 }
 
-/** Lists in batches[] those of the batches first .. n_batches - 1 whose samples have this form (set
- * of input shapes); returns their number. */
-static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int form, int64_t first,
+/** Lists in batches[] those of the batches first .. n_batches - 1 whose samples have this shape
+ * set; returns their number. */
+static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int shape_set, int64_t first,
                                              int64_t *batches) {
   int64_t n = 0;
   for (int64_t batch = first; batch < w->cut.n_batches; batch++)
-    if (laci_walk_shape_set_of(w, batch) == form) batches[n++] = batch;
+    if (laci_walk_shape_set_of(w, batch) == shape_set) batches[n++] = batch;
   return n;
 }
 
-/** Returns the bytes of a value in a batch, for the form (set of input shapes) in which it is
+/** Returns the bytes of a value in a batch, for the shape set in which it is
  * largest. */
 static inline uint64_t laci_walk_largest_value_bytes(const laci_walk_state *w, int value) {
   uint64_t most = 0;
-  for (int form = 0; form < w->n_forms; form++) {
-    const uint64_t bytes = laci_network_value_bytes(w->networks[form], value);
+  for (int shape_set = 0; shape_set < w->n_shape_sets; shape_set++) {
+    const uint64_t bytes = laci_network_value_bytes(w->networks[shape_set], value);
     if (bytes > most) most = bytes;
   }
   return most;
@@ -87,7 +87,7 @@ const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer 
 
 /** Returns the limit of the positions (inputs x) of a batch that are summed for a layer
  * (walk.c). */
-int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfold);
+int64_t laci_walk_max_positions(const laci_walk_state *w, const laci_unfold *unfold);
 
 /** Reads all samples and stores them as the network's inputs in the frontier, the set of stored
  * values (walk_part.c). */
@@ -100,11 +100,12 @@ LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *e
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams,
                                              int n_grams, lac_error *err);
 /** Describes, for the sums, how the layer's inputs x are taken from its input value in a batch of a
- * form (set of input shapes). Fails LAC_UNSUPPORTED if that is impossible for these shapes.
+ * shape set. Fails LAC_UNSUPPORTED if that is impossible for these shapes.
  * (walk.c) */
 LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
-                                                         const laci_matrix_layer *layer, int form,
-                                                         laci_unfold *unfold, lac_error *err);
+                                                         const laci_matrix_layer *layer,
+                                                         int shape_set, laci_unfold *unfold,
+                                                         lac_error *err);
 /** Frees the stored values that no part and no layer after the stop reads. */
 void laci_walk_free_unneeded_values(laci_walk_state *w, int stop);
 
@@ -115,16 +116,16 @@ LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_mat
 
 /** The distance between a layer's outputs y with new weights and the dense network's outputs y_d,
  * summed over the held-back batches. */
-typedef struct laci_judgement {
+typedef struct laci_layer_errors {
   double energy;    /* sum |y_d|^2 of the dense network's outputs */
   double errors[2]; /* sum |y_d - y|^2, for each of two candidate weights */
-} laci_judgement;
+} laci_layer_errors;
 /** Measures the errors of the layer's outputs without bias. y_d: the outputs of the dense weight
  * for the dense network's inputs. y: the outputs of each of the two other weights (bytes of the
  * stored tensor) for the pruned network's inputs. (layer_error.c) */
 LAC_MUST_CHECK lac_status laci_walk_measure_layer_error(laci_walk_state *w,
                                                         const laci_matrix_layer *layer,
                                                         const uint8_t *const others[2],
-                                                        laci_judgement *judged, lac_error *err);
+                                                        laci_layer_errors *errors, lac_error *err);
 
 #endif

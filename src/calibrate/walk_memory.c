@@ -27,8 +27,8 @@ static uint64_t bytes_of_lane(const laci_walk_state *w, const laci_stop *stop) {
   for (int stream = 0; stream < LACI_STREAMS; stream++) {
     const laci_part *part = &stop->part[stream];
     uint64_t most = 0;
-    for (int form = 0; form < w->n_forms; form++) {
-      const uint64_t memory = laci_part_memory_bytes(w->networks[form], part);
+    for (int shape_set = 0; shape_set < w->n_shape_sets; shape_set++) {
+      const uint64_t memory = laci_part_memory_bytes(w->networks[shape_set], part);
       if (memory > most) most = memory;
     }
     bytes += most + bytes_of_values(w, part->inputs, part->n_inputs) +
@@ -153,15 +153,15 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   uint64_t quarter = (most.limit == UINT64_MAX ? laci_memory_default_limit("") : most.limit) / 4;
   if (quarter > MOST_VALUES) quarter = MOST_VALUES;
   if (w->options->memory_for_values > 0) quarter = w->options->memory_for_values;
-  w->frontier.folder = w->options->folder;
+  w->allocator.folder = w->options->folder;
   w->memory = most.needed;
-  w->frontier.memory_limit = left < quarter ? left : quarter;
-  char needed[32], frontier[32];
+  w->allocator.memory_limit = left < quarter ? left : quarter;
+  char needed[32], in_memory[32];
   laci_log(LAC_LOG_DEBUG,
            "calibration: %d batch%s at a time, %s besides the values between layers, of which at "
            "most %s are in memory",
            w->n_lanes, w->n_lanes == 1 ? "" : "es",
            laci_size_text(most.needed, needed, sizeof needed),
-           laci_size_text(w->frontier.memory_limit, frontier, sizeof frontier));
+           laci_size_text(w->allocator.memory_limit, in_memory, sizeof in_memory));
   return LAC_OK;
 }

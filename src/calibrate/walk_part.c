@@ -22,12 +22,11 @@ typedef struct stream_part {
   void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
 } stream_part;
 
-/* A run of a part in both networks, up to a stop's value, for batches of one form (set of input
- * shapes). */
+/* A run of a part in both networks, up to a stop's value, for batches of one shape set. */
 typedef struct part_run {
   laci_walk_state *w;
   int value;
-  int form; /* index of the form that the batches' samples have (samples.h) */
+  int shape_set; /* index of the shape set that the batches' samples have (samples.h) */
   stream_part streams[LACI_STREAMS];
   const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
   lac_status *status;
@@ -59,7 +58,7 @@ static lac_status alloc_output_storage(laci_walk_state *w, int stop, int stream,
   bool later = w->plan.last_stop[value] > stop;
   int64_t first = later ? 0 : laci_walk_first_held_back(w);
   int64_t n = later ? w->cut.n_batches : laci_walk_count_held_back(w);
-  return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[stream][value], err);
+  return laci_stored_batches_create(&w->allocator, bytes, first, n, &w->kept[stream][value], err);
 }
 
 /* Prepares the part of the dense or of the pruned network (`stream`) before the stop: allocates the
@@ -94,7 +93,8 @@ static lac_status prepare_part_of_stream(part_run *p, int stop, int stream, lac_
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   one->lanes =
       (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-  return laci_part_engines_create(w->networks[p->form], part, w->weights[stream], &one->lanes, err);
+  return laci_part_engines_create(w->networks[p->shape_set], part, w->weights[stream], &one->lanes,
+                                  err);
 }
 
 static void clear_part_of_stream(const laci_walk_state *w, stream_part *one) {
@@ -177,8 +177,7 @@ static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams,
   return LAC_OK;
 }
 
-/* Runs the part for the batches p->batches [n], whose samples all have one form (set of input
- * shapes). */
+/* Runs the part for the batches p->batches [n], whose samples all have one shape set. */
 static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, laci_grams *grams,
                                            int n_grams, lac_error *err) {
   laci_walk_state *w = p->w;
@@ -199,13 +198,14 @@ static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, lac
   return st;
 }
 
-/* Prepares the sums for values of the sizes that this form (set of input shapes) gives. */
-static lac_status set_grams_batch_sizes(laci_walk_state *w, int form, laci_grams *grams,
+/* Prepares the sums for values of the sizes that this shape set gives. */
+static lac_status set_grams_batch_sizes(laci_walk_state *w, int shape_set, laci_grams *grams,
                                         int n_grams, lac_error *err) {
   lac_status st = LAC_OK;
-  for (int m = 0; m < n_grams && !st && w->n_forms > 1; m++) {
+  for (int m = 0; m < n_grams && !st && w->n_shape_sets > 1; m++) {
     laci_unfold unfold;
-    st = laci_walk_describe_layer_input(w, &w->plan.layers[grams[m].layer], form, &unfold, err);
+    st =
+        laci_walk_describe_layer_input(w, &w->plan.layers[grams[m].layer], shape_set, &unfold, err);
     if (!st) st = laci_grams_set_batch_sizes(&grams[m], &unfold, w->options->pool, err);
   }
   return st;
@@ -219,11 +219,11 @@ lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams, i
   p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
   lac_status st =
       p.status && p.errors && batches ? LAC_OK : laci_fail_memory(err, "a part of the network");
-  for (p.form = 0; p.form < w->n_forms && !st; p.form++) {
-    const int64_t n = laci_walk_list_batches(w, p.form, 0, batches);
+  for (p.shape_set = 0; p.shape_set < w->n_shape_sets && !st; p.shape_set++) {
+    const int64_t n = laci_walk_list_batches(w, p.shape_set, 0, batches);
     p.batches = batches;
     if (n == 0) continue;
-    st = set_grams_batch_sizes(w, p.form, grams, n_grams, err);
+    st = set_grams_batch_sizes(w, p.shape_set, grams, n_grams, err);
     if (!st) st = run_batches_of_shape_set(&p, stop, n, grams, n_grams, err);
   }
   laci_free(batches);
@@ -263,7 +263,7 @@ static lac_status alloc_input_storage(laci_walk_state *w, inputs *in, lac_error 
     if (w->plan.last_stop[value] >= 0 && w->network->graph.values[value].stored < 0) {
       laci_stored_batches **kept = &w->kept[LACI_STREAM_DENSE][value];
       lac_status st =
-          laci_stored_batches_create(&w->frontier, bytes, 0, w->cut.n_batches, kept, err);
+          laci_stored_batches_create(&w->allocator, bytes, 0, w->cut.n_batches, kept, err);
       if (st) return st;
       in->kept[i] = *kept;
     }

@@ -17,8 +17,8 @@ static lac_status alloc_comm_buffers(laci_comm *c, lac_error *err) {
   c->peers = laci_alloc(size, sizeof *c->peers);
   c->begin = laci_alloc(size + 1, sizeof *c->begin);
   c->votes = laci_alloc(size, sizeof *c->votes);
-  c->endings = laci_alloc(size, sizeof *c->endings);
-  bool made = c->heard && c->peers && c->begin && c->votes && c->endings;
+  c->statuses = laci_alloc(size, sizeof *c->statuses);
+  bool made = c->heard && c->peers && c->begin && c->votes && c->statuses;
   return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
 }
 
@@ -31,7 +31,7 @@ static lac_status exchange_process_ids(laci_comm *c, lac_error *err) {
 
 static void clear_comm(laci_comm *c) {
   laci_free(c->heard);
-  laci_free(c->endings);
+  laci_free(c->statuses);
   laci_free(c->peers);
   laci_free(c->begin);
   laci_free(c->votes);

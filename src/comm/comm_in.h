@@ -17,10 +17,10 @@ typedef struct laci_peer {
 enum { CHANNEL_MEETING, CHANNEL_EXCHANGE, CHANNEL_GATHER };
 
 /** The status and error text of a process, as sent to other processes. */
-typedef struct laci_ending {
+typedef struct laci_process_status {
   int status, hint;
   char text[sizeof((lac_error *)0)->text];
-} laci_ending;
+} laci_process_status;
 
 struct laci_comm {
   const lac_transport *transport;
@@ -29,16 +29,15 @@ struct laci_comm {
   bool agreed; /* all processes know of the last failure, and no operation has begun since */
   bool left;   /* laci_comm_wait_for_process_0 was called */
 
-  int64_t n_meetings;          /* number of meetings (operations of all processes) that this process
-                                  has entered so far */
-  int64_t *heard;              /* [size] in process 0: the number of meetings that each process has
-                                  entered so far */
-  laci_peer *peers;            /* [size] the identity of each process */
-  size_t *begin;               /* [size + 1] offset in bytes of each process's part in a gathered
-                                  buffer */
-  uint32_t *votes;             /* [size] the bits that each process has voted */
-  struct laci_ending *endings; /* [size] the status of each process */
-  void *vote;                  /* request of the vote in progress; NULL: none */
+  int64_t n_meetings; /* number of meetings (operations of all processes) that this process has
+                         entered so far */
+  int64_t *heard;     /* [size] in process 0: the number of meetings that each process has entered
+                         so far */
+  laci_peer *peers;   /* [size] the identity of each process */
+  size_t *begin;      /* [size + 1] offset in bytes of each process's part in a gathered buffer */
+  uint32_t *votes;    /* [size] the bits that each process has voted */
+  struct laci_process_status *statuses; /* [size] the status of each process */
+  void *vote;                           /* request of the vote in progress; NULL: none */
 
   laci_comm_sum *first, *last; /* list of sums in progress, in the order in which they were begun */
   bool broken;                 /* a sum failed; the transport has the reason */

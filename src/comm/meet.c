@@ -58,14 +58,14 @@ lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all,
  * failed. mine: this process's status. */
 static lac_status fail_with_status_of_process(laci_comm *c, lac_status mine, int from,
                                               lac_error *err) {
-  laci_ending e = {.status = (int)mine};
+  laci_process_status e = {.status = (int)mine};
   if (mine && err) {
     e.hint = (int)err->hint;
     memcpy(e.text, err->text, sizeof e.text);
   }
-  lac_status st = laci_comm_gather(c, &e, sizeof e, c->endings, err);
+  lac_status st = laci_comm_gather(c, &e, sizeof e, c->statuses, err);
   if (!st) {
-    e = c->endings[from];
+    e = c->statuses[from];
     st = (lac_status)e.status;
     c->agreed = true;
     if (from == 0) (void)laci_fail(err, st, "%s", e.text);

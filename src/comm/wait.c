@@ -74,7 +74,7 @@ lac_status laci_comm_fail_transport(const laci_comm *comm, lac_error *err) {
 /* ---- Waiting ---- */
 
 typedef struct wait_state {
-  double begun, looked;
+  double started, last_check;
   int n_iterations;
 } wait_state;
 
@@ -93,21 +93,21 @@ static void yield_or_nap(wait_state *p) {
 static lac_status nap_and_check_timeout(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
   yield_or_nap(p);
-  if (now - p->looked < LOOK_EVERY_S) return LAC_OK;
-  p->looked = now;
+  if (now - p->last_check < LOOK_EVERY_S) return LAC_OK;
+  p->last_check = now;
   lac_status st = laci_comm_check_processes_alive(comm, err);
   if (st) return st;
   receive_meeting_numbers(comm);
   double most = comm->timeout + (comm->rank == 0 ? 0 : HEAD_START_S);
-  return now - p->begun > most ? fail_late_process(comm, err) : LAC_OK;
+  return now - p->started > most ? fail_late_process(comm, err) : LAC_OK;
 }
 
 /* Waits for a request or for a sum; the parameter for the other is NULL. Fails LAC_PEER. */
 static lac_status wait_for_request_or_sum(laci_comm *comm, void **request, const laci_comm_sum *sum,
                                           lac_error *err) {
   const lac_transport *t = comm->transport;
-  wait_state p = {.begun = laci_clock_seconds()};
-  p.looked = p.begun;
+  wait_state p = {.started = laci_clock_seconds()};
+  p.last_check = p.started;
   for (;;) {
     bool moved = laci_comm_advance_sum_phases(comm);
     int answer = sum ? sum->phase == LACI_PHASE_DONE : t->test(t->self, request);
@@ -115,7 +115,7 @@ static lac_status wait_for_request_or_sum(laci_comm *comm, void **request, const
     if (failed) break;
     if (answer == 1) return LAC_OK;
     if (moved) {
-      p.begun = laci_clock_seconds();
+      p.started = laci_clock_seconds();
       p.n_iterations = 0;
       continue;
     }

@@ -80,7 +80,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   s->options = *options;
   s->kind = find_samples_kind(path, options);
   s->path = laci_arena_text(&s->arena, path);
-  s->n_forms = 1;
+  s->n_shape_sets = 1;
   s->types = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->types);
   s->axes = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->axes);
   s->constants = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->constants);
@@ -109,8 +109,8 @@ void laci_samples_close(laci_samples *s) {
   for (int k = 0; s->constants && k < s->options.n_inputs; k++) laci_free(s->constants[k]);
   laci_free(s->constants);
   laci_free(s->axes);
-  laci_free(s->form_shapes);
-  laci_free(s->form_of);
+  laci_free(s->shape_sets);
+  laci_free(s->shape_set_of);
   laci_free(s->types);
   laci_free(s->labels);
   laci_arena_clear(&s->arena);
@@ -127,9 +127,9 @@ const void *laci_samples_constant(const laci_samples *s, int input) {
   return s->axes[input] < 0 ? s->constants[input] : NULL;
 }
 bool laci_samples_need_batch_of_one(const laci_samples *s) {
-  return s->is_single || s->n_forms > 1;
+  return s->is_single || s->n_shape_sets > 1;
 }
-int laci_samples_count_shape_sets(const laci_samples *s) { return s->n_forms; }
+int laci_samples_count_shape_sets(const laci_samples *s) { return s->n_shape_sets; }
 const int64_t *laci_samples_labels(const laci_samples *s) { return s->labels; }
 const char *laci_samples_description(const laci_samples *s) { return s->text; }
 
@@ -159,9 +159,9 @@ int64_t laci_samples_data_index(const laci_samples *s, int64_t place) {
 }
 
 int laci_samples_shape_set(const laci_samples *s, int64_t place) {
-  return s->form_of ? s->form_of[laci_samples_data_index(s, place)] : 0;
+  return s->shape_set_of ? s->shape_set_of[laci_samples_data_index(s, place)] : 0;
 }
 
-const laci_shape *laci_samples_shapes_of_set(const laci_samples *s, int form) {
-  return s->form_shapes ? s->form_shapes + (size_t)form * (size_t)s->options.n_inputs : NULL;
+const laci_shape *laci_samples_shapes_of_set(const laci_samples *s, int shape_set) {
+  return s->shape_sets ? s->shape_sets + (size_t)shape_set * (size_t)s->options.n_inputs : NULL;
 }

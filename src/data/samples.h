@@ -123,16 +123,18 @@ void laci_samples_close(laci_samples *samples); /* NULL is fine */
  * same types. First come drawn ones, perhaps not all; then the samples of the data that are worked
  * on, repeated so that they are about a third of these places; last those that are held back, and
  * the judging ones. Takes both: *data becomes the joint samples, and *drawn NULL. Fails
- * LAC_BAD_SHAPE (other types), LAC_UNSUPPORTED (constants, other axes, several forms),
+ * LAC_BAD_SHAPE (other types), LAC_UNSUPPORTED (constants, other axes, several shape sets),
  * LAC_BAD_VALUE (none is held back), LAC_NO_MEMORY; both are then unchanged. (samples_mixed.c) */
-LAC_MUST_CHECK lac_status laci_samples_mix(laci_samples **data, laci_samples **drawn,
-                                           lac_error *err);
-/** Returns the number of drawn samples among joint ones (laci_samples_mix); 0 for other samples. */
+LAC_MUST_CHECK lac_status laci_samples_join_drawn(laci_samples **data, laci_samples **drawn,
+                                                  lac_error *err);
+/** Returns the number of drawn samples among joint ones (laci_samples_join_drawn); 0 for other
+ * samples. */
 int64_t laci_samples_count_drawn(const laci_samples *samples);
-/** Returns the data's samples among joint ones (laci_samples_mix), which still own them. */
+/** Returns the data's samples among joint ones (laci_samples_join_drawn), which still own them. */
 laci_samples *laci_samples_of_data(const laci_samples *samples);
-/** Undoes laci_samples_mix: closes the drawn samples, and sets *samples to those of the data. */
-void laci_samples_unmix(laci_samples **samples);
+/** Undoes laci_samples_join_drawn: closes the drawn samples, and sets *samples to those of the
+ * data. */
+void laci_samples_drop_drawn(laci_samples **samples);
 
 /** laci_samples_count returns the number of samples, copies included. laci_samples_count_held_back
  * returns how many of them, the last ones, are held back. */
@@ -155,12 +157,12 @@ int laci_samples_batch_axis(const laci_samples *samples, int input);
 const void *laci_samples_constant(const laci_samples *samples, int input);
 /** Must every batch consist of a single sample? */
 bool laci_samples_need_batch_of_one(const laci_samples *samples);
-/** A form is a set of input shapes; samples of equal shapes have the same form, 0 .. count - 1.
- * laci_samples_count_shape_sets returns the number of forms, laci_samples_shape_set the form of the
- * sample at a place, and laci_samples_shapes_of_set the shapes of a form's inputs, [n_inputs]. */
+/** A shape set has a shape for every input; samples of equal shapes have the same shape set, 0 ..
+ * count - 1. laci_samples_count_shape_sets returns the number of shape sets, laci_samples_shape_set
+ * that of the sample at a place, and laci_samples_shapes_of_set the shapes of a set, [n_inputs]. */
 int laci_samples_count_shape_sets(const laci_samples *samples);
 int laci_samples_shape_set(const laci_samples *samples, int64_t place);
-const laci_shape *laci_samples_shapes_of_set(const laci_samples *samples, int form);
+const laci_shape *laci_samples_shapes_of_set(const laci_samples *samples, int shape_set);
 /** Returns the class of each sample, [count + judging]; NULL: the data have no labels. */
 const int64_t *laci_samples_labels(const laci_samples *samples);
 /** Returns the data set of the images, and their preprocessing; NULL for other samples. */
@@ -169,7 +171,7 @@ const laci_dataset *laci_samples_dataset(const laci_samples *samples,
 /** Returns a description such as "2048 of 50000 images of DIR, 256 held back". */
 const char *laci_samples_description(const laci_samples *samples);
 
-/** Reads samples [first, first + n), all of one form (set of input shapes). to[input] is a batch of
+/** Reads samples [first, first + n), all of one shape set. to[input] is a batch of
  * the input's type, with n along its axis of samples. One call at a time. Fails as
  * laci_dataset_read_sample, laci_rows_read_f32. */
 LAC_MUST_CHECK lac_status laci_samples_read_batch(laci_samples *samples, int64_t first, int64_t n,

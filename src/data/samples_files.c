@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Samples that are the .npz files of a folder, in the order of their names. Each file has an array
- * for every input. Sizes may differ from file to file; samples of equal sizes have the same form. A
- * file is opened when its sample is read. */
+ * for every input. Sizes may differ from file to file; samples of equal sizes have the same shape
+ * set. A file is opened when its sample is read. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -93,14 +93,14 @@ static lac_status read_label(const laci_array_list *list, int64_t *label, lac_er
 
 static int find_or_add_shape_set(laci_samples *s, const laci_sample_layout *layouts) {
   const int n = s->options.n_inputs;
-  for (int form = 0; form < s->n_forms; form++) {
-    const laci_shape *shapes = s->form_shapes + (size_t)(form * n);
+  for (int shape_set = 0; shape_set < s->n_shape_sets; shape_set++) {
+    const laci_shape *shapes = s->shape_sets + (size_t)(shape_set * n);
     bool same = true;
     for (int k = 0; k < n && same; k++) same = laci_shape_equal(&shapes[k], &layouts[k].one);
-    if (same) return form;
+    if (same) return shape_set;
   }
-  for (int k = 0; k < n; k++) s->form_shapes[(size_t)(s->n_forms * n + k)] = layouts[k].one;
-  return s->n_forms++;
+  for (int k = 0; k < n; k++) s->shape_sets[(size_t)(s->n_shape_sets * n + k)] = layouts[k].one;
+  return s->n_shape_sets++;
 }
 
 /* Reads the names and sizes of the arrays, and the label, of one sample's file. */
@@ -126,7 +126,7 @@ static lac_status read_shapes_and_label(laci_samples *s, int64_t at, lac_error *
     s->axes[k] =
         at == 0 || s->axes[k] == own->layouts[k].batch_axis ? own->layouts[k].batch_axis : -1;
   }
-  if (!st) s->form_of[at] = find_or_add_shape_set(s, own->layouts);
+  if (!st) s->shape_set_of[at] = find_or_add_shape_set(s, own->layouts);
   laci_array_list_close(&list);
   return st;
 }
@@ -172,7 +172,7 @@ static lac_status read_inputs_of_file(laci_samples *s, int64_t at, int input, vo
   st = check_names(s, own->files[at], &list, err);
   if (!st) st = find_layouts(s, &list, err);
   for (int k = 0; k < s->options.n_inputs && !st; k++) {
-    const laci_shape *expected = laci_samples_shapes_of_set(s, s->form_of[at]);
+    const laci_shape *expected = laci_samples_shapes_of_set(s, s->shape_set_of[at]);
     if (s->constants[k] || (input >= 0 && k != input)) continue;
     if (!laci_shape_equal(&expected[k], &own->layouts[k].one))
       st = laci_fail(err, LAC_BAD_SHAPE, "%s: %s changed while it was read", own->files[at],
@@ -235,19 +235,19 @@ static lac_status open_file_samples(laci_samples *s, lac_error *err) {
   }
   own->layouts = laci_alloc(n_inputs + 1, sizeof *own->layouts);
   own->labels = laci_alloc(n + 1, sizeof *own->labels);
-  s->form_of = laci_alloc(n + 1, sizeof *s->form_of);
-  s->form_shapes = laci_alloc(n * n_inputs + 1, sizeof *s->form_shapes);
-  if (!own->inputs || !own->layouts || !own->labels || !s->form_of || !s->form_shapes)
+  s->shape_set_of = laci_alloc(n + 1, sizeof *s->shape_set_of);
+  s->shape_sets = laci_alloc(n * n_inputs + 1, sizeof *s->shape_sets);
+  if (!own->inputs || !own->layouts || !own->labels || !s->shape_set_of || !s->shape_sets)
     return laci_fail_memory(err, s->path);
-  s->n_forms = 0;
+  s->n_shape_sets = 0;
   for (size_t k = 0; k < n_inputs && !st; k++) {
     bool found;
     st = laci_samples_make_constant(s, (int)k, &found, err);
   }
   for (int64_t at = 0; at < s->available && !st; at++) st = read_shapes_and_label(s, at, err);
   for (size_t k = 0; k < n_inputs && !st; k++) {
-    s->types[k].shape = s->form_shapes[k];
-    if (s->axes[k] < 0 && s->form_shapes[k].rank > 0 && !s->constants[k]) s->is_single = true;
+    s->types[k].shape = s->shape_sets[k];
+    if (s->axes[k] < 0 && s->shape_sets[k].rank > 0 && !s->constants[k]) s->is_single = true;
   }
   own->are_noted = true;
   return st ? st : find_shared_inputs(s, err);
@@ -265,11 +265,11 @@ static lac_status read_file_labels(laci_samples *s, lac_error *err) {
 
 /* ---- Batches ---- */
 
-/* Copies the inputs of one sample, which has this form (set of input shapes), to place `at` of a
+/* Copies the inputs of one sample, which has this shape set, to place `at` of a
  * batch of n samples. */
-static void copy_sample_into_batch(const laci_samples *s, int form, int64_t at, int64_t n,
+static void copy_sample_into_batch(const laci_samples *s, int shape_set, int64_t at, int64_t n,
                                    void *const *sample, void *const *to) {
-  const laci_shape *shapes = laci_samples_shapes_of_set(s, form);
+  const laci_shape *shapes = laci_samples_shapes_of_set(s, shape_set);
   for (int k = 0; k < s->options.n_inputs; k++) {
     if (s->constants[k]) {
       laci_samples_copy_constant(s, k, n, to[k]);
@@ -286,15 +286,15 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
   const int n_inputs = s->options.n_inputs;
   void **sample = laci_alloc((size_t)n_inputs + 1, sizeof *sample);
   lac_status st = sample ? LAC_OK : laci_fail_memory(err, s->path);
-  const int form = laci_samples_shape_set(s, first);
-  const laci_shape *shapes = laci_samples_shapes_of_set(s, form);
+  const int shape_set = laci_samples_shape_set(s, first);
+  const laci_shape *shapes = laci_samples_shapes_of_set(s, shape_set);
   for (int k = 0; k < n_inputs && !st; k++) {
     sample[k] = laci_alloc((size_t)laci_shape_count(&shapes[k]) + 1, sizeof(int64_t));
     if (!sample[k]) st = laci_fail_memory(err, s->path);
   }
   for (int64_t k = 0; k < n && !st; k++) {
     st = read_inputs_of_file(s, laci_samples_data_index(s, first + k), -1, sample, err);
-    if (!st) copy_sample_into_batch(s, form, k, n, sample, to);
+    if (!st) copy_sample_into_batch(s, shape_set, k, n, sample, to);
   }
   for (int k = 0; sample && k < n_inputs; k++) laci_free(sample[k]);
   laci_free(sample);

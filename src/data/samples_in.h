@@ -27,19 +27,19 @@ struct laci_samples {
   laci_samples_options options;
   laci_arena arena;
   const char *path, *text;
-  laci_type *types;        /* [n_inputs] the type of each input for one sample */
-  int *axes;               /* [n_inputs] the axis of each input along which samples form a batch;
-                              -1: none */
-  void **constants;        /* [n_inputs] the content of an input that is the same for all samples;
-                              NULL: samples differ */
-  bool is_single;          /* every batch must consist of a single sample */
-  int n_forms;             /* number of forms (sets of input shapes); 1: all samples have the shapes
-                              of `types` */
-  laci_shape *form_shapes; /* [n_forms, n_inputs] the input shapes of each form; NULL: n_forms is
-                              1 */
-  int *form_of;            /* [available] the form of each sample in the data; NULL: n_forms is 1 */
-  int64_t available;       /* number of samples in the data */
-  int64_t taken;           /* number of different samples that are used */
+  laci_type *types;       /* [n_inputs] the type of each input for one sample */
+  int *axes;              /* [n_inputs] the axis of each input along which samples form a batch; -1:
+                             none */
+  void **constants;       /* [n_inputs] the content of an input that is the same for all samples;
+                             NULL: samples differ */
+  bool is_single;         /* every batch must consist of a single sample */
+  int n_shape_sets;       /* number of shape sets; 1: all samples have the shapes of `types` */
+  laci_shape *shape_sets; /* [n_shape_sets, n_inputs] the input shapes of each shape set; NULL:
+                             n_shape_sets is 1 */
+  int *shape_set_of;      /* [available] the shape set of each sample in the data; NULL:
+                             n_shape_sets is 1 */
+  int64_t available;      /* number of samples in the data */
+  int64_t taken;          /* number of different samples that are used */
   int64_t count, held_back, judging;
   int64_t *labels; /* [count + judging] class of each sample; NULL: there are no labels */
   void *own;

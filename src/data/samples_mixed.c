@@ -71,7 +71,7 @@ static lac_status check_alike(const laci_samples *data, const laci_samples *draw
   char found[128], wanted[128];
   for (int k = 0; k < data->options.n_inputs; k++) {
     const laci_type *a = &data->types[k], *b = &drawn->types[k];
-    if (data->n_forms > 1 || data->axes[k] != 0 || data->constants[k]) {
+    if (data->n_shape_sets > 1 || data->axes[k] != 0 || data->constants[k]) {
       return laci_fail(err, LAC_UNSUPPORTED,
                        "%s: drawn samples next to it, wanted samples of one size along the first "
                        "axis of every input",
@@ -128,7 +128,7 @@ static lac_status set_joint_fields(laci_samples *s, const mixed_samples *m, lac_
   const size_t n = (size_t)data->options.n_inputs;
   s->options.n_inputs = data->options.n_inputs;
   s->is_single = data->is_single;
-  s->n_forms = 1;
+  s->n_shape_sets = 1;
   s->available = data->available;
   s->taken = data->taken;
   s->count = m->n_drawn + m->repeats * m->n_worked + data->held_back;
@@ -143,7 +143,7 @@ static lac_status set_joint_fields(laci_samples *s, const mixed_samples *m, lac_
   return st ? st : take_labels(s, m, err);
 }
 
-lac_status laci_samples_mix(laci_samples **data, laci_samples **drawn, lac_error *err) {
+lac_status laci_samples_join_drawn(laci_samples **data, laci_samples **drawn, lac_error *err) {
   lac_status st = check_alike(*data, *drawn, err);
   if (st) return st;
   laci_samples *s = laci_alloc(1, sizeof *s);
@@ -176,7 +176,7 @@ laci_samples *laci_samples_of_data(const laci_samples *s) {
   return ((const mixed_samples *)s->own)->data;
 }
 
-void laci_samples_unmix(laci_samples **samples) {
+void laci_samples_drop_drawn(laci_samples **samples) {
   mixed_samples *m = (*samples)->own;
   laci_samples *data = m->data;
   m->data = NULL;

@@ -27,7 +27,7 @@ typedef struct refiner {
   laci_pool *pool;
   laci_calibrated *fitted;
   laci_distilled *to;
-  uint8_t **made;        /* [n_stored] new bytes of each weight, which will replace it at the end;
+  uint8_t **new_bytes;   /* [n_stored] new bytes of each weight, which will replace it at the end;
                             NULL: the weight is unchanged */
   const uint8_t **mixed; /* [n_stored] current bytes of the pruned network's weights; NULL entry:
                             the graph's bytes */
@@ -47,7 +47,7 @@ static int64_t count_fitting_samples(const refiner *r) {
 
 static void list_current_weights(refiner *r) {
   for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
-    r->mixed[s] = r->made[s]              ? r->made[s]
+    r->mixed[s] = r->new_bytes[s]         ? r->new_bytes[s]
                   : r->fitted->weights[s] ? r->fitted->weights[s]
                                           : r->p->weights[s];
   }
@@ -70,18 +70,18 @@ static lac_status collect_masks(refiner *r, lac_error *err) {
 }
 
 static void set_made_weight(refiner *r, int stored, uint8_t *take) {
-  laci_free(r->made[stored]);
-  r->made[stored] = take;
+  laci_free(r->new_bytes[stored]);
+  r->new_bytes[stored] = take;
 }
 
 /* Moves the new weights into the pruning, which has the dense network's weights until then. */
 static void move_new_weights(refiner *r) {
   for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
-    if (!r->made[s]) continue;
+    if (!r->new_bytes[s]) continue;
     uint8_t **place = r->fitted->masks[s] ? &r->fitted->weights[s] : &r->p->weights[s];
     laci_free(*place);
-    *place = r->made[s];
-    r->made[s] = NULL;
+    *place = r->new_bytes[s];
+    r->new_bytes[s] = NULL;
   }
 }
 
@@ -260,12 +260,13 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
     r.to->reason = laci_arena_text(&p->arena, text);
     return r.to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
   }
-  r.made = (uint8_t **)laci_alloc(n + 1, sizeof *r.made);
+  r.new_bytes = (uint8_t **)laci_alloc(n + 1, sizeof *r.new_bytes);
   r.mixed = (const uint8_t **)laci_alloc(n + 1, sizeof *r.mixed);
   r.masks = (const uint8_t **)laci_alloc(n + 1, sizeof *r.masks);
   r.unpacked = (uint8_t **)laci_alloc(n + 1, sizeof *r.unpacked);
-  lac_status st =
-      r.made && r.mixed && r.masks && r.unpacked ? LAC_OK : laci_fail_memory(&own, "the pruning");
+  lac_status st = r.new_bytes && r.mixed && r.masks && r.unpacked
+                      ? LAC_OK
+                      : laci_fail_memory(&own, "the pruning");
   if (!st) st = collect_masks(&r, &own);
   if (!st) {
     list_current_weights(&r);
@@ -273,9 +274,9 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
   }
   if (!st) move_new_weights(&r);
   if (st && err) *err = own;
-  for (size_t s = 0; s < n && r.made; s++) laci_free(r.made[s]);
+  for (size_t s = 0; s < n && r.new_bytes; s++) laci_free(r.new_bytes[s]);
   for (size_t s = 0; s < n && r.unpacked; s++) laci_free(r.unpacked[s]);
-  laci_free((void *)r.made);
+  laci_free((void *)r.new_bytes);
   laci_free((void *)r.mixed);
   laci_free((void *)r.masks);
   laci_free((void *)r.unpacked);

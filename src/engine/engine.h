@@ -61,8 +61,8 @@ typedef struct laci_engine_port {
 /** Receives a value during a run as soon as it is computed, on the thread that called the run.
  * `content` has the format of `port` and is valid until the function returns. A failure ends the
  * run. */
-typedef lac_status laci_engine_see(void *context, int value, const laci_engine_port *port,
-                                   const void *content, lac_error *err);
+typedef lac_status laci_engine_on_value(void *context, int value, const laci_engine_port *port,
+                                        const void *content, lac_error *err);
 
 /** Which values of the graph a run passes to the observer: values of floats, integers or booleans,
  * stored and constant ones included. A plan with an observer keeps all of these values when it
@@ -70,7 +70,7 @@ typedef lac_status laci_engine_see(void *context, int value, const laci_engine_p
 typedef struct laci_engine_observer {
   const int *values; /* [n_values], each value once; read only during creation */
   int n_values;
-  laci_engine_see *see; /* receives each value */
+  laci_engine_on_value *on_value; /* receives each value */
   void *context;
 } laci_engine_observer;
 
@@ -92,15 +92,15 @@ typedef struct laci_engine_weight {
 } laci_engine_weight;
 
 /** Called after a step of a run, on the thread that runs. A failure ends the run. */
-typedef lac_status laci_engine_between(void *context, size_t step, lac_error *err);
+typedef lac_status laci_engine_after_step(void *context, size_t step, lac_error *err);
 
 /** What a caller can watch during a run: times and a function after each step. Every pointer may be
- * NULL. The time spent in `between` is not counted in any step. */
+ * NULL. The time spent in `after_step` is not counted in any step. */
 typedef struct laci_engine_watch {
   double *begins;  /* [laci_engine_step_count] out: when each step began, by laci_clock_seconds */
   double *seconds; /* [laci_engine_step_count] out: duration of each step */
-  laci_engine_between *between;
-  void *context;          /* passed to between */
+  laci_engine_after_step *after_step;
+  void *context;          /* passed to after_step */
   bool ignores_interrupt; /* an interrupt does not end the run, because other processes wait for its
                     result */
 } laci_engine_watch;
@@ -340,7 +340,7 @@ size_t laci_engine_output_step(const laci_engine *engine, int port);
 LAC_MUST_CHECK lac_status laci_engine_run(laci_engine *engine, const void *const *inputs,
                                           void *const *outputs, lac_error *err);
 /** Like laci_engine_run, with a watch (NULL: none, which costs nothing). Also fails as
- * watch->between does: then no step follows, and outputs whose step was not reached are
+ * watch->after_step does: then no step follows, and outputs whose step was not reached are
  * undefined. */
 LAC_MUST_CHECK lac_status laci_engine_run_watched(laci_engine *engine, const void *const *inputs,
                                                   void *const *outputs,

@@ -31,7 +31,7 @@ lac_status laci_engine_end_step(const laci_engine_watch *watch, size_t step, dou
                                 lac_error *err) {
   if (!watch) return LAC_OK;
   if (watch->seconds) watch->seconds[step] = laci_clock_seconds() - begin;
-  return watch->between ? watch->between(watch->context, step, err) : LAC_OK;
+  return watch->after_step ? watch->after_step(watch->context, step, err) : LAC_OK;
 }
 
 /* ---- Ports ---- */
@@ -102,7 +102,8 @@ lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *
 lac_status laci_engine_observer_check(const laci_graph *graph, const laci_engine_observer *observer,
                                       lac_error *err) {
   if (!observer) return LAC_OK;
-  if (!observer->see) return laci_fail(err, LAC_BAD_ARGUMENT, "an observer without a function");
+  if (!observer->on_value)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "an observer without a function");
   for (int at = 0; at < observer->n_values; at++) {
     int value = observer->values[at];
     if (value >= 0 && value < graph->n_values) continue;

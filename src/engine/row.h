@@ -129,7 +129,7 @@ bool laci_engine_is_interrupted(const laci_engine_watch *watch);
 /** Called before each step of a run; returns the time to be passed to laci_engine_end_step. watch
  * may be NULL. */
 double laci_engine_begin_step(const laci_engine_watch *watch, size_t step);
-/** Called after each step that did not fail. Fails as watch->between does. */
+/** Called after each step that did not fail. Fails as watch->after_step does. */
 LAC_MUST_CHECK lac_status laci_engine_end_step(const laci_engine_watch *watch, size_t step,
                                                double begin, lac_error *err);
 

@@ -16,7 +16,7 @@ static lac_status infer_outputs_like_input(laci_infer *infer) {
 }
 
 static const laci_op op_assumed = {.name = "assumed same",
-                                   .role = LACI_ROLE_CLEAR,
+                                   .role = LACI_ROLE_PASS_THROUGH,
                                    .infer = infer_outputs_like_input,
                                    .couple = laci_couple_all_inputs_broadcast};
 

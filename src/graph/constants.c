@@ -97,7 +97,7 @@ typedef struct evaluation {
   const laci_graph *graph;
   laci_buf **bufs; /* [n_values] content of the values computed so far; NULL: none */
   int *uses;       /* [n_values] number of reads of each value that are still to come */
-  uint64_t held, most;
+  uint64_t live_bytes, peak_bytes;
 } evaluation;
 
 static uint64_t count_buffer_bytes(const laci_buf *buf) {
@@ -105,7 +105,7 @@ static uint64_t count_buffer_bytes(const laci_buf *buf) {
 }
 
 static void release_content(evaluation *e, int value) {
-  e->held -= count_buffer_bytes(e->bufs[value]);
+  e->live_bytes -= count_buffer_bytes(e->bufs[value]);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = NULL;
 }
@@ -126,13 +126,13 @@ static void mark_needed_nodes_and_count_uses(evaluation *e, int value, bool *nee
 }
 
 static lac_status store_content(evaluation *e, int value, laci_buf *buf, lac_error *err) {
-  e->held += count_buffer_bytes(buf);
+  e->live_bytes += count_buffer_bytes(buf);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = buf;
-  if (e->held <= e->most) return LAC_OK;
+  if (e->live_bytes <= e->peak_bytes) return LAC_OK;
   return laci_fail(err, LAC_MEMORY_LIMIT,
                    "%s: the constants that it is made of take %" PRIu64 " bytes, above the limit",
-                   e->graph->values[value].name, e->held);
+                   e->graph->values[value].name, e->live_bytes);
 }
 
 static lac_status load_stored_content(evaluation *e, int value, lac_error *err) {
@@ -215,7 +215,7 @@ static lac_status allocate_outputs(evaluation *e, step *s, lac_error *err) {
     if (count < 0)
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d is not known",
                        node->name, node->type, at);
-    if (e->held + (uint64_t)count * sizeof(double) > e->most)
+    if (e->live_bytes + (uint64_t)count * sizeof(double) > e->peak_bytes)
       return laci_fail(err, LAC_MEMORY_LIMIT, "%s (%s): no memory for %" PRId64 " constants",
                        node->name, node->type, count);
     if (type->dtype == LAC_DTYPE_NONE && node->outputs[at] >= 0)
@@ -256,7 +256,7 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
 
 lac_status laci_graph_evaluate_constant(const laci_graph *graph, int value, uint64_t most,
                                         laci_buf **buf, lac_error *err) {
-  evaluation e = {.graph = graph, .most = most};
+  evaluation e = {.graph = graph, .peak_bytes = most};
   bool *needed = laci_alloc((size_t)graph->n_nodes + 1, sizeof *needed);
   e.bufs = laci_alloc((size_t)graph->n_values, sizeof *e.bufs);
   e.uses = laci_alloc((size_t)graph->n_values, sizeof *e.uses);

@@ -34,7 +34,7 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
 /** Names virtual axis k, which belongs to no port of the node. Several maps may have it as their
  * output axis: all input positions that they read for one position of it form one channel. Used for
  * the queries and keys of a packed weight, whose products are summed inside the operator. */
-#define LACI_UNSEEN(k) (-2 - (k))
+#define LACI_VIRTUAL_AXIS(k) (-2 - (k))
 
 /** Position start + i of an output axis (out_port, out_axis), 0 <= i < n, reads position from[i] of
  * an input axis (in_port, in_axis); -1: it reads nothing (a constant fill). The map says nothing of
@@ -44,7 +44,7 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
  * that they name belong to its channel. A scalar index (Gather) leaves out_axis == -1: one virtual
  * output position. n_out: size of the output axis (1 when virtual). Memory and time grow with the
  * lengths of runs, not with n_out for each map: a Concat may have ten thousand inputs.
- * LACI_UNSEEN(k) as output axis: an axis of no port, which several maps share. */
+ * LACI_VIRTUAL_AXIS(k) as output axis: an axis of no port, which several maps share. */
 typedef struct laci_axis_map {
   int out_port, out_axis, in_port, in_axis;
   int64_t n_out, start, n;

@@ -21,7 +21,7 @@
 typedef struct counterpart {
   int value; /* -1: there is none */
   int scale, zero;
-  bool moved; /* the value is the result of a copy of an operator that only moves elements */
+  bool rearranged; /* the value is the result of a copy of an operator that only moves elements */
 } counterpart;
 
 typedef struct builder {
@@ -439,7 +439,7 @@ static void rewrite_dequantize(builder *b, const laci_node *node) {
   const int data = node->inputs[0], scale = node->inputs[1];
   const int zero = node->n_inputs > 2 ? node->inputs[2] : -1;
   const counterpart *t = &b->counterparts[data];
-  if (t->value >= 0 && has_same_numbers(b, t->zero, zero) && t->moved &&
+  if (t->value >= 0 && has_same_numbers(b, t->zero, zero) && t->rearranged &&
       has_same_numbers(b, t->scale, scale)) {
     (void)add_onnx_node(b, &laci_op_identity, 1, &t->value, NULL, node->outputs[0]);
     return;

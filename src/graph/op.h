@@ -27,8 +27,8 @@ typedef enum laci_role {
   /* the operator has per-channel parameters, which are reordered together with the channels of its
    * input */
   LACI_ROLE_INFER,
-  LACI_ROLE_CLEAR, /* the operator passes the order of channels through */
-  LACI_ROLE_SKIP,  /* the operator computes constants or shapes */
+  LACI_ROLE_PASS_THROUGH, /* the operator passes the order of channels through */
+  LACI_ROLE_SKIP,         /* the operator computes constants or shapes */
 } laci_role;
 
 /** What `infer` sees and fills. Inputs that are absent are NULL; in[i]->shape.rank may be -1 and
@@ -155,7 +155,7 @@ typedef struct laci_op {
   uint32_t inputs_without_channels;
   /* rounding of a float input may change an output by any amount: selection, ties, comparisons,
    * conversion to integers */
-  bool jumps;
+  bool discontinuous;
 
   /* ---- The operator's functions ---- */
   lac_status (*infer)(laci_infer *infer);

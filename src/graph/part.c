@@ -53,23 +53,23 @@ static void set_subgraph_input(laci_graph *part, int value, const laci_type *typ
 }
 
 static bool set_subgraph_inputs_and_outputs(laci_arena *arena, laci_graph *part,
-                                            const laci_part_ends *ends) {
-  part->inputs = laci_arena_alloc(arena, (size_t)ends->n_inputs, sizeof *part->inputs);
-  part->outputs = laci_arena_alloc(arena, (size_t)ends->n_outputs, sizeof *part->outputs);
+                                            const laci_part_ports *ports) {
+  part->inputs = laci_arena_alloc(arena, (size_t)ports->n_inputs, sizeof *part->inputs);
+  part->outputs = laci_arena_alloc(arena, (size_t)ports->n_outputs, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return false;
   part->n_inputs = 0;
-  for (int at = 0; at < ends->n_inputs; at++)
-    set_subgraph_input(part, ends->inputs[at], &ends->types[at]);
-  part->n_outputs = ends->n_outputs;
-  for (int at = 0; at < ends->n_outputs; at++) {
-    part->outputs[at] = ends->outputs[at];
-    part->values[ends->outputs[at]].is_output = true;
+  for (int at = 0; at < ports->n_inputs; at++)
+    set_subgraph_input(part, ports->inputs[at], &ports->types[at]);
+  part->n_outputs = ports->n_outputs;
+  for (int at = 0; at < ports->n_outputs; at++) {
+    part->outputs[at] = ports->outputs[at];
+    part->values[ports->outputs[at]].is_output = true;
   }
   return true;
 }
 
 lac_status laci_graph_build_subgraph(laci_arena *arena, const laci_graph *graph, const bool *chosen,
-                                     const laci_part_ends *ends, laci_graph **part,
+                                     const laci_part_ports *ports, laci_graph **part,
                                      lac_error *err) {
   int *place = laci_alloc((size_t)graph->n_nodes, sizeof *place);
   laci_graph *made = laci_arena_alloc(arena, 1, sizeof *made);
@@ -81,7 +81,7 @@ lac_status laci_graph_build_subgraph(laci_arena *arena, const laci_graph *graph,
     made->n_bodies = 0;
     made->n_nodes = number_chosen_nodes(graph, chosen, place);
     whole = copy_nodes(arena, graph, place, made) && copy_values(arena, graph, place, made) &&
-            set_subgraph_inputs_and_outputs(arena, made, ends);
+            set_subgraph_inputs_and_outputs(arena, made, ports);
   }
   laci_free(place);
   if (!whole) return laci_fail_memory(err, "a part of the network");

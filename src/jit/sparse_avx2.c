@@ -49,12 +49,12 @@ static void write_initial_sums(laci_code *code, const laci_code_block *code_bloc
 
 static void write_column_load(laci_code *code, const laci_sparse_frame *f, int64_t at_floats) {
   const int64_t at = at_floats * (int64_t)sizeof(float);
-  const int64_t ahead = at + f->x_ahead * (int64_t)sizeof(float);
+  const int64_t ahead = at + f->x_prefetch_distance * (int64_t)sizeof(float);
   for (int half = 0; half < HALVES; half++) {
     laci_x86_vector_memory(code, YMM, LACI_X86_LOAD, COLUMN + half, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + (int64_t)half * VECTOR)));
   }
-  if (f->x_ahead) laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)ahead));
+  if (f->x_prefetch_distance) laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)ahead));
 }
 
 /* Writes the n-th term: multiplies a column by the weight of a row. */

@@ -64,8 +64,8 @@ static void write_column_load(laci_code *code, const laci_sparse_frame *f,
   const int neighbour = code_block->neighbour ? code_block->neighbour[l->next] : LACI_SPARSE_ITSELF;
   if (neighbour) laci_x86_load_masked(code, to, NEIGHBOUR_MASKS + neighbour, from);
   else laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, from);
-  if (f->x_ahead) {
-    const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
+  if (f->x_prefetch_distance) {
+    const int64_t ahead = f->x_prefetch_distance * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
   }
   l->next = find_next_kept_column(code_block, l->next + 1);

@@ -61,8 +61,8 @@ static void write_block_load(laci_code *code, const laci_sparse_frame *f,
     if (!(code_block->rows[column] | code_block->rows[column + 1])) continue;
     laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to + pair, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
-    if (f->x_ahead) {
-      const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
+    if (f->x_prefetch_distance) {
+      const int64_t ahead = f->x_prefetch_distance * (int64_t)sizeof(float);
       laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
     }
   }

@@ -69,8 +69,8 @@ static void write_int8x8_load(laci_code *code, const laci_sparse_frame *f,
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
     laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
-    if (f->x_ahead) {
-      const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
+    if (f->x_prefetch_distance) {
+      const int64_t ahead = f->x_prefetch_distance * (int64_t)sizeof(float);
       laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
     }
   }

@@ -32,7 +32,7 @@ struct laci_sparse_code {
                     cache */
   int64_t row_stride;
   laci_sparse_values values;
-  laci_sparse_prefetch ahead;
+  laci_sparse_prefetch prefetch;
   laci_sparse_cut cut;
   laci_sparse_one_lane one_lane;
   bool functions; /* the last code block of a group leaves sums, not results, and compiled code
@@ -151,7 +151,7 @@ laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_is
   laci_sparse_cut cut = {.rows = codes[isa].rows, .terms = codes[isa].terms};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
-  cut.x_ahead = find_prefetch_distance(extent, reuse);
+  cut.x_prefetch_distance = find_prefetch_distance(extent, reuse);
   choose_division(p, n_tiles, extent->n_threads, &cut);
   cut.one_lane = is_one_lane_faster(extent, isa, &cut);
   return cut;
@@ -178,8 +178,8 @@ static laci_sparse_prefetch count_prefetch_lines(const laci_sparse_code *code,
   const int64_t term_bytes = (int64_t)codes[o->isa].term_bytes, around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
   return (laci_sparse_prefetch){
-      .code = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
-      .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
+      .n_code_lines = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
+      .n_weight_lines = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
 }
 
 static void write_code_block(const laci_sparse_product *p, const laci_sparse_options *options,
@@ -188,7 +188,7 @@ static void write_code_block(const laci_sparse_product *p, const laci_sparse_opt
   laci_code *to = laci_code_cache_get_writable(code->cache);
   const bool reads_first = group->row_first % p->rows_together == 0;
   const laci_sparse_frame frame = {p->row_stride,  laci_sparse_values_per_word(p->values),
-                                   code->ahead,    reads_first ? code->cut.x_ahead : 0,
+                                   code->prefetch, reads_first ? code->cut.x_prefetch_distance : 0,
                                    options->after, &code->plan.int8x8};
   const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->code_blocks[at];
@@ -223,12 +223,12 @@ static lac_status generate_code_blocks(const laci_sparse_product *p,
   lac_status st = check_product(p, options->isa, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
-  const size_t after = code->cut.one_lane ? LACI_ONE_LANE_AFTER : READ_AFTER;
+  const size_t after = code->cut.one_lane ? LACI_ONE_LANE_PADDING : READ_AFTER;
   const size_t weight_bytes = (n_terms + after) * sizeof *code->weight;
   if (!st) st = laci_code_cache_alloc_data(code->cache, weight_bytes, &weight, err);
   if (st) return st;
   code->weight = weight;
-  code->ahead = count_prefetch_lines(code, options);
+  code->prefetch = count_prefetch_lines(code, options);
   if (code->cut.one_lane && !laci_sparse_one_lane_init(p, &code->one_lane)) {
     return laci_fail_memory(err, "a sparse product's code");
   }
@@ -326,8 +326,8 @@ static void run_last_block_and_finish(const job *j, laci_code_block_run *run,
     call.tiles_end = call.tiles + n;
     run(&call);
     laci_sparse_finish_variant()(j->o, j->code->row_stride, j->code->values, &part, call.sums);
-    call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
-    call.ahead_weight += n * j->code->ahead.weight * FLOATS_OF_LINE;
+    call.ahead_code += n * j->code->prefetch.n_code_lines * LACI_SPARSE_LINE;
+    call.ahead_weight += n * j->code->prefetch.n_weight_lines * FLOATS_OF_LINE;
     if (!only_block) call.sums += n * n_rows * LANES;
   }
 }
@@ -404,7 +404,7 @@ static void run_one_lane_tile(const job *j, const position *t, int64_t next_code
   const int64_t tile = t->chunk * code->cut.chunk_tiles + n;
   const char *code_after = laci_code_cache_find_function(code->cache, code->entry[next_code_block]);
   const float *weight_after = code->weight + code->plan.code_blocks[next_code_block].weight_first;
-  const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
+  const int64_t lines = code->prefetch.n_code_lines, weight_lines = code->prefetch.n_weight_lines;
   if (t->one_lane->chunk != t->chunk) {
     laci_sparse_gather_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
     t->one_lane->chunk = t->chunk;

@@ -36,13 +36,13 @@ typedef struct laci_sparse_epilogue {
 
 /** How the work is divided into groups, code blocks and chunks. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;           /* maximum number of rows in a group: 1 to 30 (AVX-512), 1 to 6 (AVX2, NEON),
-                         2 to 24 (AVX512-BF16), 4 to 24 (AVX512-VNNI) */
-  int terms;          /* approximate number of multiply-adds in a code block */
-  int chunk_tiles;    /* number of tiles in a chunk; they go through all code blocks of all rows
-                         before the next chunk begins */
-  int64_t x_ahead;    /* distance, in floats of x, from what a tile reads to what it prefetches; 0:
-                         no prefetch */
+  int rows;        /* maximum number of rows in a group: 1 to 30 (AVX-512), 1 to 6 (AVX2, NEON), 2
+                      to 24 (AVX512-BF16), 4 to 24 (AVX512-VNNI) */
+  int terms;       /* approximate number of multiply-adds in a code block */
+  int chunk_tiles; /* number of tiles in a chunk; they go through all code blocks of all rows before
+                      the next chunk begins */
+  int64_t x_prefetch_distance; /* distance, in floats of x, from what a tile reads to what it
+                                  prefetches; 0: no prefetch */
   bool columns_first; /* order of the code blocks in a chunk. true: the first columns of all row
                          groups, then their next columns; false: all columns of a row group, then
                          the next row group */

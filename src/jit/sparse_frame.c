@@ -66,8 +66,10 @@ static void write_line_prefetches(laci_code *code, laci_x86_reg from, due_lines 
 void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
                                 const laci_code_block *code_block, int64_t done) {
   const int64_t n = code_block->n_columns;
-  write_line_prefetches(code, LACI_SPARSE_AHEAD_CODE, find_due_lines(f->ahead.code, done, n));
-  write_line_prefetches(code, LACI_SPARSE_AHEAD_WEIGHT, find_due_lines(f->ahead.weight, done, n));
+  write_line_prefetches(code, LACI_SPARSE_AHEAD_CODE,
+                        find_due_lines(f->prefetch.n_code_lines, done, n));
+  write_line_prefetches(code, LACI_SPARSE_AHEAD_WEIGHT,
+                        find_due_lines(f->prefetch.n_weight_lines, done, n));
   if (!needs_residual(f, code_block)) return;
   const due_lines vectors =
       find_due_lines(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
@@ -79,8 +81,8 @@ void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
 
 void laci_sparse_write_end_of_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
                                    int32_t sums_bytes) {
-  laci_x86_add(code, LACI_SPARSE_AHEAD_CODE, f->ahead.code * LACI_SPARSE_LINE);
-  laci_x86_add(code, LACI_SPARSE_AHEAD_WEIGHT, f->ahead.weight * LACI_SPARSE_LINE);
+  laci_x86_add(code, LACI_SPARSE_AHEAD_CODE, f->prefetch.n_code_lines * LACI_SPARSE_LINE);
+  laci_x86_add(code, LACI_SPARSE_AHEAD_WEIGHT, f->prefetch.n_weight_lines * LACI_SPARSE_LINE);
   laci_x86_add(code, LACI_SPARSE_SUMS, sums_bytes);
   laci_x86_add(code, LACI_SPARSE_TILE, sizeof(laci_sparse_tile));
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(tiles_end));

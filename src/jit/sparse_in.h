@@ -31,7 +31,7 @@ typedef struct laci_code_block {
 /** How many cache lines of the next code block each tile prefetches. Processors prefetch data by
  * themselves, but code not at all or one line at a time. */
 typedef struct laci_sparse_prefetch {
-  int code, weight; /* number of cache lines of code, and of weights */
+  int n_code_lines, n_weight_lines; /* number of cache lines of code, and of weights */
 } laci_sparse_prefetch;
 
 /** What all code blocks of a product share. */
@@ -39,9 +39,9 @@ typedef struct laci_sparse_frame {
   int64_t row_stride, rows_each; /* number of rows whose results share four bytes (rows_each): 1, 2
                                     or 4; distance, in floats, from the results of such rows to
                                     those of the next rows (row_stride) */
-  laci_sparse_prefetch ahead;    /* what each tile prefetches of the next code block */
-  int64_t x_ahead; /* distance, in floats of x, from a column to what is prefetched with it; 0: no
-                      prefetch */
+  laci_sparse_prefetch prefetch; /* what each tile prefetches of the next code block */
+  int64_t x_prefetch_distance; /* distance, in floats of x, from a column to what is prefetched with
+                                  it; 0: no prefetch */
   laci_sparse_epilogue after;
   const laci_int8x8 *int8x8; /* table of registers, for int8; else NULL */
 } laci_sparse_frame;

@@ -66,7 +66,7 @@ static void write_column_load(laci_code *code, int64_t at_floats) {
 /* Writes the prefetches of the next code block that belong after `done` columns of this one. */
 static void write_prefetch(laci_code *code, const laci_sparse_frame *f, int64_t n_columns,
                            int64_t done) {
-  const int64_t lines[] = {f->ahead.code, f->ahead.weight};
+  const int64_t lines[] = {f->prefetch.n_code_lines, f->prefetch.n_weight_lines};
   for (int what = 0; what < 2; what++) {
     for (int64_t line = (done - 1) * lines[what] / n_columns; line < done * lines[what] / n_columns;
          line++) {
@@ -103,9 +103,10 @@ static void write_end_of_tile(laci_code *code, const laci_sparse_frame *f,
   const int n = QUARTERS * code_block->n_rows;
   for (int at = 0; at < n; at += 2) laci_arm64_store_pair(code, at, SUMS, at * VECTOR);
   laci_arm64_add_number(code, SUMS, SUMS, (uint32_t)(n * VECTOR));
-  laci_arm64_add_number(code, AHEAD_CODE, AHEAD_CODE, (uint32_t)(f->ahead.code * LACI_SPARSE_LINE));
+  laci_arm64_add_number(code, AHEAD_CODE, AHEAD_CODE,
+                        (uint32_t)(f->prefetch.n_code_lines * LACI_SPARSE_LINE));
   laci_arm64_add_number(code, AHEAD_WEIGHT, AHEAD_WEIGHT,
-                        (uint32_t)(f->ahead.weight * LACI_SPARSE_LINE));
+                        (uint32_t)(f->prefetch.n_weight_lines * LACI_SPARSE_LINE));
   laci_arm64_add_number(code, TILE, TILE, sizeof(laci_sparse_tile));
   laci_arm64_compare(code, TILE, TILES_END);
   laci_arm64_branch_below(code, loop);

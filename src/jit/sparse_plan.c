@@ -253,7 +253,7 @@ typedef struct ordering {
 /* Writes the weights of a block of columns. */
 static float *write_ordered_weights(const ordering *o, const uint32_t *rows, weights *w,
                                     float *to) {
-  static const int32_t nowhere = LACI_SPARSE_NOWHERE;
+  static const int32_t nowhere = LACI_SPARSE_NO_SOURCE;
   float nothing;
   switch (o->plan->values) {
     case LACI_SPARSE_F32: return copy_column_weights(rows[0], w, to);

@@ -66,14 +66,14 @@ static lac_status index_producers_and_stored(laci_onnx_edit *edit, lac_error *er
   for (size_t at = 0; at < graph->n_node && ok; at++) {
     const Onnx__NodeProto *node = graph->node[at];
     for (size_t i = 0; i < node->n_output && ok; i++)
-      ok = add_name_once(&edit->made, node->output[i], at);
+      ok = add_name_once(&edit->producers, node->output[i], at);
     if (ok && laci_import_find_constant_attr(node))
-      ok = add_name_once(&edit->held, node->output[0], at);
+      ok = add_name_once(&edit->sources, node->output[0], at);
   }
   for (size_t at = 0; at < graph->n_initializer && ok; at++)
-    ok = add_name_once(&edit->held, graph->initializer[at]->name, at);
+    ok = add_name_once(&edit->sources, graph->initializer[at]->name, at);
   for (size_t at = 0; at < graph->n_input && ok; at++)
-    ok = add_name_once(&edit->held, graph->input[at]->name, at);
+    ok = add_name_once(&edit->sources, graph->input[at]->name, at);
   return ok ? LAC_OK : laci_fail_memory(err, "the file's names");
 }
 
@@ -90,7 +90,7 @@ lac_status laci_onnx_edit_begin(laci_onnx *file, laci_onnx_edit **out, lac_error
 }
 
 int laci_edit_find_producer(const laci_onnx_edit *edit, const char *value) {
-  return laci_name_find(&edit->made, value);
+  return laci_name_find(&edit->producers, value);
 }
 
 bool laci_edit_is_computed(const laci_onnx_edit *edit, const char *value) {
@@ -108,7 +108,7 @@ bool laci_edit_is_output_of(const laci_onnx_edit *edit, const char *value, const
 }
 
 bool laci_edit_is_stored_or_input(const laci_onnx_edit *edit, const char *value) {
-  return laci_name_find(&edit->held, value) >= 0;
+  return laci_name_find(&edit->sources, value) >= 0;
 }
 
 const char *laci_edit_make_unique_name(laci_onnx_edit *edit, const char *base, const char *suffix) {

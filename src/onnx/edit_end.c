@@ -31,8 +31,8 @@ static void free_blocks_and_edit(laci_onnx_edit *edit, bool keeps) {
     else laci_onnx_block_free(b->block);
   }
   laci_name_table_clear(&edit->names);
-  laci_name_table_clear(&edit->made);
-  laci_name_table_clear(&edit->held);
+  laci_name_table_clear(&edit->producers);
+  laci_name_table_clear(&edit->sources);
   laci_free(edit->tensors);
   laci_free(edit->nodes);
   laci_free(edit->changes);

@@ -59,11 +59,11 @@ typedef struct laci_edit_call_tensor {
 struct laci_onnx_edit {
   laci_onnx *file;
   laci_arena arena;
-  laci_name_table names; /* all names of values and nodes in the file */
-  laci_name_table
-      made; /* made: maps the name of a value to the node of the main graph that computes it */
-  laci_name_table held; /* maps the name of a value that is not computed to the initializer, input
-                           or Constant node of the main graph that has it */
+  laci_name_table names;     /* all names of values and nodes in the file */
+  laci_name_table producers; /* producers: maps the name of a value to the node of the main graph
+                                that computes it */
+  laci_name_table sources;   /* maps the name of a value that is not computed to the initializer,
+                                input or Constant node of the main graph that has it */
   laci_edit_tensor *tensors;
   laci_edit_node *nodes;
   laci_edit_change *changes;

@@ -131,7 +131,7 @@ const char *laci_onnx_data_file_location(const laci_onnx *file, int at) {
 static void clear_save_marks(laci_onnx *file) {
   for (size_t at = 0; at < file->n_externals; at++) {
     file->externals[at].fresh = NULL;
-    file->externals[at].moved = file->externals[at].spilled = false;
+    file->externals[at].has_new_offset = file->externals[at].spilled = false;
   }
 }
 

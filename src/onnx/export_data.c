@@ -131,8 +131,8 @@ static lac_status mark_tensors_to_move(const laci_export *x, laci_external **spa
       lac_status st = check_shared_bytes_agree(x, a, b, &same, err);
       if (st) return st;
       if (same) continue;
-      a->moved |= a->fresh != NULL;
-      b->moved |= b->fresh != NULL;
+      a->has_new_offset |= a->fresh != NULL;
+      b->has_new_offset |= b->fresh != NULL;
     }
   }
   return LAC_OK;
@@ -175,7 +175,7 @@ static lac_status write_data_at_old_offsets(laci_external **spans, size_t n, lac
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = spans[at];
-    if (!e->fresh || e->moved || e->offset < done)
+    if (!e->fresh || e->has_new_offset || e->offset < done)
       continue; /* the bytes were already written, for another tensor with the same content */
     st = append_bytes_of_old_file(writer, old, done, e->offset, err);
     if (!st) st = append_changed_tensor(writer, e, err);
@@ -184,7 +184,7 @@ static lac_status write_data_at_old_offsets(laci_external **spans, size_t n, lac
   if (!st) st = append_bytes_of_old_file(writer, old, done, end, err);
   for (size_t at = 0; at < n && !st; at++) {
     laci_external *e = spans[at];
-    if (!e->moved) continue;
+    if (!e->has_new_offset) continue;
     e->new_offset = (end + MOVED_ALIGNMENT - 1) / MOVED_ALIGNMENT * MOVED_ALIGNMENT;
     st = append_zeros(writer, e->new_offset - end, err);
     if (!st) st = append_changed_tensor(writer, e, err);
@@ -202,7 +202,7 @@ static lac_status write_data_compactly(const laci_export *x, laci_external **spa
   for (size_t at = 0; at < n && !st; at++) {
     laci_external *e = spans[at], *before = at ? spans[at - 1] : NULL;
     bool same = false;
-    e->moved = true;
+    e->has_new_offset = true;
     if (before) st = check_shared_bytes_agree(x, before, e, &same, err);
     if (st || same) {
       e->new_offset = before->new_offset;
@@ -249,12 +249,12 @@ static lac_status set_location_and_offset(laci_export *x, const laci_external *e
   for (size_t at = 0; at < tensor->n_external_data; at++) {
     Onnx__StringStringEntryProto *old = tensor->external_data[at];
     const char *key = laci_onnx_text_or_empty(old->key);
-    bool is_offset = e->moved && strcmp(key, "offset") == 0;
+    bool is_offset = e->has_new_offset && strcmp(key, "offset") == 0;
     if (file_changed && strcmp(key, "checksum") == 0) continue;
     has_offset |= is_offset;
     entries[n++] = strcmp(key, "location") == 0 ? location : is_offset ? moved : old;
   }
-  if (e->moved && !has_offset) entries[n++] = moved;
+  if (e->has_new_offset && !has_offset) entries[n++] = moved;
   lac_status st = laci_export_patch_bytes(x, &tensor->external_data, &entries, sizeof entries, err);
   return st ? st : laci_export_patch_bytes(x, &tensor->n_external_data, &n, sizeof n, err);
 }

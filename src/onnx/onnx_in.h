@@ -67,7 +67,7 @@ typedef struct laci_external {
                            (base/spill.h) */
   /* while the model is saved: the tensor gets a new offset. It shares bytes with a tensor whose
    * content differs now */
-  bool moved;
+  bool has_new_offset;
   uint64_t new_offset;
 } laci_external;
 

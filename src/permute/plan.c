@@ -19,14 +19,14 @@ lac_status laci_plan_create(const laci_analysis *analysis, laci_plan **out, lac_
   plan->found = laci_alloc((size_t)analysis->n_groups, sizeof *plan->found);
   plan->track_order =
       laci_alloc((size_t)laci_analysis_count_tracks(analysis), sizeof *plan->track_order);
-  plan->held = laci_alloc((size_t)analysis->n_groups, sizeof *plan->held);
-  bool ok = plan->found && plan->track_order && plan->held;
+  plan->fixed = laci_alloc((size_t)analysis->n_groups, sizeof *plan->fixed);
+  bool ok = plan->found && plan->track_order && plan->fixed;
   for (int g = 0; ok && g < analysis->n_groups; g++) {
     int n = analysis->groups[g].n_channels;
     int32_t *order = laci_arena_alloc(&plan->arena, (size_t)n, sizeof *order);
     ok = order != NULL;
     for (int c = 0; ok && c < n; c++) order[c] = c;
-    plan->found[g] = (laci_found){.order = order};
+    plan->found[g] = (laci_search_result){.order = order};
   }
   if (ok && laci_plan_make_value_orders(plan, err) == LAC_OK) {
     *out = plan;
@@ -48,7 +48,7 @@ void laci_plan_destroy(laci_plan *plan) {
   clear_track_orders(plan);
   laci_free(plan->track_order);
   laci_free(plan->found);
-  laci_free(plan->held);
+  laci_free(plan->fixed);
   laci_orders_clear(&plan->orders);
   laci_arena_clear(&plan->arena);
   laci_free(plan);

@@ -8,18 +8,18 @@
 #include "sparse/weight_view.h"
 
 typedef struct laci_analysis laci_analysis;
-typedef struct laci_found laci_found;
+typedef struct laci_search_result laci_search_result;
 typedef struct laci_pool laci_pool;
 typedef struct laci_search_options laci_search_options;
 
 typedef struct laci_plan {
   const laci_analysis *analysis;
   laci_arena arena;
-  laci_found *found; /* [n_groups] what the search found for each group. found[g].order maps each
-                        new position to the old channel that moves there; the identity for groups
-                        that were not searched */
-  bool *held; /* [n_groups] true: the group is not searched and keeps its order; all false at the
-                 start */
+  laci_search_result *found; /* [n_groups] what the search found for each group. found[g].order maps
+                                each new position to the old channel that moves there; the identity
+                                for groups that were not searched */
+  bool *fixed; /* [n_groups] true: the group is not searched and keeps its order; all false at the
+                  start */
   int32_t **track_order; /* [n_tracks] a track is a set of axes that must have the same order. For
                             each track, the old position that moves to each new position; NULL: no
                             position moves */
@@ -31,7 +31,7 @@ LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_p
                                            lac_error *err);
 void laci_plan_destroy(laci_plan *plan);
 
-/** Searches for the orders of all searchable groups whose `held` is false, several at a time, and
+/** Searches for the orders of all searchable groups whose `fixed` is false, several at a time, and
  * completes the plan. With the result, pruning keeps at least as much magnitude (or score, if
  * options->views is set) as with the present order. With options->comm, all processes call it for
  * the same network. Each searches a part of the groups, and all end with the same plan or the same

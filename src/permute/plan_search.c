@@ -125,14 +125,14 @@ static bool mark_mixed_groups(builder *b, const user *users, int n) {
   if (!searched_by) return false;
   for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
   for (int k = 0; k < n; k++) {
-    if (b->plan->held[users[k].group]) continue;
+    if (b->plan->fixed[users[k].group]) continue;
     const int32_t *column = consumer_of_user(b, &users[k])->column;
     for (int c = 0; c < a->groups[users[k].group].n_channels; c++)
       searched_by[column[c]] = users[k].group;
   }
   for (int k = 0; k < n; k++) {
     int g = users[k].group;
-    if (!b->plan->held[g] && !b->mixed[g])
+    if (!b->plan->fixed[g] && !b->mixed[g])
       b->mixed[g] = shares_blocks_with_group(b, g, searched_by, consumer_of_user(b, &users[k]));
   }
   laci_free(searched_by);
@@ -230,8 +230,8 @@ static bool make_search_problem(builder *b, int g, const laci_weight_view *views
     }
     bool known = problem->n_slices > 1 && read_same_rows(one, before);
     before = one;
-    if (known) slice->held = slice[-1].held;
-    else if (!find_held_columns(b, one, &slice->held)) return false;
+    if (known) slice->original_column = slice[-1].original_column;
+    else if (!find_held_columns(b, one, &slice->original_column)) return false;
   }
   return true;
 }
@@ -239,7 +239,7 @@ static bool make_search_problem(builder *b, int g, const laci_weight_view *views
 /* If options->views is set, the search of group g scored these weights in place of the analysis's.
  * Then measures the order that it found again, with the analysis's weights. */
 static lac_status measure_with_original_weights(builder *b, int g, laci_pool *pool,
-                                                laci_found *found, lac_error *err) {
+                                                laci_search_result *found, lac_error *err) {
   laci_problem problem;
   if (!b->views) return LAC_OK;
   if (!make_search_problem(b, g, NULL, &problem)) return laci_fail_memory(err, "the search");
@@ -250,7 +250,7 @@ static lac_status measure_with_original_weights(builder *b, int g, laci_pool *po
 typedef struct listed {
   int n;
   laci_problem *problems; /* [n], as are all arrays below: the problems */
-  laci_found *found;
+  laci_search_result *found;
   int *group, *n_channels, *owner;
   double *cost;
 } listed;
@@ -276,7 +276,7 @@ static lac_status list_independent_problems(builder *b, laci_effort effort, list
   l->cost = laci_alloc(most, sizeof *l->cost);
   bool ok = l->problems && l->found && l->group && l->n_channels && l->owner && l->cost;
   for (int g = 0; g < (int)most && ok; g++) {
-    if (b->mixed[g] || plan->held[g]) continue;
+    if (b->mixed[g] || plan->fixed[g]) continue;
     laci_problem *problem = &l->problems[l->n];
     ok = make_search_problem(b, g, b->views, problem);
     l->found[l->n] = plan->found[g];
@@ -293,7 +293,7 @@ static lac_status search_own_problems(builder *b, const listed *l,
                                       lac_error *err) {
   const int rank = laci_comm_rank(options->comm);
   laci_problem *problems = laci_alloc((size_t)l->n, sizeof *problems);
-  laci_found *found = laci_alloc((size_t)l->n, sizeof *found);
+  laci_search_result *found = laci_alloc((size_t)l->n, sizeof *found);
   int n = 0;
   lac_status st = problems && found ? LAC_OK : laci_fail_memory(err, "the search");
   for (int k = 0; k < l->n && !st; k++) {
@@ -344,7 +344,7 @@ static lac_status search_mixed_groups(builder *b, laci_search_options options, d
                                       double cost, laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
-    if (!b->mixed[g] || b->plan->held[g]) continue;
+    if (!b->mixed[g] || b->plan->fixed[g]) continue;
     laci_problem problem;
     if (!make_search_problem(b, g, b->views, &problem)) return laci_fail_memory(err, "the search");
     double here = laci_search_estimate_ns(&problem, options.effort);
@@ -366,17 +366,17 @@ static lac_status broadcast_mixed_orders(const builder *b, lac_status st, laci_c
   const size_t most = (size_t)plan->analysis->n_searchable;
   int n = 0, *n_channels = laci_alloc(most, sizeof *n_channels);
   int *owner = laci_alloc(most, sizeof *owner); /* zeros, since process 0 owns all */
-  laci_found *found = laci_alloc(most, sizeof *found);
+  laci_search_result *found = laci_alloc(most, sizeof *found);
   if (!st && (!n_channels || !owner || !found)) st = laci_fail_memory(err, "the search");
   for (int g = 0; g < (int)most && !st; g++) {
-    if (!b->mixed[g] || plan->held[g]) continue;
+    if (!b->mixed[g] || plan->fixed[g]) continue;
     n_channels[n] = plan->analysis->groups[g].n_channels;
     found[n++] = plan->found[g];
   }
   st = laci_plan_exchange_results(comm, st, &(laci_owned_problems){n, found, n_channels, owner},
                                   err);
   for (int g = 0, k = 0; g < (int)most && !st; g++) {
-    if (b->mixed[g] && !plan->held[g]) plan->found[g] = found[k++];
+    if (b->mixed[g] && !plan->fixed[g]) plan->found[g] = found[k++];
   }
   laci_free(n_channels);
   laci_free(owner);
@@ -397,7 +397,7 @@ lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
   lac_status st = plan_builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && end > 0 && !st; g++) { /* costs are only needed to divide a time limit */
     laci_problem problem;
-    if (plan->held[g]) continue;
+    if (plan->fixed[g]) continue;
     if (!make_search_problem(&b, g, b.views, &problem)) st = laci_fail_memory(err, "the search");
     else cost[b.mixed[g]] += laci_search_estimate_ns(&problem, options->effort);
   }

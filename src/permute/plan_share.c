@@ -59,7 +59,7 @@ static size_t bytes_of_result(int n_channels) {
   return sizeof(parcel) + (size_t)n_channels * sizeof(int32_t);
 }
 
-static void serialize_result(const laci_found *found, int n_channels, uint8_t *to) {
+static void serialize_result(const laci_search_result *found, int n_channels, uint8_t *to) {
   parcel p = {.kept_identity = found->kept_identity,
               .kept = found->kept,
               .upper = found->upper,
@@ -70,17 +70,17 @@ static void serialize_result(const laci_found *found, int n_channels, uint8_t *t
   memcpy(to + sizeof p, found->order, (size_t)n_channels * sizeof *found->order);
 }
 
-static void deserialize_result(const uint8_t *from, int n_channels, laci_found *found) {
+static void deserialize_result(const uint8_t *from, int n_channels, laci_search_result *found) {
   parcel p;
   memcpy(&p, from, sizeof p);
   memcpy(found->order, from + sizeof p, (size_t)n_channels * sizeof *found->order);
-  *found = (laci_found){.order = found->order,
-                        .kept_identity = p.kept_identity,
-                        .kept = p.kept,
-                        .upper = p.upper,
-                        .iterations = p.iterations,
-                        .proven = p.proven,
-                        .strategy = laci_search_find_strategy_name(p.strategy)};
+  *found = (laci_search_result){.order = found->order,
+                                .kept_identity = p.kept_identity,
+                                .kept = p.kept,
+                                .upper = p.upper,
+                                .iterations = p.iterations,
+                                .proven = p.proven,
+                                .strategy = laci_search_find_strategy_name(p.strategy)};
 }
 
 /** Where each result begins in the gathered bytes. They are ordered by process, then by problem. */

@@ -7,7 +7,7 @@
 #include "lacuna/status.h"
 
 typedef struct laci_comm laci_comm;
-typedef struct laci_found laci_found;
+typedef struct laci_search_result laci_search_result;
 
 /** Sets owner[k] to the process that is to search problem k, for n problems. They are dealt out
  * from the most to the least expensive, each to the process with the least cost so far; among
@@ -19,7 +19,7 @@ LAC_MUST_CHECK lac_status laci_plan_assign_owners(const double *cost, int n, int
  * (owner). The arrays are borrowed. */
 typedef struct laci_owned_problems {
   int n;
-  laci_found *found; /* [n], as are all arrays below: the results */
+  laci_search_result *found; /* [n], as are all arrays below: the results */
   const int *n_channels, *owner;
 } laci_owned_problems;
 

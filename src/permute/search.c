@@ -106,7 +106,8 @@ static void set_identity(int32_t *order, int n) {
 /* Stores the order that a strategy found in *found, if it is at least as good as the best found so
  * far, and better than the file's order. */
 static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
-                                   const char *strategy, laci_found *found, lac_error *err) {
+                                   const char *strategy, laci_search_result *found,
+                                   lac_error *err) {
   lac_status st = laci_cuts_are_plain(cuts) ? normalize_order(cuts, task->order, err) : LAC_OK;
   double kept = 0;
   if (!st) st = laci_cuts_score_order(cuts, task->order, task->pool, &kept, err);
@@ -124,8 +125,8 @@ static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
 /* Runs strategy number `chosen` at all efforts up to the one asked for, and keeps the best result.
  * Annealing at a higher effort is a different run, not a longer one, and may end worse. If the
  * caller limits iterations or time, there is only one run. */
-static lac_status run_strategy_at_efforts(const laci_task *task, int chosen, laci_found *found,
-                                          lac_error *err) {
+static lac_status run_strategy_at_efforts(const laci_task *task, int chosen,
+                                          laci_search_result *found, lac_error *err) {
   const laci_cuts *cuts = task->cuts;
   const bool one = task->deadline > 0 || task->iterations_wanted > 0;
   lac_status st = LAC_OK;
@@ -141,7 +142,7 @@ static lac_status run_strategy_at_efforts(const laci_task *task, int chosen, lac
   return st;
 }
 
-static double percent_of_possible_gain(const laci_found *found) {
+static double percent_of_possible_gain(const laci_search_result *found) {
   double possible = found->upper - found->kept_identity;
   return possible > 0 ? 100 * (found->kept - found->kept_identity) / possible : 0;
 }
@@ -164,7 +165,7 @@ static void close_task(laci_task *task) {
 }
 
 static lac_status search_order(const laci_cuts *cuts, const laci_search_options *options,
-                               laci_pool *pool, laci_found *found, lac_error *err) {
+                               laci_pool *pool, laci_search_result *found, lac_error *err) {
   laci_measure measure;
   const double begin = laci_clock_seconds();
   lac_status st = laci_cuts_measure_weights(cuts, pool, &measure, err);
@@ -190,7 +191,7 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
 }
 
 lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *pool,
-                                     laci_found *found, lac_error *err) {
+                                     laci_search_result *found, lac_error *err) {
   laci_cuts cuts;
   laci_measure measure;
   lac_status st = laci_cuts_init(&cuts, problem, err);
@@ -205,11 +206,11 @@ lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *poo
 }
 
 lac_status laci_search(const laci_problem *problem, const laci_search_options *options,
-                       laci_pool *pool, laci_found *found, lac_error *err) {
+                       laci_pool *pool, laci_search_result *found, lac_error *err) {
   int32_t *order = found->order;
   double start = laci_clock_seconds();
   laci_cuts cuts;
-  *found = (laci_found){.order = order, .strategy = "none", .proven = 1};
+  *found = (laci_search_result){.order = order, .strategy = "none", .proven = 1};
   if (options->strategy && !laci_search_has_strategy(options->strategy)) {
     return laci_fail(err, LAC_NOT_FOUND, "no search strategy is called %s", options->strategy);
   }

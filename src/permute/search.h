@@ -23,10 +23,10 @@ typedef struct laci_slice {
   int64_t outer_begin, outer_end; /* range of outer indices of the weight: the slice has their rows,
                                      for all inner indices */
   const int32_t *column; /* [n_channels] column of the weight at each position of the class */
-  const int32_t *held;   /* [columns] for each column, the original column that is there after the
-                            orders found so far; NULL: no column has moved. It is read for columns
-                            that share a block with the class without belonging to it, which the
-                            search leaves in place */
+  const int32_t *original_column; /* [columns] for each column, the original column that is there
+                                     after the orders found so far; NULL: no column has moved. It is
+                                     read for columns that share a block with the class without
+                                     belonging to it, which the search leaves in place */
 } laci_slice;
 
 typedef struct laci_problem {
@@ -74,26 +74,26 @@ const char *laci_search_strategy_names(void);
  * same sum for the order before the search, at most kept. upper: an upper bound of kept. It is the
  * sum if each row could choose its blocks freely, so that it keeps its largest scores (among the
  * class's columns and the fixed columns of mixed blocks). */
-typedef struct laci_found {
+typedef struct laci_search_result {
   int32_t *order; /* [n_channels] memory of the caller. order[j] is the old channel (its index in
                      the class) that moves to position j */
   double kept_identity, kept, upper;
   const char *strategy;
   int64_t iterations;
   int proven; /* 1: the search has proven that no order keeps more; 0: it has not */
-} laci_found;
+} laci_search_result;
 
 /** Searches one problem on the calling thread. pool, which may be NULL, helps with large problems.
  * The result has the same bytes for any number of threads and any instruction set. If
  * laci_interrupted(), it ends early with the best order found. */
 LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
                                       const laci_search_options *options, laci_pool *pool,
-                                      laci_found *found, lac_error *err);
+                                      laci_search_result *found, lac_error *err);
 
 /** Computes kept_identity, kept and upper of found->order with the problem's weights. The search
  * may have scored other weights. Fails as laci_search. */
 LAC_MUST_CHECK lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *pool,
-                                                    laci_found *found, lac_error *err);
+                                                    laci_search_result *found, lac_error *err);
 
 /** Estimates the time for searching a problem, in nanoseconds of one core. Problems are ranked by
  * it, and time limits are divided by it. */
@@ -103,6 +103,6 @@ double laci_search_estimate_ns(const laci_problem *problem, laci_effort effort);
  * problems[i]. Reports progress. */
 LAC_MUST_CHECK lac_status laci_search_all(const laci_problem *problems, int n,
                                           const laci_search_options *options, laci_pool *pool,
-                                          laci_found *found, lac_error *err);
+                                          laci_search_result *found, lac_error *err);
 
 #endif

@@ -59,7 +59,7 @@ typedef struct search_set {
   const laci_problem *problems;
   const laci_search_options *options;
   laci_pool *inner; /* pool that one problem uses with all its threads */
-  laci_found *found;
+  laci_search_result *found;
   const ranked *ranked;
   lac_status *statuses; /* [n] status of each problem; errors: [n] error of each failed problem */
   lac_error *errors;
@@ -148,7 +148,7 @@ static void search_within_time(search_set *a, const ranked *order, double cost, 
 }
 
 lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
-                           laci_pool *pool, laci_found *found, lac_error *err) {
+                           laci_pool *pool, laci_search_result *found, lac_error *err) {
   search_set a = {.problems = problems, .options = options, .found = found, .n = n};
   lac_status st = LAC_OK;
   ranked *order = laci_alloc((size_t)n, sizeof *order);

@@ -48,16 +48,16 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
   if (!st) st = list_places_of_blocks(a, cut, err);
   if (st) return st;
   a->slot = laci_arena_alloc(&a->arena, g, sizeof *a->slot);
-  a->moved = laci_arena_alloc(&a->arena, g, sizeof *a->moved);
-  a->dealt = laci_arena_alloc(&a->arena, g, sizeof *a->dealt);
+  a->changed_places = laci_arena_alloc(&a->arena, g, sizeof *a->changed_places);
+  a->offered_channel = laci_arena_alloc(&a->arena, g, sizeof *a->offered_channel);
   a->noise_key = laci_arena_alloc(&a->arena, g, sizeof *a->noise_key);
   a->column_sum = laci_arena_alloc(&a->arena, g, sizeof *a->column_sum);
   a->order = laci_arena_alloc(&a->arena, n, sizeof *a->order);
   a->table = laci_alloc(g, g * sizeof *a->table);
   a->price = laci_arena_alloc(&a->arena, n, sizeof *a->price);
   a->priced = laci_arena_alloc(&a->arena, n, sizeof *a->priced);
-  if (!a->priced || !a->slot || !a->moved || !a->dealt || !a->noise_key || !a->column_sum ||
-      !a->order || !a->table || !a->price) {
+  if (!a->priced || !a->slot || !a->changed_places || !a->offered_channel || !a->noise_key ||
+      !a->column_sum || !a->order || !a->table || !a->price) {
     return laci_fail_memory(err, cuts->problem->name);
   }
   memcpy(a->order, order, n * sizeof *order);
@@ -96,7 +96,7 @@ static void draw_slot_of_each_block(laci_anneal *a, int64_t iteration) {
                                               seed its noise */
     a->slot[g] = a->places[a->place_begin[g] + (int32_t)((bits >> 32) * n >> 32)];
     a->noise_key[g] = (uint32_t)bits;
-    a->dealt[g] = a->order[a->slot[g]];
+    a->offered_channel[g] = a->order[a->slot[g]];
   }
 }
 
@@ -117,7 +117,7 @@ static void compute_value_rows(laci_anneal *a, int64_t begin, int64_t end) {
     open[i] = laci_values_open_column(&a->values, a->slot[begin + i]);
   for (int h = 0; h < a->n_groups; h += BATCH) {
     job.nx = a->n_groups - h < BATCH ? a->n_groups - h : BATCH;
-    for (int i = 0; i < job.nx; i++) columns[i] = laci_matrix_column(x, a->dealt[h + i]);
+    for (int i = 0; i < job.nx; i++) columns[i] = laci_matrix_column(x, a->offered_channel[h + i]);
     job.out = a->table + begin * a->n_groups + h;
     laci_maxsum_compute_table(x->number, &job);
   }
@@ -125,7 +125,7 @@ static void compute_value_rows(laci_anneal *a, int64_t begin, int64_t end) {
 
 /* Returns the value of block k if its slot gets the channel that block h offers. */
 static int32_t value_of_channel_in_slot(const laci_anneal *a, int64_t k, int h) {
-  if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
+  if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->offered_channel[h]];
   return a->table[k * a->n_groups + h];
 }
 
@@ -147,7 +147,7 @@ static void compute_cost_rows(int64_t begin, int64_t end, void *context) {
     const int32_t zero = constant_of_cost_row(a, k);
     int32_t *cost = laci_lap_row(&a->lap, k);
     if (a->caches) {
-      const int32_t *values = laci_values_row(&a->values, a->slot[k]), *dealt = a->dealt;
+      const int32_t *values = laci_values_row(&a->values, a->slot[k]), *dealt = a->offered_channel;
       for (int h = 0; h < a->n_groups; h++) cost[h] = zero - values[dealt[h]];
     } else {
       const int32_t *values = a->table + k * a->n_groups;
@@ -164,7 +164,7 @@ static void set_prices_of_new_channels(laci_anneal *a) {
   const int n = a->n_groups;
   int64_t *sum = a->column_sum, off = 0;
   int n_known = 0;
-  for (int h = 0; h < n; h++) n_known += a->priced[a->dealt[h]];
+  for (int h = 0; h < n; h++) n_known += a->priced[a->offered_channel[h]];
   if (n_known == n) return;
   memset(sum, 0, (size_t)n * sizeof *sum);
   for (int k = 0; k < n; k++) {
@@ -172,13 +172,13 @@ static void set_prices_of_new_channels(laci_anneal *a) {
     for (int h = 0; h < n; h++) sum[h] += cost[h];
   }
   for (int h = 0; h < n; h++) {
-    if (a->priced[a->dealt[h]]) off += sum[h] / n - a->price[a->dealt[h]];
+    if (a->priced[a->offered_channel[h]]) off += sum[h] / n - a->price[a->offered_channel[h]];
   }
   if (n_known > 0) off /= n_known;
   for (int h = 0; h < n; h++) {
-    if (a->priced[a->dealt[h]]) continue;
-    a->priced[a->dealt[h]] = true;
-    a->price[a->dealt[h]] = clamp_price(sum[h] / n - off);
+    if (a->priced[a->offered_channel[h]]) continue;
+    a->priced[a->offered_channel[h]] = true;
+    a->price[a->offered_channel[h]] = clamp_price(sum[h] / n - off);
   }
 }
 
@@ -193,10 +193,11 @@ static void solve_assignment(laci_anneal *a) {
   }
   int64_t rise = 0;
   set_prices_of_new_channels(a);
-  for (int h = 0; h < n; h++) a->lap.price[h] = a->price[a->dealt[h]];
+  for (int h = 0; h < n; h++) a->lap.price[h] = a->price[a->offered_channel[h]];
   laci_lap_solve_hinted(&a->lap);
-  for (int h = 0; h < n; h++) rise += a->lap.price[h] - a->price[a->dealt[h]];
-  for (int h = 0; h < n; h++) a->price[a->dealt[h]] = clamp_price(a->lap.price[h] - rise / n);
+  for (int h = 0; h < n; h++) rise += a->lap.price[h] - a->price[a->offered_channel[h]];
+  for (int h = 0; h < n; h++)
+    a->price[a->offered_channel[h]] = clamp_price(a->lap.price[h] - rise / n);
 }
 
 static int move_assigned_channels(laci_anneal *a) {
@@ -205,10 +206,10 @@ static int move_assigned_channels(laci_anneal *a) {
     int h = a->lap.column_of[k];
     if (h == k) continue;
     a->total += value_of_channel_in_slot(a, k, h) - value_of_channel_in_slot(a, k, k);
-    a->order[a->slot[k]] = a->dealt[h];
-    a->moved[n_moved++] = a->slot[k];
+    a->order[a->slot[k]] = a->offered_channel[h];
+    a->changed_places[n_moved++] = a->slot[k];
   }
-  laci_values_update_open_columns(&a->values, a->moved, n_moved, a->order, a->pool);
+  laci_values_update_open_columns(&a->values, a->changed_places, n_moved, a->order, a->pool);
   return n_moved;
 }
 

@@ -19,9 +19,10 @@ typedef struct laci_anneal {
   const int32_t *place_begin; /* [n_groups + 1] index in `places` at which each block's places
                                  begin */
   const int32_t *places;
-  int32_t *slot;  /* [n_groups] for each block, the place that it offers in this step */
-  int32_t *moved; /* [n_groups] the places whose channel changed in the last step */
-  int32_t *dealt; /* [n_groups] for each block, the channel that it offers, before the assignment */
+  int32_t *slot;            /* [n_groups] for each block, the place that it offers in this step */
+  int32_t *changed_places;  /* [n_groups] the places whose channel changed in the last step */
+  int32_t *offered_channel; /* [n_groups] for each block, the channel that it offers, before the
+                               assignment */
   int32_t *table; /* [n_groups][n_groups] element (k, h) is the value of block k if its slot gets
                      the channel that block h offers; not used if `caches` */
   bool caches;    /* true: this step reads values from laci_values.table, which has all channels,

@@ -82,10 +82,11 @@ static lac_status check_slice(const builder *b, const laci_slice *s) {
                        s->weight.name, j, (int)s->column[j], (long long)s->weight.columns);
     }
   }
-  for (int64_t p = 0; s->held && p < s->weight.columns; p++) {
-    if (s->held[p] < 0 || s->held[p] >= s->weight.columns) {
+  for (int64_t p = 0; s->original_column && p < s->weight.columns; p++) {
+    if (s->original_column[p] < 0 || s->original_column[p] >= s->weight.columns) {
       return laci_fail(b->err, LAC_BAD_ARGUMENT, "%s: column %lld holds column %d of %lld",
-                       s->weight.name, (long long)p, (int)s->held[p], (long long)s->weight.columns);
+                       s->weight.name, (long long)p, (int)s->original_column[p],
+                       (long long)s->weight.columns);
     }
   }
   return LAC_OK;
@@ -222,7 +223,7 @@ static lac_status fill_cut_part(builder *b, const laci_slice *s, link *links, in
 }
 
 static int64_t find_source_column(const laci_slice *s, int64_t p) {
-  return s->held ? s->held[p] : p;
+  return s->original_column ? s->original_column[p] : p;
 }
 
 static int min_int(int a, int b) { return a < b ? a : b; }

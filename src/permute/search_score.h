@@ -8,10 +8,11 @@
 #include "permute/search_cut.h"
 
 typedef struct laci_measure {
-  double kept_identity, upper; /* as in laci_found (search.h): score that is kept with the order
-                                  before the search, and upper bound of any order */
-  double largest;              /* the largest score of an element */
-  double common;               /* 99.8 % of the scores are at most this, by a fixed sample */
+  double kept_identity,
+      upper;      /* as in laci_search_result (search.h): score that is kept with the order before
+                     the search, and upper bound of any order */
+  double largest; /* the largest score of an element */
+  double common;  /* 99.8 % of the scores are at most this, by a fixed sample */
 } laci_measure;
 
 /** Measures the weights in one pass. Fails with LAC_BAD_VALUE for a NaN or an infinity; the text

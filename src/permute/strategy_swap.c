@@ -39,9 +39,9 @@ typedef struct search {
   side *sides;
   int64_t left; /* number of elements that may still be read */
   int64_t clock;
-  int64_t *changed, *looked; /* changed: [n] time when a place last changed. looked: [n] time when
-                                its pairs were last tried; pairs that did not change since are
-                                skipped */
+  int64_t *changed, *last_visit; /* changed: [n] time when a place last changed. last_visit: [n]
+                                    time when its pairs were last tried; pairs that did not change
+                                    since are skipped */
   laci_arena arena;
 } search;
 
@@ -207,8 +207,8 @@ static void apply_swap(search *s, int a, int b) {
 static bool try_all_pairs(search *s) {
   bool improved = false;
   for (int a = 0; a < s->n; a++) {
-    int64_t seen = s->looked[a];
-    s->looked[a] = ++s->clock;
+    int64_t seen = s->last_visit[a];
+    s->last_visit[a] = ++s->clock;
     for (int b = a + 1; b < s->n; b++) {
       if (s->changed[a] < seen && s->changed[b] < seen) continue;
       if (s->left <= 0 || laci_task_is_over(s->task)) return false;
@@ -230,8 +230,8 @@ lac_status laci_search_by_swaps(laci_task *task, lac_error *err) {
   lac_status st = LAC_OK;
   s.sides = laci_arena_alloc(&s.arena, (size_t)s.cuts->n_cuts, sizeof *s.sides);
   s.changed = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.changed);
-  s.looked = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.looked);
-  if (!s.sides || !s.changed || !s.looked) st = fail_no_memory(&s, err);
+  s.last_visit = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.last_visit);
+  if (!s.sides || !s.changed || !s.last_visit) st = fail_no_memory(&s, err);
   for (int i = 0; !st && i < s.cuts->n_cuts; i++) {
     s.sides[i].cut = &s.cuts->cuts[i];
     st = prepare_cut(&s, &s.sides[i], err);

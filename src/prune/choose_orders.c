@@ -28,7 +28,7 @@ static double sum_errors_of_group(const laci_group *group, const laci_calibrated
 }
 
 static bool revert_order(laci_pruning *p, int g) {
-  laci_found *found = &p->plan->found[g];
+  laci_search_result *found = &p->plan->found[g];
   if (!laci_plan_moves_channels(p->plan, g)) return false;
   for (int c = 0; c < p->analysis->groups[g].n_channels; c++) found->order[c] = c;
   found->kept = found->kept_identity;

@@ -45,9 +45,8 @@ typedef struct chooser {
                             ones */
   laci_judged_drop drop; /* loss of the fit that was judged last, or of the one that is kept */
   bool *always;          /* [n_layers] layers that keep the zeros that they have already */
-  laci_kept_outputs
-      *kept; /* kept: outputs of the dense network, with which all other outputs are compared; NULL:
-                there is not enough memory */
+  laci_output_cache *cache; /* outputs of the dense network, with which all other outputs are
+                               compared; NULL: there is not enough memory */
 } chooser;
 
 static const char *name_of_layer(const laci_analysis *a, int l) {
@@ -69,7 +68,7 @@ static lac_status compare_outputs_with_dense(const chooser *c, int64_t most,
                                     .batch = cut->batch,
                                     .pool = c->pool,
                                     .budget = c->options->budget,
-                                    .kept = c->kept};
+                                    .cache = c->cache};
   const laci_graph *graph = c->p->analysis->graph;
   const laci_weighted_graph dense = {graph, (const uint8_t *const *)c->p->weights};
   const laci_weighted_graph mixed = {graph, c->mixed};
@@ -103,7 +102,7 @@ static lac_status judge_loss_of_fit(chooser *c, const laci_calibrated *fitted, b
   for (int s = 0; s < n_stored; s++)
     weights[s] = fitted->weights[s] ? fitted->weights[s] : c->p->weights[s];
   const laci_weighted_graph pruned = {c->p->analysis->graph, weights};
-  const laci_drop_candidate candidate = {&fitted->cut, &pruned, c->pool, c->kept};
+  const laci_drop_candidate candidate = {&fitted->cut, &pruned, c->pool, c->cache};
   lac_status st = laci_pruning_judge_drop(c->p, c->options, &candidate, &c->drop, err);
   *holds = c->drop.most <= most;
   laci_free(weights);
@@ -379,7 +378,7 @@ static void create_kept_outputs(chooser *c, laci_budget *budget, laci_prune_opti
   if (bytes > budget->limit / SHARE) bytes = budget->limit / SHARE;
   if (!laci_budget_allows(budget, bytes)) return;
   laci_budget_add(budget, bytes, "outputs of the dense network");
-  c->kept = laci_kept_outputs_create(bytes);
+  c->cache = laci_output_cache_create(bytes);
   options->budget = budget;
 }
 
@@ -447,6 +446,6 @@ lac_status laci_pruning_choose_dense_layers(laci_pruning *p, const laci_prune_op
   laci_free(c.ranking);
   laci_free(c.mixed);
   laci_free(c.always);
-  laci_kept_outputs_destroy(c.kept);
+  laci_output_cache_destroy(c.cache);
   return st;
 }

@@ -153,7 +153,7 @@ typedef struct trial {
   const laci_calibration_cut *cut;
   laci_pool *pool;
   const laci_budget *budget;
-  laci_kept_outputs *kept;
+  laci_output_cache *kept;
   laci_output_difference all;
 } trial;
 
@@ -169,7 +169,7 @@ static lac_status compare_sample_range(trial *t, int64_t first, int64_t end, lac
                                       .batch = batch,
                                       .pool = t->pool,
                                       .budget = t->budget,
-                                      .kept = t->kept};
+                                      .cache = t->kept};
     laci_output_difference part;
     st = laci_compare_outputs(t->dense, t->pruned, t->samples, &how, &part, err);
     if (!st && part.doubt && (how.n > 1 || !isfinite(part.sums.e)))
@@ -200,8 +200,8 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
   const laci_calibration_cut *cut = candidate->cut;
   const laci_prune_calibration *how = options->calibration;
   const laci_weighted_graph dense = {p->analysis->graph, (const uint8_t *const *)p->weights};
-  trial t = {&dense,          candidate->pruned, how->samples,    cut,
-             candidate->pool, options->budget,   candidate->kept, {0}};
+  trial t = {&dense,          candidate->pruned, how->samples,     cut,
+             candidate->pool, options->budget,   candidate->cache, {0}};
   const int64_t batch = cut->judging_batch;
   const int64_t n = cut->fixed ? how->samples->judging / batch * batch : how->samples->judging;
   int64_t at = 0;

@@ -31,7 +31,7 @@ static bool exclude_group_because_of(laci_pruning *p, int g, int keeper) {
   char text[512];
   (void)snprintf(text, sizeof text, "%s holds %d:%d already and keeps its mask",
                  name_of_layer(p->analysis, keeper), p->pattern.n, p->pattern.m);
-  p->plan->held[g] = true;
+  p->plan->fixed[g] = true;
   p->held_cause[g] = laci_arena_text(&p->arena, text);
   return p->held_cause[g] != NULL;
 }
@@ -69,7 +69,7 @@ static bool has_group_on_track(const laci_analysis *a, int g, int track) {
 static bool exclude_groups_on_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
-    if (p->plan->held[g] || !has_group_on_track(p->analysis, g, track)) continue;
+    if (p->plan->fixed[g] || !has_group_on_track(p->analysis, g, track)) continue;
     any = true;
     if (keeper >= 0) *whole = exclude_group_because_of(p, g, keeper) && *whole;
   }
@@ -105,7 +105,7 @@ static lac_status exclude_groups_of_pruned_layer(laci_pruning *p, int l,
 /** Returns why group g is not reordered; NULL: it may be reordered. */
 static const char *why_not_reordered(const laci_pruning *p, int g) {
   if (g < 0) return NULL;
-  return p->plan->held[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
+  return p->plan->fixed[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
 }
 
 /** Does any input channel of the layer belong to a group whose order may be searched? */
@@ -114,10 +114,10 @@ static bool has_searchable_group(const laci_pruning *p, int l) {
   const laci_layer *layer = &a->layers[l];
   if (!layer->eligible) {
     int g = layer->group_c;
-    return layer->searchable && !(g >= 0 && (a->groups[g].frozen || p->plan->held[g]));
+    return layer->searchable && !(g >= 0 && (a->groups[g].frozen || p->plan->fixed[g]));
   }
   for (int g = 0; g < a->n_searchable; g++) {
-    for (int i = 0; !p->plan->held[g] && i < a->groups[g].n_layers; i++) {
+    for (int i = 0; !p->plan->fixed[g] && i < a->groups[g].n_layers; i++) {
       if (a->groups[g].layers[i] == l) return true;
     }
   }

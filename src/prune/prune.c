@@ -69,7 +69,7 @@ void laci_pruning_destroy(laci_pruning *p) {
   laci_free(p);
 }
 
-double laci_found_efficacy(const laci_found *found) {
+double laci_search_result_efficacy(const laci_search_result *found) {
   double most = found->upper - found->kept_identity;
   return found->upper > found->kept_identity ? 100 * (found->kept - found->kept_identity) / most
                                              : 0;
@@ -198,12 +198,12 @@ static lac_status revert_and_judge_orders(laci_pruning *p, const laci_prune_opti
 static void log_groups(const laci_pruning *p) {
   for (int g = 0; g < p->analysis->n_groups; g++) {
     const laci_group *group = &p->analysis->groups[g];
-    const laci_found *found = &p->plan->found[g];
-    if (group->frozen || p->plan->held[g] || !found->strategy) continue;
+    const laci_search_result *found = &p->plan->found[g];
+    if (group->frozen || p->plan->fixed[g] || !found->strategy) continue;
     laci_log(LAC_LOG_DEBUG,
              "group %d: %d channels, %d layer%s, kept %.6g -> %.6g, efficacy %.2f %% (%s)", g + 1,
              group->n_channels, group->n_layers, laci_plural(group->n_layers), found->kept_identity,
-             found->kept, laci_found_efficacy(found), found->strategy);
+             found->kept, laci_search_result_efficacy(found), found->strategy);
   }
 }
 

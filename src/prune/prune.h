@@ -49,7 +49,8 @@ typedef struct laci_prune_calibration {
 typedef enum laci_permute_for {
   LACI_FOR_SCORE,     /* the sum of the squares of kept weights; the errors of outputs are
                          proportional to what is lost of it */
-  LACI_FOR_MAGNITUDE, /* the sum of the magnitudes of kept weights, as in laci_found_efficacy */
+  LACI_FOR_MAGNITUDE, /* the sum of the magnitudes of kept weights, as in
+                         laci_search_result_efficacy */
 } laci_permute_for;
 
 typedef struct laci_prune_options {
@@ -135,11 +136,12 @@ typedef struct laci_pruning_verification {
                               nothing to compute */
 } laci_pruning_verification;
 
-enum { LACI_SAID = 1280 };
+enum { LACI_VERIFICATION_TEXT_SIZE = 1280 };
 
 /** Writes one sentence on the result of the verification, for log and report. The text is empty if
  * the verification was not asked for. */
-void laci_verification_text(const laci_pruning_verification *v, char text[LACI_SAID]);
+void laci_verification_text(const laci_pruning_verification *v,
+                            char text[LACI_VERIFICATION_TEXT_SIZE]);
 
 /** How a loss of quality is measured. */
 typedef enum laci_drop_measure {
@@ -272,7 +274,7 @@ typedef struct laci_drop_candidate {
   const laci_calibration_cut *cut;   /* how the samples of the fit were cut into batches */
   const laci_weighted_graph *pruned; /* the graph with the pruned weights */
   laci_pool *pool;
-  laci_kept_outputs *kept; /* outputs of the dense network; NULL: they are computed again */
+  laci_output_cache *cache; /* outputs of the dense network; NULL: they are computed again */
 } laci_drop_candidate;
 
 /** Judges the loss of candidate->pruned, compared with the graph with pruning->weights. Fails with
@@ -334,7 +336,7 @@ LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
 
 /** Returns the gain of a search in percent of the gain that is possible: (kept - identity) / (upper
  * - identity); 0 if no gain is possible. */
-double laci_found_efficacy(const laci_found *found);
+double laci_search_result_efficacy(const laci_search_result *found);
 
 /** computed.c: a network may compute a layer's weight from stored tensors. Computes its content, as
  * it would be stored. layer: a layer of the analysis, from index n_layers on. The caller frees

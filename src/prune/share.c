@@ -31,7 +31,7 @@ static uint64_t hash_pruning_run(const laci_pruning *p, const laci_prune_options
     hash = laci_hash64(counts, sizeof counts, hash);
   }
   for (int g = 0; g < a->n_groups; g++) {
-    const int about[] = {a->groups[g].n_channels, p->plan->held[g]};
+    const int about[] = {a->groups[g].n_channels, p->plan->fixed[g]};
     hash = laci_hash64(about, sizeof about, hash);
   }
   return hash;

@@ -36,37 +36,40 @@ static void write_compared_text(const laci_verification *found, char *text, size
 static void write_partial_text(const laci_verification *found, const char *compared, char *text) {
   const char *end = found->first_skipped ? found->first_skipped : "the end";
   if (found->n_outputs_compared == 0)
-    (void)snprintf(text, LACI_SAID,
+    (void)snprintf(text, LACI_VERIFICATION_TEXT_SIZE,
                    "verified in part: no output could be compared (%s), %s up to %.300s; %s",
                    found->reason, compared, end, order_checked);
   else
-    (void)snprintf(text, LACI_SAID, "verified in part: %d of %d outputs, up to %.300s: %s; %s; %s",
+    (void)snprintf(text, LACI_VERIFICATION_TEXT_SIZE,
+                   "verified in part: %d of %d outputs, up to %.300s: %s; %s; %s",
                    found->n_outputs_compared, found->n_outputs, end, found->reason, compared,
                    order_checked);
 }
 
-void laci_verification_text(const laci_pruning_verification *v, char text[LACI_SAID]) {
+void laci_verification_text(const laci_pruning_verification *v,
+                            char text[LACI_VERIFICATION_TEXT_SIZE]) {
   const laci_verification *found = &v->found;
   char compared[192];
   text[0] = 0;
   write_compared_text(found, compared, sizeof compared);
   switch (found->state) {
     case LACI_VERIFY_ALL:
-      (void)snprintf(text, LACI_SAID, "verified: all outputs, %s", compared);
+      (void)snprintf(text, LACI_VERIFICATION_TEXT_SIZE, "verified: all outputs, %s", compared);
       break;
     case LACI_VERIFY_PART: write_partial_text(found, compared, text); break;
     case LACI_VERIFY_NOTHING:
-      (void)snprintf(text, LACI_SAID, "not verified: %s%s%s", found->reason,
+      (void)snprintf(text, LACI_VERIFICATION_TEXT_SIZE, "not verified: %s%s%s", found->reason,
                      v->order_unknown ? "" : "; ", v->order_unknown ? "" : order_checked);
       break;
     default:
       if (v->verified)
-        (void)snprintf(text, LACI_SAID, "nothing moved, so nothing had to be verified");
+        (void)snprintf(text, LACI_VERIFICATION_TEXT_SIZE,
+                       "nothing moved, so nothing had to be verified");
   }
 }
 
 static void log_found(const laci_pruning_verification *v) {
-  char text[LACI_SAID];
+  char text[LACI_VERIFICATION_TEXT_SIZE];
   laci_verification_text(v, text);
   laci_log(v->found.state == LACI_VERIFY_PART ? LAC_LOG_WARNING : LAC_LOG_INFO, "%s", text);
 }

@@ -243,7 +243,7 @@ lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float 
   const laci_batch_watch watch = {.buckets = s->buckets,
                                   .n_buckets = s->n_buckets,
                                   .ready = begin_sum_of_bucket,
-                                  .between = poll_sums,
+                                  .after_step = poll_sums,
                                   .context = s,
                                   .begins = s->trace ? laci_trace_step_begin_times(s->trace) : NULL,
                                   .seconds = s->trace ? laci_trace_step_durations(s->trace) : NULL,

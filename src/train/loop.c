@@ -46,10 +46,10 @@ static lac_status report_event(const laci_loop *l, laci_loop_event *event, lac_e
 /** Reports an event after a training step, without communication. If reporting fails, the other
  * processes learn of it at the next vote. */
 static lac_status report_step_event(laci_loop *l, laci_loop_event *event, lac_error *err) {
-  lac_status st = send_event(l, event, l->share ? &l->untold : err);
+  lac_status st = send_event(l, event, l->share ? &l->unreported : err);
   if (!l->share) return st;
-  if (st && !l->untold.status)
-    (void)laci_fail(&l->untold, st, "the log of steps cannot be written");
+  if (st && !l->unreported.status)
+    (void)laci_fail(&l->unreported, st, "the log of steps cannot be written");
   return LAC_OK;
 }
 
@@ -193,7 +193,7 @@ static lac_status run_batch(laci_loop *l, const float *images, const float *labe
 }
 
 static lac_status fail_with_untold_error(const laci_loop *l, lac_error *err) {
-  return laci_fail(err, l->untold.status, "%s", l->untold.text);
+  return laci_fail(err, l->unreported.status, "%s", l->unreported.text);
 }
 
 /** Computes the gradients of all batches of a step. *loss: mean over all these batches and all
@@ -204,8 +204,8 @@ static lac_status run_batches_of_step(laci_loop *l, double *loss, lac_error *err
   l->n_right = 0;
   for (int k = 0; k < n; k++) {
     const float *images = NULL, *labels = NULL;
-    lac_status st = l->untold.status ? fail_with_untold_error(l, err)
-                                     : take_next_batch(l, &images, &labels, err);
+    lac_status st = l->unreported.status ? fail_with_untold_error(l, err)
+                                         : take_next_batch(l, &images, &labels, err);
     if (st) {
       st = laci_data_parallel_end_failed_step(l->share, st, n, err);
     } else if (l->share && k == n - 1) {
@@ -296,8 +296,8 @@ static lac_status run_loop(laci_loop *l, lac_error *err) {
     st = run_training_step(l, err);
   }
   if (!st && l->share) {
-    st = laci_comm_agree_on_status(l->comm,
-                                   l->untold.status ? fail_with_untold_error(l, err) : LAC_OK, err);
+    st = laci_comm_agree_on_status(
+        l->comm, l->unreported.status ? fail_with_untold_error(l, err) : LAC_OK, err);
   }
   /* if an earlier run took all steps, its result is evaluated again, so that it can be reported */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;

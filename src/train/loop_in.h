@@ -57,7 +57,7 @@ typedef struct laci_loop {
                                             evaluation; NULL: they are not kept */
   bool best_is_lost;                     /* true: the checkpoint refers to best weights whose file
                                             no longer exists */
-  lac_error untold;                      /* a failure to report an event, which the other processes
+  lac_error unreported;                  /* a failure to report an event, which the other processes
                                             learn of at the next vote */
   char saved_text[128];                  /* the text that laci_loop_saved_checkpoint_text returns */
 } laci_loop;

@@ -351,7 +351,7 @@ static lac_status report_final_buckets_after_step(void *context, size_t step, la
   while (!st && w->next < watch->n_buckets && watch->buckets[w->next].step <= step) {
     st = report_final_bucket(w, err);
   }
-  if (!st && watch->between) watch->between(watch->context);
+  if (!st && watch->after_step) watch->after_step(watch->context);
   return st;
 }
 
@@ -361,7 +361,7 @@ lac_status laci_trainer_run_batch_watched(laci_trainer *t, const float *images, 
   watching w = {.trainer = t, .watch = watch};
   const laci_engine_watch steps = {.begins = watch->begins,
                                    .seconds = watch->seconds,
-                                   .between = report_final_buckets_after_step,
+                                   .after_step = report_final_buckets_after_step,
                                    .context = &w,
                                    .ignores_interrupt = watch->ignores_interrupt};
   t->outputs[t->logits_port] = t->logits;

@@ -108,7 +108,7 @@ typedef struct laci_batch_watch {
   /** Called when bucket number `bucket` is final, including the gradients of earlier batches. A
    * failure ends the batch. */
   lac_status (*ready)(void *context, int bucket, lac_error *err);
-  void (*between)(void *context); /* called after every step of the plan */
+  void (*after_step)(void *context); /* called after every step of the plan */
   void *context;
   double *begins, *seconds; /* arrays for times, as in laci_engine_watch; NULL: times are not
                                recorded */

@@ -24,15 +24,15 @@ typedef struct laci_round_source {
 } laci_round_source;
 
 /* How much the comparison of an output shows, in ascending order. */
-typedef enum laci_seen {
-  LACI_SEEN_NOTHING,    /* the output was not compared, or was computed from random substitutes for
-                           values that no node could compute */
-  LACI_SEEN_BLANK,      /* the output is empty, or has no finite element */
-  LACI_SEEN_ZERO,       /* the output is all 0, as wrong outputs often are */
-  LACI_SEEN_WHOLE_ZERO, /* the output is all 0, but of integers or booleans, which are often rightly
-                           0 */
-  LACI_SEEN_NUMBERS
-} laci_seen;
+typedef enum laci_output_evidence {
+  LACI_EVIDENCE_NONE,  /* the output was not compared, or was computed from random substitutes for
+                          values that no node could compute */
+  LACI_EVIDENCE_BLANK, /* the output is empty, or has no finite element */
+  LACI_EVIDENCE_ZERO,  /* the output is all 0, as wrong outputs often are */
+  LACI_EVIDENCE_INTEGER_ZERO, /* the output is all 0, but of integers or booleans, which are often
+                                 rightly 0 */
+  LACI_EVIDENCE_NUMBERS
+} laci_output_evidence;
 
 typedef struct laci_round {
   const laci_graph *graph;
@@ -61,10 +61,10 @@ typedef struct laci_round {
                           one */
   uint8_t *matters;    /* [n_values] 1: the value's content can affect the outputs
                           (graph/content.h); other values are not compared */
-  uint8_t *seen;       /* [n_values] how much each output shows in this run: a laci_seen */
-  int n_finite;        /* number of values that were compared and have a finite element */
-  int at;              /* index of the node that runs now, or that failed */
-  int first_blank;     /* index of the first compared value without a finite element; -1: none */
+  uint8_t *seen;   /* [n_values] how much each output shows in this run: a laci_output_evidence */
+  int n_finite;    /* number of values that were compared and have a finite element */
+  int at;          /* index of the node that runs now, or that failed */
+  int first_blank; /* index of the first compared value without a finite element; -1: none */
 } laci_round;
 
 /** Runs both networks in step and compares their values. Fails with LAC_PROOF_FAILED, and as nodes

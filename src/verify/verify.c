@@ -200,10 +200,10 @@ static void record_comparison(laci_round *r, int value, const laci_difference *d
   found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   found->max_abs_output = fmax(found->max_abs_output, d->scale);
   if (r->substituted[value]) return; /* both runs have the same random substitute */
-  r->seen[value] = !d->any_finite                       ? LACI_SEEN_BLANK
-                   : d->scale > 0                       ? LACI_SEEN_NUMBERS
-                   : laci_stepper_value(r->a, value)->f ? LACI_SEEN_ZERO
-                                                        : LACI_SEEN_WHOLE_ZERO;
+  r->seen[value] = !d->any_finite                       ? LACI_EVIDENCE_BLANK
+                   : d->scale > 0                       ? LACI_EVIDENCE_NUMBERS
+                   : laci_stepper_value(r->a, value)->f ? LACI_EVIDENCE_ZERO
+                                                        : LACI_EVIDENCE_INTEGER_ZERO;
 }
 
 static lac_status fail_differing_value(const laci_round *r, const laci_node *node, int value,
@@ -248,7 +248,7 @@ static bool has_rounding_sensitive_reader(const laci_round *r, int value) {
   const laci_value *v = &r->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &r->graph->nodes[v->readers[i]];
-    if (reader->op && reader->op->jumps) return true;
+    if (reader->op && reader->op->discontinuous) return true;
   }
   return false;
 }
@@ -431,7 +431,7 @@ lac_status laci_round_run_and_compare(laci_round *r, lac_error *err) {
   r->first_blank = -1;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
   memset(r->substituted, 0, (size_t)r->graph->n_values * sizeof *r->substituted);
-  memset(r->seen, LACI_SEEN_NOTHING, (size_t)r->graph->n_values * sizeof *r->seen);
+  memset(r->seen, LACI_EVIDENCE_NONE, (size_t)r->graph->n_values * sizeof *r->seen);
   lac_status st = open_stepper(r, &r->from_a, &products_a, &r->a, err);
   if (!st) st = open_stepper(r, &r->from_b, &products_b, &r->b, err);
   if (!st) st = draw_and_set_inputs(r, err);

@@ -29,7 +29,7 @@ static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};
 
 static laci_domain integer_domain(double low, double high) {
   if (high <= low) high = low + 1;
-  return (laci_domain){.kind = LACI_DOMAIN_WHOLE, .low = low, .high = high};
+  return (laci_domain){.kind = LACI_DOMAIN_INTEGERS, .low = low, .high = high};
 }
 
 static bool is_one_of(const laci_node *node, const char *const *types, size_t n) {
@@ -279,7 +279,7 @@ static laci_domain domain_of_either_operand(const laci_node *node, const laci_do
 static laci_domain domain_before_arithmetic(const domain_walk *w, const laci_node *node, int port,
                                             const laci_domain *out) {
   double low = 0, high = 0;
-  if (out->kind != LACI_DOMAIN_WHOLE) return free_domain;
+  if (out->kind != LACI_DOMAIN_INTEGERS) return free_domain;
   if (strcmp(node->type, "Neg") == 0) return integer_domain(1 - out->high, 1 - out->low);
   if (node->n_inputs != 2) return free_domain;
   if (find_constant_value_range(w->graph, node->inputs[1 - port], &low, &high))
@@ -290,14 +290,14 @@ static laci_domain domain_before_arithmetic(const domain_walk *w, const laci_nod
 /* The node passes on the elements of its operands. Returns their domain. Parts of a concatenated
  * shape are sizes. */
 static laci_domain domain_before_copying_operator(const laci_node *node, const laci_domain *out) {
-  bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_WHOLE;
+  bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_INTEGERS;
   return joins ? integer_domain(1, 2) : *out;
 }
 
 /* Intersects *to with `by`. If no content is in both, *to stays unchanged. */
 static void intersect_domain(laci_domain *to, const laci_domain *by) {
   if (by->kind == LACI_DOMAIN_FREE) return;
-  if (to->kind != LACI_DOMAIN_WHOLE || by->kind != LACI_DOMAIN_WHOLE) {
+  if (to->kind != LACI_DOMAIN_INTEGERS || by->kind != LACI_DOMAIN_INTEGERS) {
     if (to->kind == LACI_DOMAIN_FREE) *to = *by;
     return;
   }

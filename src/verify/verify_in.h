@@ -70,12 +70,12 @@ typedef struct laci_draw {
 typedef struct laci_domain {
   enum {
     LACI_DOMAIN_FREE,
-    LACI_DOMAIN_WHOLE, /* integers x with low <= x < high: positions along an axis, counts, class
-                          labels */
-    LACI_DOMAIN_BOXES, /* rows of two corners x, y, x, y; the second is to the right of and below
-                          the first, and coordinates are below high */
-    LACI_DOMAIN_AXES,  /* numbers of axes: 0, 1, ... */
-    LACI_DOMAIN_SHAPE  /* a shape, for the Reshape `reader` */
+    LACI_DOMAIN_INTEGERS, /* integers x with low <= x < high: positions along an axis, counts, class
+                             labels */
+    LACI_DOMAIN_BOXES,    /* rows of two corners x, y, x, y; the second is to the right of and below
+                             the first, and coordinates are below high */
+    LACI_DOMAIN_AXES,     /* numbers of axes: 0, 1, ... */
+    LACI_DOMAIN_SHAPE     /* a shape, for the Reshape `reader` */
   } kind;
   double low, high;        /* bounds of the content */
   const laci_node *reader; /* for LACI_DOMAIN_SHAPE: the Reshape that reads the shape */
@@ -113,7 +113,7 @@ LAC_MUST_CHECK lac_status laci_parameters_load_tensor(laci_parameters *parameter
 
 /* ---- Products on the fast engine ---- */
 
-enum { LACI_WHOLE = 7, LACI_WHOLE_SUMMAND = 127 };
+enum { LACI_MAX_RANDOM_INTEGER = 7, LACI_MAX_RANDOM_SUMMAND = 127 };
 
 /** Returns a pseudorandom integer from -most to most, uniformly distributed. It depends on key and
  * content alone. */
@@ -124,13 +124,15 @@ static inline int laci_random_integer(uint64_t key, uint64_t content, int most) 
   return (int)((x >> 32) * (2 * (uint64_t)most + 1) >> 32) - most;
 }
 
-/** Returns a pseudorandom integer from -LACI_WHOLE to LACI_WHOLE for position `place` in a tensor.
- * It uses 32-bit arithmetic, since it is computed for every weight. */
+/** Returns a pseudorandom integer from -LACI_MAX_RANDOM_INTEGER to LACI_MAX_RANDOM_INTEGER for
+ * position `place` in a tensor. It uses 32-bit arithmetic, since it is computed for every
+ * weight. */
 static inline float laci_random_integer_at(uint32_t key, int64_t place) {
   uint32_t x = ((uint32_t)place + (uint32_t)(place >> 32) * 0x9E3779B9u) ^ key;
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
-  return (float)((int32_t)((x >> 16) * (2 * LACI_WHOLE + 1) >> 16) - LACI_WHOLE);
+  return (float)((int32_t)((x >> 16) * (2 * LACI_MAX_RANDOM_INTEGER + 1) >> 16) -
+                 LACI_MAX_RANDOM_INTEGER);
 }
 
 typedef struct laci_products_options {

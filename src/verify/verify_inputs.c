@@ -309,7 +309,7 @@ lac_status laci_draw_value(const laci_graph *graph, int value, const laci_shape 
   bool no_boxes = domain.kind == LACI_DOMAIN_BOXES && !(*buf)->f;
   if (dtype == LAC_DTYPE_BOOL || no_boxes) domain.kind = LACI_DOMAIN_FREE;
   switch (domain.kind) {
-    case LACI_DOMAIN_WHOLE: draw_integers(*buf, draw, &domain); break;
+    case LACI_DOMAIN_INTEGERS: draw_integers(*buf, draw, &domain); break;
     case LACI_DOMAIN_AXES: fill_with_axis_numbers(*buf); break;
     case LACI_DOMAIN_BOXES: draw_boxes(*buf, draw, &domain); break;
     case LACI_DOMAIN_SHAPE: laci_draw_shape_content(graph, &domain, draw, *buf); break;

@@ -25,13 +25,15 @@
 enum {
   LEAST_PRODUCT = 1 << 20, /* nodes with fewer multiplications than this are left to the plain
                               engine */
-  LONGEST = 100000,        /* maximum number of terms in a sum: LACI_WHOLE^2 times that is below
-                              2^24 */
+  LONGEST = 100000, /* maximum number of terms in a sum: LACI_MAX_RANDOM_INTEGER^2 times that is
+                       below 2^24 */
   AT_ONCE = 1 << 15
 };
-/* Variance of a product of two integers, uniformly drawn from -LACI_WHOLE to LACI_WHOLE. */
+/* Variance of a product of two integers, uniformly drawn from -LACI_MAX_RANDOM_INTEGER to
+ * LACI_MAX_RANDOM_INTEGER. */
 static const double product_variance =
-    (double)LACI_WHOLE * (LACI_WHOLE + 1) / 3.0 * LACI_WHOLE * (LACI_WHOLE + 1) / 3.0;
+    (double)LACI_MAX_RANDOM_INTEGER * (LACI_MAX_RANDOM_INTEGER + 1) / 3.0 *
+    LACI_MAX_RANDOM_INTEGER * (LACI_MAX_RANDOM_INTEGER + 1) / 3.0;
 
 typedef struct product {
   laci_op op; /* must be the first field: a pointer to the operator is also a pointer to the
@@ -180,7 +182,7 @@ static float random_integer_for_value(uint64_t key, double x) {
   if (!isfinite(x)) return (float)x; /* NaN and infinities must stay where they are */
   if (x == 0) x = 0;                 /* -0 and 0 get the same integer */
   memcpy(&bits, &x, sizeof bits);
-  return (float)laci_random_integer(key, bits, LACI_WHOLE);
+  return (float)laci_random_integer(key, bits, LACI_MAX_RANDOM_INTEGER);
 }
 
 static void convert_to_integers(int64_t begin, int64_t end, void *context) {
@@ -445,7 +447,7 @@ static double read_summand_at(const summand *s, int64_t at) {
   uint64_t bits;
   if (x == 0) x = 0;
   memcpy(&bits, &x, sizeof bits);
-  return laci_random_integer(s->key, bits, LACI_WHOLE_SUMMAND) * r->unit;
+  return laci_random_integer(s->key, bits, LACI_MAX_RANDOM_SUMMAND) * r->unit;
 }
 
 static void add_summand_range(int64_t begin, int64_t end, void *context) {

@@ -39,7 +39,8 @@ typedef struct tries {
   laci_verification before, best; /* findings at the beginning of the round, and after the best
                                      run */
   double max_abs_error, max_abs_output;
-  uint8_t *seen; /* [n_values] how much each output showed at best (laci_seen), over all runs */
+  uint8_t *seen; /* [n_values] how much each output showed at best (laci_output_evidence), over all
+                    runs */
   bool any;      /* true: at least one run reached its end */
   int n_runs, best_told, best_finite, best_blank;
   try chosen;   /* the try that gave the best run */
@@ -99,7 +100,7 @@ static int count_meaningful_outputs(const laci_round *r) {
   int n = 0;
   for (int i = 0; i < r->graph->n_outputs; i++) {
     uint8_t seen = r->seen[r->graph->outputs[i]];
-    n += (seen >= LACI_SEEN_ZERO) + (seen == LACI_SEEN_NUMBERS);
+    n += (seen >= LACI_EVIDENCE_ZERO) + (seen == LACI_EVIDENCE_NUMBERS);
   }
   return n;
 }
@@ -108,10 +109,10 @@ static int count_meaningful_outputs(const laci_round *r) {
  * other output is not 0. */
 static bool is_meaningful_output(const tries *t, int output) {
   const laci_graph *graph = t->r->graph;
-  uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];
+  uint8_t most = LACI_EVIDENCE_NONE, seen = t->seen[output];
   for (int i = 0; i < graph->n_outputs; i++)
     most = t->seen[graph->outputs[i]] > most ? t->seen[graph->outputs[i]] : most;
-  return seen >= LACI_SEEN_WHOLE_ZERO && most == LACI_SEEN_NUMBERS;
+  return seen >= LACI_EVIDENCE_INTEGER_ZERO && most == LACI_EVIDENCE_NUMBERS;
 }
 
 /* Returns the number of outputs that were empty, without a finite element, or 0 in every run so
@@ -120,7 +121,7 @@ static int count_blank_outputs(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;
   for (int i = 0; i < graph->n_outputs; i++)
-    n += t->r->seen[graph->outputs[i]] > LACI_SEEN_NOTHING &&
+    n += t->r->seen[graph->outputs[i]] > LACI_EVIDENCE_NONE &&
          !is_meaningful_output(t, graph->outputs[i]);
   return n;
 }
@@ -229,8 +230,8 @@ static const laci_value *find_zero_output_if_none_blank(const tries *t) {
   const laci_value *zero = NULL;
   for (int i = 0; i < graph->n_outputs; i++) {
     int output = graph->outputs[i];
-    if (t->seen[output] == LACI_SEEN_BLANK) return NULL;
-    bool is_zero = t->seen[output] >= LACI_SEEN_ZERO && !is_meaningful_output(t, output);
+    if (t->seen[output] == LACI_EVIDENCE_BLANK) return NULL;
+    bool is_zero = t->seen[output] >= LACI_EVIDENCE_ZERO && !is_meaningful_output(t, output);
     if (is_zero && !zero) zero = &graph->values[output];
   }
   return zero;

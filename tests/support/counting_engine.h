@@ -18,7 +18,7 @@
 #include "tensor/buf.h"
 
 typedef struct counts {
-  int made, gone, runs, nodes;
+  int created, destroyed, runs, nodes;
   int patterns, masks; /* numbers of patterns and masks that were given when an engine was last
                           created */
 } counts;
@@ -46,7 +46,7 @@ static void counting_destroy(void *self) {
   laci_free(p->ports[0]);
   laci_free(p->ports[1]);
   laci_free(p);
-  counting.gone++;
+  counting.destroyed++;
 }
 
 static lac_status counting_ports(counting_plan *p, const int *values, int n,
@@ -68,7 +68,7 @@ static lac_status counting_create(const laci_engine_row *row, const laci_graph *
   counting_plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the plan");
   p->dense_only = options->dense_only;
-  counting.made++;
+  counting.created++;
   counting.patterns = counting.masks = 0;
   for (int at = 0; at < options->n_weights; at++) {
     counting.patterns += options->weights[at].packing != NULL;

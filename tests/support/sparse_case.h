@@ -33,7 +33,7 @@ typedef struct sparse_case {
 /** The operands of a case. A CHW result has the border of zeros that a following 3x3 convolution
  * would read. */
 typedef struct sparse_operands {
-  laci_sparse_form form;
+  laci_sparse_convolution form;
   uint8_t *kept;
   float *dense, *bias;
   int32_t *whole_bias; /* the bias of an int8 case; the operands of int8 below are in `quantized`,
@@ -257,11 +257,11 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
   }
   for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
   if (g->values == LACI_SPARSE_S8) sparse_quantize(g->channels_out, n_dense, o);
-  if (laci_sparse_form_init(g, o->kept, &(laci_sparse_layouts){in, out, c->n_images}, &o->form,
-                            &err)) {
+  if (laci_sparse_convolution_init(g, o->kept, &(laci_sparse_layouts){in, out, c->n_images},
+                                   &o->form, &err)) {
     fail_msg("%s: %s", c->what, err.text);
   }
-  laci_sparse_form_set_weights(&o->form, o->dense);
+  laci_sparse_convolution_set_weights(&o->form, o->dense);
   o->x = sparse_guarded(o->n_x, shift, &o->memory_x);
   o->y = sparse_guarded(o->n_y, shift, &o->memory_y);
   o->residual = sparse_guarded(o->n_y, shift, &o->memory_residual);
@@ -298,7 +298,7 @@ static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift
 }
 
 static inline void sparse_operands_clear(sparse_operands *o) {
-  laci_sparse_form_clear(&o->form);
+  laci_sparse_convolution_clear(&o->form);
   free(o->kept);
   free(o->dense);
   free(o->bias);

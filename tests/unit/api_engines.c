@@ -67,7 +67,7 @@ static int runs_with(const char *engine, bool steps) {
   if (prune(&options, &report, &err)) fail_msg("%s", err.text);
   assert_true(report->summary.pruned > 0 && report->calibration->outputs_error > 0);
   lac_report_destroy(report);
-  assert_int_equal(counting.made, counting.gone);
+  assert_int_equal(counting.created, counting.destroyed);
   return counting.runs;
 }
 

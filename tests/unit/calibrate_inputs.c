@@ -25,9 +25,9 @@ enum { COUNT = 24, MOST_INPUTS = 3 };
 /* What the samples are: each input's shape for one sample, and where samples are in it. */
 typedef struct source {
   const laci_graph *graph;
-  laci_shape shapes[MOST_INPUTS], forms[2][MOST_INPUTS];
-  const laci_shape *form_shapes[2];
-  int axes[MOST_INPUTS], form_of[COUNT];
+  laci_shape shapes[MOST_INPUTS], shapes_of_set[2][MOST_INPUTS];
+  const laci_shape *shape_sets[2];
+  int axes[MOST_INPUTS], shape_set_of[COUNT];
   const void *constants[MOST_INPUTS];
   laci_calibration_samples samples;
 } source;
@@ -41,7 +41,7 @@ static laci_graph *read_network(const char *text) {
 }
 
 static const laci_shape *shapes_of(const source *s, int64_t sample) {
-  return s->samples.n_forms > 1 ? s->form_shapes[s->form_of[sample]] : s->shapes;
+  return s->samples.n_shape_sets > 1 ? s->shape_sets[s->shape_set_of[sample]] : s->shapes;
 }
 
 static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
@@ -246,14 +246,15 @@ static laci_graph *read_sequence(source *s, int64_t first_length, int64_t second
   set_open(graph, 0, 2, laci_graph_add_symbol(graph));
   assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
   source_init(s, graph);
-  s->forms[0][0] = (laci_shape){3, {1, 8, first_length}};
-  s->forms[1][0] = (laci_shape){3, {1, 8, second_length}};
-  s->shapes[0] = s->forms[0][0];
-  for (int form = 0; form < 2; form++) s->form_shapes[form] = s->forms[form];
+  s->shapes_of_set[0][0] = (laci_shape){3, {1, 8, first_length}};
+  s->shapes_of_set[1][0] = (laci_shape){3, {1, 8, second_length}};
+  s->shapes[0] = s->shapes_of_set[0][0];
+  for (int shape_set = 0; shape_set < 2; shape_set++)
+    s->shape_sets[shape_set] = s->shapes_of_set[shape_set];
   s->samples.single = true;
-  s->samples.n_forms = 2;
-  s->samples.form_shapes = s->form_shapes;
-  s->samples.form_of = s->form_of;
+  s->samples.n_shape_sets = 2;
+  s->samples.shape_sets = s->shape_sets;
+  s->samples.shape_set_of = s->shape_set_of;
   return graph;
 }
 
@@ -261,7 +262,7 @@ static void samples_of_two_lengths_are_fitted_together(void **state) {
   (void)state;
   source s;
   laci_graph *graph = read_sequence(&s, 9, 14);
-  for (int k = 0; k < COUNT; k++) s.form_of[k] = k % 3 == 0;
+  for (int k = 0; k < COUNT; k++) s.shape_set_of[k] = k % 3 == 0;
   laci_analysis *analysis = analyze(graph);
   laci_calibrated *one = calibrate(analysis, &s, 1), *two = calibrate(analysis, &s, 3);
   expect_calibrated(analysis, one);
@@ -276,15 +277,15 @@ static void samples_of_two_lengths_are_fitted_together(void **state) {
   laci_graph_destroy(graph);
 }
 
-/* Two forms of one size in the samples' order are the same sums as one form. */
-static void forms_change_nothing_but_sizes(void **state) {
+/* Two shape sets of one size in the samples' order are the same sums as one shape set. */
+static void shape_sets_change_nothing_but_sizes(void **state) {
   (void)state;
   source s;
   laci_graph *graph = read_sequence(&s, 12, 12);
-  for (int k = 0; k < COUNT; k++) s.form_of[k] = k >= COUNT / 2;
+  for (int k = 0; k < COUNT; k++) s.shape_set_of[k] = k >= COUNT / 2;
   laci_analysis *analysis = analyze(graph);
   laci_calibrated *two = calibrate(analysis, &s, 2);
-  s.samples.n_forms = 0;
+  s.samples.n_shape_sets = 0;
   laci_calibrated *one = calibrate(analysis, &s, 2);
   expect_equal_weights(graph, one, two);
   assert_true(one->outputs.relative == two->outputs.relative);
@@ -298,7 +299,7 @@ static void ranges_are_those_of_all_sizes(void **state) {
   (void)state;
   source s;
   laci_graph *graph = read_sequence(&s, 9, 14);
-  for (int k = 0; k < COUNT; k++) s.form_of[k] = k % 2;
+  for (int k = 0; k < COUNT; k++) s.shape_set_of[k] = k % 2;
   const int value = laci_graph_find_value(graph, "u");
   const laci_weighted_graph from = {.graph = graph};
   laci_range all, only[2];
@@ -307,12 +308,12 @@ static void ranges_are_those_of_all_sizes(void **state) {
   lac_error err = {0};
   if (laci_ranges_measure(&from, &how, &all, &err)) fail_msg("%s", err.text);
   assert_int_equal(all.n_zeros + all.n_others, 12 * 8 * (9 + 14));
-  for (int form = 0; form < 2; form++) {
-    s.samples.count = how.n_batches = form ? 0 : COUNT;
-    if (form) break;
-    for (int k = 0; k < COUNT; k++) s.form_of[k] = 0;
-    if (laci_ranges_measure(&from, &how, &only[form], &err)) fail_msg("%s", err.text);
-    assert_int_equal(only[form].n_zeros + only[form].n_others, 24 * 8 * 9);
+  for (int shape_set = 0; shape_set < 2; shape_set++) {
+    s.samples.count = how.n_batches = shape_set ? 0 : COUNT;
+    if (shape_set) break;
+    for (int k = 0; k < COUNT; k++) s.shape_set_of[k] = 0;
+    if (laci_ranges_measure(&from, &how, &only[shape_set], &err)) fail_msg("%s", err.text);
+    assert_int_equal(only[shape_set].n_zeros + only[shape_set].n_others, 24 * 8 * 9);
   }
   laci_graph_destroy(graph);
 }
@@ -357,7 +358,7 @@ static void running_out_of_memory_is_a_failure_at_every_allocation(void **state)
   for (int which = 0; which < 2; which++) {
     source s;
     laci_graph *graph = which ? read_sequence(&s, 5, 6) : read_branches(&s, &rate);
-    for (int k = 0; k < COUNT; k++) s.form_of[k] = k % 2;
+    for (int k = 0; k < COUNT; k++) s.shape_set_of[k] = k % 2;
     s.samples.count = 4;
     laci_analysis *analysis = analyze(graph);
     const laci_calibrate_options o = {
@@ -384,7 +385,7 @@ int main(void) {
       cmocka_unit_test(without_the_constant_a_branch_stays_a_branch),
       cmocka_unit_test(ranges_are_those_of_the_branch),
       cmocka_unit_test(samples_of_two_lengths_are_fitted_together),
-      cmocka_unit_test(forms_change_nothing_but_sizes),
+      cmocka_unit_test(shape_sets_change_nothing_but_sizes),
       cmocka_unit_test(ranges_are_those_of_all_sizes),
       cmocka_unit_test(a_layer_too_large_for_memory_is_left_to_magnitude),
       cmocka_unit_test(running_out_of_memory_is_a_failure_at_every_allocation),

@@ -30,20 +30,21 @@ static void boxes_and_scores_are_two_parts(void **state) {
   for (int fields = 1; fields <= 2; fields++) {
     float x[COUNT], y[COUNT];
     const laci_shape shape = make_boxes(fields, x);
-    laci_output_cut cut = {0};
-    laci_output_cut_decide(&shape, x, &cut);
-    assert_int_equal(cut.n_parts, 2);
-    assert_false(cut.answers);
-    for (int k = 0; k < FIELDS; k++) assert_int_equal(cut.is_small[k], k >= 4);
+    laci_output_parts parts = {0};
+    laci_output_parts_decide(&shape, x, &parts);
+    assert_int_equal(parts.n_parts, 2);
+    assert_false(parts.answers);
+    for (int k = 0; k < FIELDS; k++) assert_int_equal(parts.is_small[k], k >= 4);
     /* scores are lost, boxes are not */
-    for (int j = 0; j < COUNT; j++) y[j] = cut.is_small[j / cut.inner % cut.n_slices] ? 0 : x[j];
+    for (int j = 0; j < COUNT; j++)
+      y[j] = parts.is_small[j / parts.inner % parts.n_slices] ? 0 : x[j];
     double e[2] = {0}, s[2] = {0};
     const float *const both[2] = {x, y};
-    laci_output_cut_add_errors(&cut, both, 0, COUNT, e, s);
+    laci_output_parts_add_errors(&parts, both, 0, COUNT, e, s);
     assert_true(e[0] == 0 && s[0] > 0);
     assert_true(e[1] == s[1] && s[1] > 0);
     assert_true(e[1] / (s[0] + s[1]) < 1e-5); /* which their sum hides */
-    laci_output_cut_clear(&cut);
+    laci_output_parts_clear(&parts);
   }
 }
 
@@ -51,13 +52,13 @@ static void numbers_of_one_scale_are_one_part(void **state) {
   (void)state;
   float x[COUNT];
   const laci_shape shape = make_boxes(1, x);
-  laci_output_cut cut = {0};
+  laci_output_parts parts = {0};
   for (int j = 0; j < COUNT; j++) x[j] = (float)(laci_rng_unit_interval(2, 0, (uint64_t)j) - 0.5);
-  laci_output_cut_decide(&shape, x, &cut);
-  assert_int_equal(cut.n_parts, 1);
-  assert_false(cut.answers || cut.unit_rows);
-  assert_null(cut.is_small);
-  laci_output_cut_clear(&cut);
+  laci_output_parts_decide(&shape, x, &parts);
+  assert_int_equal(parts.n_parts, 1);
+  assert_false(parts.answers || parts.unit_rows);
+  assert_null(parts.is_small);
+  laci_output_parts_clear(&parts);
 }
 
 /* Rows of a softmax, of its logarithm, or of length 1. */
@@ -83,19 +84,19 @@ static void rows_of_probabilities_are_answers(void **state) {
   const laci_shape shape = laci_shape_of(3, dims);
   for (int kind = 0; kind < 3; kind++) {
     float x[COUNT], y[COUNT];
-    laci_output_cut cut = {0};
+    laci_output_parts parts = {0};
     make_rows(kind, FIELDS, x);
-    laci_output_cut_decide(&shape, x, &cut);
-    assert_int_equal(cut.answers, kind < 2);
-    assert_int_equal(cut.unit_rows, kind == 2);
+    laci_output_parts_decide(&shape, x, &parts);
+    assert_int_equal(parts.answers, kind < 2);
+    assert_int_equal(parts.unit_rows, kind == 2);
     memcpy(y, x, sizeof x);
     for (int r = 0; r < 3; r++) /* three rows answer otherwise */
       for (int j = 0; j < FIELDS; j++) y[r * FIELDS + j] = x[r * FIELDS + (j + 1) % FIELDS];
     double e[2] = {0}, s[2] = {0};
     const float *const both[2] = {x, y};
-    laci_output_cut_add_errors(&cut, both, 0, COUNT, e, s);
+    laci_output_parts_add_errors(&parts, both, 0, COUNT, e, s);
     if (kind < 2) assert_true(e[0] == 3 && s[0] == BATCH * BOXES);
-    laci_output_cut_clear(&cut);
+    laci_output_parts_clear(&parts);
   }
 }
 

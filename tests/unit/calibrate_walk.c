@@ -741,8 +741,8 @@ static void check_kept(const laci_weighted_graph *dense, const laci_weighted_gra
   laci_output_difference want, got;
   assert_int_equal(laci_compare_outputs(dense, other, samples, &how, &want, NULL), LAC_OK);
   for (int k = 0; k < 3; k++) {
-    how.kept = laci_kept_outputs_create(rooms[k]);
-    assert_non_null(how.kept);
+    how.cache = laci_output_cache_create(rooms[k]);
+    assert_non_null(how.cache);
     for (int again = 0; again < 3; again++) {
       how.n = again == 1 ? 16 : 32;
       assert_int_equal(laci_compare_outputs(dense, other, samples, &how, &got, NULL), LAC_OK);
@@ -750,7 +750,7 @@ static void check_kept(const laci_weighted_graph *dense, const laci_weighted_gra
     }
     assert_int_equal(laci_compare_outputs(other, dense, samples, &how, &got, NULL), LAC_OK);
     assert_int_equal(got.n_agree, 8 * k * k); /* 0, one batch, all four */
-    laci_kept_outputs_destroy(how.kept);
+    laci_output_cache_destroy(how.cache);
   }
 }
 

@@ -85,7 +85,7 @@ static long n_run, n_refused, n_wrong;
 
 static bool jumps(const laci_graph *graph) {
   for (int n = 0; n < graph->n_nodes; n++) {
-    if (!graph->nodes[n].op || graph->nodes[n].op->jumps) return true;
+    if (!graph->nodes[n].op || graph->nodes[n].op->discontinuous) return true;
   }
   return false;
 }

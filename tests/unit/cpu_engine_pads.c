@@ -187,7 +187,7 @@ static void an_observer_sees_the_padded_value(void **state) {
   assert_int_equal(net_read(text, &graph, NULL), LAC_OK); /* to learn the value's number */
   int value = laci_graph_find_value(graph, "a");
   laci_graph_destroy(graph);
-  const laci_engine_observer observer = {.values = &value, .n_values = 1, .see = see};
+  const laci_engine_observer observer = {.values = &value, .n_values = 1, .on_value = see};
   assert_int_equal(pad_steps(text, NULL), 0);
   assert_true(pad_steps(text, &observer) > 0);
 }

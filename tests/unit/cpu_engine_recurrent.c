@@ -229,7 +229,7 @@ static void an_interrupt_ends_a_long_sequence(void **state) {
   int n_steps = 0;
   const laci_parallel parallel = {.run = interrupt, .context = &interrupts};
   const laci_engine_options options = {.threads = 2, .parallel = &parallel};
-  laci_engine_watch watch = {.between = count_step, .context = &n_steps};
+  laci_engine_watch watch = {.after_step = count_step, .context = &n_steps};
   laci_graph *graph;
   laci_engine *engine;
   lac_error err = {0};

@@ -430,7 +430,7 @@ static lac_status see_nothing(void *context, int value, const laci_engine_port *
 
 static void who_looks_inside_or_has_many_threads_gets_one_stage(void **state) {
   const int value = 0;
-  const laci_engine_observer observer = {.values = &value, .n_values = 1, .see = see_nothing};
+  const laci_engine_observer observer = {.values = &value, .n_values = 1, .on_value = see_nothing};
   (void)state;
   assert_int_equal(count_stages(cut_nets[1], &eager, (laci_engine_options){.threads = 1}), 2);
   assert_int_equal(
@@ -545,7 +545,7 @@ static void who_watches_sees_each_step_once(void **state) {
   seen all = {0}, some = {.stop = 2};
   assert_in_range(n, 4, 64);
   laci_engine_watch watch = {
-      .begins = begins, .seconds = seconds, .between = note, .context = &all};
+      .begins = begins, .seconds = seconds, .after_step = note, .context = &all};
   free_results(&s, run_stages(&s, &input, &watch, LAC_OK));
   assert_int_equal(all.n, n);
   for (size_t at = 0; at < n; at++) {

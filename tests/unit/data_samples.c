@@ -468,7 +468,7 @@ static void data_and_drawn_samples_are_joined(void **state) {
     int64_t labels[N];
     memcpy(labels, laci_samples_labels(data), (size_t)rows[k].n * sizeof *labels);
     assert_int_equal(laci_samples_count_drawn(data), 0);
-    assert_int_equal(laci_samples_mix(&data, &more, NULL), LAC_OK);
+    assert_int_equal(laci_samples_join_drawn(&data, &more, NULL), LAC_OK);
     assert_null(more);
     assert_int_equal(laci_samples_count_drawn(data), drawn);
     assert_int_equal(laci_samples_count_held_back(data), held);
@@ -487,7 +487,7 @@ static void data_and_drawn_samples_are_joined(void **state) {
       assert_memory_equal(parts + at * SAMPLE, want, SAMPLE * sizeof(float));
       assert_int_equal(laci_samples_labels(data)[at], at < drawn ? -1 : labels[from]);
     }
-    laci_samples_unmix(&data);
+    laci_samples_drop_drawn(&data);
     assert_int_equal(laci_samples_count(data), rows[k].n);
     laci_free(all);
     laci_free(parts);
@@ -505,15 +505,15 @@ static void samples_that_are_not_alike_are_not_joined(void **state) {
                *more = draw_images(4, 32);
   laci_samples *const before = data, *const alone = one;
   lac_error err = {0};
-  assert_int_equal(laci_samples_mix(&data, &larger, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_samples_join_drawn(&data, &larger, &err), LAC_BAD_SHAPE);
   assert_non_null(strstr(err.text, "33"));
-  assert_int_equal(laci_samples_mix(&one, &more, &err), LAC_BAD_VALUE);
+  assert_int_equal(laci_samples_join_drawn(&one, &more, &err), LAC_BAD_VALUE);
   assert_non_null(strstr(err.text, "1 sample, wanted 2 or more"));
   assert_ptr_equal(data, before);
   assert_ptr_equal(one, alone);
   for (long at = 1;; at++) {
     laci_memory_fail_from(at);
-    const lac_status st = laci_samples_mix(&data, &more, &err);
+    const lac_status st = laci_samples_join_drawn(&data, &more, &err);
     laci_memory_fail_from(0);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);

@@ -51,8 +51,8 @@ static int begin(void **state) {
 }
 
 static void expect_used(int least_runs) {
-  assert_true(counting.made > 0 && counting.nodes >= counting.runs);
-  assert_int_equal(counting.made, counting.gone);
+  assert_true(counting.created > 0 && counting.nodes >= counting.runs);
+  assert_int_equal(counting.created, counting.destroyed);
   if (counting.runs < least_runs) fail_msg("%d runs, wanted %d", counting.runs, least_runs);
 }
 
@@ -215,7 +215,7 @@ static void bench_runs_a_dense_plan_next_to_a_sparse_one(void **state) {
   o.run.engine = "counting";
   o.runs = 4;
   if (lac_bench(model, &o, &r, &err)) fail_msg("%s", err.text);
-  assert_int_equal(counting.made, 2);
+  assert_int_equal(counting.created, 2);
   assert_true(r->has_sparse && r->runs == 4 && r->sparse.min > 0 && r->dense.min > 0);
   assert_true(r->items_per_second * r->sparse.median > 0.999 && r->dense_plan_seconds > 0);
   assert_true(r->dense_step_seconds > 0 && r->dense_rest_seconds == 0);
@@ -231,7 +231,7 @@ static void bench_runs_a_dense_plan_next_to_a_sparse_one(void **state) {
   lac_bench_result_destroy(r);
   o.run.dense_only = true;
   if (lac_bench(model, &o, &r, &err)) fail_msg("%s", err.text);
-  assert_int_equal(counting.made, 3);
+  assert_int_equal(counting.created, 3);
   assert_true(!r->has_sparse && r->n_sparse == 0 && r->dense.min > 0);
   lac_bench_result_destroy(r);
   expect_used(12);

@@ -144,7 +144,7 @@ static void check(const char *name, const laci_graph *graph, const laci_input_sh
   sight plain = sight_of(graph), fast = sight_of(graph);
   int *values = laci_alloc((size_t)graph->n_values, sizeof *values);
   run_options how = {"plain", shapes, n_shapes};
-  laci_engine_observer o = {.values = values, .see = see, .context = &plain};
+  laci_engine_observer o = {.values = values, .on_value = see, .context = &plain};
   int n_all = o.n_values = choose(graph, 0, 1, values);
   run(graph, &how, &o);
   assert_int_equal(plain.n_shown, n_all);
@@ -247,7 +247,7 @@ static void a_plan_without_an_observer_is_what_it_was(void **state) {
   laci_engine *without, *of_nothing, *of_all;
   int values[8];
   laci_engine_options o = {.threads = 1};
-  laci_engine_observer nothing = {.see = see}, all = {.values = values, .see = see};
+  laci_engine_observer nothing = {.on_value = see}, all = {.values = values, .on_value = see};
   all.n_values = choose(graph, 0, 1, values);
   assert_int_equal(laci_engine_create(graph, &o, &without, &err), LAC_OK);
   o.observer = &nothing;
@@ -280,7 +280,7 @@ static void a_failure_of_the_observer_ends_the_run(void **state) {
   laci_graph *graph = small();
   const char *const engines[] = {"plain", "cpu"};
   int value = laci_graph_find_value(graph, "c");
-  laci_engine_observer o = {.values = &value, .n_values = 1, .see = refuse};
+  laci_engine_observer o = {.values = &value, .n_values = 1, .on_value = refuse};
   for (int at = 0; at < 2; at++) {
     lac_error err = {0};
     laci_engine *engine;
@@ -302,7 +302,7 @@ static void what_cannot_be_observed_is_refused(void **state) {
   for (int at = 0; at < 2; at++) {
     lac_error err = {0};
     laci_engine *engine;
-    laci_engine_observer o = {.values = &value, .n_values = 1, .see = see};
+    laci_engine_observer o = {.values = &value, .n_values = 1, .on_value = see};
     laci_engine_options options = {.engine = engines[at], .threads = 1, .observer = &o};
     assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_BAD_ARGUMENT);
     o = (laci_engine_observer){.n_values = 0};

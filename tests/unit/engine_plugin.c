@@ -316,7 +316,7 @@ static void observe(const laci_graph *graph, const char *name, sight *s) {
   *s = (sight){.counts = {0}};
   for (int v = 0; v < graph->n_values; v++) values[v] = v;
   const laci_engine_observer observer = {
-      .values = values, .n_values = graph->n_values, .see = see, .context = s};
+      .values = values, .n_values = graph->n_values, .on_value = see, .context = s};
   const laci_engine_options options = {.engine = name, .threads = 1, .observer = &observer};
   fill(x, BATCH * IN);
   if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s: %s", name, err.text);
@@ -440,7 +440,7 @@ static void expect_lie(const laci_graph *graph, int k, const char *lie, const ch
   laci_engine *engine = NULL;
   int shown = laci_graph_find_value(graph, "f");
   const laci_engine_observer observer = {
-      .values = &shown, .n_values = 1, .see = see, .context = &seen};
+      .values = &shown, .n_values = 1, .on_value = see, .context = &seen};
   const laci_engine_options options = {.engine = names[k], .threads = 1, .observer = &observer};
   assert_int_equal(setenv("LAC_TEST_LIE", lie, 1), 0);
   lac_status st = laci_engine_create(graph, &options, &engine, &err);

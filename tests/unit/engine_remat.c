@@ -76,7 +76,7 @@ static bool open_plan(plan *p, const laci_training_graph *g, laci_engine_options
     if (value->n_readers > 0 || value->is_output) values[n++] = v;
   }
   const laci_engine_observer observer = {
-      .values = values, .n_values = n, .see = see, .context = &p->seen};
+      .values = values, .n_values = n, .on_value = see, .context = &p->seen};
   o.observer = n > 0 ? &observer : NULL;
   o.early_outputs = true;
   lac_status st = laci_engine_create(g->graph, &o, &p->engine, &err);

@@ -174,7 +174,7 @@ static void close_run(watched *w) {
 
 static lac_status run(watched *w, lac_error *err) {
   const laci_engine_watch watch = {
-      .begins = w->begins, .seconds = w->seconds, .between = between, .context = w};
+      .begins = w->begins, .seconds = w->seconds, .after_step = between, .context = w};
   return laci_engine_run_watched(w->engine, (const void *const *)w->inputs, w->outputs, &watch,
                                  err);
 }

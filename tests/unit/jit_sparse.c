@@ -217,9 +217,10 @@ static void all_pairs(laci_jit_isa isa) {
     const laci_sparse_layouts layouts = {o.form.in, o.form.out, 1};
     lac_error err = {0};
     for (int at = 0; at < 8; at++) o.kept[at] = pair >> at & 1;
-    laci_sparse_form_clear(&o.form);
-    assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &layouts, &o.form, &err), LAC_OK);
-    laci_sparse_form_set_weights(&o.form, o.dense);
+    laci_sparse_convolution_clear(&o.form);
+    assert_int_equal(laci_sparse_convolution_init(&c.window, o.kept, &layouts, &o.form, &err),
+                     LAC_OK);
+    laci_sparse_convolution_set_weights(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
     generated g =
         generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false, false});
@@ -281,8 +282,8 @@ static void put_in_place(generated *g, const sparse_operands *o) {
   } else {
     for (int64_t k = 0; k < to.n; k += 2) {
       const int32_t low = to.at[k], high = to.at[k + 1];
-      const uint32_t pair = laci_bf16_pair(low == LACI_SPARSE_NOWHERE ? 0 : weight[low],
-                                           high == LACI_SPARSE_NOWHERE ? 0 : weight[high]);
+      const uint32_t pair = laci_bf16_pair(low == LACI_SPARSE_NO_SOURCE ? 0 : weight[low],
+                                           high == LACI_SPARSE_NO_SOURCE ? 0 : weight[high]);
       memcpy(into + k / 2, &pair, sizeof pair);
     }
   }
@@ -342,7 +343,7 @@ static void one_cache_holds_several_layers(void **state) {
     const laci_sparse_operands run = sparse_run_of(&o[at], false, -INFINITY, INFINITY);
     generated g = {cache, code[at], malloc(sparse_result_bytes(&o[at]))};
     define(&o[at], &run, g.want);
-    laci_sparse_form_free_weights(&o[at].form);
+    laci_sparse_convolution_free_weights(&o[at].form);
     expect_run(&g, &o[at], &run, NULL, "one of several");
     free(g.want);
     laci_sparse_code_destroy(code[at]);
@@ -354,16 +355,16 @@ static void one_cache_holds_several_layers(void **state) {
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
   const laci_sparse_layouts layouts = {o->form.in, o->form.out, c->n_images};
   const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 40, 4, 0, true, false}};
-  laci_sparse_form form;
+  laci_sparse_convolution convolution;
   laci_code_cache *cache = NULL;
   laci_sparse_code *code = NULL;
-  lac_status st = laci_sparse_form_init(&c->window, o->kept, &layouts, &form, err);
+  lac_status st = laci_sparse_convolution_init(&c->window, o->kept, &layouts, &convolution, err);
   if (!st) st = laci_code_cache_create(CODE_LIMIT, &cache, err);
-  if (!st) st = laci_sparse_code_create(&form.product, &options, cache, &code, err);
+  if (!st) st = laci_sparse_code_create(&convolution.product, &options, cache, &code, err);
   if (!st) st = laci_code_cache_seal(cache, err);
   laci_sparse_code_destroy(code);
   laci_code_cache_destroy(cache);
-  laci_sparse_form_clear(&form);
+  laci_sparse_convolution_clear(&convolution);
   return st;
 }
 

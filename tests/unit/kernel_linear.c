@@ -51,7 +51,7 @@ static void both_backends(void (*run)(laci_pool *with, const char *backend)) {
 /* ---- products ---- */
 
 typedef struct product_case {
-  int m, n, k, more; /* more: elements between rows */
+  int m, n, k, row_padding; /* row_padding: elements between rows */
   bool a_transposed, b_transposed;
   double alpha, beta;
 } product_case;
@@ -68,8 +68,8 @@ static double element(const double *x, int ld, bool transposed, int row, int col
 }
 
 static void check_product(const product_case *c, laci_pool *with, const char *backend) {
-  const int lda = (c->a_transposed ? c->m : c->k) + c->more + 1;
-  const int ldb = (c->b_transposed ? c->k : c->n) + c->more + 1, ldc = c->n + c->more;
+  const int lda = (c->a_transposed ? c->m : c->k) + c->row_padding + 1;
+  const int ldb = (c->b_transposed ? c->k : c->n) + c->row_padding + 1, ldc = c->n + c->row_padding;
   const size_t n_a = (size_t)lda * (size_t)(c->a_transposed ? c->k : c->m) + 1;
   const size_t n_b = (size_t)ldb * (size_t)(c->b_transposed ? c->n : c->k) + 1;
   const size_t n_c = (size_t)ldc * (size_t)c->m;

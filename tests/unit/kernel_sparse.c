@@ -268,12 +268,13 @@ static void pixel_blocks_need_equal_row_strides(void **state) {
   const laci_sparse_layouts layouts = {laci_sparse_padded_layout(LACI_FORMAT_PC16P, 4, 3, 5, none),
                                        laci_sparse_padded_layout(LACI_FORMAT_CHW, 4, 3, 5, one), 1};
   const uint8_t kept[16] = {0};
-  laci_sparse_form form;
+  laci_sparse_convolution convolution;
   lac_error err = {0};
   (void)state;
-  assert_int_equal(laci_sparse_form_init(&g, kept, &layouts, &form, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_sparse_convolution_init(&g, kept, &layouts, &convolution, &err),
+                   LAC_UNSUPPORTED);
   assert_string_equal(err.text, "PC16P of a sparse convolution: rows 5 and 6 apart");
-  assert_null(form.tiles);
+  assert_null(convolution.tiles);
 }
 
 static void a_nan_stays(void **state) {

@@ -73,7 +73,7 @@ static int64_t forget(const depthwise_case *made) {
   const laci_depthwise *d = &made->d;
   int64_t n = 0;
   memset(made->memory[2], 0x5A, (size_t)(made->n_y + 2 * SPARSE_GUARD_FLOATS) * sizeof(float));
-  for (int64_t at = 0; at < d->n_each * d->n_images; at++) {
+  for (int64_t at = 0; at < d->tiles_per_block * d->n_images; at++) {
     const laci_sparse_tile *tile = &d->tiles[at];
     for (int64_t c = 0; c < d->window.channels_out && tile->lanes & LACI_SPARSE_ZEROS_AROUND; c++) {
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) { n += !(tile->lanes >> lane & 1); }
@@ -106,7 +106,7 @@ static void compare(const depthwise_case *made, const sparse_operands *o, int64_
     memcpy(&bits, made->memory[2] + at, sizeof bits);
     written += bits != 0x5A5A5A5AU;
   }
-  for (int64_t at = 0; at < d->n_each * d->n_images; at++) {
+  for (int64_t at = 0; at < d->tiles_per_block * d->n_images; at++) {
     const laci_sparse_tile *tile = &d->tiles[at];
     for (int64_t c = 0; c < g->channels_out && tile->lanes & LACI_SPARSE_ZEROS_AROUND; c++) {
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
@@ -121,7 +121,8 @@ static void compare(const depthwise_case *made, const sparse_operands *o, int64_
 /* In parts of so many tiles and channels. */
 static void run_parts(const depthwise_case *made, const laci_sparse_operands *o, int64_t tiles,
                       int64_t channels) {
-  const int64_t n = made->d.n_each * made->d.n_images, n_channels = made->d.window.channels_out;
+  const int64_t n = made->d.tiles_per_block * made->d.n_images,
+                n_channels = made->d.window.channels_out;
   for (int64_t t = 0; t < n; t += tiles) {
     for (int64_t c = 0; c < n_channels; c += channels) {
       const laci_sparse_part part = {made->d.tiles, t, t + tiles < n ? t + tiles : n, c,

@@ -134,12 +134,14 @@ static void the_definition_is_a_gradient(void **state) {
     fixture f;
     set_up(&f, which / 2, which % 2 > 0, 0);
     run_all(&f, laci_sparse_gradient_scalar, 1);
-    const laci_sparse_form *form = &f.o.form;
-    for (int64_t row = 0; row < form->product.n_rows; row++) {
-      const int64_t first = row / form->product.rows_together * form->row_length;
-      for (int64_t k = form->kept.row_begin[row]; k < form->kept.row_begin[row + 1]; k++) {
+    const laci_sparse_convolution *convolution = &f.o.form;
+    for (int64_t row = 0; row < convolution->product.n_rows; row++) {
+      const int64_t first = row / convolution->product.rows_together * convolution->row_length;
+      for (int64_t k = convolution->kept.row_begin[row]; k < convolution->kept.row_begin[row + 1];
+           k++) {
         const double got = (double)f.gradient[k];
-        const double want = want_of(&f, row, form->dense_at[form->kept.column[k] - first]);
+        const double want =
+            want_of(&f, row, convolution->dense_at[convolution->kept.column[k] - first]);
         if (!(fabs(got - want) <= 1e-5 * (1 + fabs(want)))) {
           fail_msg("%s: row %lld, weight %lld: got %g, want %g", f.c.what, (long long)row,
                    (long long)k, got, want);

@@ -97,7 +97,7 @@ static void expect_all_weights(const sparse_operands *o, int64_t chunk_rows, uns
   double sum = 0, want = 0;
   for (int64_t w = 0; w < b.n_chunks * b.n_windows; w++) {
     n_singles += b.windows[w].n_singles;
-    for (int size = 1; size <= LACI_GROUPED_ROWS_MOST; size++) {
+    for (int size = 1; size <= LACI_GROUPED_ROWS_MAX_ROWS; size++) {
       n_rows += (int64_t)size * b.windows[w].n[size - 1];
       if (b.windows[w].n[size - 1] > 0) *sizes |= 1U << size;
     }
@@ -120,7 +120,7 @@ static void every_weight_is_there_once(void **state) {
     for (int c = 0; c < 4; c++) expect_all_weights(&o, chunks[c], &sizes);
     sparse_operands_clear(&o);
   }
-  assert_int_equal(sizes, (1U << (LACI_GROUPED_ROWS_MOST + 1)) - 2);
+  assert_int_equal(sizes, (1U << (LACI_GROUPED_ROWS_MAX_ROWS + 1)) - 2);
 }
 
 /* Of 2:4 with enough rows; few columns may be left over by windows of eight. */

@@ -144,12 +144,12 @@ static void results_can_be_floats(void **state) {
     const laci_sparse_layout in = o.form.in, out = laci_sparse_output_layout(
                                                  c.format_out, &floats, &in,
                                                  (laci_sparse_border){1, 1, 1, 1, 1, 1});
-    laci_sparse_form_clear(&o.form);
+    laci_sparse_convolution_clear(&o.form);
     assert_int_equal(
-        laci_sparse_form_init(&c.window, o.kept, &(laci_sparse_layouts){in, out, c.n_images},
-                              &o.form, &err),
+        laci_sparse_convolution_init(&c.window, o.kept, &(laci_sparse_layouts){in, out, c.n_images},
+                                     &o.form, &err),
         LAC_OK);
-    laci_sparse_form_set_weights(&o.form, o.dense);
+    laci_sparse_convolution_set_weights(&o.form, o.dense);
     free(o.memory_y);
     o.n_y = out.n_floats * c.n_images;
     o.y = sparse_guarded(o.n_y, 1, &o.memory_y);
@@ -165,13 +165,14 @@ static void groups_share_no_place(void **state) {
   sparse_case c = {"groups of two channels",
                    SPARSE_WINDOW(4, 8, 2, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2};
   const uint8_t kept[16] = {0};
-  laci_sparse_form form;
+  laci_sparse_convolution convolution;
   lac_error err = {0};
   (void)state;
   c.window.values = LACI_SPARSE_S8;
   const laci_sparse_layout in = laci_sparse_input_layout(c.format, &c.window);
   const laci_sparse_layouts layouts = {in, in, 1};
-  assert_int_equal(laci_sparse_form_init(&c.window, kept, &layouts, &form, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_sparse_convolution_init(&c.window, kept, &layouts, &convolution, &err),
+                   LAC_UNSUPPORTED);
   assert_string_equal(err.text, "channels by 4 in groups of 2 to 4");
 }
 

@@ -37,7 +37,7 @@ static void draw(laci_one_lane_columns *c, uint32_t *rows, float *weight, float 
     n_kept += (uint64_t)__builtin_popcount(rows[at]);
   }
   for (uint64_t at = 0; at < n_kept; at++) weight[at] = drawn(7, at);
-  for (uint64_t at = n_kept; at < n_kept + LACI_ONE_LANE_AFTER; at++) weight[at] = NAN;
+  for (uint64_t at = n_kept; at < n_kept + LACI_ONE_LANE_PADDING; at++) weight[at] = NAN;
   c->rows = rows;
   c->weight = weight;
   c->x = x;
@@ -46,7 +46,7 @@ static void draw(laci_one_lane_columns *c, uint32_t *rows, float *weight, float 
 static void expect_terms(int64_t n, int n_rows) {
   uint32_t rows[MOST];
   float x[MOST], want[LACI_ONE_LANE_ROWS], got[LACI_ONE_LANE_ROWS + GUARDS];
-  float *weight = malloc((MOST * LACI_ONE_LANE_ROWS + LACI_ONE_LANE_AFTER) * sizeof *weight);
+  float *weight = malloc((MOST * LACI_ONE_LANE_ROWS + LACI_ONE_LANE_PADDING) * sizeof *weight);
   const laci_cpu_level start = laci_cpu_level_in_force();
   assert_non_null(weight);
   laci_one_lane_columns c = {.n = n, .next = {{rows, n / 3}, {weight, 2 * n}}};

@@ -165,7 +165,7 @@ static void run(const made *m, const laci_sparse_operands *o, int64_t units, int
 /* Every byte is a guard, but for zeros around results, which may be written or not. */
 static void forget(const laci_winograd4 *w, const sparse_operands *o) {
   memset(o->memory_y, 0x5A, sparse_result_bytes(o));
-  for (int64_t at = 0; at < w->n_each * w->n_image_blocks; at++) {
+  for (int64_t at = 0; at < w->results_per_block * w->n_image_blocks; at++) {
     const laci_sparse_tile *t = &w->results[at];
     for (int64_t c = 0; c < w->window.channels_out && t->lanes & LACI_SPARSE_ZEROS_AROUND; c++) {
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {

@@ -283,7 +283,7 @@ static void a_search_scores_the_views_that_it_is_given(void **state) {
     laci_plan *none = plan_of(&n), *usual = search_by(&n, false, false);
     laci_plan *same = search_by(&n, true, false), *squares = search_by(&n, true, true);
     for (int g = 0; g < n.a->n_searchable; g++) {
-      const laci_found *one = &usual->found[g], *other = &same->found[g];
+      const laci_search_result *one = &usual->found[g], *other = &same->found[g];
       assert_memory_equal(one->order, other->order,
                           (size_t)n.a->groups[g].n_channels * sizeof *one->order);
       assert_true(one->kept == other->kept && one->upper == other->upper);

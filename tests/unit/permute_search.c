@@ -100,11 +100,11 @@ static fixture *kind_of_problem(int kind) {
     case 7: return plain(3, usual, 10, 1); /* one block */
     case 8: /* a class in the middle of a weight: two blocks are mixed */
       f = fixture_make(22, usual);
-      f->slices[0].held = NULL;
+      f->slices[0].original_column = NULL;
       add_slice(f, 30, 40, 1, 7, 1);
       for (int p = 0; p < 40; p++) f->held[p] = p;
       f->held[5] = 33, f->held[33] = 5; /* the other class is reordered already */
-      f->slices[0].held = f->held;
+      f->slices[0].original_column = f->held;
       return f;
     case 9: /* two weights cut the class differently */
       f = fixture_make(24, usual);
@@ -165,7 +165,7 @@ static int content_at(const fixture *f, const laci_slice *s, int p, const int32_
       return copy->column[order[j]];
     }
   }
-  return s->held ? s->held[p] : p;
+  return s->original_column ? s->original_column[p] : p;
 }
 
 /* The definition: every weight once, every block that holds a place of the class, every row. */
@@ -208,10 +208,11 @@ static void expect_permutation(const int32_t *order, int n) {
 
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)); }
 
-static laci_found search_with(const fixture *f, const char *strategy, int threads, int32_t *order) {
+static laci_search_result search_with(const fixture *f, const char *strategy, int threads,
+                                      int32_t *order) {
   laci_search_options options = {.effort = LACI_EFFORT_NORMAL, .iterations = 250, .seed = 3};
   options.strategy = strategy;
-  laci_found found = {.order = order};
+  laci_search_result found = {.order = order};
   laci_pool *pool = NULL;
   lac_error err = {0};
   assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
@@ -231,7 +232,7 @@ static void every_strategy_reports_the_truth_and_never_harms(void **state) {
     if (!f) break;
     double before = naive_kept(f, identity);
     for (int s = 0; s < N_STRATEGIES; s++) {
-      laci_found found = search_with(f, all_strategies[s], 1, order);
+      laci_search_result found = search_with(f, all_strategies[s], 1, order);
       expect_permutation(order, f->problem.n_channels);
       assert_true(close_to(found.kept_identity, before));
       assert_true(close_to(found.kept, naive_kept(f, order)));
@@ -254,10 +255,10 @@ static void orders_are_the_same_on_any_threads_and_processor(void **state) {
     for (int s = 0; s < N_STRATEGIES - 1; s++) {
       int32_t want[MOST_CHANNELS] = {0}, order[MOST_CHANNELS] = {0};
       laci_cpu_limit_level(LACI_CPU_ANY);
-      laci_found first = search_with(f, all_strategies[s], 1, want);
+      laci_search_result first = search_with(f, all_strategies[s], 1, want);
       for (int threads = 1; threads <= 3; threads++) {
         laci_cpu_limit_level((laci_cpu_level)(threads - 1)); /* scalar, avx2, avx512 */
-        laci_found found = search_with(f, all_strategies[s], threads, order);
+        laci_search_result found = search_with(f, all_strategies[s], threads, order);
         assert_memory_equal(order, want, sizeof order);
         assert_memory_equal(&found.kept, &first.kept, sizeof found.kept);
         assert_memory_equal(&found.upper, &first.upper, sizeof found.upper);
@@ -279,7 +280,7 @@ static void time_limits_leave_an_order_after(void **state) {
     for (int s = 0; s < N_STRATEGIES; s++) {
       for (double seconds = 1e-9; seconds < 0.01; seconds *= 1000) {
         laci_search_options options = {.strategy = all_strategies[s], .seconds = seconds};
-        laci_found found = {.order = order};
+        laci_search_result found = {.order = order};
         assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
         expect_permutation(order, f->problem.n_channels);
         assert_true(close_to(found.kept, naive_kept(f, order)));
@@ -295,7 +296,7 @@ static void time_limits_are_shared_by_all_problems(void **state) {
   enum { N = 9 };
   fixture *f[N];
   laci_problem problems[N];
-  laci_found found[N] = {{0}};
+  laci_search_result found[N] = {{0}};
   int32_t orders[N][MOST_CHANNELS];
   laci_pool *pool = NULL;
   laci_search_options options = {.seconds = 0.05};
@@ -335,7 +336,7 @@ static void extreme_weights_do_no_harm(void **state) {
     for (int outlier = 0; outlier < 2; outlier++) {
       if (outlier) w[77] = 1e6 * scales[k] < 1e308 ? 1e6 * scales[k] : 1e308;
       for (int st = 0; st < N_STRATEGIES; st++) {
-        laci_found found = search_with(&f, all_strategies[st], 1, order);
+        laci_search_result found = search_with(&f, all_strategies[st], 1, order);
         expect_permutation(order, N);
         assert_true(found.kept >= found.kept_identity);
         double gain = (found.kept - found.kept_identity) / scales[k];
@@ -352,7 +353,7 @@ static void iterations_are_what_is_asked_for(void **state) {
   fixture *f = kind_of_problem(2);
   for (int64_t n = 1; n < 3000; n = 3 * n + 1) {
     laci_search_options options = {.strategy = "assign", .iterations = n};
-    laci_found found = {.order = order};
+    laci_search_result found = {.order = order};
     assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
     assert_true(found.iterations == n);
   }
@@ -381,7 +382,7 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   for (int threads = 2; threads <= 3; threads++) {
     laci_cpu_limit_level(
         (laci_cpu_level)(threads - 2)); /* scalar, avx2; and the processor's own above */
-    laci_found found = search_with(&f, NULL, threads, order);
+    laci_search_result found = search_with(&f, NULL, threads, order);
     laci_cpu_limit_level(start);
     assert_memory_equal(order, want, sizeof want);
     assert_true(found.kept > found.kept_identity && found.iterations == 250);
@@ -415,7 +416,7 @@ static void exact_finds_what_trying_all_orders_finds(void **state) {
     fixture *f = plain(cases[i].channels, cases[i].pattern, 5, 1);
     int32_t order[MOST_CHANNELS], tried[MOST_CHANNELS];
     for (int j = 0; j < MOST_CHANNELS; j++) tried[j] = j;
-    laci_found found = search_with(f, NULL, 1, order);
+    laci_search_result found = search_with(f, NULL, 1, order);
     assert_string_equal(found.strategy, "exact");
     assert_true(found.proven);
     assert_true(close_to(found.kept, best_by_trying(f, tried, cases[i].channels)));
@@ -444,7 +445,7 @@ static void the_strategy_follows_the_problem(void **state) {
     if (!f) break;
     int32_t order[MOST_CHANNELS];
     laci_search_options options = {.effort = LACI_EFFORT_FAST, .iterations = 10};
-    laci_found found = {.order = order};
+    laci_search_result found = {.order = order};
     assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
     assert_string_equal(found.strategy, want[kind]);
     free(f);
@@ -458,7 +459,7 @@ static void searches_gain_where_there_is_capacity(void **state) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     fixture *f = kind_of_problem(kinds[i]);
     int32_t order[MOST_CHANNELS];
-    laci_found found = search_with(f, NULL, 1, order);
+    laci_search_result found = search_with(f, NULL, 1, order);
     assert_true(found.kept > found.kept_identity);
     found = search_with(f, "swap", 1, order);
     assert_true(found.kept > found.kept_identity);
@@ -470,7 +471,7 @@ static void blocks_that_cannot_change_leave_the_order_alone(void **state) {
   (void)state;
   fixture *f = kind_of_problem(13);
   int32_t order[MOST_CHANNELS];
-  laci_found found = search_with(f, NULL, 1, order);
+  laci_search_result found = search_with(f, NULL, 1, order);
   for (int j = 0; j < f->problem.n_channels; j++) assert_int_equal(order[j], j);
   assert_true(found.kept == found.kept_identity);
   free(f);
@@ -493,7 +494,7 @@ static void searching_all_is_searching_each(void **state) {
   enum { N = 8 };
   fixture *f[N];
   laci_problem problems[N];
-  laci_found found[N];
+  laci_search_result found[N];
   static int32_t orders[N][MOST_CHANNELS];
   laci_search_options options = {.effort = LACI_EFFORT_NORMAL, .iterations = 250, .seed = 3};
   for (int threads = 1; threads <= 3; threads++) {
@@ -502,12 +503,12 @@ static void searching_all_is_searching_each(void **state) {
     for (int i = 0; i < N; i++) {
       f[i] = kind_of_problem(i);
       problems[i] = f[i]->problem;
-      found[i] = (laci_found){.order = orders[i]};
+      found[i] = (laci_search_result){.order = orders[i]};
     }
     assert_int_equal(laci_search_all(problems, N, &options, pool, found, NULL), LAC_OK);
     for (int i = 0; i < N; i++) {
       int32_t order[MOST_CHANNELS];
-      laci_found alone = search_with(f[i], NULL, 1, order);
+      laci_search_result alone = search_with(f[i], NULL, 1, order);
       assert_memory_equal(order, orders[i], sizeof *order * (size_t)problems[i].n_channels);
       assert_true(found[i].kept == alone.kept);
       free(f[i]);
@@ -523,7 +524,7 @@ static void seeds_lead_to_different_orders_of_the_same_worth(void **state) {
   int32_t order[2][MOST_CHANNELS];
   for (int seed = 0; seed < 2; seed++) {
     laci_search_options options = {.iterations = 300, .seed = (uint64_t)seed};
-    laci_found found = {.order = order[seed]};
+    laci_search_result found = {.order = order[seed]};
     assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
     assert_true(found.kept > found.kept_identity);
   }
@@ -544,7 +545,7 @@ static void weights_of_nothing_but_zeros_stay_where_they_are(void **state) {
     fixture *f = plain(32, (laci_pattern){2, 4}, 10, 1);
     int32_t order[MOST_CHANNELS];
     memset(f->weights, 0, sizeof f->weights);
-    laci_found found = search_with(f, all_strategies[s], 1, order);
+    laci_search_result found = search_with(f, all_strategies[s], 1, order);
     assert_true(found.kept == 0 && found.upper == 0);
     f->weights[5] = 1e-38F;
     found = search_with(f, all_strategies[s], 1, order);
@@ -556,7 +557,7 @@ static void weights_of_nothing_but_zeros_stay_where_they_are(void **state) {
 static lac_status fail_with(fixture *f, const char *strategy, lac_error *err) {
   int32_t order[MOST_CHANNELS];
   laci_search_options options = {.effort = LACI_EFFORT_FAST, .strategy = strategy};
-  laci_found found = {.order = order};
+  laci_search_result found = {.order = order};
   return laci_search(&f->problem, &options, NULL, &found, err);
 }
 
@@ -588,7 +589,7 @@ static void the_first_failure_of_many_is_told(void **state) {
   enum { N = 6 };
   fixture *f[N];
   laci_problem problems[N];
-  laci_found found[N];
+  laci_search_result found[N];
   static int32_t orders[N][MOST_CHANNELS];
   lac_error err = {0};
   laci_search_options options = {.iterations = 100};
@@ -598,7 +599,7 @@ static void the_first_failure_of_many_is_told(void **state) {
     f[i] = plain(8 + 4 * i, (laci_pattern){2, 4}, 8, 1);
     if (i == 2 || i == 4) f[i]->weights[i] = INFINITY;
     problems[i] = f[i]->problem;
-    found[i] = (laci_found){.order = orders[i]};
+    found[i] = (laci_search_result){.order = orders[i]};
   }
   assert_int_equal(laci_search_all(problems, N, &options, pool, found, &err), LAC_BAD_VALUE);
   assert_string_equal(err.text, "conv.weight[2]: found inf, wanted a finite number");
@@ -639,7 +640,7 @@ static void beats_the_reference_on_its_own_matrix(void **state) {
   } cases[] = {{"swap", 31}, {"stripes", 35.4}, {"assign", 36.6}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     laci_search_options options = {.effort = LACI_EFFORT_NORMAL, .strategy = cases[i].strategy};
-    laci_found found = {.order = order};
+    laci_search_result found = {.order = order};
     assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
     double efficacy =
         100 * (found.kept - found.kept_identity) / (found.upper - found.kept_identity);
@@ -657,7 +658,7 @@ static void expect_no_effort_to_be_wasted(const fixture *f, const char *strategy
   double kept = 0;
   for (laci_effort effort = LACI_EFFORT_FAST; effort <= most; effort++) {
     laci_search_options options = {.effort = effort, .strategy = strategy, .seed = seed};
-    laci_found found = {.order = order};
+    laci_search_result found = {.order = order};
     assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
     expect_permutation(order, f->problem.n_channels);
     assert_true(close_to(found.kept, naive_kept(f, order)));

@@ -116,7 +116,8 @@ static void crew_clear(crew *c) {
 
 /* ---- What is the same ---- */
 
-static void check_found(const laci_found *got, const laci_found *want, int n_channels) {
+static void check_found(const laci_search_result *got, const laci_search_result *want,
+                        int n_channels) {
   assert_memory_equal(got->order, want->order, (size_t)n_channels * sizeof *want->order);
   assert_memory_equal(&got->kept_identity, &want->kept_identity, 3 * sizeof(double));
   assert_int_equal(got->iterations, want->iterations);

@@ -122,8 +122,11 @@ static void close_witness(witness *w) {
 static lac_status run(const fixture *f, laci_trainer *t, int batch, witness *w, lac_error *err) {
   float loss;
   if (!w) return laci_trainer_run_batch(t, f->images[batch], f->labels, &loss, NULL, err);
-  const laci_batch_watch watch = {
-      .buckets = w->buckets, .n_buckets = w->n, .ready = ready, .between = between, .context = w};
+  const laci_batch_watch watch = {.buckets = w->buckets,
+                                  .n_buckets = w->n,
+                                  .ready = ready,
+                                  .after_step = between,
+                                  .context = w};
   w->n_ready = 0;
   w->n_between = 0;
   return laci_trainer_run_batch_watched(t, f->images[batch], f->labels, &loss, &watch, err);

@@ -44,7 +44,7 @@ typedef struct bench {
   laci_pool *pool; /* threads that measure the processor's peak rates */
   laci_peak_kernel kernel;
   double peak; /* peak operations per second: the best sample so far */
-  bool looked;
+  bool searched_layers;
   lac_report *check; /* report on which layers are N:M sparse; NULL: not known */
   laci_bench_result *result;
 } bench;
@@ -55,8 +55,8 @@ typedef struct bench {
  * end the benchmark. Infers the graph's shapes; called once. */
 static lac_status find_layers_with_pattern(bench *b, const lac_model *model, lac_error *err) {
   lac_error why = {0};
-  if (b->looked) return LAC_OK;
-  b->looked = true;
+  if (b->searched_layers) return LAC_OK;
+  b->searched_layers = true;
   lac_options options = lac_options_default();
   options.n = b->options->n;
   options.m = b->options->m;

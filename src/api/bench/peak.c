@@ -51,34 +51,36 @@ double laci_bench_measure_peak_rate(laci_pool *pool, laci_peak_kernel kernel) {
 
 typedef struct read_job {
   const uint64_t *words;
-  size_t n_each;
+  size_t words_per_part;
   uint64_t *seen; /* [parts] result of reading each part, so that no read is optimized away */
 } read_job;
 
 static void read_memory_part(int64_t begin, int64_t end, void *context) {
   const read_job *job = context;
   for (int64_t part = begin; part < end; part++) {
-    job->seen[part] = laci_peak_read_memory(job->words + (size_t)part * job->n_each, job->n_each);
+    job->seen[part] =
+        laci_peak_read_memory(job->words + (size_t)part * job->words_per_part, job->words_per_part);
   }
 }
 
 lac_status laci_bench_measure_read_rate(laci_pool *pool, double *bytes_per_second, lac_error *err) {
   size_t n_parts = (size_t)laci_pool_threads(pool);
-  size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* number of words per thread, a
-                                                                      multiple of a cache line */
-  uint64_t *words = laci_alloc(n_each * n_parts, sizeof *words);
+  size_t words_per_part = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* number of words per
+                                                                              thread, a multiple of
+                                                                              a cache line */
+  uint64_t *words = laci_alloc(words_per_part * n_parts, sizeof *words);
   uint64_t *seen = laci_alloc(n_parts, sizeof *seen);
   lac_status st = words && seen ? LAC_OK : laci_fail_memory(err, "measuring memory");
-  read_job job = {.words = words, .n_each = n_each, .seen = seen};
+  read_job job = {.words = words, .words_per_part = words_per_part, .seen = seen};
   *bytes_per_second = 0;
   /* Each page is written once, since pages that were never written are all mapped to one page of
    * zeros. */
-  for (size_t at = 0; !st && at < n_each * n_parts; at += 512) words[at] = at;
+  for (size_t at = 0; !st && at < words_per_part * n_parts; at += 512) words[at] = at;
   for (int pass = 0; !st && pass < READ_PASSES; pass++) {
     double begin = laci_clock_seconds();
     laci_pool_for(pool, (int64_t)n_parts, 1, read_memory_part, &job);
     double seconds = laci_clock_seconds() - begin;
-    double rate = seconds > 0 ? (double)(n_each * n_parts * sizeof *words) / seconds : 0;
+    double rate = seconds > 0 ? (double)(words_per_part * n_parts * sizeof *words) / seconds : 0;
     if (rate > *bytes_per_second) *bytes_per_second = rate;
   }
   laci_free(words);

@@ -102,7 +102,7 @@ typedef struct contents {
   size_t n;
   int *values;     /* [n] number of each result in `graph` */
   laci_buf **bufs; /* [n] content of each result */
-  uint64_t held, kept;
+  uint64_t evaluated_bytes, kept;
 } contents;
 
 static void contents_clear(contents *c) {
@@ -128,10 +128,10 @@ static lac_status evaluate_node_of_value(const folding *f, int value, const uint
     if (constants[made] != LACI_CONSTANT)
       return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
     c->values[c->n] = made;
-    lac_status st =
-        laci_graph_evaluate_constant(f->graph, made, budget_left(f, c->held), &c->bufs[c->n], err);
+    lac_status st = laci_graph_evaluate_constant(f->graph, made, budget_left(f, c->evaluated_bytes),
+                                                 &c->bufs[c->n], err);
     if (st) return st;
-    c->held += evaluated_bytes(c->bufs[c->n]);
+    c->evaluated_bytes += evaluated_bytes(c->bufs[c->n]);
     if (!f->done[made]) c->kept += content_bytes_in_file(c->bufs[c->n]);
     c->n++;
   }
@@ -164,7 +164,7 @@ static lac_status fold_weight(folding *f, int value, const uint8_t *constants, l
     return LAC_OK;
   }
   if (st && err) *err = why;
-  const bool fits = !st && reserve_content_memory(f, value, c.kept, c.held);
+  const bool fits = !st && reserve_content_memory(f, value, c.kept, c.evaluated_bytes);
   for (size_t k = 0; k < c.n && fits && !st; k++) {
     if (f->done[c.values[k]]) continue;
     const char *name = f->graph->values[c.values[k]].name;

@@ -150,7 +150,7 @@ static lac_status open_packed_file(laci_packfile *pack, size_t file, laci_reader
                               .id = laci_packfile_id(pack),
                               .fetch = fetch_bytes,
                               .outline = copy_unpacked_bytes,
-                              .whole = restore_whole_file,
+                              .write_all = restore_whole_file,
                               .close = close_file,
                               .context = from};
   lac_status st = laci_reader_open_callbacks(&origin, reader, err);

@@ -42,9 +42,9 @@ lac_status laci_calibration_open_distill(const lac_model *model, const lac_optio
                                        .axes = source->axes,
                                        .constants = source->constants,
                                        .single = source->list.single,
-                                       .n_forms = source->list.n_forms,
-                                       .form_shapes = source->form_shapes,
-                                       .form_of = source->form_of,
+                                       .n_shape_sets = source->list.n_shape_sets,
+                                       .shape_sets = source->shape_sets,
+                                       .shape_set_of = source->shape_set_of,
                                        .fetch = laci_calibration_fetch_samples,
                                        .context = d->samples,
                                        .engine = options->engine};

@@ -47,15 +47,15 @@ typedef struct laci_calibration_source {
   laci_given_samples *given; /* the caller's samples in memory; NULL: the samples are opened from a
                                 path, or drawn */
   laci_samples *samples;
-  bool is_synthetic;              /* all samples are drawn (synthetic), none come from data */
-  laci_shape *shapes;             /* [n inputs of the network] the shape of each input */
-  int *axes;                      /* [n inputs of the network] the axis of each input along which
-                                     samples are; -1: none */
-  const void **constants;         /* [n inputs] elements of each input that all samples share; NULL:
-                                     the samples differ */
-  const laci_shape **form_shapes; /* [n forms] input shapes of each form, that is, of each set of
-                                     samples with equal shapes */
-  int *form_of;                   /* [count + judging] index of the form of each sample */
+  bool is_synthetic;             /* all samples are drawn (synthetic), none come from data */
+  laci_shape *shapes;            /* [n inputs of the network] the shape of each input */
+  int *axes;                     /* [n inputs of the network] the axis of each input along which
+                                    samples are; -1: none */
+  const void **constants;        /* [n inputs] elements of each input that all samples share; NULL:
+                                    the samples differ */
+  const laci_shape **shape_sets; /* [n shape sets] input shapes of each set of samples with equal
+                                    shapes */
+  int *shape_set_of;             /* [count + judging] index of the shape set of each sample */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
   double error_data, error_mixed; /* errors of the outputs after a fit to the samples of the data
@@ -103,8 +103,8 @@ laci_calibration_fetch laci_calibration_fetch_samples;
 
 /** Is there no data, so that all samples are drawn? */
 bool laci_calibration_is_drawn(const lac_calibration *calibration);
-/** Adds drawn samples to those of options->calibration's data (laci_samples_mix). Fails as
- * laci_samples_mix, and as laci_calibration_samples_open where nothing can be drawn. */
+/** Adds drawn samples to those of options->calibration's data (laci_samples_join_drawn). Fails as
+ * laci_samples_join_drawn, and as laci_calibration_samples_open where nothing can be drawn. */
 LAC_MUST_CHECK lac_status laci_calibration_mix(const laci_calibration_data *from,
                                                laci_samples **samples, lac_error *err);
 /** Decides whether *source keeps its drawn samples in addition to those of the data. Fits with and

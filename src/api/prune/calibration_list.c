@@ -14,16 +14,16 @@
 
 static lac_status list_sample_shapes(laci_calibration_source *source, lac_error *err) {
   const laci_samples *s = source->samples;
-  const int n_forms = laci_samples_count_shape_sets(s);
+  const int n_shape_sets = laci_samples_count_shape_sets(s);
   const int64_t n = laci_samples_count(s) + laci_samples_count_judging(s);
-  if (n_forms < 2) return LAC_OK;
-  source->form_shapes = laci_alloc((size_t)n_forms, sizeof *source->form_shapes);
-  source->form_of = laci_alloc((size_t)n + 1, sizeof *source->form_of);
-  if (!source->form_shapes || !source->form_of) return laci_fail_memory(err, "the samples");
-  for (int form = 0; form < n_forms; form++)
-    source->form_shapes[form] = laci_samples_shapes_of_set(s, form);
+  if (n_shape_sets < 2) return LAC_OK;
+  source->shape_sets = laci_alloc((size_t)n_shape_sets, sizeof *source->shape_sets);
+  source->shape_set_of = laci_alloc((size_t)n + 1, sizeof *source->shape_set_of);
+  if (!source->shape_sets || !source->shape_set_of) return laci_fail_memory(err, "the samples");
+  for (int shape_set = 0; shape_set < n_shape_sets; shape_set++)
+    source->shape_sets[shape_set] = laci_samples_shapes_of_set(s, shape_set);
   for (int64_t place = 0; place < n; place++)
-    source->form_of[place] = laci_samples_shape_set(s, place);
+    source->shape_set_of[place] = laci_samples_shape_set(s, place);
   return LAC_OK;
 }
 
@@ -49,9 +49,9 @@ lac_status laci_calibration_describe_samples(const laci_graph *graph,
                                             .axes = source->axes,
                                             .constants = source->constants,
                                             .single = laci_samples_need_batch_of_one(s),
-                                            .n_forms = laci_samples_count_shape_sets(s),
-                                            .form_shapes = source->form_shapes,
-                                            .form_of = source->form_of,
+                                            .n_shape_sets = laci_samples_count_shape_sets(s),
+                                            .shape_sets = source->shape_sets,
+                                            .shape_set_of = source->shape_set_of,
                                             .fetch = laci_calibration_fetch_samples,
                                             .context = source->samples};
   return st;
@@ -61,13 +61,13 @@ void laci_calibration_clear_list(laci_calibration_source *source) {
   laci_free(source->shapes);
   laci_free(source->axes);
   laci_free((void *)source->constants);
-  laci_free((void *)source->form_shapes);
-  laci_free(source->form_of);
+  laci_free((void *)source->shape_sets);
+  laci_free(source->shape_set_of);
   source->shapes = NULL;
   source->axes = NULL;
   source->constants = NULL;
-  source->form_shapes = NULL;
-  source->form_of = NULL;
+  source->shape_sets = NULL;
+  source->shape_set_of = NULL;
 }
 
 lac_status laci_calibration_parse_constants(const lac_calibration *c,

@@ -82,6 +82,6 @@ lac_status laci_calibration_judge_drawn(const lac_options *options, const laci_j
            (long long)laci_samples_count_drawn(source->samples), 100 * source->error_data,
            better ? "used" : "left out");
   if (better) return LAC_OK;
-  laci_samples_unmix(&source->samples);
+  laci_samples_drop_drawn(&source->samples);
   return list_again(job, source, source->list.labels, err);
 }

@@ -31,7 +31,7 @@ bool laci_is_classifier(const laci_graph *graph) {
 
 static lac_status choose_and_fit_images(const laci_graph *graph,
                                         const laci_synthetic_options *wanted, int64_t n,
-                                        laci_synthetic_input *images, laci_synthetic_made *made,
+                                        laci_synthetic_input *images, laci_synthetic_images *made,
                                         lac_error *err) {
   lac_status st = laci_synthetic_choose_images(graph, wanted, n, images, &made->chosen, err);
   return st ? st : laci_synthetic_fit_images(graph, wanted, n, images, made, err);
@@ -56,8 +56,8 @@ static void copy_size_and_scale(const laci_samples *like, laci_preprocessing *sc
  * laci_synthetic_enough_images. The caller clears *made. */
 static lac_status describe_synthetic_images(const laci_calibration_data *from,
                                             const laci_samples *like, laci_samples_options *how,
-                                            laci_synthetic_input *images, laci_synthetic_made *made,
-                                            lac_error *err) {
+                                            laci_synthetic_input *images,
+                                            laci_synthetic_images *made, lac_error *err) {
   const laci_graph *graph = from->graph;
   laci_preprocessing scale;
   laci_synthetic_options wanted = {.crop = how->crop,
@@ -81,7 +81,7 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
   if (open) how->n = laci_synthetic_count_fitted(graph, images);
   if (how->n > 0) st = choose_and_fit_images(graph, &wanted, how->n, images, made, err);
   if (st || !open || images->fitted) return st;
-  laci_synthetic_made_clear(made);
+  laci_synthetic_images_clear(made);
   images->chosen = NULL;
   how->n = laci_synthetic_enough_images(graph);
   return laci_synthetic_choose_images(graph, &wanted, how->n, images, &made->chosen, err);
@@ -139,7 +139,7 @@ static void set_parts(const laci_calibration_data *from, int copies, laci_sample
 static lac_status open_drawn(const laci_calibration_data *from, const laci_samples *like,
                              laci_samples_options *how, laci_samples **samples, lac_error *err) {
   laci_synthetic_input images;
-  laci_synthetic_made made = {.chosen = NULL};
+  laci_synthetic_images made = {.chosen = NULL};
   laci_drawn_input *drawn = NULL;
   lac_status st = laci_synthetic_takes_ids(from->graph)
                       ? describe_token_ids(from->graph, how, &drawn, err)
@@ -147,7 +147,7 @@ static lac_status open_drawn(const laci_calibration_data *from, const laci_sampl
   for (int k = 0; drawn && like && !st && k < how->n_inputs; k++)
     drawn[k].shape = laci_samples_type(like, k)->shape;
   if (!st) st = laci_samples_open(laci_drawn_name, how, samples, err);
-  laci_synthetic_made_clear(&made);
+  laci_synthetic_images_clear(&made);
   laci_free(drawn);
   return st;
 }
@@ -192,7 +192,7 @@ lac_status laci_calibration_mix(const laci_calibration_data *from, laci_samples 
   lac_status st = common_options(from, &how, &inputs, err);
   how.n = 0; /* 0: the default number of samples */
   if (!st) st = open_drawn(from, *samples, &how, &drawn, err);
-  if (!st) st = laci_samples_mix(samples, &drawn, err);
+  if (!st) st = laci_samples_join_drawn(samples, &drawn, err);
   laci_samples_close(drawn);
   laci_free(inputs);
   return st;

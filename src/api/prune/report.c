@@ -158,7 +158,7 @@ static bool add_layer_figures(laci_report *report, const laci_pruning *p, int l)
   to->pruned = from->is_pruned;
   to->measured = from->measured;
   to->searchable = to->permutable_c = from->searchable;
-  to->permutable_k = to->permutable_k && !p->plan->held[to->group_k - 1];
+  to->permutable_k = to->permutable_k && !p->plan->fixed[to->group_k - 1];
   if (from->reason != p->analysis->layers[l].reason)
     to->reason = copy_text(report, from->reason, &ok);
   return ok;
@@ -169,7 +169,7 @@ lac_status laci_report_add_layer_figures(laci_report *report, const laci_pruning
   bool ok = true;
   for (int l = 0; ok && l < p->analysis->n_layers; l++) ok = add_layer_figures(report, p, l);
   for (int g = 0; ok && g < report->pub.n_groups; g++) {
-    if (!p->plan->held[g]) continue;
+    if (!p->plan->fixed[g]) continue;
     report->groups[g].frozen = true;
     report->groups[g].cause = copy_text(report, p->held_cause[g], &ok);
     report->pub.summary.groups--;
@@ -261,7 +261,7 @@ lac_status laci_report_add_verification(laci_report *report, const laci_pruning 
   summary->outputs = found->n_outputs;
   summary->outputs_compared = found->n_outputs_compared;
   summary->verification = states[found->state];
-  char said[LACI_SAID];
+  char said[LACI_VERIFICATION_TEXT_SIZE];
   laci_verification_text(&p->verification, said);
   if (said[0]) summary->verification_text = copy_text(report, said, &ok);
   if (found->reason[0]) summary->skipped_reason = copy_text(report, found->reason, &ok);
@@ -271,10 +271,10 @@ lac_status laci_report_add_verification(laci_report *report, const laci_pruning 
 
 static bool add_group_result(laci_report *report, const laci_pruning *p, int g) {
   const laci_group *from = &p->analysis->groups[g];
-  const laci_found *found = &p->plan->found[g];
+  const laci_search_result *found = &p->plan->found[g];
   lac_group *to = &report->groups[g];
   bool ok = true;
-  if (from->frozen || p->plan->held[g]) return true;
+  if (from->frozen || p->plan->fixed[g]) return true;
   int32_t *order = laci_arena_alloc(&report->arena, (size_t)from->n_channels, sizeof *order);
   if (!order) return false;
   memcpy(order, found->order, (size_t)from->n_channels * sizeof *order);
@@ -282,7 +282,7 @@ static bool add_group_result(laci_report *report, const laci_pruning *p, int g) 
   to->kept_identity = found->kept_identity;
   to->kept = found->kept;
   to->upper_bound = found->upper;
-  to->efficacy = laci_found_efficacy(found);
+  to->efficacy = laci_search_result_efficacy(found);
   to->strategy = copy_text(report, found->strategy, &ok);
   to->iterations = found->iterations;
   to->proven = found->proven;

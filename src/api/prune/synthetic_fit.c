@@ -17,11 +17,11 @@ enum { BATCH = 32, STEPS = 12, LEAST_NORMS = 4, LEAST_SIDE = 64, MOST_FITTED = 1
  * network forward twice and backward once. */
 static const double most_work = 1.2e12;
 
-void laci_synthetic_made_clear(laci_synthetic_made *made) {
+void laci_synthetic_images_clear(laci_synthetic_images *made) {
   laci_free(made->chosen);
   laci_free(made->fitted);
   laci_free(made->fitted_at);
-  *made = (laci_synthetic_made){.chosen = NULL};
+  *made = (laci_synthetic_images){.chosen = NULL};
 }
 
 static int count_batch_norms(const laci_graph *graph) {
@@ -60,7 +60,7 @@ static lac_status draw_images(const laci_graph *graph, const laci_synthetic_opti
 /* Stores the images as 8-bit pixels: undoes the normalization of each channel, then rounds and
  * clamps to 0 .. 255. */
 static lac_status store_as_bytes(const fitting *f, laci_synthetic_input *input,
-                                 laci_synthetic_made *made, lac_error *err) {
+                                 laci_synthetic_images *made, lac_error *err) {
   const size_t plane = (size_t)input->height * (size_t)input->width;
   const size_t channels = (size_t)input->channels, n = (size_t)f->how.n;
   made->fitted = laci_alloc(n * channels * plane, 1);
@@ -87,7 +87,7 @@ static lac_status store_as_bytes(const fitting *f, laci_synthetic_input *input,
 
 lac_status laci_synthetic_fit_images(const laci_graph *graph, const laci_synthetic_options *options,
                                      int64_t n, laci_synthetic_input *input,
-                                     laci_synthetic_made *made, lac_error *err) {
+                                     laci_synthetic_images *made, lac_error *err) {
   const int64_t most = laci_synthetic_count_fitted(graph, input);
   fitting f = {.how = {.channels_last = input->channels_last,
                        .n = (most < n ? most : n) / BATCH * BATCH,

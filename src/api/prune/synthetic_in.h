@@ -48,12 +48,12 @@ LAC_MUST_CHECK lac_status laci_synthetic_choose_range(const laci_graph *graph,
                                                       laci_synthetic_input *input,
                                                       const char **reason, lac_error *err);
 
-/** Images that were made for a network. Freed with laci_synthetic_made_clear. */
-typedef struct laci_synthetic_made {
+/** Images that were made for a network. Freed with laci_synthetic_images_clear. */
+typedef struct laci_synthetic_images {
   int64_t *chosen;
   uint8_t *fitted;
   int64_t *fitted_at;
-} laci_synthetic_made;
+} laci_synthetic_images;
 
 /** Returns the maximum number of images that are fitted. It is 0 for networks of small images, for
  * those that store few statistics, and for those that take too long. The number is the same on
@@ -67,8 +67,8 @@ int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_syntheti
 LAC_MUST_CHECK lac_status laci_synthetic_fit_images(const laci_graph *graph,
                                                     const laci_synthetic_options *options,
                                                     int64_t n, laci_synthetic_input *input,
-                                                    laci_synthetic_made *made, lac_error *err);
-void laci_synthetic_made_clear(laci_synthetic_made *made);
+                                                    laci_synthetic_images *made, lac_error *err);
+void laci_synthetic_images_clear(laci_synthetic_images *made);
 
 /** Returns the number of multiplications of a network for one image; 0: not known. */
 double laci_synthetic_multiplications(const laci_graph *graph);

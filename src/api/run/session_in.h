@@ -28,7 +28,7 @@ struct laci_session_engine {
   const lac_engine_port *inputs, *outputs;
   const void **in;  /* [n_inputs] buffers of a run */
   void **out;       /* [n_outputs] buffers of a run */
-  void **made;      /* [n_outputs] data that a run allocates for the caller's outputs */
+  void **allocated; /* [n_outputs] data that a run allocates for the caller's outputs */
   void **converted; /* [n_inputs] the caller's elements in the port's type; NULL until needed */
   void **results;   /* [n_outputs] elements that the caller does not take in this format; NULL until
                        needed */
@@ -46,7 +46,7 @@ typedef struct laci_session_watcher {
 typedef struct laci_session_plans {
   /* Fixed at creation. */
   int most_plans, most_copies;
-  uint64_t limit;         /* largest number of bytes that `held` may reach */
+  uint64_t limit;         /* largest number of bytes that `planned_bytes` may reach */
   pthread_mutex_t tuning; /* held while layers are timed */
   pthread_mutex_t lock;
   pthread_cond_t gate; /* signalled when no call is seeking memory any more */
@@ -57,9 +57,9 @@ typedef struct laci_session_plans {
   int n_working; /* number of threads that make or free engines at this time, without the lock */
   laci_session_plan *first;
   int n_plans, n_engines;
-  uint64_t held;     /* bytes of planned memory of all engines */
-  uint64_t promised; /* bytes that plans being made may take */
-  uint64_t tick;     /* counts calls, to tell when a plan was used last */
+  uint64_t planned_bytes; /* bytes of planned memory of all engines */
+  uint64_t promised;      /* bytes that plans being made may take */
+  uint64_t tick;          /* counts calls, to tell when a plan was used last */
   uint64_t n_planned, n_copied, n_dropped;
 } laci_session_plans;
 

@@ -48,7 +48,7 @@ static void destroy_engine(laci_session_engine *e) {
   for (int at = 0; e->results && at < e->n_outputs; at++) laci_free(e->results[at]);
   laci_free((void *)e->in);
   laci_free((void *)e->out);
-  laci_free((void *)e->made);
+  laci_free((void *)e->allocated);
   laci_free(e->times);
   laci_free((void *)e->converted);
   laci_free((void *)e->results);
@@ -84,10 +84,10 @@ static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64
     e->n_outputs = lac_engine_outputs(e->engine, &e->outputs);
     e->in = laci_alloc((size_t)e->n_inputs, sizeof *e->in);
     e->out = laci_alloc((size_t)e->n_outputs, sizeof *e->out);
-    e->made = laci_alloc((size_t)e->n_outputs, sizeof *e->made);
+    e->allocated = laci_alloc((size_t)e->n_outputs, sizeof *e->allocated);
     e->converted = laci_alloc((size_t)e->n_inputs, sizeof *e->converted);
     e->results = laci_alloc((size_t)e->n_outputs, sizeof *e->results);
-    bool whole = e->in && e->out && e->made && e->converted && e->results;
+    bool whole = e->in && e->out && e->allocated && e->converted && e->results;
     if (!whole) st = laci_fail_memory(err, "an engine of the session");
   }
   if (!st) *engine = e;
@@ -189,7 +189,7 @@ static bool drop_least_recent_plan(laci_session_plans *p) {
   pthread_mutex_lock(&p->lock);
   p->n_working--;
   p->n_engines -= n;
-  p->held -= bytes;
+  p->planned_bytes -= bytes;
   p->n_dropped++;
   pthread_cond_broadcast(&p->room);
   return true;
@@ -253,7 +253,7 @@ static lac_status make_engine_unlocked(taking *t, laci_session_plan *plan, uint6
   pthread_cond_broadcast(&p->room);
   if (st) return st;
   e->plan = plan;
-  p->held += e->bytes;
+  p->planned_bytes += e->bytes;
   p->n_engines++;
   plan->n_engines++;
   plan->n_busy++;
@@ -262,7 +262,7 @@ static lac_status make_engine_unlocked(taking *t, laci_session_plan *plan, uint6
 }
 
 static uint64_t count_free_bytes(const laci_session_plans *p) {
-  const uint64_t taken = p->held + p->promised;
+  const uint64_t taken = p->planned_bytes + p->promised;
   return taken < p->limit ? p->limit - taken : 0;
 }
 
@@ -348,7 +348,7 @@ static lac_status try_make_plan(taking *t, lac_error *err) {
     t->alone = true;
     return LAC_OK;
   }
-  if (st == LAC_MEMORY_LIMIT && p->held > 0) {
+  if (st == LAC_MEMORY_LIMIT && p->planned_bytes > 0) {
     while (!drop_least_recent_plan(p)) seek_memory_and_wait(t);
     return LAC_OK;
   }
@@ -424,7 +424,7 @@ void laci_session_plans_add_facts(lac_session *session, lac_session_facts *facts
   facts->n_planned = p->n_planned;
   facts->n_copied = p->n_copied;
   facts->n_dropped = p->n_dropped;
-  facts->bytes = p->held;
+  facts->bytes = p->planned_bytes;
   facts->max_memory = p->limit;
   pthread_mutex_unlock(&p->lock);
 }
@@ -455,9 +455,9 @@ void laci_session_plans_in_child(lac_session *session) {
     p->n_engines += plan->n_engines;
     if (!plan->idle) unlink_plan(p, plan); /* its engines, if any, are another thread's */
   }
-  const uint64_t lost = p->held - idle_bytes;
+  const uint64_t lost = p->planned_bytes - idle_bytes;
   p->limit = lost < p->limit ? p->limit - lost : 1;
-  p->held = idle_bytes;
+  p->planned_bytes = idle_bytes;
   p->promised = 0;
   p->n_working = 0;
   p->sought = false;

@@ -224,7 +224,7 @@ static lac_status find_output_dtype(const lac_session *s, int at, const lac_arra
                    declared->name, lac_dtype_name(*dtype), lac_dtype_name(computed));
 }
 
-/* Checks the caller's buffer, or allocates one in e->made. */
+/* Checks the caller's buffer, or allocates one in e->allocated. */
 static lac_status check_or_alloc_output(const lac_array *declared, const lac_array *wanted,
                                         size_t size_bytes, void **made, lac_error *err) {
   if (wanted->data && wanted->size_bytes < size_bytes) {
@@ -246,10 +246,10 @@ static lac_status bind_output(const lac_session *s, int at, const lac_array *wan
     lac_status st = find_output_dtype(s, at, wanted, port->dtype, &dtype, err);
     const size_t n = port->size_bytes / lac_dtype_size(port->dtype);
     if (!st)
-      st = check_or_alloc_output(&s->outputs[at], wanted, n * lac_dtype_size(dtype), &e->made[at],
-                                 err);
+      st = check_or_alloc_output(&s->outputs[at], wanted, n * lac_dtype_size(dtype),
+                                 &e->allocated[at], err);
     if (st) return st;
-    e->out[at] = wanted->data ? wanted->data : e->made[at];
+    e->out[at] = wanted->data ? wanted->data : e->allocated[at];
   }
   if (wanted && dtype == port->dtype && is_aligned(e->out[at], dtype)) return LAC_OK;
   e->out[at] = find_or_alloc_buffer(&e->results[at], port->size_bytes);
@@ -261,7 +261,7 @@ static void copy_fixed_output(const lac_array *wanted, int at, lac_dtype dtype,
                               const laci_session_engine *e) {
   const lac_engine_port *port = &e->outputs[at];
   const int64_t n = (int64_t)(port->size_bytes / lac_dtype_size(port->dtype));
-  void *to = wanted->data ? wanted->data : e->made[at];
+  void *to = wanted->data ? wanted->data : e->allocated[at];
   if (to == e->out[at]) return;
   if (port->dtype == LAC_DTYPE_F32) laci_write_f32(dtype, e->out[at], n, to);
   else laci_write_i64(dtype, e->out[at], n, to);
@@ -277,11 +277,11 @@ static lac_status copy_open_output(const lac_session *s, int at, const lac_array
       find_output_dtype(s, at, wanted, buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64, &result->dtype, err);
   result->size_bytes = (size_t)buf->count * lac_dtype_size(result->dtype);
   if (!st)
-    st = check_or_alloc_output(&s->outputs[at], wanted, result->size_bytes, &e->made[at], err);
+    st = check_or_alloc_output(&s->outputs[at], wanted, result->size_bytes, &e->allocated[at], err);
   if (st) return st;
   result->rank = buf->shape.rank;
   memcpy(result->shape, buf->shape.dims, sizeof result->shape);
-  void *to = wanted->data ? wanted->data : e->made[at];
+  void *to = wanted->data ? wanted->data : e->allocated[at];
   if (buf->f) laci_write_f64(result->dtype, buf->f, buf->count, to);
   else laci_write_i64(result->dtype, buf->i, buf->count, to);
   return LAC_OK;
@@ -325,8 +325,8 @@ static lac_status copy_outputs(const lac_session *s, const call *c, laci_session
   }
   for (int at = 0; at < s->n_outputs && !st; at++) {
     if (!c->outputs[at]) continue;
-    fill_caller_array(c->outputs[at], &results[at], e->made[at]);
-    e->made[at] = NULL; /* the caller's array has it now, if the caller wants this output */
+    fill_caller_array(c->outputs[at], &results[at], e->allocated[at]);
+    e->allocated[at] = NULL; /* the caller's array has it now, if the caller wants this output */
   }
   if (results != few) laci_free(results);
   return st;
@@ -340,8 +340,8 @@ static lac_status run_engine(lac_session *s, const call *c, laci_session_engine 
   if (!st) st = laci_session_run_engine(s, e, err);
   if (!st) st = copy_outputs(s, c, e, err);
   for (int at = 0; at < s->n_outputs; at++) {
-    laci_free(e->made[at]); /* allocated by a run that failed */
-    e->made[at] = NULL;
+    laci_free(e->allocated[at]); /* allocated by a run that failed */
+    e->allocated[at] = NULL;
   }
   return st;
 }

@@ -48,7 +48,7 @@ typedef struct laci_auto {
   laci_stepper *stepper; /* exact engine, node by node, of the last run; it has the results of exact
                             nodes */
   laci_budget budget;    /* memory limit, and the memory held without the stepper */
-  laci_budget held;      /* `budget` with the memory of `stepper` added */
+  laci_budget budget_with_stepper; /* `budget` with the memory of `stepper` added */
   laci_engine_memory planned;
   char *text;
 } laci_auto;

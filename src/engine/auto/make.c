@@ -157,12 +157,12 @@ static lac_status make_engine(builder *m, laci_auto_part *part, lac_error *err) 
   laci_type *types = laci_arena_alloc(&a->memory, (size_t)part->n_inputs, sizeof *types);
   if (!types) return laci_fail_memory(err, "a part of the network");
   for (int at = 0; at < part->n_inputs; at++) types[at] = a->cut.types[part->inputs[at]];
-  const laci_part_ends ends = {.inputs = part->inputs,
-                               .types = types,
-                               .n_inputs = part->n_inputs,
-                               .outputs = part->outputs,
-                               .n_outputs = part->n_outputs};
-  lac_status st = laci_graph_build_subgraph(&a->memory, a->graph, m->chosen, &ends, &graph, err);
+  const laci_part_ports ports = {.inputs = part->inputs,
+                                 .types = types,
+                                 .n_inputs = part->n_inputs,
+                                 .outputs = part->outputs,
+                                 .n_outputs = part->n_outputs};
+  lac_status st = laci_graph_build_subgraph(&a->memory, a->graph, m->chosen, &ports, &graph, err);
   if (st) return st;
   o.engine = LACI_ENGINE_FAST;
   o.shapes = NULL;

@@ -19,7 +19,7 @@ typedef struct shifted_watch {
 
 static lac_status call_watch_between_steps(void *context, size_t step, lac_error *err) {
   const shifted_watch *s = context;
-  return s->to->between(s->to->context, s->first + step, err);
+  return s->to->after_step(s->to->context, s->first + step, err);
 }
 
 /* ---- Conversion between buffers and the stepper ---- */
@@ -59,8 +59,8 @@ static lac_status run_fast_part(laci_auto *a, const laci_auto_part *part,
   laci_engine_watch own = watch ? *watch : (laci_engine_watch){0};
   if (own.begins) own.begins += part->first_step;
   if (own.seconds) own.seconds += part->first_step;
-  if (own.between) {
-    own.between = call_watch_between_steps;
+  if (own.after_step) {
+    own.after_step = call_watch_between_steps;
     own.context = &to;
   }
   lac_status st = LAC_OK;
@@ -101,11 +101,13 @@ static lac_status run_exact_part(laci_auto *a, const laci_auto_part *part,
 static lac_status prepare_run_buffers(laci_auto *a, const void *const *inputs, void *const *outputs,
                                       lac_error *err) {
   const laci_graph *graph = a->graph;
-  a->held = a->budget;
+  a->budget_with_stepper = a->budget;
   laci_stepper_destroy(a->stepper);
   a->stepper = NULL;
-  const laci_stepper_options o = {
-      .engine = LACI_ENGINE_EXACT, .pool = a->pool, .single = true, .budget = &a->held};
+  const laci_stepper_options o = {.engine = LACI_ENGINE_EXACT,
+                                  .pool = a->pool,
+                                  .single = true,
+                                  .budget = &a->budget_with_stepper};
   lac_status st = laci_stepper_create(&a->own.graph, &o, &a->stepper, err);
   for (int at = graph->n_outputs - 1; at >= 0 && !st; at--) {
     int value = graph->outputs[at];

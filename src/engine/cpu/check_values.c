@@ -20,7 +20,7 @@ typedef struct check {
 
 static void check_value_range(int64_t begin, int64_t end, void *context) {
   check *l = context;
-  const float most = (float)LACI_FINITE_MOST;
+  const float most = (float)LACI_FINITE_CHECK_LIMIT;
   int32_t limit, any = 0;
   memcpy(&limit, &most, sizeof limit);
   for (int64_t at = begin; at < end; at++) {

@@ -26,8 +26,8 @@ lac_status laci_net_note_observed_values(laci_net *net, const laci_engine_observ
 static lac_status run_observer(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_observed *o = step->context;
   const laci_engine_observer *observer = &net->plan.observer;
-  return observer->see(observer->context, o->value, &o->port,
-                       laci_net_tensor_data(net, step->tensors[0]), err);
+  return observer->on_value(observer->context, o->value, &o->port,
+                            laci_net_tensor_data(net, step->tensors[0]), err);
 }
 
 static void add_observer_step(laci_net *net, laci_net_observed *o) {

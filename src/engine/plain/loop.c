@@ -286,7 +286,7 @@ static lac_status step_loop_begin(loop *l) {
   run->iterates[l->begin->frames - 1] = !st && l->wanted > 0;
   if (st) return st;
   add_readers_of_loop(run, l->body, true, 1);
-  run->held[l->begin->frames - 1] = true;
+  run->keeps_outer_values[l->begin->frames - 1] = true;
   if (l->wanted == 0 && (l->is_scan || !run->max_iterations)) {
     if (!run->max_iterations) return LAC_OK;
     return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): has no iteration", l->end->name,
@@ -448,8 +448,9 @@ static lac_status step_loop_end(loop *l) {
   for (size_t k = 0; k < (size_t)l->done * (size_t)l->ports.n_slices; k++)
     laci_buf_destroy(l->slices[k]);
   laci_free((void *)l->slices);
-  if (l->run->held[l->end->frames - 1]) add_readers_of_loop(l->run, l->body, true, -1);
-  l->run->held[l->end->frames - 1] = false;
+  if (l->run->keeps_outer_values[l->end->frames - 1])
+    add_readers_of_loop(l->run, l->body, true, -1);
+  l->run->keeps_outer_values[l->end->frames - 1] = false;
   l->run->last = end;
   return st;
 }

@@ -58,11 +58,11 @@ lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, v
   made->readers_left = laci_alloc((size_t)graph->n_values, sizeof *made->readers_left);
   made->from_data = laci_alloc((size_t)graph->n_values, sizeof *made->from_data);
   made->replaced = laci_alloc((size_t)graph->n_values, sizeof *made->replaced);
-  made->held = laci_alloc((size_t)graph->n_bodies, sizeof *made->held);
+  made->keeps_outer_values = laci_alloc((size_t)graph->n_bodies, sizeof *made->keeps_outer_values);
   made->iterates = laci_alloc((size_t)graph->n_bodies, sizeof *made->iterates);
   lac_status st = LAC_OK;
-  if (!made->values || !made->readers_left || !made->from_data || !made->replaced || !made->held ||
-      !made->iterates)
+  if (!made->values || !made->readers_left || !made->from_data || !made->replaced ||
+      !made->keeps_outer_values || !made->iterates)
     st = laci_fail_memory(err, "the plain engine");
   if (!st) mark_input_dependent_values(made);
   for (int v = 0; v < graph->n_values && !st; v++)
@@ -81,7 +81,7 @@ void laci_plain_destroy(laci_plain *run) {
   laci_free(run->readers_left);
   laci_free(run->from_data);
   laci_free(run->replaced);
-  laci_free(run->held);
+  laci_free(run->keeps_outer_values);
   laci_free(run->iterates);
   laci_free(run);
 }
@@ -271,14 +271,14 @@ typedef struct memory_plan {
   const laci_type *types; /* [n_values] type of each value */
   const bool *skipped;    /* [n_stored] stored tensors that are not loaded; NULL: none */
   laci_budget *now, most;
-  uint64_t *held;    /* [n_values] bytes that each value takes now; 0: it is not in memory */
-  int *readers_left; /* [n_values] number of nodes that still have to read the value */
+  uint64_t *value_bytes; /* [n_values] bytes that each value takes now; 0: it is not in memory */
+  int *readers_left;     /* [n_values] number of nodes that still have to read the value */
 } memory_plan;
 
 static void plan_value_memory(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
-  if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
-  o->held[value] = laci_plain_bytes_of_type(&o->types[value]);
+  if (o->value_bytes[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
+  o->value_bytes[value] = laci_plain_bytes_of_type(&o->types[value]);
   laci_plain_add_to_budget(o->now, o->graph, value, &o->types[value]);
   laci_budget_keep_larger(&o->most, o->now);
 }
@@ -287,8 +287,8 @@ static void plan_value_release(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   bool reload = v->stored >= 0 && laci_shape_count(&o->types[value].shape) > default_keep;
   if (v->is_output || (o->readers_left[value] > 0 && !reload)) return;
-  laci_budget_subtract(o->now, o->held[value]);
-  o->held[value] = 0;
+  laci_budget_subtract(o->now, o->value_bytes[value]);
+  o->value_bytes[value] = 0;
 }
 
 static void plan_node_memory(memory_plan *o, const laci_node *node) {
@@ -316,16 +316,17 @@ lac_status laci_plain_plan_memory(const laci_graph *graph, const laci_type *type
   size_t n = (size_t)graph->n_values;
   laci_budget now = *budget;
   memory_plan o = {.graph = graph, .types = types, .skipped = skipped, .now = &now, .most = now};
-  o.held = laci_alloc(n, sizeof *o.held);
+  o.value_bytes = laci_alloc(n, sizeof *o.value_bytes);
   o.readers_left = laci_alloc(n, sizeof *o.readers_left);
-  lac_status st = o.held && o.readers_left ? LAC_OK : laci_fail_memory(err, "the plan of a run");
+  lac_status st =
+      o.value_bytes && o.readers_left ? LAC_OK : laci_fail_memory(err, "the plan of a run");
   for (size_t v = 0; v < n && !st; v++) o.readers_left[v] = graph->values[v].n_readers;
   for (int at = 0; at < graph->n_inputs && !st; at++) plan_value_memory(&o, graph->inputs[at]);
   for (int at = 0; at < graph->n_outputs && !st; at++) {
     if (graph->values[graph->outputs[at]].stored >= 0) plan_value_memory(&o, graph->outputs[at]);
   }
   for (int at = 0; at < graph->n_nodes && !st; at++) plan_node_memory(&o, &graph->nodes[at]);
-  laci_free(o.held);
+  laci_free(o.value_bytes);
   laci_free(o.readers_left);
   if (!st) *budget = o.most;
   return st;

@@ -19,8 +19,8 @@ struct laci_plain {
   bool *from_data;   /* [n_values] the value depends on the content of an input */
   bool *replaced;    /* [n_values] the caller set the value: it is not loaded from the file again */
   bool *iterates;    /* [n_bodies] the loop has at least one iteration */
-  bool *held;        /* [n_bodies] values that the loop reads from outside have more readers
-                        counted, so that they live until the end of the loop */
+  bool *keeps_outer_values; /* [n_bodies] values that the loop reads from outside have more readers
+                               counted, so that they live until the end of the loop */
   lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, which loop.c
                                                                     calls */
   int max_iterations; /* copy of laci_stepper_options.iterations */

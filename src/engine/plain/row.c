@@ -21,8 +21,8 @@ typedef struct plan {
   int *values, n_observed; /* [n_observed] values that the observer sees */
   int *observed_at;        /* [n_values] index of the value in `observed`; -1: it is not observed.
                               NULL: no observer */
-  laci_engine_see *see;
-  void *see_context;
+  laci_engine_on_value *on_value;
+  void *on_value_context;
   laci_engine_memory memory;
   char *text;
 } plan;
@@ -65,8 +65,8 @@ static lac_status plan_observer(plan *p, const laci_engine_observer *observer, l
   lac_status st = laci_engine_observer_check(&p->own.graph, observer, err);
   if (st || !observer) return st;
   size_t n = (size_t)observer->n_values;
-  p->see = observer->see;
-  p->see_context = observer->context;
+  p->on_value = observer->on_value;
+  p->on_value_context = observer->context;
   p->observed = laci_alloc(n, sizeof *p->observed);
   p->values = laci_alloc(n, sizeof *p->values);
   p->observed_at = laci_alloc((size_t)p->own.graph.n_values, sizeof *p->observed_at);
@@ -245,7 +245,7 @@ static lac_status observe_value(const plan *p, int value, const laci_buf *buf, l
   void *content = laci_alloc(port->size_bytes, 1);
   if (!content) return laci_fail_memory(err, port->name);
   lac_status st = laci_engine_port_store(port, buf, content, err);
-  if (!st) st = p->see(p->see_context, value, port, content, err);
+  if (!st) st = p->on_value(p->on_value_context, value, port, content, err);
   laci_free(content);
   return st;
 }

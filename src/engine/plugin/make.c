@@ -177,8 +177,8 @@ static lac_status list_observed(laci_plugin_plan *p, const laci_engine_observer 
     else if (find_result(p, value) < 0) (void)add_result(p, value, -1, &seen->port);
   }
   if (observer) {
-    p->see = observer->see;
-    p->see_context = observer->context;
+    p->on_value = observer->on_value;
+    p->on_value_context = observer->context;
   }
   return st;
 }

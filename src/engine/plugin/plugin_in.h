@@ -71,8 +71,8 @@ typedef struct laci_plugin_plan {
   const void **in;             /* [n_inputs] addresses that a run passes to the engine */
   void **out;                  /* [n_results] addresses that a run passes to the engine */
 
-  laci_engine_see *see; /* receives observed values; NULL: nothing is observed */
-  void *see_context;    /* first argument of `see` */
+  laci_engine_on_value *on_value; /* receives observed values; NULL: nothing is observed */
+  void *on_value_context;         /* first argument of `on_value` */
   int n_seen;
   laci_plugin_seen *seen; /* [n_seen] the values that the observer sees */
   int *seen_at;           /* [n_values] index in `seen`; -1: not observed */

@@ -84,7 +84,7 @@ static lac_status show_to_observer(laci_plugin_plan *p, int value, const void *c
                                    lac_error *err) {
   laci_plugin_seen *seen = &p->seen[p->seen_at[value]];
   seen->is_done = true;
-  return p->see(p->see_context, value, &seen->port, content, err);
+  return p->on_value(p->on_value_context, value, &seen->port, content, err);
 }
 
 static lac_status show_stored_and_inputs(laci_plugin_plan *p, const void *const *inputs,

@@ -11,8 +11,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_arg_min = {
     .name = "ArgMin",
-    .role = LACI_ROLE_CLEAR,
-    .jumps = true,
+    .role = LACI_ROLE_PASS_THROUGH,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"keepdims", LACI_ATTR_INT},
                                   {"select_last_index", LACI_ATTR_INT}),
     .infer = laci_arg_max_min_infer,

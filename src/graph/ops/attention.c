@@ -322,7 +322,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_attention = {
     .name = "Attention",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes =
         LACI_ATTRIBUTES({"is_causal", LACI_ATTR_INT}, {"kv_num_heads", LACI_ATTR_INT},
                         {"left_window_size", LACI_ATTR_INT}, {"q_num_heads", LACI_ATTR_INT},

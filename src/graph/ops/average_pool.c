@@ -41,7 +41,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_average_pool = {
     .name = "AveragePool",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"ceil_mode", LACI_ATTR_INT},
                                   {"count_include_pad", LACI_ATTR_INT},
                                   {"dilations", LACI_ATTR_INTS}, {"kernel_shape", LACI_ATTR_INTS},

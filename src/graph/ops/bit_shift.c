@@ -34,7 +34,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_bit_shift = {.name = "BitShift",
-                                   .role = LACI_ROLE_CLEAR,
+                                   .role = LACI_ROLE_PASS_THROUGH,
                                    .attributes = LACI_ATTRIBUTES({"direction", LACI_ATTR_TEXT}),
                                    .infer = laci_infer_broadcast,
                                    .eval = eval,

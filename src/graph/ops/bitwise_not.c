@@ -12,7 +12,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_bitwise_not = {.name = "BitwiseNot",
-                                     .role = LACI_ROLE_CLEAR,
+                                     .role = LACI_ROLE_PASS_THROUGH,
                                      .infer = laci_infer_same_type,
                                      .eval = eval,
                                      .couple = laci_couple_first_input};

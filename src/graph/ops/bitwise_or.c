@@ -10,7 +10,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_bitwise_or = {.name = "BitwiseOr",
-                                    .role = LACI_ROLE_CLEAR,
+                                    .role = LACI_ROLE_PASS_THROUGH,
                                     .infer = laci_infer_broadcast,
                                     .eval = eval,
                                     .couple = laci_couple_all_inputs_broadcast};

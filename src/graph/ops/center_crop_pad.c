@@ -98,7 +98,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_center_crop_pad = {.name = "CenterCropPad",
-                                         .role = LACI_ROLE_CLEAR,
+                                         .role = LACI_ROLE_PASS_THROUGH,
                                          .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
                                          .inputs_without_channels = 1u << 1,
                                          .infer = infer,

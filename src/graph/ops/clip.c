@@ -69,7 +69,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_clip = {
     .name = "Clip",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"max", LACI_ATTR_FLOAT}, {"min", LACI_ATTR_FLOAT}),
     .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = laci_infer_same_type,

@@ -130,7 +130,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_col2_im = {
     .name = "Col2Im",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"dilations", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS},
                                   {"strides", LACI_ATTR_INTS}),
     .inputs_without_channels = 1u << 1 | 1u << 2,

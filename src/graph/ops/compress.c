@@ -69,7 +69,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_compress = {.name = "Compress",
-                                  .role = LACI_ROLE_CLEAR,
+                                  .role = LACI_ROLE_PASS_THROUGH,
                                   .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                   .inputs_without_channels = 1u << 1,
                                   .infer = infer,

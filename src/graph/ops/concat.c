@@ -138,7 +138,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_concat = {.name = "Concat",
-                                .role = LACI_ROLE_CLEAR,
+                                .role = LACI_ROLE_PASS_THROUGH,
                                 .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                 .moves_data = true,
                                 .is_fold = true,

@@ -6,7 +6,7 @@ static lac_status eval(laci_eval *eval) { return laci_cumulative_eval(eval, true
 
 const laci_op laci_op_cum_prod = {
     .name = "CumProd",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"exclusive", LACI_ATTR_INT}, {"reverse", LACI_ATTR_INT}),
     .inputs_without_channels = 1u << 1,
     .infer = laci_cumulative_infer,

@@ -66,7 +66,7 @@ static lac_status eval(laci_eval *eval) { return laci_cumulative_eval(eval, fals
 
 const laci_op laci_op_cum_sum = {
     .name = "CumSum",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"exclusive", LACI_ATTR_INT}, {"reverse", LACI_ATTR_INT}),
     .inputs_without_channels = 1u << 1,
     .infer = laci_cumulative_infer,

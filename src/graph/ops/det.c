@@ -83,5 +83,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   return laci_coupling_status(c);
 }
 
-const laci_op laci_op_det = {
-    .name = "Det", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple_axes};
+const laci_op laci_op_det = {.name = "Det",
+                             .role = LACI_ROLE_PASS_THROUGH,
+                             .infer = infer,
+                             .eval = eval,
+                             .couple = couple_axes};

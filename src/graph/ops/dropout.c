@@ -55,7 +55,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_dropout = {
     .name = "Dropout",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"ratio", LACI_ATTR_FLOAT}, {"seed", LACI_ATTR_INT}),
     .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = infer,

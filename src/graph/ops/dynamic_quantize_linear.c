@@ -45,8 +45,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_dynamic_quantize_linear = {.name = "DynamicQuantizeLinear",
-                                                 .role = LACI_ROLE_CLEAR,
-                                                 .jumps = true,
+                                                 .role = LACI_ROLE_PASS_THROUGH,
+                                                 .discontinuous = true,
                                                  .infer = infer,
                                                  .eval = eval,
                                                  .couple = couple_axes};

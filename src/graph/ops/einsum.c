@@ -401,7 +401,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_einsum = {.name = "Einsum",
-                                .role = LACI_ROLE_CLEAR,
+                                .role = LACI_ROLE_PASS_THROUGH,
                                 .attributes = LACI_ATTRIBUTES({"equation", LACI_ATTR_TEXT}),
                                 .infer = infer,
                                 .eval = eval,

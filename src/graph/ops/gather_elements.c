@@ -52,7 +52,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_gather_elements = {.name = "GatherElements",
-                                         .role = LACI_ROLE_CLEAR,
+                                         .role = LACI_ROLE_PASS_THROUGH,
                                          .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                          .moves_data = true,
                                          .is_fold = true,

@@ -31,7 +31,7 @@ static double derivative(const laci_node *node, double x) {
 }
 
 const laci_op laci_op_gelu = {.name = "Gelu",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .attributes = LACI_ATTRIBUTES({"approximate", LACI_ATTR_TEXT}),
                               .infer = laci_infer_same_type,
                               .eval = eval,

@@ -18,7 +18,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_global_average_pool = {.name = "GlobalAveragePool",
-                                             .role = LACI_ROLE_CLEAR,
+                                             .role = LACI_ROLE_PASS_THROUGH,
                                              .infer = laci_global_pool_infer,
                                              .eval = eval,
                                              .couple = laci_global_pool_couple,

@@ -22,7 +22,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_global_lp_pool = {.name = "GlobalLpPool",
-                                        .role = LACI_ROLE_CLEAR,
+                                        .role = LACI_ROLE_PASS_THROUGH,
                                         .attributes = LACI_ATTRIBUTES({"p", LACI_ATTR_INT}),
                                         .infer = laci_global_pool_infer,
                                         .eval = eval,

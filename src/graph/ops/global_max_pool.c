@@ -24,7 +24,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_global_max_pool = {.name = "GlobalMaxPool",
-                                         .role = LACI_ROLE_CLEAR,
+                                         .role = LACI_ROLE_PASS_THROUGH,
                                          .infer = laci_global_pool_infer,
                                          .eval = eval,
                                          .couple = laci_global_pool_couple,

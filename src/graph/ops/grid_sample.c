@@ -184,8 +184,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_grid_sample = {
     .name = "GridSample",
-    .role = LACI_ROLE_CLEAR,
-    .jumps = true,
+    .role = LACI_ROLE_PASS_THROUGH,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"align_corners", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT},
                                   {"padding_mode", LACI_ATTR_TEXT}),
     .infer = infer,

@@ -35,8 +35,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_hardmax = {.name = "Hardmax",
-                                 .role = LACI_ROLE_CLEAR,
-                                 .jumps = true,
+                                 .role = LACI_ROLE_PASS_THROUGH,
+                                 .discontinuous = true,
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .infer = laci_softmax_infer,
                                  .eval = eval,

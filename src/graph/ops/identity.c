@@ -11,7 +11,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_identity = {.name = "Identity",
-                                  .role = LACI_ROLE_CLEAR,
+                                  .role = LACI_ROLE_PASS_THROUGH,
                                   .moves_data = true,
                                   .is_fold = true,
                                   .infer = laci_infer_same_type,

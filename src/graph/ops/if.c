@@ -55,7 +55,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_if = {.name = "If",
-                            .role = LACI_ROLE_CLEAR,
+                            .role = LACI_ROLE_PASS_THROUGH,
                             .control = LACI_CONTROL_CHOICE,
                             .attributes = LACI_ATTRIBUTES({"else_branch", LACI_ATTR_OTHER},
                                                           {"then_branch", LACI_ATTR_OTHER}),

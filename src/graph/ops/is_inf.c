@@ -21,7 +21,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_is_inf = {.name = "IsInf",
-                                .role = LACI_ROLE_CLEAR,
+                                .role = LACI_ROLE_PASS_THROUGH,
                                 .attributes = LACI_ATTRIBUTES({"detect_negative", LACI_ATTR_INT},
                                                               {"detect_positive", LACI_ATTR_INT}),
                                 .infer = laci_infer_bool_like_input,

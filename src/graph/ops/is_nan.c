@@ -14,7 +14,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_is_nan = {.name = "IsNaN",
-                                .role = LACI_ROLE_CLEAR,
+                                .role = LACI_ROLE_PASS_THROUGH,
                                 .infer = laci_infer_bool_like_input,
                                 .eval = eval,
                                 .couple = laci_couple_first_input};

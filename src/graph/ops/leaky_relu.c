@@ -21,7 +21,7 @@ static double derivative(const laci_node *node, double x) {
 }
 
 const laci_op laci_op_leaky_relu = {.name = "LeakyRelu",
-                                    .role = LACI_ROLE_CLEAR,
+                                    .role = LACI_ROLE_PASS_THROUGH,
                                     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                     .infer = laci_infer_same_type,
                                     .eval = eval,

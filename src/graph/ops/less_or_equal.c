@@ -15,8 +15,8 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_less_or_equal = {.name = "LessOrEqual",
-                                       .role = LACI_ROLE_CLEAR,
-                                       .jumps = true,
+                                       .role = LACI_ROLE_PASS_THROUGH,
+                                       .discontinuous = true,
                                        .is_fold = true,
                                        .symbol_safe = true,
                                        .infer = laci_infer_broadcast_bool,

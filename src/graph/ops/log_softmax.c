@@ -35,7 +35,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_log_softmax = {.name = "LogSoftmax",
-                                     .role = LACI_ROLE_CLEAR,
+                                     .role = LACI_ROLE_PASS_THROUGH,
                                      .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                      .infer = laci_softmax_infer,
                                      .eval = eval,

@@ -12,7 +12,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_loop = {.name = "Loop",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .control = LACI_CONTROL_END,
                               .attributes = LACI_ATTRIBUTES({"body", LACI_ATTR_OTHER}),
                               .infer = laci_loop_end_infer,

@@ -65,7 +65,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_lp_normalization = {
     .name = "LpNormalization",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"p", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,

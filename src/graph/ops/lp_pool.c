@@ -22,7 +22,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_lp_pool = {
     .name = "LpPool",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"ceil_mode", LACI_ATTR_INT},
                                   {"dilations", LACI_ATTR_INTS}, {"kernel_shape", LACI_ATTR_INTS},
                                   {"p", LACI_ATTR_INT}, {"pads", LACI_ATTR_INTS},

@@ -75,7 +75,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_lrn = {
     .name = "LRN",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT},
                                   {"bias", LACI_ATTR_FLOAT}, {"size", LACI_ATTR_INT}),
     .infer = infer,

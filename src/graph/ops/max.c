@@ -18,7 +18,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_max = {.name = "Max",
-                             .role = LACI_ROLE_CLEAR,
+                             .role = LACI_ROLE_PASS_THROUGH,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast_all,

@@ -85,7 +85,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_max_unpool = {
     .name = "MaxUnpool",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"kernel_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS},
                                   {"strides", LACI_ATTR_INTS}),
     .infer = infer,

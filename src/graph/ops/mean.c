@@ -24,7 +24,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_mean = {.name = "Mean",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .infer = laci_infer_broadcast_all,
                               .eval = eval,
                               .couple = laci_couple_all_inputs_broadcast,

@@ -107,7 +107,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_mean_variance_normalization = {
     .name = "MeanVarianceNormalization",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,

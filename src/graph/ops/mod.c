@@ -34,8 +34,8 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_mod = {.name = "Mod",
-                             .role = LACI_ROLE_CLEAR,
-                             .jumps = true,
+                             .role = LACI_ROLE_PASS_THROUGH,
+                             .discontinuous = true,
                              .attributes = LACI_ATTRIBUTES({"fmod", LACI_ATTR_INT}),
                              .is_fold = true,
                              .symbol_safe = true,

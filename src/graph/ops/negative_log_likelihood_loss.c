@@ -78,7 +78,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_negative_log_likelihood_loss = {
     .name = "NegativeLogLikelihoodLoss",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"ignore_index", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
     .inputs_without_channels = 1u << 2,
     .infer = laci_loss_infer,

@@ -163,7 +163,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 const laci_op laci_op_non_max_suppression = {
     .name = "NonMaxSuppression",
     .role = LACI_ROLE_SKIP,
-    .jumps = true,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"center_point_box", LACI_ATTR_INT}),
     .sizes_from_data = true,
     .infer = infer,

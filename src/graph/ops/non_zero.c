@@ -57,7 +57,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_non_zero = {.name = "NonZero",
                                   .role = LACI_ROLE_SKIP,
-                                  .jumps = true,
+                                  .discontinuous = true,
                                   .is_fold = true,
                                   .sizes_from_data = true,
                                   .infer = infer,

@@ -65,7 +65,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_one_hot = {.name = "OneHot",
                                  .role = LACI_ROLE_SKIP,
-                                 .jumps = true,
+                                 .discontinuous = true,
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .sizes_from_data = true,
                                  .infer = infer,

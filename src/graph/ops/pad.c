@@ -231,7 +231,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_pad = {
     .name = "Pad",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"pads", LACI_ATTR_INTS},
                                   {"value", LACI_ATTR_FLOAT}),
     .moves_data = true,

@@ -64,7 +64,7 @@ static lac_status eval(laci_eval *eval) {
 const laci_op laci_op_quantize_linear = {
     .name = "QuantizeLinear",
     .role = LACI_ROLE_INFER,
-    .jumps = true,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"block_size", LACI_ATTR_INT},
                                   {"output_dtype", LACI_ATTR_INT}, {"precision", LACI_ATTR_INT},
                                   {"saturate", LACI_ATTR_INT}),

@@ -66,7 +66,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_range = {.name = "Range",
                                .role = LACI_ROLE_SKIP,
-                               .jumps = true,
+                               .discontinuous = true,
                                .attributes = LACI_ATTRIBUTES({"stash_type", LACI_ATTR_INT}),
                                .is_fold = true,
                                .sizes_from_data = true,

@@ -17,7 +17,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_reduce_log_sum = {
     .name = "ReduceLogSum",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
     .inputs_without_channels = 1u << 1,

@@ -15,7 +15,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_reduce_prod = {
     .name = "ReduceProd",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
     .is_fold = true,

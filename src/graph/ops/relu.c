@@ -26,7 +26,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_relu = {.name = "Relu",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_first_input,

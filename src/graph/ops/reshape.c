@@ -124,7 +124,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_reshape = {.name = "Reshape",
-                                 .role = LACI_ROLE_CLEAR,
+                                 .role = LACI_ROLE_PASS_THROUGH,
                                  .attributes = LACI_ATTRIBUTES({"allowzero", LACI_ATTR_INT}),
                                  .moves_data = true,
                                  .is_fold = true,

@@ -286,7 +286,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_resize = {
     .name = "Resize",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES(
         {"antialias", LACI_ATTR_INT}, {"axes", LACI_ATTR_INTS},
         {"coordinate_transformation_mode", LACI_ATTR_TEXT}, {"cubic_coeff_a", LACI_ATTR_FLOAT},

@@ -63,7 +63,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_reverse_sequence = {
     .name = "ReverseSequence",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"batch_axis", LACI_ATTR_INT}, {"time_axis", LACI_ATTR_INT}),
     .inputs_without_channels = 1u << 1,
     .infer = infer,

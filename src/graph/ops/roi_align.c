@@ -162,8 +162,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_roi_align = {
     .name = "RoiAlign",
-    .role = LACI_ROLE_CLEAR,
-    .jumps = true,
+    .role = LACI_ROLE_PASS_THROUGH,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES(
         {"coordinate_transformation_mode", LACI_ATTR_TEXT}, {"mode", LACI_ATTR_TEXT},
         {"output_height", LACI_ATTR_INT}, {"output_width", LACI_ATTR_INT},

@@ -11,7 +11,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_scan = {
     .name = "Scan",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .control = LACI_CONTROL_END,
     .attributes = LACI_ATTRIBUTES(
         {"body", LACI_ATTR_OTHER}, {"directions", LACI_ATTR_INTS},

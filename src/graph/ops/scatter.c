@@ -9,7 +9,7 @@ static lac_status infer(laci_infer *infer) { return laci_op_scatter_elements.inf
 static lac_status eval(laci_eval *eval) { return laci_op_scatter_elements.eval(eval); }
 
 const laci_op laci_op_scatter = {.name = "Scatter",
-                                 .role = LACI_ROLE_CLEAR,
+                                 .role = LACI_ROLE_PASS_THROUGH,
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .infer = infer,
                                  .eval = eval,

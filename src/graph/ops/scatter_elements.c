@@ -114,7 +114,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_scatter_elements = {
     .name = "ScatterElements",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,

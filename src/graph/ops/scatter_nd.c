@@ -40,7 +40,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_scatter_nd = {.name = "ScatterND",
-                                    .role = LACI_ROLE_CLEAR,
+                                    .role = LACI_ROLE_PASS_THROUGH,
                                     .attributes = LACI_ATTRIBUTES({"reduction", LACI_ATTR_TEXT}),
                                     .infer = infer,
                                     .eval = eval,

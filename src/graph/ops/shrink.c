@@ -44,8 +44,8 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_shrink = {
     .name = "Shrink",
-    .role = LACI_ROLE_CLEAR,
-    .jumps = true,
+    .role = LACI_ROLE_PASS_THROUGH,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"bias", LACI_ATTR_FLOAT}, {"lambd", LACI_ATTR_FLOAT}),
     .infer = laci_infer_same_type,
     .eval = eval,

@@ -26,8 +26,8 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_sign = {.name = "Sign",
-                              .role = LACI_ROLE_CLEAR,
-                              .jumps = true,
+                              .role = LACI_ROLE_PASS_THROUGH,
+                              .discontinuous = true,
                               .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_first_input,

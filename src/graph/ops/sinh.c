@@ -19,7 +19,7 @@ static double derivative(const laci_node *node, double x) {
 }
 
 const laci_op laci_op_sinh = {.name = "Sinh",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_first_input,

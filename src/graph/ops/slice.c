@@ -204,7 +204,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_slice = {
     .name = "Slice",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"ends", LACI_ATTR_INTS},
                                   {"starts", LACI_ATTR_INTS}),
     .moves_data = true,

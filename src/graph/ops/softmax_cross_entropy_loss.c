@@ -51,7 +51,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_softmax_cross_entropy_loss = {
     .name = "SoftmaxCrossEntropyLoss",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"ignore_index", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
     .inputs_without_channels = 1u << 2,
     .infer = infer,

@@ -109,7 +109,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_space_to_depth = {
     .name = "SpaceToDepth",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"blocksize", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,

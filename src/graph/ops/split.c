@@ -168,7 +168,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_split = {
     .name = "Split",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"num_outputs", LACI_ATTR_INT},
                                   {"split", LACI_ATTR_INTS}),
     .moves_data = true,

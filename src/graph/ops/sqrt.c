@@ -19,7 +19,7 @@ static double derivative(const laci_node *node, double x) {
 }
 
 const laci_op laci_op_sqrt = {.name = "Sqrt",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .is_fold = true,
                               .symbol_safe = true,
                               .infer = laci_infer_same_type,

@@ -71,7 +71,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 }
 
 const laci_op laci_op_squeeze = {.name = "Squeeze",
-                                 .role = LACI_ROLE_CLEAR,
+                                 .role = LACI_ROLE_PASS_THROUGH,
                                  .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
                                  .moves_data = true,
                                  .is_fold = true,

@@ -22,7 +22,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_sum = {.name = "Sum",
-                             .role = LACI_ROLE_CLEAR,
+                             .role = LACI_ROLE_PASS_THROUGH,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast_all,

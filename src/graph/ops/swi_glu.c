@@ -50,7 +50,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_swi_glu = {.name = "SwiGLU",
-                                 .role = LACI_ROLE_CLEAR,
+                                 .role = LACI_ROLE_PASS_THROUGH,
                                  .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                  .infer = infer,
                                  .eval = eval,

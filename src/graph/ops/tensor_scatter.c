@@ -61,7 +61,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_tensor_scatter = {
     .name = "TensorScatter",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,

@@ -21,8 +21,8 @@ static double derivative(const laci_node *node, double x) {
 }
 
 const laci_op laci_op_thresholded_relu = {.name = "ThresholdedRelu",
-                                          .role = LACI_ROLE_CLEAR,
-                                          .jumps = true,
+                                          .role = LACI_ROLE_PASS_THROUGH,
+                                          .discontinuous = true,
                                           .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                           .infer = laci_infer_same_type,
                                           .eval = eval,

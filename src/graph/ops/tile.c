@@ -116,7 +116,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_tile = {.name = "Tile",
-                              .role = LACI_ROLE_CLEAR,
+                              .role = LACI_ROLE_PASS_THROUGH,
                               .moves_data = true,
                               .is_fold = true,
                               .inputs_without_channels = 1u << 1,

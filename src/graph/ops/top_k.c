@@ -111,8 +111,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_top_k = {
     .name = "TopK",
-    .role = LACI_ROLE_CLEAR,
-    .jumps = true,
+    .role = LACI_ROLE_PASS_THROUGH,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"k", LACI_ATTR_INT},
                                   {"largest", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
     .inputs_without_channels = 1u << 1,

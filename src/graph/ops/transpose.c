@@ -84,7 +84,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_transpose = {.name = "Transpose",
-                                   .role = LACI_ROLE_CLEAR,
+                                   .role = LACI_ROLE_PASS_THROUGH,
                                    .attributes = LACI_ATTRIBUTES({"perm", LACI_ATTR_INTS}),
                                    .moves_data = true,
                                    .is_fold = true,

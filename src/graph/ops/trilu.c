@@ -58,7 +58,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_trilu = {.name = "Trilu",
-                               .role = LACI_ROLE_CLEAR,
+                               .role = LACI_ROLE_PASS_THROUGH,
                                .attributes = LACI_ATTRIBUTES({"upper", LACI_ATTR_INT}),
                                .inputs_without_channels = 1u << 1,
                                .infer = infer,

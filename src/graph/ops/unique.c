@@ -142,8 +142,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_unique = {
     .name = "Unique",
-    .role = LACI_ROLE_CLEAR,
-    .jumps = true,
+    .role = LACI_ROLE_PASS_THROUGH,
+    .discontinuous = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
     .sizes_from_data = true,
     .infer = infer,

@@ -66,7 +66,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 }
 
 const laci_op laci_op_where = {.name = "Where",
-                               .role = LACI_ROLE_CLEAR,
+                               .role = LACI_ROLE_PASS_THROUGH,
                                .symbol_safe = true,
                                .is_fold = true,
                                .infer = infer,

@@ -10,7 +10,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 const laci_op laci_op_xor = {.name = "Xor",
-                             .role = LACI_ROLE_CLEAR,
+                             .role = LACI_ROLE_PASS_THROUGH,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,

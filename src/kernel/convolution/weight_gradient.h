@@ -87,10 +87,10 @@ typedef struct laci_gradient_band {
   int64_t pairs;        /* number of entries in a row of dy; with `winograd`, for one point of the
                            row */
   int64_t in_rows;      /* number of rows of the input that the band reads */
-  int64_t entries;   /* number of entries in a row of the input; with `winograd`, for all points of
-                        the row */
-  int64_t pair_step; /* distance, in entries, from the input of an entry of dy to the input of the
-                        next one */
+  int64_t entries;    /* number of entries in a row of the input; with `winograd`, for all points of
+                         the row */
+  int64_t input_step; /* distance, in entries, from the input of an entry of dy to the input of the
+                         next one */
 } laci_gradient_band;
 laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *g);
 

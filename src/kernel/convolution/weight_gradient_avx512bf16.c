@@ -158,7 +158,7 @@ static void add_band_products(const band *b, int64_t row_step, const entry *in, 
     const entry *row = in + image * m->in_rows * m->entries;
     for (int64_t r = 0; r < b->rows; r++, row += row_step) {
       const entry *x = row;
-      for (int64_t pair = 0; pair < m->pairs; pair++, x += m->pair_step, out++) {
+      for (int64_t pair = 0; pair < m->pairs; pair++, x += m->input_step, out++) {
         __m512bh dy = (__m512bh)_mm512_load_si512(out->pair);
 #pragma GCC unroll 16
         for (int c = 0; c < BLOCK; c++) {

@@ -29,11 +29,11 @@ laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *
   laci_gradient_band b = {.rows = 1, .images = 1, .pairs = (g->out_w + 1) / 2};
   if (g->winograd) {
     b.pairs = (b.pairs + 1) / 2; /* with Winograd's algorithm, an entry holds two tiles */
-    b.pair_step = 1;
+    b.input_step = 1;
     b.entries = LACI_WINOGRAD_POINTS * b.pairs;
   } else {
-    b.pair_step = 2 * g->stride_w;
-    b.entries = (b.pairs - 1) * b.pair_step + g->kernel_w;
+    b.input_step = 2 * g->stride_w;
+    b.entries = (b.pairs - 1) * b.input_step + g->kernel_w;
   }
   int64_t row = b.entries * ENTRY;
   while (b.rows < g->out_h && (b.rows * g->stride_h + g->kernel_h) * row <= NEAR) b.rows++;

@@ -36,22 +36,22 @@ lac_status laci_depthwise_init(const laci_sparse_window *g, const laci_sparse_la
                                laci_depthwise *d, lac_error *err) {
   *d = (laci_depthwise){
       .window = *g, .in = layouts->in, .out = layouts->out, .n_images = layouts->n_images};
-  d->n_together =
+  d->tiles_at_once =
       d->out.format == LACI_FORMAT_HWC16N ? LACI_DEPTHWISE_TILES / 2 : LACI_DEPTHWISE_TILES;
   if (g->stride_w > 1 && d->out.format != LACI_FORMAT_HWC16N) {
-    while (d->n_together > 0 && max_phase_floats(d, d->n_together) > LACI_DEPTHWISE_PHASES)
-      d->n_together--;
+    while (d->tiles_at_once > 0 && max_phase_floats(d, d->tiles_at_once) > LACI_DEPTHWISE_PHASES)
+      d->tiles_at_once--;
   }
-  if (d->n_together == 0) {
-    *d = (laci_depthwise){.n_each = 0};
+  if (d->tiles_at_once == 0) {
+    *d = (laci_depthwise){.tiles_per_block = 0};
     return laci_fail(err, LAC_UNSUPPORTED,
                      "a depthwise window that strides over rows of %lld pixels", (long long)g->w);
   }
-  d->tiles = laci_sparse_result_tiles(g, layouts, &d->n_each);
+  d->tiles = laci_sparse_result_tiles(g, layouts, &d->tiles_per_block);
   return d->tiles ? LAC_OK : laci_fail_memory(err, "a depthwise convolution");
 }
 
 void laci_depthwise_clear(laci_depthwise *d) {
   laci_free(d->tiles);
-  *d = (laci_depthwise){.n_each = 0};
+  *d = (laci_depthwise){.tiles_per_block = 0};
 }

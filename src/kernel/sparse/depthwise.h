@@ -27,8 +27,8 @@ typedef struct laci_depthwise {
   int64_t n_images;           /* number of images, or of groups of 16 images in HWC16N */
   laci_sparse_tile *tiles;    /* tiles of the results, owned. The field `in` of a tile is the offset
                                  in x of its image block */
-  int64_t n_each;             /* number of tiles in one image block */
-  int64_t n_together;         /* maximum number of tiles of a channel that are computed at once */
+  int64_t tiles_per_block;    /* number of tiles in one image block */
+  int64_t tiles_at_once;      /* maximum number of tiles of a channel that are computed at once */
 } laci_depthwise;
 
 /** Can this kernel compute the convolution? */

@@ -150,7 +150,7 @@ static void set_tap_positions(const laci_depthwise *d, reading *r) {
 static reading describe_reading(const laci_depthwise *d, const laci_sparse_part *part) {
   const laci_sparse_window *g = &d->window;
   const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
-  const int64_t begin = part->tile_first % d->n_each * LANES;
+  const int64_t begin = part->tile_first % d->tiles_per_block * LANES;
   const int64_t end = begin + (part->tile_last - part->tile_first) * LANES;
   const int64_t last = laci_min(end, length), row = begin / width;
   reading r = {.first_row = row,
@@ -311,7 +311,7 @@ static void sum_channels_of_images(const laci_depthwise *d, const laci_sparse_op
   const int64_t rows = part->row_last - part->row_first, stride = d->out.channel_stride;
   target to = {.step = sums ? LANES : stride, .clips = !sums, .low = o->low, .high = o->high};
   for (int64_t tile = part->tile_first, next; tile < part->tile_last; tile = next) {
-    const int64_t at = tile % d->n_each, y = at / g->out_w, column = at % g->out_w;
+    const int64_t at = tile % d->tiles_per_block, y = at / g->out_w, column = at % g->out_w;
     const float *x = o->x + part->tiles[tile].in +
                      laci_sparse_offset(&d->in, 0, y * g->stride_h - g->pad_top,
                                         column * g->stride_w - g->pad_left);
@@ -349,9 +349,10 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
     some.row_first = c;
     some.row_last = laci_min(c + CHANNELS, part->row_last);
     for (int64_t tile = part->tile_first; tile < part->tile_last; tile = some.tile_last) {
-      const int64_t after = (tile / d->n_each + 1) * d->n_each; /* the end of the image block */
+      const int64_t after = (tile / d->tiles_per_block + 1) * d->tiles_per_block; /* the end of the
+                                                                                     image block */
       some.tile_first = tile;
-      some.tile_last = laci_min(tile + d->n_together, laci_min(after, part->tile_last));
+      some.tile_last = laci_min(tile + d->tiles_at_once, laci_min(after, part->tile_last));
       if (images && is_only_clipped(o, &some)) {
         sum_channels_of_images(d, o, &some, NULL);
         continue;

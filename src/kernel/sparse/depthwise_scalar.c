@@ -28,7 +28,7 @@ void laci_depthwise_multiply_scalar(const laci_depthwise *d, const laci_sparse_o
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
-    const int64_t at = t % d->n_each;
+    const int64_t at = t % d->tiles_per_block;
     for (int64_t c = part->row_first; c < part->row_last; c++) {
       float sums[LACI_SPARSE_LANES] = {0};
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {

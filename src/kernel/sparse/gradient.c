@@ -14,7 +14,7 @@
 enum {
   LANES = LACI_SPARSE_LANES,
   WINDOW = LACI_SPARSE_WINDOW,
-  TOGETHER = LACI_SPARSE_TOGETHER,
+  TOGETHER = LACI_SPARSE_RUN_MAX_COLUMNS,
   BLOCK = 49, /* maximum number of tiles in a block: x of a window then fits in the first-level
                  cache, and dy in the second */
   ROWS = 256, /* maximum number of rows in a work item, for the same reason */

@@ -34,16 +34,17 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_SPARSE_WINDOW = 8,  /* a window: the number of columns in which the kept columns of rows are
-                              compared */
-  LACI_SPARSE_TOGETHER = 4 /* maximum number of columns of a window that the rows of a run keep */
+  LACI_SPARSE_WINDOW = 8, /* a window: the number of columns in which the kept columns of rows are
+                             compared */
+  LACI_SPARSE_RUN_MAX_COLUMNS = 4 /* maximum number of columns of a window that the rows of a run
+                                     keep */
 };
 
 /** A run: rows that keep the same columns of a window. The kept weights of a row there are
  * n_columns consecutive ones. */
 typedef struct laci_sparse_run {
-  uint8_t column[LACI_SPARSE_TOGETHER]; /* [n_columns] the kept columns, ascending, counted from the
-                                           first column of the window */
+  uint8_t column[LACI_SPARSE_RUN_MAX_COLUMNS]; /* [n_columns] the kept columns, ascending, counted
+                                                  from the first column of the window */
   uint8_t n_columns, n_rows;
 } laci_sparse_run;
 

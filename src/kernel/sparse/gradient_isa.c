@@ -63,7 +63,7 @@ enum {
   LANES = LACI_SPARSE_LANES,
   VECTORS = LANES / WIDTH,
   WINDOW = LACI_SPARSE_WINDOW,
-  TOGETHER = LACI_SPARSE_TOGETHER
+  TOGETHER = LACI_SPARSE_RUN_MAX_COLUMNS
 };
 enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 
@@ -79,11 +79,11 @@ typedef struct gradient_work {
   const float *x[TOGETHER]; /* value of each column in the tile at offset 0; other tiles follow at
                                tile.in. With bf16, packed like y */
   float *gradient;
-  bool more;          /* true: gradients hold the sums of earlier blocks, and are added to */
-  const float *ahead; /* for each tile, the cache line at ahead + *ahead_at is prefetched; NULL:
-                         nothing is prefetched */
-  const int64_t *ahead_at; /* points to the field `in` or `out` of the first tile whose line is
-                              prefetched */
+  bool accumulates;      /* true: gradients hold the sums of earlier blocks, and are added to */
+  const float *prefetch; /* for each tile, the cache line at prefetch + *prefetch_at is prefetched;
+                            NULL: nothing is prefetched */
+  const int64_t *prefetch_at; /* points to the field `in` or `out` of the first tile whose line is
+                                 prefetched */
 } gradient_work;
 enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
 
@@ -100,8 +100,8 @@ static inline __attribute__((always_inline)) void sum_products(const gradient_wo
   for (int c = 0; c < columns; c++) of_column[c] = w->x[c] + (ptrdiff_t)(part * WIDTH);
 #pragma GCC unroll 32
   for (int at = 0; at < rows * columns; at++) sum[at] = ZERO();
-  const float *ahead = w->ahead;
-  const int64_t *ahead_at = w->ahead_at;
+  const float *ahead = w->prefetch;
+  const int64_t *ahead_at = w->prefetch_at;
   const laci_sparse_tile *tile = w->tiles;
   for (int64_t at = 0; at < w->n_steps * WIDTH;
        at += WIDTH, tile += STEP, ahead_at += (ptrdiff_t)(STEP * APART)) {
@@ -196,7 +196,7 @@ static inline __attribute__((always_inline)) void add_row_sums(const gradient_wo
     float *to = w->gradient + row[r].k;
 #pragma GCC unroll 16
     for (int c = 0; c < columns; c++) {
-      to[c] = w->more ? to[c] + sum[r * columns + c] : sum[r * columns + c];
+      to[c] = w->accumulates ? to[c] + sum[r * columns + c] : sum[r * columns + c];
     }
   }
 }
@@ -325,14 +325,14 @@ typedef struct block {
   int64_t item_first, item_last;
   const laci_sparse_gradient_item *next_item, *next_rows;
   const laci_sparse_tile *next_tiles, *next_rows_tiles;
-  int64_t ahead; /* number of runs of this item so far; each run prefetches one cache line of every
-                    tile */
-  int64_t ahead_columns, ahead_row, ahead_row_end;
+  int64_t prefetched_lines; /* number of runs of this item so far; each run prefetches one cache
+                               line of every tile */
+  int64_t prefetch_columns, prefetch_row, prefetch_row_end;
 } block;
 
-/* Returns gradient_work.ahead_at for a column or row `place`: the address of the given member (`in`
- * or `out`) in the first tile. With bf16, where tiles are taken two at a time, odd places use the
- * second tile. */
+/* Returns gradient_work.prefetch_at for a column or row `place`: the address of the given member
+ * (`in` or `out`) in the first tile. With bf16, where tiles are taken two at a time, odd places use
+ * the second tile. */
 static const int64_t *find_member_offsets(const block *b, const gradient_work *w,
                                           const laci_sparse_tile *tiles, const int64_t *member,
                                           int64_t place) {
@@ -343,25 +343,25 @@ static const int64_t *find_member_offsets(const block *b, const gradient_work *w
 /* Chooses what the next run of rows prefetches. The first runs of an item each prefetch a column of
  * the next item. The later runs each prefetch a row that will be packed next. */
 static void plan_prefetch(block *b, gradient_work *w) {
-  const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
-  w->ahead = NULL;
-  w->ahead_at = &w->tiles->in;
-  if (at < b->ahead_columns) {
-    w->ahead = b->s->x + b->g->column_at[b->next_item->column_first + at];
-    w->ahead_at = find_member_offsets(b, w, b->next_tiles, &b->next_tiles->in, at);
-  } else if (row < b->ahead_row_end) {
-    w->ahead = b->s->dy + (b->next_rows->row_first + row) / STEP * b->g->row_stride;
-    w->ahead_at = find_member_offsets(b, w, b->next_rows_tiles, &b->next_rows_tiles->out, row);
+  const int64_t at = b->prefetched_lines++, row = at - b->prefetch_columns + b->prefetch_row;
+  w->prefetch = NULL;
+  w->prefetch_at = &w->tiles->in;
+  if (at < b->prefetch_columns) {
+    w->prefetch = b->s->x + b->g->column_at[b->next_item->column_first + at];
+    w->prefetch_at = find_member_offsets(b, w, b->next_tiles, &b->next_tiles->in, at);
+  } else if (row < b->prefetch_row_end) {
+    w->prefetch = b->s->dy + (b->next_rows->row_first + row) / STEP * b->g->row_stride;
+    w->prefetch_at = find_member_offsets(b, w, b->next_rows_tiles, &b->next_rows_tiles->out, row);
   }
 }
 
 static void set_prefetch_start(block *b, int64_t at) {
   const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
   const int64_t n_rows = b->next_rows ? b->next_rows->n_rows : 0;
-  b->ahead = 0;
-  b->ahead_columns = b->next_item ? b->next_item->n_columns : 0;
-  b->ahead_row = n_rows * share / shares;
-  b->ahead_row_end = n_rows * (share + 1) / shares;
+  b->prefetched_lines = 0;
+  b->prefetch_columns = b->next_item ? b->next_item->n_columns : 0;
+  b->prefetch_row = n_rows * share / shares;
+  b->prefetch_row_end = n_rows * (share + 1) / shares;
 }
 
 static void add_item_sums(block *b, int64_t item_at, gradient_work *w) {
@@ -415,7 +415,7 @@ void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g,
     w.n = g->n_tiles - done < g->block ? g->n_tiles - done : g->block;
     w.n_steps = laci_ceil_div(w.n, STEP);
     w.tiles = g->tiles + done;
-    w.more = done > 0;
+    w.accumulates = done > 0;
     done += w.n;
     const laci_sparse_tile *after = done + w.n <= g->n_tiles && w.n ? w.tiles + w.n : NULL;
     b.item_last = first;

@@ -28,7 +28,7 @@
 enum {
   LACI_GROUPED_ROWS_WINDOW = 8,    /* number of columns in a window */
   LACI_GROUPED_ROWS_KEPT = 4,      /* number of columns of a window that a row of a group keeps */
-  LACI_GROUPED_ROWS_MOST = 8,      /* maximum number of rows in a row group */
+  LACI_GROUPED_ROWS_MAX_ROWS = 8,  /* maximum number of rows in a row group */
   LACI_GROUPED_ROWS_UNITS = 3,     /* number of units (vectors of lanes) in a strip */
   LACI_GROUPED_ROWS_FLOATS = 6144, /* maximum number of floats for the sums of a chunk */
 };
@@ -36,7 +36,7 @@ enum {
 /** What a chunk has in one window. n[size - 1]: number of row groups with `size` rows. n_singles:
  * number of single weights, which are stored after the groups. */
 typedef struct laci_grouped_rows_window {
-  int32_t n[LACI_GROUPED_ROWS_MOST], n_singles;
+  int32_t n[LACI_GROUPED_ROWS_MAX_ROWS], n_singles;
 } laci_grouped_rows_window;
 
 /** The four columns of a row group. at[i]: offset of column i from a tile's beginning in x, in

@@ -59,10 +59,10 @@ typedef struct laci_norm_scales {
   bool relu;
 } laci_norm_scales;
 
-/** What is subtracted from the gradient, [channels] each. level: mean(m). slope: the factor of (x -
- * mean). */
+/** What is subtracted from the gradient, [channels] each. offset: mean(m). slope: the factor of (x
+ * - mean). */
 typedef struct laci_norm_slopes {
-  const float *level, *slope;
+  const float *offset, *slope;
 } laci_norm_slopes;
 
 /** The functions of one variant of the kernel. Arrays need only the alignment of floats. Any thread
@@ -79,7 +79,7 @@ typedef struct laci_image_norm {
    * LACI_IMAGE_NORM_CHANNELS. */
   void (*sums)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
                laci_norm_source dy, float *const sums[2]);
-  /** Computes dx = scale * (m - level - (x - mean) * slope), the gradient of x. dx may be dy. */
+  /** Computes dx = scale * (m - offset - (x - mean) * slope), the gradient of x. dx may be dy. */
   void (*gradient)(const laci_norm_tile *t, const laci_norm_scales *s, const laci_norm_slopes *off,
                    laci_norm_source x, laci_norm_source dy, laci_norm_target dx);
   /** Adds two arrays of n floats (or bf16 pairs): to[i] = a[i] + b[i], or with relu, max(a[i] +

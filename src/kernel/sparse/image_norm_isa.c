@@ -80,14 +80,14 @@ static float sum_lanes(float *lanes) {
 
 /** Two sums of a channel, in each lane: those that laci_image_norm.sums computes. */
 typedef struct sums {
-  vector level, slope;
+  vector of_values, of_products;
 } sums;
 
 INLINE sums load_sums(const float *both) { return (sums){load(both), load(both + LANES)}; }
 
 INLINE void store_sums(float *both, sums s) {
-  store(both, s.level);
-  store(both + LANES, s.slope);
+  store(both, s.of_values);
+  store(both + LANES, s.of_products);
 }
 
 /* ---- Forward ---- */
@@ -105,8 +105,8 @@ INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *
         const place x = load_place(from + pixel * t->pixel_stride + lane, per_place);
         for (int c = 0; c < per_place; c++) {
           const vector off = x.channel[c] - center[c];
-          s[c].level += off;
-          s[c].slope += off * off;
+          s[c].of_values += off;
+          s[c].of_products += off * off;
         }
       }
       for (int c = 0; c < per_place; c++) store_sums(both + (ptrdiff_t)c * 2 * LANES + lane, s[c]);
@@ -233,8 +233,8 @@ INLINE void add_gradient_sums_of_pixels(const laci_norm_tile *t, const laci_norm
         for (int c = 0; c < is.per_place; c++) {
           const vector off = x.channel[c] - mean[c];
           const vector m = gradient_before_relu(off, scale[c], shift[c], dy.channel[c], is.relu);
-          sum[c].level += m;
-          sum[c].slope += m * off;
+          sum[c].of_values += m;
+          sum[c].of_products += m * off;
         }
       }
       for (int c = 0; c < is.per_place; c++) {
@@ -291,7 +291,7 @@ typedef struct gradient_of {
 INLINE void compute_pixel_gradient(const gradient_of *g, int64_t n_places, const float *from,
                                    const float *back, float *to, const shape is) {
   const float *mean = g->s->mean, *scale = g->s->scale, *shift = g->s->shift;
-  const float *level = g->off->level, *slope = g->off->slope;
+  const float *level = g->off->offset, *slope = g->off->slope;
   for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
       const place x = load_place(from + at + lane, is.per_place);

@@ -7,7 +7,8 @@
 #include "kernel/sparse/max_pool.h"
 
 enum {
-  LACI_MAX_POOL_SOME = 64, /* maximum number of results of a row that are computed at once */
+  LACI_MAX_POOL_RESULTS_AT_ONCE = 64, /* maximum number of results of a row that are computed at
+                                         once */
   LACI_MAX_POOL_STRIDE = 8,
   LACI_MAX_POOL_KERNEL = 32,
 };

@@ -14,16 +14,16 @@
 #include "kernel/variants.h"
 
 enum {
-  LACI_ONE_LANE_ROWS = 32,  /* maximum number of rows in one call */
-  LACI_ONE_LANE_AFTER = 16, /* this many floats after the last weight must be readable; their values
-                               do not matter */
+  LACI_ONE_LANE_ROWS = 32,    /* maximum number of rows in one call */
+  LACI_ONE_LANE_PADDING = 16, /* this many floats after the last weight must be readable; their
+                                 values do not matter */
 };
 
 /** Cache lines to be prefetched: n_lines lines from the address `at` on. */
-typedef struct laci_one_lane_ahead {
+typedef struct laci_one_lane_prefetch {
   const void *at;
   int64_t n_lines;
-} laci_one_lane_ahead;
+} laci_one_lane_prefetch;
 
 /** Some columns of a product, for up to LACI_ONE_LANE_ROWS rows. Arrays are borrowed. */
 typedef struct laci_one_lane_columns {
@@ -32,7 +32,7 @@ typedef struct laci_one_lane_columns {
   const float *weight;  /* kept weights, column after column, rows ascending in a column */
   const float *x;       /* [n] value of x in each column */
   /* cache lines that are used after these columns: next[0] of the code, next[1] of the weights */
-  laci_one_lane_ahead next[2];
+  laci_one_lane_prefetch next[2];
 } laci_one_lane_columns;
 
 /** Adds weight * x of all columns to sums[LACI_ONE_LANE_ROWS], row by row. Sums of rows that keep

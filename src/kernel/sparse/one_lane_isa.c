@@ -27,11 +27,11 @@ INLINE __m512 expand_weights(__mmask16 rows, const float *weight) {
 
 /* Returns the number of cache lines to prefetch for each column, a fixed-point number with FRACTION
  * fraction bits. */
-INLINE uint64_t lines_per_column(const laci_one_lane_ahead *next, int64_t n_columns) {
+INLINE uint64_t lines_per_column(const laci_one_lane_prefetch *next, int64_t n_columns) {
   return ((uint64_t)next->n_lines << FRACTION) / (uint64_t)(n_columns + 1);
 }
 
-INLINE void prefetch_lines(const laci_one_lane_ahead *next, uint64_t step, int64_t column) {
+INLINE void prefetch_lines(const laci_one_lane_prefetch *next, uint64_t step, int64_t column) {
   const uint64_t line = ((uint64_t)column * step) >> FRACTION;
   __builtin_prefetch((const char *)next->at + line * LINE, 0, SECOND_CACHE);
 }

@@ -93,12 +93,12 @@ static inline int64_t laci_sparse_strip_begin(int64_t n, int64_t n_strips, int64
 /** A map for copying weights. at[i] is the index in the caller's weight of the element that goes to
  * position i, in a product's weights or in the weights of its generated code. */
 typedef struct laci_sparse_places {
-  int32_t *at; /* [n] index in the caller's weight, or LACI_SPARSE_NOWHERE */
+  int32_t *at; /* [n] index in the caller's weight, or LACI_SPARSE_NO_SOURCE */
   int64_t n;
 } laci_sparse_places;
 /** A value of laci_sparse_places.at: no element of the caller's weight goes to this position, which
  * is filled with zero. */
-enum { LACI_SPARSE_NOWHERE = -1 };
+enum { LACI_SPARSE_NO_SOURCE = -1 };
 
 /** A tile: sixteen results of a row. A column with neighbour ITSELF reads all 16 floats of x from
  * lane 0 on, even for lanes that are not results. A column with BEFORE or AFTER reads x only for

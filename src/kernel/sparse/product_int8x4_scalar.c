@@ -10,7 +10,7 @@ enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS, TILES = LACI_SP
 
 /* Adds weight times one byte of x to the sums, in 16 lanes. Local copies and plain loops let the
  * compiler vectorize it. */
-static void add_weight_to_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
+static void add_weighted_bytes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
   uint32_t int8x4[LANES];
   memcpy(int8x4, x, sizeof int8x4);
   uint32_t sum[LANES];
@@ -28,8 +28,8 @@ static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_ope
     const uint32_t weight = (uint32_t)laci_sparse_weight_to_s8(o->weight[k]);
     const int shift = p->column[k] % INT8X4 * 8;
     for (int t = 0; t < s->n_tiles; t++) {
-      add_weight_to_lanes(s->x[t] + p->column_at[p->column[k]], shift, weight,
-                          sums + (ptrdiff_t)(t * LANES));
+      add_weighted_bytes(s->x[t] + p->column_at[p->column[k]], shift, weight,
+                         sums + (ptrdiff_t)(t * LANES));
     }
   }
 }

@@ -151,8 +151,8 @@ static bool has_tiles_within_channels(const laci_sparse_layout *out, int64_t len
 }
 
 /* Are rows of results as far apart as rows of the input? Then all results make one long row. */
-static bool has_one_long_row(const laci_sparse_form *form) {
-  return form->in.row_stride == form->out.row_stride;
+static bool has_one_long_row(const laci_sparse_convolution *convolution) {
+  return convolution->in.row_stride == convolution->out.row_stride;
 }
 
 /* Sets which lanes of a tile are results. at: position in the row of its first result. length:
@@ -168,10 +168,10 @@ static void set_tile_lanes(const laci_sparse_window *g, int64_t length, int64_t 
   }
 }
 
-static int64_t list_pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
-                                laci_sparse_tile *to) {
-  const laci_sparse_layout *in = &form->in, *out = &form->out;
-  const bool flat = has_one_long_row(form);
+static int64_t list_pixel_tiles(const laci_sparse_window *g,
+                                const laci_sparse_convolution *convolution, laci_sparse_tile *to) {
+  const laci_sparse_layout *in = &convolution->in, *out = &convolution->out;
+  const bool flat = has_one_long_row(convolution);
   const int64_t n_rows = flat ? 1 : g->out_h;
   const int64_t length = flat ? (g->out_h - 1) * in->row_stride + g->out_w : g->out_w;
   const int64_t begin = laci_sparse_offset(out, 0, 0, 0);
@@ -190,51 +190,52 @@ static int64_t list_pixel_tiles(const laci_sparse_window *g, const laci_sparse_f
   return n;
 }
 
-static int64_t list_image_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
-                                laci_sparse_tile *to) {
-  const int64_t step_row = g->stride_h * form->in.row_stride;
-  const int64_t step_pixel = g->stride_w * form->in.pixel_stride;
+static int64_t list_image_tiles(const laci_sparse_window *g,
+                                const laci_sparse_convolution *convolution, laci_sparse_tile *to) {
+  const int64_t step_row = g->stride_h * convolution->in.row_stride;
+  const int64_t step_pixel = g->stride_w * convolution->in.pixel_stride;
   int64_t n = 0;
   for (int64_t row = 0; row < g->out_h; row++) {
     for (int64_t column = 0; column < g->out_w; column++, n++) {
       if (!to) continue;
       to[n] = (laci_sparse_tile){row * step_row + column * step_pixel,
-                                 laci_sparse_offset(&form->out, 0, row, column),
+                                 laci_sparse_offset(&convolution->out, 0, row, column),
                                  LACI_SPARSE_ALL_LANES, 0, 0};
     }
   }
   return n;
 }
 
-static int64_t list_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
+static int64_t list_tiles(const laci_sparse_window *g, const laci_sparse_convolution *convolution,
                           laci_sparse_tile *to) {
-  return form->in.format == LACI_FORMAT_HWC16N ? list_image_tiles(g, form, to)
-                                               : list_pixel_tiles(g, form, to);
+  return convolution->in.format == LACI_FORMAT_HWC16N ? list_image_tiles(g, convolution, to)
+                                                      : list_pixel_tiles(g, convolution, to);
 }
 
-static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_sparse_form *form) {
-  const int64_t n = list_tiles(g, form, NULL);
-  form->tiles = laci_alloc((size_t)(n * n_images), sizeof *form->tiles);
-  if (!form->tiles) return false;
-  form->n_tiles = n * n_images;
-  (void)list_tiles(g, form, form->tiles);
-  for (int64_t at = n; at < form->n_tiles; at++) {
-    form->tiles[at] = form->tiles[at - n];
-    form->tiles[at].in += form->in.n_floats;
-    form->tiles[at].out += form->out.n_floats;
+static bool make_tiles(const laci_sparse_window *g, int64_t n_images,
+                       laci_sparse_convolution *convolution) {
+  const int64_t n = list_tiles(g, convolution, NULL);
+  convolution->tiles = laci_alloc((size_t)(n * n_images), sizeof *convolution->tiles);
+  if (!convolution->tiles) return false;
+  convolution->n_tiles = n * n_images;
+  (void)list_tiles(g, convolution, convolution->tiles);
+  for (int64_t at = n; at < convolution->n_tiles; at++) {
+    convolution->tiles[at] = convolution->tiles[at - n];
+    convolution->tiles[at].in += convolution->in.n_floats;
+    convolution->tiles[at].out += convolution->out.n_floats;
   }
   return true;
 }
 
 laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each) {
-  laci_sparse_form form = {.in = layouts->out, .out = layouts->out};
-  if (!make_tiles(g, layouts->n_images, &form)) return NULL;
-  *n_each = form.n_tiles / layouts->n_images;
-  for (int64_t at = 0; at < form.n_tiles; at++) {
-    form.tiles[at].in = at / *n_each * layouts->in.n_floats;
+  laci_sparse_convolution convolution = {.in = layouts->out, .out = layouts->out};
+  if (!make_tiles(g, layouts->n_images, &convolution)) return NULL;
+  *n_each = convolution.n_tiles / layouts->n_images;
+  for (int64_t at = 0; at < convolution.n_tiles; at++) {
+    convolution.tiles[at].in = at / *n_each * layouts->in.n_floats;
   }
-  return form.tiles;
+  return convolution.tiles;
 }
 
 /* ---- Columns and weights ---- */
@@ -349,11 +350,11 @@ static void set_column_offsets(const laci_sparse_window *g, const laci_sparse_la
   }
 }
 
-void laci_sparse_kept_clear(laci_sparse_kept *kept) {
+void laci_sparse_kept_weights_clear(laci_sparse_kept_weights *kept) {
   laci_free(kept->row_begin);
   laci_free(kept->column);
   laci_free(kept->weight);
-  *kept = (laci_sparse_kept){.row_begin = NULL};
+  *kept = (laci_sparse_kept_weights){.row_begin = NULL};
 }
 
 /* Writes the columns of a row's kept weights in ascending order, and returns their number. Branches
@@ -372,13 +373,13 @@ static int64_t find_kept_in_row(const uint8_t *mask, const int32_t *dense_at, in
 
 /* Sets *kept to the kept weights of a mask. Returns false if there is no memory. */
 static bool find_kept_weights(const laci_sparse_window *g, const uint8_t *mask,
-                              laci_sparse_kept *kept) {
+                              laci_sparse_kept_weights *kept) {
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
   const int64_t n_dense = laci_sparse_dense_row_length(g);
   int64_t n = 0;
   for (int64_t at = 0; at < g->channels_out * n_dense; at++) n += mask[at] != 0;
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
-  *kept = (laci_sparse_kept){
+  *kept = (laci_sparse_kept_weights){
       .row_begin = laci_alloc((size_t)g->channels_out + 1, sizeof *kept->row_begin),
       .column = laci_alloc((size_t)n + 1, sizeof *kept->column), /* find_kept_in_row writes one more
                                                               element */
@@ -395,37 +396,37 @@ static bool find_kept_weights(const laci_sparse_window *g, const uint8_t *mask,
 }
 
 /* Makes all of the product but its kept weights. */
-static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
-                         laci_sparse_form *form) {
+static bool make_product(const laci_sparse_window *g, const laci_sparse_kept_weights *kept,
+                         laci_sparse_convolution *convolution) {
   const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
   const size_t n_neighbours =
-      is_unpadded(g, &form->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
+      is_unpadded(g, &convolution->in) ? (size_t)n_columns / sizeof(int64_t) + 1 : 0;
   const size_t n_dense_at = (size_t)length / 2 + 1;
   int64_t *column_at = laci_alloc((size_t)n_columns + n_dense_at + n_neighbours, sizeof *column_at);
   if (!column_at) return false;
-  form->memory = column_at;
-  form->row_length = length;
-  form->dense_length = laci_sparse_dense_row_length(g);
-  form->dense_at = (int32_t *)(column_at + n_columns);
-  form->n_kept = kept->row_begin[g->channels_out];
-  set_column_offsets(g, &form->in, column_at);
-  laci_sparse_order_columns(g, form->dense_at);
+  convolution->memory = column_at;
+  convolution->row_length = length;
+  convolution->dense_length = laci_sparse_dense_row_length(g);
+  convolution->dense_at = (int32_t *)(column_at + n_columns);
+  convolution->n_kept = kept->row_begin[g->channels_out];
+  set_column_offsets(g, &convolution->in, column_at);
+  laci_sparse_order_columns(g, convolution->dense_at);
   uint8_t *neighbour = n_neighbours ? (uint8_t *)(column_at + n_columns + n_dense_at) : NULL;
   if (neighbour) find_column_neighbours(g, neighbour);
-  form->product = (laci_sparse_product){.n_rows = g->channels_out,
-                                        .n_columns = n_columns,
-                                        .rows_together = g->channels_out / g->groups,
-                                        .row_begin = kept->row_begin,
-                                        .column = kept->column,
-                                        .column_at = column_at,
-                                        .neighbour = neighbour,
-                                        .row_stride = form->out.channel_stride,
-                                        .values = g->values};
+  convolution->product = (laci_sparse_product){.n_rows = g->channels_out,
+                                               .n_columns = n_columns,
+                                               .rows_together = g->channels_out / g->groups,
+                                               .row_begin = kept->row_begin,
+                                               .column = kept->column,
+                                               .column_at = column_at,
+                                               .neighbour = neighbour,
+                                               .row_stride = convolution->out.channel_stride,
+                                               .values = g->values};
   return true;
 }
 
-static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
-                               lac_error *err) {
+static lac_status check_window(const laci_sparse_window *g,
+                               const laci_sparse_convolution *convolution, lac_error *err) {
   const int64_t each = laci_sparse_values_per_word(g->values);
   const int64_t most = each > 1 ? BLOCK : 1; /* maximum number of columns that one channel adds */
   if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / most) {
@@ -437,62 +438,66 @@ static lac_status check_window(const laci_sparse_window *g, const laci_sparse_fo
     return laci_fail(err, LAC_UNSUPPORTED, "channels by %lld in groups of %lld to %lld",
                      (long long)each, (long long)in, (long long)out);
   }
-  const bool pc16p = form->in.format == LACI_FORMAT_PC16P || form->out.format == LACI_FORMAT_PC16P;
-  if (!pc16p || has_one_long_row(form)) return LAC_OK;
+  const bool pc16p =
+      convolution->in.format == LACI_FORMAT_PC16P || convolution->out.format == LACI_FORMAT_PC16P;
+  if (!pc16p || has_one_long_row(convolution)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "PC16P of a sparse convolution: rows %lld and %lld apart",
-                   (long long)form->in.row_stride, (long long)form->out.row_stride);
+                   (long long)convolution->in.row_stride, (long long)convolution->out.row_stride);
 }
 
-lac_status laci_sparse_form_init_from_kept(const laci_sparse_window *g, laci_sparse_kept *take,
-                                           const laci_sparse_layouts *layouts,
-                                           laci_sparse_form *form, lac_error *err) {
+lac_status laci_sparse_convolution_init_from_kept(const laci_sparse_window *g,
+                                                  laci_sparse_kept_weights *take,
+                                                  const laci_sparse_layouts *layouts,
+                                                  laci_sparse_convolution *convolution,
+                                                  lac_error *err) {
   assert((layouts->in.format == LACI_FORMAT_HWC16N) == (layouts->out.format == LACI_FORMAT_HWC16N));
-  *form = (laci_sparse_form){.in = layouts->in, .out = layouts->out};
-  lac_status st = check_window(g, form, err);
-  if (!st && (!make_product(g, take, form) || !make_tiles(g, layouts->n_images, form))) {
+  *convolution = (laci_sparse_convolution){.in = layouts->in, .out = layouts->out};
+  lac_status st = check_window(g, convolution, err);
+  if (!st &&
+      (!make_product(g, take, convolution) || !make_tiles(g, layouts->n_images, convolution))) {
     st = laci_fail_memory(err, "a sparse convolution");
   }
   if (st) {
-    laci_sparse_form_clear(form);
+    laci_sparse_convolution_clear(convolution);
     return st;
   }
-  form->kept = *take;
-  *take = (laci_sparse_kept){.row_begin = NULL};
+  convolution->kept = *take;
+  *take = (laci_sparse_kept_weights){.row_begin = NULL};
   return LAC_OK;
 }
 
-lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
-                                 const laci_sparse_layouts *layouts, laci_sparse_form *form,
-                                 lac_error *err) {
-  laci_sparse_kept kept;
-  *form = (laci_sparse_form){.n_tiles = 0};
+lac_status laci_sparse_convolution_init(const laci_sparse_window *g, const uint8_t *mask,
+                                        const laci_sparse_layouts *layouts,
+                                        laci_sparse_convolution *convolution, lac_error *err) {
+  laci_sparse_kept_weights kept;
+  *convolution = (laci_sparse_convolution){.n_tiles = 0};
   lac_status st =
       find_kept_weights(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
-  if (!st) st = laci_sparse_form_init_from_kept(g, &kept, layouts, form, err);
-  laci_sparse_kept_clear(&kept);
+  if (!st) st = laci_sparse_convolution_init_from_kept(g, &kept, layouts, convolution, err);
+  laci_sparse_kept_weights_clear(&kept);
   return st;
 }
 
-void laci_sparse_form_free_weights(laci_sparse_form *form) {
-  laci_sparse_kept_clear(&form->kept);
-  laci_free(form->memory);
-  form->memory = NULL;
-  form->dense_at = NULL;
-  form->product = (laci_sparse_product){.n_rows = 0};
+void laci_sparse_convolution_free_weights(laci_sparse_convolution *convolution) {
+  laci_sparse_kept_weights_clear(&convolution->kept);
+  laci_free(convolution->memory);
+  convolution->memory = NULL;
+  convolution->dense_at = NULL;
+  convolution->product = (laci_sparse_product){.n_rows = 0};
 }
 
-void laci_sparse_form_clear(laci_sparse_form *form) {
-  laci_sparse_form_free_weights(form);
-  laci_free(form->tiles);
-  *form = (laci_sparse_form){.n_tiles = 0};
+void laci_sparse_convolution_clear(laci_sparse_convolution *convolution) {
+  laci_sparse_convolution_free_weights(convolution);
+  laci_free(convolution->tiles);
+  *convolution = (laci_sparse_convolution){.n_tiles = 0};
 }
 
-void laci_sparse_form_set_weights(laci_sparse_form *form, const float *dense) {
-  const laci_sparse_product *p = &form->product;
-  for (int64_t row = 0; row < p->n_rows; row++, dense += form->dense_length) {
-    const int64_t first_column = row / p->rows_together * form->row_length;
+void laci_sparse_convolution_set_weights(laci_sparse_convolution *convolution, const float *dense) {
+  const laci_sparse_product *p = &convolution->product;
+  for (int64_t row = 0; row < p->n_rows; row++, dense += convolution->dense_length) {
+    const int64_t first_column = row / p->rows_together * convolution->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
-      form->kept.weight[k] = dense[form->dense_at[p->column[k] - first_column]];
+      convolution->kept.weight[k] = dense[convolution->dense_at[p->column[k] - first_column]];
     }
   }
 }

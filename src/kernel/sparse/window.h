@@ -137,14 +137,14 @@ static inline int64_t laci_sparse_offset(const laci_sparse_layout *l, int64_t ch
 }
 
 /** The kept weights of a matrix, row by row. It owns its arrays. */
-typedef struct laci_sparse_kept {
+typedef struct laci_sparse_kept_weights {
   /* [n_rows + 1] index of each row's first kept weight: row r has those in [row_begin[r],
      row_begin[r + 1]) */
   int64_t *row_begin;
   int32_t *column; /* [n_kept] column of each kept weight, ascending in a row */
   float *weight;   /* [n_kept] value of each kept weight */
-} laci_sparse_kept;
-void laci_sparse_kept_clear(laci_sparse_kept *kept);
+} laci_sparse_kept_weights;
+void laci_sparse_kept_weights_clear(laci_sparse_kept_weights *kept);
 
 /** laci_sparse_dense_row_length: returns the number of weights in a row of the dense weight.
  * laci_sparse_row_length: returns the number of columns that a row of the product can read. With
@@ -157,12 +157,12 @@ int64_t laci_sparse_row_length(const laci_sparse_window *g);
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at);
 
 /** A convolution that is ready to be computed. It owns all its memory. */
-typedef struct laci_sparse_form {
+typedef struct laci_sparse_convolution {
   laci_sparse_product product;
   laci_sparse_layout in, out;
   laci_sparse_tile *tiles;
   int64_t n_tiles, n_kept;
-  laci_sparse_kept kept;            /* values and positions of the kept weights; `product` points to
+  laci_sparse_kept_weights kept;    /* values and positions of the kept weights; `product` points to
                                        its arrays */
   int64_t row_length, dense_length; /* row_length: number of columns that a row of the product can
                                        read. dense_length: number of weights in a row of the dense
@@ -170,7 +170,7 @@ typedef struct laci_sparse_form {
   int32_t *dense_at; /* [row_length] index of each column's weight in a row of the dense weight; -1:
                         the column has no weight */
   void *memory;      /* memory of dense_at, and of the arrays of `product` that describe columns */
-} laci_sparse_form;
+} laci_sparse_convolution;
 
 /** The layouts of a convolution's input and result. Either both or neither are HWC16N. `in` is that
  * of laci_sparse_input_layout, or has a larger border, or is unpadded CHW. n_images: number of
@@ -185,17 +185,18 @@ typedef struct laci_sparse_layouts {
  * LAC_NO_MEMORY; or with LAC_UNSUPPORTED for more than 2^31 columns, for bf16 with an odd number of
  * channels in a group, or for PC16P if rows of input and result are not equally far apart. After a
  * failure, *form is empty and `take` still belongs to the caller. */
-LAC_MUST_CHECK lac_status laci_sparse_form_init_from_kept(const laci_sparse_window *g,
-                                                          laci_sparse_kept *take,
-                                                          const laci_sparse_layouts *layouts,
-                                                          laci_sparse_form *form, lac_error *err);
+LAC_MUST_CHECK lac_status laci_sparse_convolution_init_from_kept(
+    const laci_sparse_window *g, laci_sparse_kept_weights *take, const laci_sparse_layouts *layouts,
+    laci_sparse_convolution *convolution, lac_error *err);
 /** Makes a convolution ready to be computed from a mask, [channels_out][channels_in /
  * groups][kernel_h][kernel_w] bytes, not 0 where a weight is kept. Weights are zero. Fails like
- * laci_sparse_form_init_from_kept. */
-LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
-                                                const laci_sparse_layouts *layouts,
-                                                laci_sparse_form *form, lac_error *err);
-void laci_sparse_form_clear(laci_sparse_form *form);
+ * laci_sparse_convolution_init_from_kept. */
+LAC_MUST_CHECK lac_status laci_sparse_convolution_init(const laci_sparse_window *g,
+                                                       const uint8_t *mask,
+                                                       const laci_sparse_layouts *layouts,
+                                                       laci_sparse_convolution *convolution,
+                                                       lac_error *err);
+void laci_sparse_convolution_clear(laci_sparse_convolution *convolution);
 /** Returns the tiles of the results, for kernels that do not read the input by tiles. The rows of
  * an image are one long row. The field `in` of a tile is the offset in x of its image block.
  * *n_each: number of tiles in an image block. The caller frees the array; NULL: no memory. */
@@ -203,8 +204,8 @@ laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each);
 /** Frees the product and its weights, 8 bytes for each kept weight, but not the layouts and tiles.
  * For callers that have generated code for the product and copied the weights into it. */
-void laci_sparse_form_free_weights(laci_sparse_form *form);
+void laci_sparse_convolution_free_weights(laci_sparse_convolution *convolution);
 /** Copies the kept weights from a dense weight, which has the shape of the mask. */
-void laci_sparse_form_set_weights(laci_sparse_form *form, const float *dense);
+void laci_sparse_convolution_set_weights(laci_sparse_convolution *convolution, const float *dense);
 
 #endif

@@ -100,18 +100,18 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_la
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
   if (!images && is_row_too_wide(w)) {
     const long long width = g->out_w;
-    *w = (laci_winograd4){.n_each = 0};
+    *w = (laci_winograd4){.results_per_block = 0};
     return laci_fail(err, LAC_UNSUPPORTED, "a window in tiles, over rows of %lld pixels", width);
   }
   w->n_units = w->n_image_blocks * w->tiles_h * (images ? w->tiles_w : 1);
   w->unit = images ? LANES : w->tiles_w;
-  w->results = laci_sparse_result_tiles(g, layouts, &w->n_each);
+  w->results = laci_sparse_result_tiles(g, layouts, &w->results_per_block);
   return w->results ? LAC_OK : laci_fail_memory(err, "a window in tiles");
 }
 
 void laci_winograd4_clear(laci_winograd4 *w) {
   laci_free(w->results);
-  *w = (laci_winograd4){.n_each = 0};
+  *w = (laci_winograd4){.results_per_block = 0};
 }
 
 /* Returns the block of units [first_unit, end_unit); a unit is a row of tiles of an image, or one

@@ -98,7 +98,7 @@ typedef struct laci_winograd4 {
                of an image; in HWC16N, one tile of 16 images */
   laci_sparse_tile *results; /* tiles of 16 results (product.h), as laci_sparse_result_tiles returns
                                 them; owned */
-  int64_t n_each;            /* number of elements of `results` for an image block */
+  int64_t results_per_block; /* number of elements of `results` for an image block */
   int64_t rows;              /* number of output channels in a group, whose weights are stored
                                 together */
 } laci_winograd4;

@@ -652,7 +652,7 @@ static void describe_band(const laci_winograd4 *w, int64_t unit, band *to) {
   to->end = to->last_row == g->out_h ? (g->out_h - 1) * stride + g->out_w : to->last_row * stride;
   const int64_t first = to->begin / LANES, last = (to->end + LANES - 1) / LANES;
   to->n_tiles = last - first;
-  memcpy(to->tiles, w->results + unit / w->tiles_h * w->n_each + first,
+  memcpy(to->tiles, w->results + unit / w->tiles_h * w->results_per_block + first,
          (size_t)to->n_tiles * sizeof *to->tiles);
   const uint64_t after_begin = (uint64_t)LACI_SPARSE_ALL_LANES << to->begin % LANES;
   restrict_tile(&to->tiles[0], after_begin & LACI_SPARSE_ALL_LANES);
@@ -851,7 +851,7 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
   for (int64_t unit = b->first; unit < b->last; unit++) {
     const tile t = find_tile(w, unit);
     const float *from = sums + (unit - b->first) * LANES;
-    tile_part part = {.result = t.image_block * w->n_each + t.y * g->out_w + t.x,
+    tile_part part = {.result = t.image_block * w->results_per_block + t.y * g->out_w + t.x,
                       .n_rows = laci_min(SIDE, g->out_h - t.y),
                       .n_columns = laci_min(SIDE, g->out_w - t.x)};
     for (int64_t c = first_last[0]; c < first_last[1]; c = part.channel_last) {

@@ -83,7 +83,7 @@ static void lower_repeated_dequantize(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, laci_net_value_tensor(net, fused->reads[0]));
 }
 
-const laci_implementation laci_implementations_again[] = {
+const laci_implementation laci_implementations_duplicate[] = {
     {"nothing", LACI_FUSIBLE_NOTHING, NULL, lower_repeated_dequantize},
     {.name = NULL},
 };

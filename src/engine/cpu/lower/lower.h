@@ -73,7 +73,7 @@ extern const laci_implementation laci_implementations_cross_entropy[],
  * (laci_fused_pattern). */
 extern const laci_implementation laci_implementations_attention[],
     laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
-    laci_implementations_quantize[], laci_implementations_again[],
+    laci_implementations_quantize[], laci_implementations_duplicate[],
     laci_implementations_dynamic_steps[];
 
 /** Returns what can be fused to a node (laci_plan_ask_fusible). */

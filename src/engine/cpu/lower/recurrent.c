@@ -97,17 +97,17 @@ static void assign_scratch_areas(laci_recurrent_step *s) {
   if (s->chunk > r->time) s->chunk = r->time;
   struct {
     int64_t *at, n;
-  } areas[] = {{&s->at.start, r->directions * row},
-               {&s->at.inner, r->linear_before ? r->directions * s->width : 0},
-               {&s->at.peephole, s->peephole >= 0 ? r->directions * 3 * s->width : 0},
-               {&s->at.h[0], states},
-               {&s->at.h[1], states},
-               {&s->at.c, r->kind == LACI_RECURRENT_LSTM ? states : 0},
-               {&s->at.extra, r->kind != LACI_RECURRENT_RNN ? states : 0},
-               {&s->at.gates, r->directions * r->batch * s->chunk * row}};
+  } areas[] = {{&s->offsets.start, r->directions * row},
+               {&s->offsets.inner, r->linear_before ? r->directions * s->width : 0},
+               {&s->offsets.peephole, s->peephole >= 0 ? r->directions * 3 * s->width : 0},
+               {&s->offsets.h[0], states},
+               {&s->offsets.h[1], states},
+               {&s->offsets.c, r->kind == LACI_RECURRENT_LSTM ? states : 0},
+               {&s->offsets.extra, r->kind != LACI_RECURRENT_RNN ? states : 0},
+               {&s->offsets.gates, r->directions * r->batch * s->chunk * row}};
   for (size_t at = 0; at < sizeof areas / sizeof *areas; at++) {
-    *areas[at].at = s->at.n;
-    s->at.n += areas[at].n;
+    *areas[at].at = s->offsets.n;
+    s->offsets.n += areas[at].n;
   }
 }
 
@@ -126,7 +126,7 @@ static void prepare_step(laci_net *net, const laci_node *node, laci_recurrent_st
   prepare_weight_strips(net, node, LACI_RECURRENT_R, s, &s->r);
   for (int at = 0; at < 3; at++) s->results[at] = new_result_tensor(net, node, at);
   assign_scratch_areas(s);
-  s->scratch = laci_net_scratch_new(net, (size_t)s->at.n * sizeof(float));
+  s->scratch = laci_net_scratch_new(net, (size_t)s->offsets.n * sizeof(float));
 }
 
 static void lower_recurrent(laci_net *net, const laci_fused *fused) {

@@ -21,7 +21,7 @@ typedef struct laci_recurrent_matrix {
 } laci_recurrent_matrix;
 
 /** Offsets, in floats, of the parts of the step's scratch memory. */
-typedef struct laci_recurrent_areas {
+typedef struct laci_recurrent_scratch_offsets {
   int64_t start;    /* [directions, n_gates, width] sums of the biases of w and r, at which the
                        gates begin */
   int64_t inner;    /* [directions, width] bias of r that a GRU with linear_before_reset adds
@@ -34,7 +34,7 @@ typedef struct laci_recurrent_areas {
   int64_t gates;    /* [directions, batch, chunk, n_gates, width] products of w and x for `chunk`
                        time steps, which become the gates */
   int64_t n;        /* size of the whole scratch memory, in floats */
-} laci_recurrent_areas;
+} laci_recurrent_scratch_offsets;
 
 typedef struct laci_recurrent_step {
   laci_recurrent_node node;
@@ -44,9 +44,9 @@ typedef struct laci_recurrent_step {
   laci_recurrent_matrix w, r;   /* weights of the inputs, and of the hidden state */
   int x, bias, lengths, initial_h, initial_c, peephole; /* index of the tensor of each input of the
                                                            node; -1: absent */
-  int results[3];          /* index of the tensors of y, y_h and y_c; -1: absent */
-  int scratch;             /* index of the tensor of scratch memory */
-  laci_recurrent_areas at; /* where the parts of the scratch memory begin */
+  int results[3];                         /* index of the tensors of y, y_h and y_c; -1: absent */
+  int scratch;                            /* index of the tensor of scratch memory */
+  laci_recurrent_scratch_offsets offsets; /* where the parts of the scratch memory begin */
   laci_multiply_strips *multiply;
   laci_pointwise_apply *apply;
 } laci_recurrent_step;

@@ -151,11 +151,11 @@ static rows find_lane_rows(const team *t, const lane *l) {
   float *scratch = t->run->scratch;
   const int64_t sequence = l->direction * s->node.batch + l->first, state = sequence * s->width;
   rows r = {.t = is_backward_lane(s, l) ? l->length - 1 - t->step : t->step,
-            .before = scratch + s->at.h[t->step & 1] + state,
-            .h = scratch + s->at.h[1 - (t->step & 1)] + state,
-            .c = scratch + s->at.c + state,
-            .extra = scratch + s->at.extra + state};
-  r.gates = scratch + s->at.gates +
+            .before = scratch + s->offsets.h[t->step & 1] + state,
+            .h = scratch + s->offsets.h[1 - (t->step & 1)] + state,
+            .c = scratch + s->offsets.c + state,
+            .extra = scratch + s->offsets.extra + state};
+  r.gates = scratch + s->offsets.gates +
             (sequence * s->chunk + (r.t - chunk_start_time(t, l)) * l->n) * gate_row_size(s);
   return r;
 }
@@ -199,7 +199,7 @@ static void multiply_hidden_gate(const team *t, const lane *l, const units *u, c
       .n_strips = (u->end - u->begin) / LACI_STRIP,
       .x = r->before,
       .strips = t->run->r + (gate * s->width + u->begin) * s->r.depth,
-      .start = t->run->scratch + s->at.inner + l->direction * s->width + u->begin,
+      .start = t->run->scratch + s->offsets.inner + l->direction * s->width + u->begin,
       .y = r->extra + u->begin,
       .x_row = s->width,
       .y_row = s->width};
@@ -265,7 +265,7 @@ static void advance_units(const team *t, const lane *l, const units *u) {
 static units units_in_lane(const team *t, int lane_index, int64_t block_begin, int64_t block_end) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t direction = t->lanes[lane_index].direction, first = lane_index * s->blocks;
-  const float *peephole = t->run->scratch + s->at.peephole + direction * 3 * s->width;
+  const float *peephole = t->run->scratch + s->offsets.peephole + direction * 3 * s->width;
   block_begin = block_begin > first ? block_begin - first : 0;
   block_end = block_end < first + s->blocks ? block_end - first : s->blocks;
   return (units){.begin = block_begin * LACI_STRIP,
@@ -305,9 +305,9 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
                                     : by_time ? n
                                               : l->n,
                           .strips = t->run->w + strip * node->inputs * LACI_STRIP,
-                          .start = t->run->scratch + s->at.start + strip * LACI_STRIP,
+                          .start = t->run->scratch + s->offsets.start + strip * LACI_STRIP,
                           .x = t->run->x + chunk_start_time(t, l) * later + l->first * next,
-                          .y = t->run->scratch + s->at.gates +
+                          .y = t->run->scratch + s->offsets.gates +
                                (sequence + l->first) * s->chunk * row + first * LACI_STRIP,
                           .x_row = by_time ? later : next,
                           .y_row = by_time ? l->n * row : row};
@@ -382,16 +382,16 @@ static void set_biases(run *now) {
   for (int64_t at = 0; at < node->directions * node->n_gates; at++) {
     const int64_t d = at / node->n_gates, gate = at % node->n_gates;
     const float *from = bias ? bias + d * 2 * of_r + gate * hidden : NULL;
-    float *to = now->scratch + s->at.start + at * s->width;
+    float *to = now->scratch + s->offsets.start + at * s->width;
     const bool inside = node->linear_before && gate == 2;
     copy_padded_row(s, to, from);
     if (inside)
-      copy_padded_row(s, now->scratch + s->at.inner + d * s->width, from ? from + of_r : NULL);
+      copy_padded_row(s, now->scratch + s->offsets.inner + d * s->width, from ? from + of_r : NULL);
     for (int64_t k = 0; from && !inside && k < hidden; k++) to[k] += from[of_r + k];
   }
   const float *peephole = operand_data(now->net, s->peephole);
   for (int64_t at = 0; peephole && at < 3 * node->directions; at++) {
-    copy_padded_row(s, now->scratch + s->at.peephole + at * s->width, peephole + at * hidden);
+    copy_padded_row(s, now->scratch + s->offsets.peephole + at * s->width, peephole + at * hidden);
   }
 }
 
@@ -408,15 +408,15 @@ static void load_initial_states(const run *now, const lane *l) {
   for (int64_t b = l->first; b < l->first + l->n; b++) {
     const int64_t from = state_offset(&s->node, l->direction, b);
     const int64_t to = (l->direction * s->node.batch + b) * s->width;
-    copy_padded_row(s, now->scratch + s->at.h[0] + to, h ? h + from : NULL);
+    copy_padded_row(s, now->scratch + s->offsets.h[0] + to, h ? h + from : NULL);
     if (s->node.kind == LACI_RECURRENT_LSTM)
-      copy_padded_row(s, now->scratch + s->at.c + to, c ? c + from : NULL);
+      copy_padded_row(s, now->scratch + s->offsets.c + to, c ? c + from : NULL);
   }
 }
 
 static void store_final_states(const run *now, const lane *l) {
   const laci_recurrent_step *s = now->s;
-  const int64_t areas[2] = {s->at.h[l->length & 1], s->at.c};
+  const int64_t areas[2] = {s->offsets.h[l->length & 1], s->offsets.c};
   for (int at = 0; at < 2; at++) {
     if (s->results[1 + at] < 0) continue;
     float *to = laci_net_tensor_data(now->net, s->results[1 + at]);

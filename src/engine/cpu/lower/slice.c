@@ -178,7 +178,7 @@ static integers read_integers(laci_net *net, const laci_node *node, const char *
 /** Where a Slice starts and how it steps along every axis of its operand. */
 typedef struct slice_start {
   int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
-  bool jumps; /* some step is not 1 */
+  bool strided; /* some step is not 1 */
 } slice_start;
 
 /** Reads starts and steps of a Slice; false: its elements are integers, or the starts or steps
@@ -187,7 +187,7 @@ static bool read_slice_start(laci_net *net, const laci_node *node, slice_start *
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   integers starts = read_integers(net, node, "starts", 1);
   integers axes = read_integers(net, node, "axes", 3), steps = read_integers(net, node, "steps", 4);
-  *c = (slice_start){.jumps = false};
+  *c = (slice_start){.strided = false};
   if (!starts.known || !axes.known || !steps.known) return false;
   if (!laci_plan_is_float(&net->plan, node->inputs[0])) return false;
   for (int axis = 0; axis < x->rank; axis++) c->steps[axis] = 1;
@@ -200,7 +200,7 @@ static bool read_slice_start(laci_net *net, const laci_node *node, slice_start *
     if (start < 0) start += x->dims[axis];
     c->starts[axis] = start < 0 ? 0 : start > last ? last : start;
     c->steps[axis] = step;
-    c->jumps = c->jumps || step != 1;
+    c->strided = c->strided || step != 1;
   }
   return true;
 }
@@ -214,7 +214,7 @@ static bool can_lower_slice(laci_net *net, const laci_fused *fused, const char *
 static bool can_lower_slice_view(laci_net *net, const laci_fused *fused, const char **why) {
   slice_start c;
   *why = "steps over elements";
-  return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c) && !c.jumps;
+  return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c) && !c.strided;
 }
 
 static void lower_slice_view(laci_net *net, const laci_fused *fused) {

@@ -119,10 +119,10 @@ int laci_net_view_new(laci_net *net, int tensor, const laci_shape *shape, laci_l
 void laci_net_bind_value(laci_net *net, int value, int tensor) {
   if (net->plan.status || tensor < 0) return;
   laci_plan_value *v = &net->plan.values[value];
-  if (net->recomputing && v->tensor >= 0 && v->n_uses_again == 0) return;
+  if (net->recomputing && v->tensor >= 0 && v->n_copy_uses == 0) return;
   v->tensor = tensor;
   net->buffers[net->tensors[tensor].buffer].pending +=
-      net->recomputing ? v->n_uses_again : v->n_uses;
+      net->recomputing ? v->n_copy_uses : v->n_uses;
 }
 
 void laci_net_note_read_done(laci_net *net, int value) {

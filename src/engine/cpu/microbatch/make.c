@@ -57,17 +57,17 @@ typedef struct first_part {
 
 static lac_status split_graph(laci_microbatches *stages, const laci_graph *graph, first_part *f,
                               lac_error *err) {
-  laci_stage_ends small = {.input = graph->inputs[0],
-                           .type = f->input,
-                           .outputs = &f->cut.value,
-                           .n_outputs = 1,
-                           .shaped = -1};
-  const laci_stage_ends others = {.input = f->cut.value,
-                                  .type = f->output,
-                                  .outputs = graph->outputs,
-                                  .n_outputs = graph->n_outputs,
-                                  .shaped = graph->inputs[0],
-                                  .shaped_type = f->input};
+  laci_stage_ports small = {.input = graph->inputs[0],
+                            .type = f->input,
+                            .outputs = &f->cut.value,
+                            .n_outputs = 1,
+                            .shaped = -1};
+  const laci_stage_ports others = {.input = f->cut.value,
+                                   .type = f->output,
+                                   .outputs = graph->outputs,
+                                   .n_outputs = graph->n_outputs,
+                                   .shaped = graph->inputs[0],
+                                   .shaped_type = f->input};
   small.type.shape.dims[0] = f->cut.micro_batch;
   lac_status st = laci_stage_extract_part(&stages->memory, graph, &small, &f->part, err);
   return !st && f->part ? laci_stage_extract_part(&stages->memory, graph, &others, &f->rest, err)

@@ -31,30 +31,31 @@ static void mark_needed_values(const laci_graph *graph, int input, const needed 
   }
 }
 
-static bool needs_other_inputs(const laci_graph *graph, const laci_stage_ends *ends,
+static bool needs_other_inputs(const laci_graph *graph, const laci_stage_ports *ports,
                                const needed *to) {
   for (int at = 0; at < graph->n_inputs; at++) {
     const int value = graph->inputs[at];
-    if (value != ends->input && value != ends->shaped && to->values[value]) return true;
+    if (value != ports->input && value != ports->shaped && to->values[value]) return true;
   }
   return false;
 }
 
 lac_status laci_stage_extract_part(laci_arena *arena, const laci_graph *graph,
-                                   const laci_stage_ends *ends, laci_graph **part, lac_error *err) {
+                                   const laci_stage_ports *ports, laci_graph **part,
+                                   lac_error *err) {
   const needed to = {.values = laci_alloc((size_t)graph->n_values, sizeof *to.values),
                      .nodes = laci_alloc((size_t)graph->n_nodes, sizeof *to.nodes)};
   lac_status st = to.values && to.nodes ? LAC_OK : laci_fail_memory(err, "a part of the network");
   *part = NULL;
-  for (int at = 0; at < ends->n_outputs && !st; at++) to.values[ends->outputs[at]] = true;
-  if (!st) mark_needed_values(graph, ends->input, &to);
-  if (!st && !needs_other_inputs(graph, ends, &to)) {
-    const bool asks_shaped = ends->shaped >= 0 && to.values[ends->shaped];
-    const laci_part_ends both = {.inputs = (const int[]){ends->input, ends->shaped},
-                                 .types = (const laci_type[]){ends->type, ends->shaped_type},
-                                 .n_inputs = asks_shaped ? 2 : 1,
-                                 .outputs = ends->outputs,
-                                 .n_outputs = ends->n_outputs};
+  for (int at = 0; at < ports->n_outputs && !st; at++) to.values[ports->outputs[at]] = true;
+  if (!st) mark_needed_values(graph, ports->input, &to);
+  if (!st && !needs_other_inputs(graph, ports, &to)) {
+    const bool asks_shaped = ports->shaped >= 0 && to.values[ports->shaped];
+    const laci_part_ports both = {.inputs = (const int[]){ports->input, ports->shaped},
+                                  .types = (const laci_type[]){ports->type, ports->shaped_type},
+                                  .n_inputs = asks_shaped ? 2 : 1,
+                                  .outputs = ports->outputs,
+                                  .n_outputs = ports->n_outputs};
     st = laci_graph_build_subgraph(arena, graph, to.nodes, &both, part, err);
   }
   laci_free(to.values);

@@ -10,7 +10,7 @@ typedef struct stage_watch {
 
 static lac_status call_watch_between_steps(void *context, size_t step, lac_error *err) {
   const stage_watch *w = context;
-  return w->all->between(w->all->context, w->first_step + step, err);
+  return w->all->after_step(w->all->context, w->first_step + step, err);
 }
 
 /** Addresses of what a micro-batch reads and writes, as the arguments of laci_net_run. */
@@ -20,7 +20,7 @@ typedef struct stage_ports {
 } stage_ports;
 
 /** Runs one micro-batch of a stage that is watched. Adds the seconds of its steps to those of the
- * earlier micro-batches. Calls watch->between when a step has run for all micro-batches. */
+ * earlier micro-batches. Calls watch->after_step when a step has run for all micro-batches. */
 static lac_status run_watched_micro_batch(laci_microbatches *stages, const laci_stage *s,
                                           int64_t micro_batch, stage_ports ports,
                                           const laci_engine_watch *watch, lac_error *err) {
@@ -30,7 +30,7 @@ static lac_status run_watched_micro_batch(laci_microbatches *stages, const laci_
   const laci_engine_watch mine = {
       .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
       .seconds = !sums || first ? sums : stages->seconds,
-      .between = watch->between && last ? call_watch_between_steps : NULL,
+      .after_step = watch->after_step && last ? call_watch_between_steps : NULL,
       .context = &own,
       .ignores_interrupt = watch->ignores_interrupt,
   };

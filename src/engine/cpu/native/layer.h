@@ -33,7 +33,7 @@ typedef enum laci_native_reading {
 
 /** Data that only an int8 layer has. Its values are int8x4: four bytes hold four channels
  * (kernel/sparse/int8x4.h). */
-typedef struct laci_native_bytes {
+typedef struct laci_native_int8_data {
   const laci_fake_quantized *x, *residual, *y; /* quantization (scale and bounds) of the input (x),
                                                   the residual and the result (y); y NULL: result
                                                   and residual are floats */
@@ -41,7 +41,7 @@ typedef struct laci_native_bytes {
   int64_t n_scales;                /* number of scales: 1, or the number of output channels */
   laci_sparse_quantized quantized; /* parameters of the int8 kernel; set when the layer is
                                       lowered */
-} laci_native_bytes;
+} laci_native_int8_data;
 
 /** The algorithms by which a layer can be computed. Each has a record (algorithms/algorithms.h). */
 typedef enum laci_algorithm_id {
@@ -68,7 +68,7 @@ typedef struct laci_native_layer {
                 1x1 convolution over one image of one line, whose pixels are the rows of the left
                 matrix */
   laci_native_kind kind;
-  laci_native_bytes *bytes; /* the data of an int8 layer; NULL: the layer is f32 or bf16 */
+  laci_native_int8_data *int8; /* the data of an int8 layer; NULL: the layer is f32 or bf16 */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* indices of the values that the layer reads (input), writes
@@ -113,17 +113,17 @@ typedef struct laci_native_tensors {
 
 /** The native layout of a value. A residual has the layout of the result to which it is added: the
  * two values are joined, and one of all joined values stores the layout. */
-typedef struct laci_native_place {
+typedef struct laci_native_value_layout {
   int same_as; /* index of a value with which this one is joined. Following same_as leads to the
                   value that stores the layout, which has its own index here */
   bool used, is_chw, rows;   /* used: a chosen layer uses the value; is_chw: its format must be CHW;
                                 rows: it is a matrix, stored as one image of one line */
-  bool bytes;                /* an int8 layer reads the value; this may differ between joined
+  bool read_as_int8;         /* an int8 layer reads the value; this may differ between joined
                                 values */
   laci_sparse_border border; /* widths of the border of zeros around the image that windows need */
   laci_sparse_layout layout, of_int8x4; /* layout of the value as floats or bf16 (layout), and as
                                            int8x4 (of_int8x4) */
-} laci_native_place;
+} laci_native_value_layout;
 
 /** Scratch memory for the weights of a layer while its kernel is made. All layers use it, one after
  * the other, since getting fresh pages from the system takes as long as the rest of the work. */
@@ -139,7 +139,7 @@ struct laci_native_net {
   int n_layers;
   bool trained; /* the network is trained under masks: every layer has a mask */
   bool tight;   /* there is too little memory for the transformed weights of Winograd's algorithm */
-  laci_native_place *places;             /* [n_values] layout of each value */
+  laci_native_value_layout *layouts;     /* [n_values] layout of each value */
   size_t code_limit;                     /* limit of the bytes of address space for generated
                                             code */
   laci_code_cache *cache;                /* memory of all generated code; NULL: there is none */

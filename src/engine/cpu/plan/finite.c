@@ -54,7 +54,7 @@ static void add_value_to_check(bound_search *w, int moved, double most) {
 }
 
 /** Adds each operand without a known bound to the checked values. all: operands whose bound exceeds
- * LACI_FINITE_MOST, too. */
+ * LACI_FINITE_CHECK_LIMIT, too. */
 static void add_operand_checks(bound_search *w, const laci_fused *fused, bool all) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
@@ -64,8 +64,8 @@ static void add_operand_checks(bound_search *w, const laci_fused *fused, bool al
     const bool is_mask = fused->pattern == LACI_PATTERN_ATTENTION &&
                          value == ((const laci_attention_pattern *)fused->details)->mask;
     if (is_mask) continue; /* the mask of attention may hold -inf, which excludes a key */
-    if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_bound_known(w->bounds[value])) {
-      add_value_to_check(w, value, LACI_FINITE_MOST);
+    if (all ? w->bounds[value] > LACI_FINITE_CHECK_LIMIT : !is_bound_known(w->bounds[value])) {
+      add_value_to_check(w, value, LACI_FINITE_CHECK_LIMIT);
     }
   }
 }
@@ -81,13 +81,14 @@ static bool has_no_nan(bound_search *w, int value) {
   return w->numbers[value] || is_bound_known(w->bounds[value]);
 }
 
-/** Returns the fused node of the value if it only picks elements of its operands; else NULL. */
+/** Returns the fused node of the value if it only selects elements of its operands; else NULL. */
 static const laci_fused *find_picking_node(bound_search *w, int value) {
   const int producer = w->plan->graph->values[value].producer;
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
   const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
                      !fused->pattern && fused->n_posts == 0;
-  return whole && laci_finite_core_bounds(w->plan, w->bounds, fused).picks ? fused : NULL;
+  return whole && laci_finite_core_bounds(w->plan, w->bounds, fused).selects_elements ? fused
+                                                                                      : NULL;
 }
 
 /** Adds checks of the values from which the value is picked, until it is certain that it has no
@@ -107,11 +108,11 @@ static void add_nan_checks(bound_search *w, int value, int depth) {
     w->numbers[value] = true;
     w->bounds[value] = is_bound_known(reach) ? reach : INFINITY;
   } else {
-    add_value_to_check(w, value, LACI_FINITE_MOST);
+    add_value_to_check(w, value, LACI_FINITE_CHECK_LIMIT);
   }
 }
 
-/** May the node, which only picks elements of its operands, have operands without a known bound?
+/** May the node, which only selects elements of its operands, have operands without a known bound?
  * True if none of them holds a NaN. */
 static bool has_operands_without_nan(bound_search *w, const laci_fused *fused) {
   bool all = true;
@@ -170,10 +171,10 @@ static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
     return; /* integers are exact */
   laci_finite_core core = laci_finite_core_bounds(w->plan, w->bounds, fused);
   double most, y;
-  bool loses = core.loses;
+  bool loses = core.loses_nonfinite;
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
   if (loses) {
-    if (core.picks && fused->output >= 0 && fused->n_posts == 0 &&
+    if (core.selects_elements && fused->output >= 0 && fused->n_posts == 0 &&
         has_operands_without_nan(w, fused)) {
       w->numbers[fused->output] = true;
       loses = false;
@@ -191,8 +192,8 @@ static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
     w->bounds[fused->output] = is_bound_known(y) ? y : INFINITY;
-    if (core.shows && !is_bound_known(y))
-      add_value_to_check(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
+    if (core.propagates_nonfinite && !is_bound_known(y))
+      add_value_to_check(w, fused->output, core.selects_elements ? LACI_FINITE_CHECK_LIMIT : 1);
   }
   set_other_output_bounds(w, fused, y);
 }

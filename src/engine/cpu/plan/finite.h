@@ -5,9 +5,9 @@
  * never reads what a zero weight multiplies. So a plan proves that there is none. It computes a
  * bound of every value from bounds of the inputs and sums of the weights' magnitudes. Where a bound
  * leaves the range of floats, a run checks a value that is in memory anyway. As long as all checked
- * values are within LACI_FINITE_MOST, every number in between is finite. Else the caller runs a
- * careful plan, in which nothing is fused, and everything but moves of data is computed by the
- * operators' own evaluation, in double.
+ * values are within LACI_FINITE_CHECK_LIMIT, every number in between is finite. Else the caller
+ * runs a careful plan, in which nothing is fused, and everything but moves of data is computed by
+ * the operators' own evaluation, in double.
  *
  * Some infinities are intended: padding around the input of a MaxPool, or masked scores. They need
  * no careful plan as long as the nodes that read them only pick one of several numbers. Such nodes
@@ -23,7 +23,7 @@
 
 /** The largest magnitude that a checked value may have. A run that finds a larger one, or a NaN,
  * cannot be sure that all numbers are finite. */
-#define LACI_FINITE_MOST 1e9
+#define LACI_FINITE_CHECK_LIMIT 1e9
 /** The largest bound that is accepted: sums of a few hundred such numbers, and the transforms of
  * Winograd's algorithm, still fit in floats. */
 #define LACI_FINITE_BOUND 1e33
@@ -35,14 +35,14 @@ void laci_plan_find_values_to_check(laci_cpu_plan *plan);
 /** What is known of the core of a fused node: of its result before the posts (the functions and
  * sums that were fused to it). It follows from bounds of the operands. */
 typedef struct laci_finite_core {
-  double bound; /* largest |element| that the core's result can have; INFINITY: not known */
-  bool loses;   /* kernels of the core may lose a NaN or an infinity, so that the operands must be
-                   known to be finite */
-  bool shows;   /* if an operand is not finite, the result is not, so that checking the result is
-                   enough. Examples: softmax gives NaN, max pooling of values without NaN keeps
-                   +infinity */
-  bool picks;   /* each element of the result is one of the operands' elements, so that infinities
-                   are kept as long as no operand is NaN */
+  double bound;         /* largest |element| that the core's result can have; INFINITY: not known */
+  bool loses_nonfinite; /* kernels of the core may lose a NaN or an infinity, so that the operands
+                           must be known to be finite */
+  bool propagates_nonfinite; /* if an operand is not finite, the result is not, so that checking the
+                                result is enough. Examples: softmax gives NaN, max pooling of values
+                                without NaN keeps +infinity */
+  bool selects_elements;     /* each element of the result is one of the operands' elements, so that
+                                infinities are kept as long as no operand is NaN */
 } laci_finite_core;
 
 /* ---- finite_core.c ---- */

@@ -325,7 +325,7 @@ typedef enum bound_rule {
 typedef struct row {
   const laci_op *op;
   bound_rule rule;
-  bool loses, shows, picks;
+  bool loses_nonfinite, propagates_nonfinite, selects_elements;
 } row;
 
 static const row rows[] = {
@@ -455,7 +455,7 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
 
 static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double *bounds,
                                                const laci_fused *fused) {
-  laci_finite_core core = {.bound = INFINITY, .loses = true};
+  laci_finite_core core = {.bound = INFINITY, .loses_nonfinite = true};
   if (fused->pattern == LACI_PATTERN_ATTENTION) {
     const laci_attention_pattern *a = fused->details;
     const laci_shape *k = laci_plan_shape(plan, a->k);
@@ -473,7 +473,7 @@ static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double
   } else if (fused->pattern == LACI_PATTERN_QUANTIZE) {
     const laci_fake_quantized *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
-  } else if (fused->pattern == LACI_PATTERN_SAME) {
+  } else if (fused->pattern == LACI_PATTERN_DUPLICATE) {
     core = (laci_finite_core){.bound = laci_finite_operand_bound(plan, bounds, fused->reads[0])};
   }
   return core;
@@ -497,7 +497,7 @@ laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *boun
   if (!laci_plan_has_elements(plan, node)) return (laci_finite_core){.bound = INFINITY};
   if (laci_plan_read_recurrent(plan, node, &recurrent, NULL)) {
     const double bound = laci_plan_recurrent_bound(plan, bounds, node, &recurrent);
-    return (laci_finite_core){.bound = bound, .loses = true};
+    return (laci_finite_core){.bound = bound, .loses_nonfinite = true};
   }
   const bool numbers = !has_nan_attribute(node);
   const int n = laci_find_node_functions(plan, node, &input, f);
@@ -506,13 +506,14 @@ laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *boun
     const bool linear = n == 1 && f[0].kind == LACI_FUNCTION_LINEAR;
     return (laci_finite_core){
         .bound = functions_bound(f, n, x),
-        .loses = !linear,
-        .picks = numbers && (node->op == &laci_op_relu || node->op == &laci_op_clip)};
+        .loses_nonfinite = !linear,
+        .selects_elements = numbers && (node->op == &laci_op_relu || node->op == &laci_op_clip)};
   }
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
     if (node->op != rows[at].op) continue;
     const double bound = core_bound(plan, bounds, fused, rows[at].rule);
-    return (laci_finite_core){bound, rows[at].loses, rows[at].shows, rows[at].picks && numbers};
+    return (laci_finite_core){bound, rows[at].loses_nonfinite, rows[at].propagates_nonfinite,
+                              rows[at].selects_elements && numbers};
   }
   return (laci_finite_core){.bound = INFINITY};
 }

@@ -120,7 +120,8 @@ static void fuse_following_nodes(laci_cpu_plan *plan, laci_fused *fused) {
   int fusible = plan->ask(plan->lowering, fused);
   if (fusible <= 0 || may_be_nonfinite(plan, node)) return;
   if (fusible & LACI_FUSIBLE_SCALE) fused->channels = count_weight_channels(plan, node);
-  while (!plan->careful && fuse_next_node(plan, fused, fusible) && !(fusible & LACI_FUSIBLE_ONE)) {}
+  while (!plan->careful && fuse_next_node(plan, fused, fusible) &&
+         !(fusible & LACI_FUSIBLE_SINGLE_NODE)) {}
 }
 
 /* ---- All ---- */

@@ -63,7 +63,7 @@ bool laci_find_repeated_dequantize(laci_cpu_plan *plan, int dequantize, laci_mat
     if (!plan->computed[first] || plan->fused[first].pattern != LACI_PATTERN_QUANTIZE) continue;
     if (!is_same_dequantize(plan, first, dequantize)) continue;
     match->fused = (laci_fused){
-        .pattern = LACI_PATTERN_SAME, .n_reads = 1, .reads = {plan->fused[first].output}};
+        .pattern = LACI_PATTERN_DUPLICATE, .n_reads = 1, .reads = {plan->fused[first].output}};
     return true;
   }
   return false;

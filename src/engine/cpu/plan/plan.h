@@ -54,7 +54,7 @@ typedef struct laci_plan_value {
                               value */
   int n_uses;              /* how often computed nodes read the value, or the graph outputs it; if
                               the value is computed twice, how often its first copy is read */
-  int n_uses_again;        /* how often the second copy of the value is read; 0: there is none */
+  int n_copy_uses;         /* how often the second copy of the value is read; 0: there is none */
   int tensor;              /* index of the tensor that holds the value; -1: not lowered yet */
 } laci_plan_value;
 
@@ -118,7 +118,7 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_LAYER_NORM, /* laci_fused.details is a laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads two summands and the result of the Relu (laci_fused.reads) */
   LACI_PATTERN_QUANTIZE,   /* laci_fused.details is a laci_fake_quantized */
-  LACI_PATTERN_SAME,       /* the result equals another value, which it reads in addition */
+  LACI_PATTERN_DUPLICATE,  /* the result equals another value, which it reads in addition */
   LACI_N_PATTERNS
 } laci_fused_pattern;
 
@@ -159,11 +159,11 @@ typedef struct laci_layer_norm_pattern {
 /** What an implementation can fuse with its own node. */
 typedef enum laci_fusible {
   LACI_FUSIBLE_NOTHING = 0,
-  LACI_FUSIBLE_SCALE = 1,     /* a scale and a shift for each channel */
-  LACI_FUSIBLE_FUNCTIONS = 2, /* element-wise functions that follow */
-  LACI_FUSIBLE_SUM = 4,       /* one sum with another value */
-  LACI_FUSIBLE_ONE = 8,       /* at most one node of the kinds above */
-  LACI_FUSIBLE_RELU = 16,     /* only a Relu after a batch norm of training */
+  LACI_FUSIBLE_SCALE = 1,       /* a scale and a shift for each channel */
+  LACI_FUSIBLE_FUNCTIONS = 2,   /* element-wise functions that follow */
+  LACI_FUSIBLE_SUM = 4,         /* one sum with another value */
+  LACI_FUSIBLE_SINGLE_NODE = 8, /* at most one node of the kinds above */
+  LACI_FUSIBLE_RELU = 16,       /* only a Relu after a batch norm of training */
 } laci_fusible;
 
 /** Asks lowering what can be fused: returns the laci_fusible of the implementation that would be

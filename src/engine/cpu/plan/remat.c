@@ -79,7 +79,7 @@ static void count_reads_of_copies(laci_cpu_plan *plan, const laci_remat *r, bool
       int value = laci_fused_nth_read(plan, fused, at);
       if (value < 0) continue;
       laci_plan_value *v = &plan->values[value];
-      if (twice[value]) v->n_uses_again++;
+      if (twice[value]) v->n_copy_uses++;
       v->n_uses += scheduled->recomputed - twice[value];
     }
     for (int at = 0; at < laci_fused_n_writes(plan, fused) && scheduled->recomputed; at++) {

@@ -20,7 +20,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_average_pool_grad = {.name = "AveragePoolGrad",
                                            .domain = "lacuna",
-                                           .role = LACI_ROLE_CLEAR,
+                                           .role = LACI_ROLE_PASS_THROUGH,
                                            .infer = infer,
                                            .eval = eval,
                                            .couple = laci_couple_nothing};

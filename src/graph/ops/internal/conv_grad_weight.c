@@ -106,7 +106,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_conv_grad_weight = {.name = "ConvGradWeight",
                                           .domain = "lacuna",
-                                          .role = LACI_ROLE_CLEAR,
+                                          .role = LACI_ROLE_PASS_THROUGH,
                                           .infer = infer,
                                           .eval = eval,
                                           .couple = laci_couple_nothing};

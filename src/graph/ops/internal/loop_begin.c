@@ -24,7 +24,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 
 const laci_op laci_op_loop_begin = {.name = "LoopBegin",
                                     .domain = "lacuna",
-                                    .role = LACI_ROLE_CLEAR,
+                                    .role = LACI_ROLE_PASS_THROUGH,
                                     .control = LACI_CONTROL_BEGIN,
                                     .infer = infer,
                                     .couple = couple_axes};

@@ -55,7 +55,7 @@ out:
 
 const laci_op laci_op_max_pool_grad = {.name = "MaxPoolGrad",
                                        .domain = "lacuna",
-                                       .role = LACI_ROLE_CLEAR,
+                                       .role = LACI_ROLE_PASS_THROUGH,
                                        .infer = infer,
                                        .eval = eval,
                                        .couple = laci_couple_nothing};

@@ -13,7 +13,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_relu_grad = {.name = "ReluGrad",
                                    .domain = "lacuna",
-                                   .role = LACI_ROLE_CLEAR,
+                                   .role = LACI_ROLE_PASS_THROUGH,
                                    .infer = infer,
                                    .eval = eval,
                                    .couple = laci_couple_nothing};

@@ -45,7 +45,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 const laci_op laci_op_scan_begin = {
     .name = "ScanBegin",
     .domain = "lacuna",
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .control = LACI_CONTROL_BEGIN,
     .attributes =
         LACI_ATTRIBUTES({"num_scan_inputs", LACI_ATTR_INT}, {"scan_input_axes", LACI_ATTR_INTS},

@@ -62,7 +62,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_slice_grad = {.name = "SliceGrad",
                                     .domain = "lacuna",
-                                    .role = LACI_ROLE_CLEAR,
+                                    .role = LACI_ROLE_PASS_THROUGH,
                                     .infer = infer,
                                     .eval = eval,
                                     .couple = laci_couple_nothing};

@@ -51,7 +51,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_softmax_cross_entropy = {.name = "SoftmaxCrossEntropy",
                                                .domain = "lacuna",
-                                               .role = LACI_ROLE_CLEAR,
+                                               .role = LACI_ROLE_PASS_THROUGH,
                                                .infer = infer,
                                                .eval = eval,
                                                .couple = laci_couple_nothing,

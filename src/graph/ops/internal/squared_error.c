@@ -43,7 +43,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_squared_error = {.name = "SquaredError",
                                        .domain = "lacuna",
-                                       .role = LACI_ROLE_CLEAR,
+                                       .role = LACI_ROLE_PASS_THROUGH,
                                        .infer = infer,
                                        .eval = eval,
                                        .couple = laci_couple_nothing,

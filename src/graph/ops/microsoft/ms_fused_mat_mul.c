@@ -15,7 +15,7 @@
 typedef struct operand {
   laci_shape shape;
   int axis[LACI_MAX_RANK]; /* for each axis, the axis of the stored operand */
-  bool moved;
+  bool transposed;
 } operand;
 
 static operand make_transposed_operand(const laci_node *node, int port, const laci_shape *shape) {
@@ -26,13 +26,13 @@ static operand make_transposed_operand(const laci_node *node, int port, const la
   if (rank > 2 && laci_node_int(node, names[port][1], 0)) {
     for (int axis = 0; axis < rank - 2; axis++) o.axis[axis] = axis + 1;
     o.axis[rank - 2] = 0;
-    o.moved = true;
+    o.transposed = true;
   }
   if (rank > 1 && laci_node_int(node, names[port][0], 0)) {
     int last = o.axis[rank - 1];
     o.axis[rank - 1] = o.axis[rank - 2];
     o.axis[rank - 2] = last;
-    o.moved = true;
+    o.transposed = true;
   }
   for (int axis = 0; axis < rank; axis++) o.shape.dims[axis] = shape->dims[o.axis[axis]];
   return o;
@@ -58,7 +58,7 @@ static lac_status transpose_operand(const laci_eval *eval, int port, laci_buf **
   operand o = make_transposed_operand(eval->node, port, &in->shape);
   int64_t strides[LACI_MAX_RANK], moved[LACI_MAX_RANK];
   *out = NULL;
-  if (!o.moved) return LAC_OK;
+  if (!o.transposed) return LAC_OK;
   lac_status st = laci_buf_create(in->dtype, &o.shape, out, eval->err);
   if (st) return st;
   laci_shape_strides(&in->shape, strides);

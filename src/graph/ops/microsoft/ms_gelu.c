@@ -15,7 +15,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_ms_gelu = {.name = "Gelu",
                                  .domain = LACI_MICROSOFT,
-                                 .role = LACI_ROLE_CLEAR,
+                                 .role = LACI_ROLE_PASS_THROUGH,
                                  .infer = laci_infer_same_type,
                                  .eval = eval,
                                  .couple = laci_couple_first_input};

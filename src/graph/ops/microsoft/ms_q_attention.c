@@ -13,7 +13,7 @@ static const laci_quantized_form form = {
 const laci_op laci_op_ms_q_attention = {
     .name = "QAttention",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes =
         LACI_ATTRIBUTES({"do_rotary", LACI_ATTR_INT}, {"mask_filter_value", LACI_ATTR_FLOAT},
                         {"num_heads", LACI_ATTR_INT}, {"past_present_share_buffer", LACI_ATTR_INT},

@@ -19,7 +19,7 @@ static const laci_quantized_form form = {.like = &laci_op_ms_embed_layer_normali
 const laci_op laci_op_ms_q_embed_layer_normalization = {
     .name = "QEmbedLayerNormalization",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}),
     .quantized = &form,
     .infer = laci_quantized_infer,

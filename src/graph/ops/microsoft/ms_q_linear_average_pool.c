@@ -23,7 +23,7 @@ static lac_status infer(laci_infer *infer) {
 const laci_op laci_op_ms_q_linear_average_pool = {
     .name = "QLinearAveragePool",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES(
         {"auto_pad", LACI_ATTR_TEXT}, {"ceil_mode", LACI_ATTR_INT},
         {"channels_last", LACI_ATTR_INT}, {"count_include_pad", LACI_ATTR_INT},

@@ -10,7 +10,7 @@ static const laci_quantized_form form = {
 
 const laci_op laci_op_ms_q_linear_concat = {.name = "QLinearConcat",
                                             .domain = LACI_MICROSOFT,
-                                            .role = LACI_ROLE_CLEAR,
+                                            .role = LACI_ROLE_PASS_THROUGH,
                                             .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                             .quantized = &form,
                                             .infer = laci_quantized_infer,

@@ -23,7 +23,7 @@ static lac_status infer(laci_infer *infer) {
 const laci_op laci_op_ms_q_linear_global_average_pool = {
     .name = "QLinearGlobalAveragePool",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"channels_last", LACI_ATTR_INT}),
     .quantized = &form,
     .infer = infer,

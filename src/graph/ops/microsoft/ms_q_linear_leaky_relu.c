@@ -15,7 +15,7 @@ static const laci_quantized_form form = {.like = &laci_op_leaky_relu,
 const laci_op laci_op_ms_q_linear_leaky_relu = {
     .name = "QLinearLeakyRelu",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
     .quantized = &form,
     .infer = laci_quantized_infer,

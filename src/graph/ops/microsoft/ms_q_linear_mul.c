@@ -14,7 +14,7 @@ static const laci_quantized_form form = {.like = &laci_op_mul,
 
 const laci_op laci_op_ms_q_linear_mul = {.name = "QLinearMul",
                                          .domain = LACI_MICROSOFT,
-                                         .role = LACI_ROLE_CLEAR,
+                                         .role = LACI_ROLE_PASS_THROUGH,
                                          .quantized = &form,
                                          .infer = laci_quantized_infer,
                                          .eval = laci_quantized_eval,

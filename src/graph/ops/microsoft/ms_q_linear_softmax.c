@@ -15,7 +15,7 @@ static const laci_quantized_form form = {.like = &laci_op_softmax,
 const laci_op laci_op_ms_q_linear_softmax = {
     .name = "QLinearSoftmax",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"opset", LACI_ATTR_INT}),
     .quantized = &form,
     .infer = laci_quantized_infer,

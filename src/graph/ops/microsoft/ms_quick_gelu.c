@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_ms_quick_gelu = {.name = "QuickGelu",
                                        .domain = LACI_MICROSOFT,
-                                       .role = LACI_ROLE_CLEAR,
+                                       .role = LACI_ROLE_PASS_THROUGH,
                                        .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                        .infer = laci_infer_same_type,
                                        .eval = eval,

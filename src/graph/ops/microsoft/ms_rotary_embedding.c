@@ -121,7 +121,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
 const laci_op laci_op_ms_rotary_embedding = {
     .name = "RotaryEmbedding",
     .domain = LACI_MICROSOFT,
-    .role = LACI_ROLE_CLEAR,
+    .role = LACI_ROLE_PASS_THROUGH,
     .attributes =
         LACI_ATTRIBUTES({"interleaved", LACI_ATTR_INT}, {"is_packed_batching", LACI_ATTR_INT},
                         {"num_heads", LACI_ATTR_INT}, {"rotary_embedding_dim", LACI_ATTR_INT},

@@ -228,9 +228,9 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
 
 /* ---- Packed projections ---- */
 
-/* Maps the channels of queries and keys to virtual axes (LACI_UNSEEN). If the axis of the first
- * place holds queries alone, all heads are parts of one virtual axis; otherwise each head of keys
- * has a virtual axis of its own. */
+/* Maps the channels of queries and keys to virtual axes (LACI_VIRTUAL_AXIS). If the axis of the
+ * first place holds queries alone, all heads are parts of one virtual axis; otherwise each head of
+ * keys has a virtual axis of its own. */
 void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
   const laci_channels *first = &q->places[0];
   int64_t n = q->n_heads * q->size;
@@ -242,7 +242,7 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
       laci_coupling_add_map_of_consecutive(
           c,
           (laci_axis_map){.out_port = LACI_OUT(0),
-                          .out_axis = LACI_UNSEEN(alone ? 0 : (int)(head / q->copies)),
+                          .out_axis = LACI_VIRTUAL_AXIS(alone ? 0 : (int)(head / q->copies)),
                           .in_port = at->port,
                           .in_axis = at->axis,
                           .n_out = alone ? n : q->size * q->copies,

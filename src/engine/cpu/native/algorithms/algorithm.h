@@ -10,7 +10,7 @@ typedef struct laci_cost_figures laci_cost_figures;
 
 /* ---- An algorithm ---- */
 
-typedef struct laci_native_step laci_native_step;
+typedef struct laci_native_layer_step laci_native_layer_step;
 
 /** An algorithm computes layers of one kind. It is one file with one record of this type, and a
  * line of algorithm.def. The code that chooses, tunes and measures uses these records alone. */
@@ -40,9 +40,9 @@ typedef struct laci_algorithm {
   /** Prepares the step of a layer: its state, weights, scratch, kernel and flops (algorithms.h). A
    * failure, or that the algorithm declines the layer, is recorded in the plan. NULL: dense kernels
    * compute the layer. */
-  void (*make)(laci_net *net, laci_native_step *step);
+  void (*make)(laci_net *net, laci_native_layer_step *step);
   /** Computes the layer, with all threads of the net. */
-  void (*run)(laci_net *net, const laci_native_step *step);
+  void (*run)(laci_net *net, const laci_native_layer_step *step);
 } laci_algorithm;
 
 #define LAC_ALGORITHM(name) extern const laci_algorithm laci_algorithm_##name;

@@ -15,7 +15,7 @@ typedef struct laci_algorithm laci_algorithm;
 
 /** The step that computes a native layer. What it reads and writes is the same for all algorithms;
  * the rest is set by the algorithm's `make`. */
-typedef struct laci_native_step {
+typedef struct laci_native_layer_step {
   const laci_native_layer *layer;
   const laci_algorithm *algorithm;
   laci_sparse_layout out; /* layout of the result */
@@ -28,23 +28,24 @@ typedef struct laci_native_step {
   const char *kernel; /* name of the kernel, for the plan's text */
   int64_t flops;      /* number of multiplications and additions of the dense product; 0: the layer
                          is not a product */
-} laci_native_step;
+} laci_native_layer_step;
 
 /** Returns the operands of a step: the addresses of its tensors, and what is computed after the
  * layer's sums. The weight is not set. Call it only after the tensors' memory has been placed. */
-laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step);
+laci_sparse_operands laci_native_step_operands(const laci_net *net,
+                                               const laci_native_layer_step *step);
 
 /* ---- weights.c ---- */
 
 /** Reads the kept (nonzero) weights of a layer, scaled, as rows of its product. Returns false after
  * a failure, which is recorded in the plan; clear `kept` in any case. */
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
-                                   laci_sparse_kept *kept);
+                                   laci_sparse_kept_weights *kept);
 /** Reads the kept weights from packed rows (N:M packing), if the layer's weight has packed rows
  * that fit; no dense weights are then made. weight: the factors to apply. Returns false if there
  * are no such rows, or after a failure, which is recorded in the plan. Defined in packed.c. */
 bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
-                                     const laci_net_weight *weight, laci_sparse_kept *kept);
+                                     const laci_net_weight *weight, laci_sparse_kept_weights *kept);
 /** Frees the scratch memory in which weights are read. */
 void laci_native_clear_scratch(struct laci_native_net *native);
 /** Returns all weights, scaled, of a layer with a constant weight, [channels_out][inputs of a
@@ -60,17 +61,17 @@ int laci_native_store_bias(laci_net *net, const laci_native_layer *layer);
 /** Quantizes the kept weights to integers in place, and sets the bias and scales of the layer's
  * rows. Returns false after a failure, which is recorded in the plan. */
 bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
-                                       laci_sparse_kept *kept);
+                                       laci_sparse_kept_weights *kept);
 
 /* ---- kernel.c ---- */
 
 /** The kernel that computes a layer and skips zeros, or one phase of such a layer (of a strided
  * gradient). */
 typedef struct laci_native_kernel {
-  laci_sparse_form form;      /* the product, its layouts and its tiles; once there is code, only
-                                 the tiles are kept */
-  laci_sparse_code *code;     /* generated code (code.c); NULL: none */
-  laci_csr *csr;              /* weights as compressed sparse rows (csr.c); NULL: none */
+  laci_sparse_convolution convolution; /* the product, its layouts and its tiles; once there is
+                                          code, only the tiles are kept */
+  laci_sparse_code *code;              /* generated code (code.c); NULL: none */
+  laci_csr *csr;                       /* weights as compressed sparse rows (csr.c); NULL: none */
   laci_grouped_rows *grouped; /* rows that are computed together (grouped_rows.c); NULL: none */
   /** Frees code, csr or grouped rows that the algorithm made; NULL: there is nothing to free. */
   void (*drop)(struct laci_native_kernel *kernel);
@@ -91,14 +92,14 @@ typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *la
                                       laci_native_kernel *kernel, lac_error *err);
 /** Makes the kernels of all phases of the step's layer, and sets the first as the step's state;
  * net->native owns them. A failure, or that the algorithm declines, is recorded in the plan. */
-void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
+void laci_native_make_layer_kernels(laci_net *net, laci_native_layer_step *step,
                                     laci_native_finish *finish);
 /** Returns the layout in which the kernel stores its results: that of the layer's output, or of
  * some of the output's pixels. */
 laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer);
 /** Writes zeros, or for int8 the zero point, to those places of the result's memory that are no
  * pixels. */
-void laci_native_fill_result_border(laci_net *net, const laci_native_step *step, float *y);
+void laci_native_fill_result_border(laci_net *net, const laci_native_layer_step *step, float *y);
 
 /** Returns the number of rows (output channels) of a chunk of work, such that all threads have work
  * even if there are few strips of tiles. */

@@ -19,11 +19,11 @@ static size_t max_code_cache_bytes(const laci_native_net *native) {
 static lac_status find_weight_indices(laci_net *net, const laci_native_layer *layer,
                                       laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_places places = {
-      laci_native_find_weight_indices(net, layer, kernel->phase, &kernel->form),
-      kernel->form.n_kept};
+      laci_native_find_weight_indices(net, layer, kernel->phase, &kernel->convolution),
+      kernel->convolution.n_kept};
   lac_status st = places.at ? LAC_OK : net->plan.status;
   kernel->places = places;
-  kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
+  kernel->of_bf16_pairs = kernel->code && kernel->convolution.product.values == LACI_SPARSE_BF16;
   if (!st && kernel->code) {
     st = laci_sparse_code_order_places(kernel->code, &places, &kernel->places, err);
     laci_free(places.at);
@@ -35,12 +35,12 @@ static lac_status find_weight_indices(laci_net *net, const laci_native_layer *la
 static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
                                 laci_native_kernel *kernel, lac_error *err) {
   laci_native_net *native = net->native;
-  const laci_sparse_form *form = &kernel->form;
-  const laci_sparse_product *p = &form->product;
-  const int64_t n_image_blocks = laci_native_image_blocks(&form->in, layer->n_images);
-  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_image_blocks,
-                                     net->n_threads};
-  const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
+  const laci_sparse_convolution *convolution = &kernel->convolution;
+  const laci_sparse_product *p = &convolution->product;
+  const int64_t n_image_blocks = laci_native_image_blocks(&convolution->in, layer->n_images);
+  const laci_sparse_extent extent = {convolution->tiles, convolution->n_tiles,
+                                     convolution->in.n_floats * n_image_blocks, net->n_threads};
+  const bool floats_of_bytes = layer->int8 && !layer->int8->y;
   const laci_sparse_options options = {
       .isa = laci_native_code_isa(net, layer),
       .after = {.residual = layer->residual >= 0 && !layer->residual_last,
@@ -57,9 +57,9 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
   if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
   if (st) return st;
   if (layer->mask) st = find_weight_indices(net, layer, kernel, err);
-  else laci_sparse_code_set_weights(kernel->code, form->kept.weight);
+  else laci_sparse_code_set_weights(kernel->code, convolution->kept.weight);
   if (st) return st;
-  laci_sparse_form_free_weights(&kernel->form);
+  laci_sparse_convolution_free_weights(&kernel->convolution);
   net->plan.weight_bytes += max_code_cache_bytes(native) - before;
   return LAC_OK;
 }
@@ -70,7 +70,7 @@ lac_status laci_native_generate_code(laci_net *net, const laci_native_layer *lay
   if (laci_native_code_isa(net, layer) != LACI_JIT_NONE)
     return generate_code(net, layer, kernel, err);
   if (layer->mask) return find_weight_indices(net, layer, kernel, err);
-  net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
+  net->plan.weight_bytes += (size_t)kernel->convolution.n_kept * sizeof(float);
   return LAC_OK;
 }
 

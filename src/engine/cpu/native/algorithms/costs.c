@@ -14,7 +14,7 @@ static const laci_cost_figures *find_section_figures(const laci_net *net,
 
 const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer) {
   if (net->plan.bf16) return find_section_figures(net, LACI_COSTS_bf16);
-  return find_section_figures(net, layer && layer->bytes ? LACI_COSTS_int8 : LACI_COSTS_f32);
+  return find_section_figures(net, layer && layer->int8 ? LACI_COSTS_int8 : LACI_COSTS_f32);
 }
 
 bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights) {
@@ -30,14 +30,14 @@ bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
 }
 
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {
-  return laci_cost_n_results(layer) * (layer->bytes
+  return laci_cost_n_results(layer) * (layer->int8
                                            ? find_section_figures(net, LACI_COSTS_int8)->light
                                            : find_section_figures(net, LACI_COSTS_f32)->pool);
 }
 
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = find_section_figures(net, LACI_COSTS_f32);
-  if (!layer->bytes) return laci_cost_n_results(layer) * c->pool;
+  if (!layer->int8) return laci_cost_n_results(layer) * c->pool;
   return laci_cost_n_results(layer) * (c->light + laci_cost_figures_of(net, NULL)->reorder);
 }
 

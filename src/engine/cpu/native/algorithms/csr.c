@@ -15,24 +15,24 @@ static void destroy_csr(laci_native_kernel *kernel) { laci_csr_clear(kernel->csr
 
 lac_status laci_native_make_csr(laci_net *net, const laci_native_layer *layer,
                                 laci_native_kernel *kernel, lac_error *err) {
-  laci_sparse_form *form = &kernel->form;
-  const laci_sparse_product *p = &form->product;
-  const int64_t strips = laci_csr_n_strips(form->n_tiles);
-  const laci_csr_cut cut = {form->tiles, form->n_tiles,
+  laci_sparse_convolution *convolution = &kernel->convolution;
+  const laci_sparse_product *p = &convolution->product;
+  const int64_t strips = laci_csr_n_strips(convolution->n_tiles);
+  const laci_csr_cut cut = {convolution->tiles, convolution->n_tiles,
                             laci_native_chunk_rows(net, p->n_rows, strips)};
   laci_csr *csr = laci_plan_alloc(&net->plan, 1, sizeof *csr);
   (void)layer;
   if (!csr) return LAC_NO_MEMORY;
-  const lac_status st = laci_csr_init(p, form->kept.weight, &cut, csr, err);
+  const lac_status st = laci_csr_init(p, convolution->kept.weight, &cut, csr, err);
   if (st) return st;
   kernel->csr = csr;
   kernel->drop = destroy_csr;
-  laci_sparse_form_free_weights(form);
+  laci_sparse_convolution_free_weights(convolution);
   net->plan.weight_bytes += csr->bytes;
   return LAC_OK;
 }
 
-static void prepare_csr_step(laci_net *net, laci_native_step *step) {
+static void prepare_csr_step(laci_net *net, laci_native_layer_step *step) {
   laci_native_make_layer_kernels(net, step, laci_native_make_csr);
   step->kernel = laci_native_product_name(net, step->layer, "csr");
 }
@@ -49,18 +49,18 @@ typedef struct work {
  * strips of a chunk follow each other. */
 static void compute_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const laci_sparse_form *form = &w->kernel->form;
+  const laci_sparse_convolution *convolution = &w->kernel->convolution;
   for (int64_t at = begin; at < end; at++) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
-    const int64_t first = laci_sparse_strip_begin(form->n_tiles, w->n_strips, strip);
-    const int64_t last = laci_sparse_strip_begin(form->n_tiles, w->n_strips, strip + 1);
-    laci_csr_variant()(w->kernel->csr, &w->o, chunk, form->tiles + first, last - first);
+    const int64_t first = laci_sparse_strip_begin(convolution->n_tiles, w->n_strips, strip);
+    const int64_t last = laci_sparse_strip_begin(convolution->n_tiles, w->n_strips, strip + 1);
+    laci_csr_variant()(w->kernel->csr, &w->o, chunk, convolution->tiles + first, last - first);
   }
 }
 
-static void run_layer(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
-  w.n_strips = laci_csr_n_strips(w.kernel->form.n_tiles);
+  w.n_strips = laci_csr_n_strips(w.kernel->convolution.n_tiles);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, compute_strips, &w);
 }

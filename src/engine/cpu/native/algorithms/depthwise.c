@@ -30,19 +30,19 @@ static void compute_item_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_depthwise *d = w->kernel;
   for (int64_t at = begin; at < end; at++) {
-    const int64_t image_block = at / w->over_parts / w->parts * d->n_each;
+    const int64_t image_block = at / w->over_parts / w->parts * d->tiles_per_block;
     const int64_t tile = at / w->over_parts % w->parts * w->tiles;
     const int64_t channel = at % w->over_parts * w->channels;
-    const laci_sparse_part part = {d->tiles, image_block + tile,
-                                   image_block + chunk_end(tile, w->tiles, d->n_each), channel,
-                                   chunk_end(channel, w->channels, d->window.channels_out)};
+    const laci_sparse_part part = {
+        d->tiles, image_block + tile, image_block + chunk_end(tile, w->tiles, d->tiles_per_block),
+        channel, chunk_end(channel, w->channels, d->window.channels_out)};
     laci_depthwise_multiply_variant()(d, &w->o, &part);
   }
 }
 
 /* Writes zeros to those places of the result's memory that are no pixels. In PC16P the tiles cover
  * all memory of an image, except for a last block of 16 pixels that may be beyond all pixels. */
-static void zero_border(laci_net *net, const laci_native_step *s, float *y) {
+static void zero_border(laci_net *net, const laci_native_layer_step *s, float *y) {
   const laci_depthwise *d = s->state;
   if (d->out.format != LACI_FORMAT_PC16P) {
     laci_native_fill_result_border(net, s, y);
@@ -50,11 +50,12 @@ static void zero_border(laci_net *net, const laci_native_step *s, float *y) {
   }
   const int64_t each = laci_sparse_border_n_items(&d->out, &s->size) / d->n_images;
   for (int64_t at = 0; at < d->n_images; at++) {
-    laci_sparse_fill_border(&d->out, &s->size, 0, y, at * each + d->n_each, (at + 1) * each);
+    laci_sparse_fill_border(&d->out, &s->size, 0, y, at * each + d->tiles_per_block,
+                            (at + 1) * each);
   }
 }
 
-static void run_layer(laci_net *net, const laci_native_step *s) {
+static void run_layer(laci_net *net, const laci_native_layer_step *s) {
   enum { TILES = 256, ROWS = 16, CHANNELS = 16 };
   const laci_depthwise *d = s->state;
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
@@ -63,7 +64,7 @@ static void run_layer(laci_net *net, const laci_native_step *s) {
             .tiles = images ? ROWS * d->window.out_w : TILES,
             .channels = CHANNELS};
   w.o.weight = laci_net_tensor_data(net, s->weights);
-  w.parts = laci_ceil_div(d->n_each, w.tiles);
+  w.parts = laci_ceil_div(d->tiles_per_block, w.tiles);
   w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
   zero_border(net, s, w.o.y);
   laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, compute_item_range, &w);
@@ -83,7 +84,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   const lac_status st = laci_depthwise_init(&layer->window, &layouts, &made, &why);
   if (st == LAC_UNSUPPORTED) laci_net_decline_node(net, why.text);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
-  const size_t n = (size_t)(made.n_each * made.n_images);
+  const size_t n = (size_t)(made.tiles_per_block * made.n_images);
   *kernel = made;
   kernel->tiles = st ? NULL : laci_plan_alloc(&net->plan, n, sizeof *kernel->tiles);
   if (kernel->tiles) memcpy(kernel->tiles, made.tiles, n * sizeof *kernel->tiles);
@@ -91,7 +92,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   return kernel->tiles ? kernel : NULL;
 }
 
-static void prepare_depthwise_step(laci_net *net, laci_native_step *step) {
+static void prepare_depthwise_step(laci_net *net, laci_native_layer_step *step) {
   const laci_sparse_window *g = &step->layer->window;
   const laci_shape *y = laci_plan_shape(&net->plan, step->layer->output);
   step->state = make_kernel(net, step->layer);

@@ -29,16 +29,17 @@ typedef struct work {
 
 static void compute_item_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const laci_sparse_form *form = &w->kernel->form;
+  const laci_sparse_convolution *convolution = &w->kernel->convolution;
   for (int64_t at = begin; at < end; at++) {
     const int64_t tile = at / w->row_parts * TILES, row = at % w->row_parts * ROWS;
     const laci_sparse_part part = {
-        .tiles = form->tiles,
+        .tiles = convolution->tiles,
         .tile_first = tile,
-        .tile_last = tile + TILES < form->n_tiles ? tile + TILES : form->n_tiles,
+        .tile_last = tile + TILES < convolution->n_tiles ? tile + TILES : convolution->n_tiles,
         .row_first = row,
-        .row_last = row + ROWS < form->product.n_rows ? row + ROWS : form->product.n_rows};
-    laci_sparse_multiply_scalar(&form->product, &w->o, &part);
+        .row_last =
+            row + ROWS < convolution->product.n_rows ? row + ROWS : convolution->product.n_rows};
+    laci_sparse_multiply_scalar(&convolution->product, &w->o, &part);
   }
 }
 
@@ -48,7 +49,7 @@ static void zero_border_range(int64_t begin, int64_t end, void *context) {
 }
 
 /** Writes zeros to all memory of the result that no kernel writes. */
-static void zero_border(laci_net *net, const laci_native_step *s, work *w) {
+static void zero_border(laci_net *net, const laci_native_layer_step *s, work *w) {
   const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
     laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_border_range, w);
@@ -57,20 +58,20 @@ static void zero_border(laci_net *net, const laci_native_step *s, work *w) {
   }
 }
 
-static void run_kernel(laci_net *net, const laci_native_step *s, work *w) {
-  const laci_sparse_form *form = &w->kernel->form;
-  w->o.weight = form->kept.weight;
-  w->row_parts = laci_ceil_div(form->product.n_rows, ROWS);
+static void run_kernel(laci_net *net, const laci_native_layer_step *s, work *w) {
+  const laci_sparse_convolution *convolution = &w->kernel->convolution;
+  w->o.weight = convolution->kept.weight;
+  w->row_parts = laci_ceil_div(convolution->product.n_rows, ROWS);
   if (w->kernel->code) {
-    laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
-                         laci_net_tensor_data(net, s->scratch));
+    laci_sparse_code_run(w->kernel->code, &w->o, convolution->tiles, convolution->n_tiles,
+                         net->pool, laci_net_tensor_data(net, s->scratch));
   } else {
-    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1,
+    laci_pool_for(net->pool, laci_ceil_div(convolution->n_tiles, TILES) * w->row_parts, 1,
                   compute_item_range, w);
   }
 }
 
-static void run_layer(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.o = laci_native_step_operands(net, step)};
   zero_border(net, step, &w);
   for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next) run_kernel(net, step, &w);
@@ -88,7 +89,7 @@ static size_t scratch_bytes(const laci_net *net, const laci_native_kernel *kerne
   return most;
 }
 
-static void prepare_generated_step(laci_net *net, laci_native_step *step) {
+static void prepare_generated_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_jit_isa isa = laci_native_code_isa(net, layer);
   laci_native_make_layer_kernels(net, step, laci_native_generate_code);
@@ -98,7 +99,7 @@ static void prepare_generated_step(laci_net *net, laci_native_step *step) {
   step->scratch_bytes = scratch_bytes(net, kernel);
   step->kernel = laci_native_product_name(net, layer,
                                           isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
-                                          : layer->bytes       ? "compiled int8"
+                                          : layer->int8        ? "compiled int8"
                                                                : "compiled");
 }
 
@@ -122,7 +123,7 @@ static double generated_cost(const laci_net *net, const laci_native_layer *layer
   const double half = 0.5;
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
-  const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
+  const double share_kept = layer->int8 ? (layer->kept > half ? 1 : half) : layer->kept;
   const double kept = (double)g->channels_out * laci_cost_n_terms(g) * share_kept;
   const bool together = !laci_native_is_1x1(g) && laci_native_code_can_read_unpadded(net, layer);
   const int64_t tiles = laci_cost_n_tiles(layer, together ? 0 : 1);

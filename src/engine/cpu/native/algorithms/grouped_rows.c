@@ -20,23 +20,23 @@ static void destroy_grouped_rows(laci_native_kernel *kernel) {
  * algorithm was chosen, only the fraction of kept weights was known. */
 static lac_status make_grouped_rows_or_csr(laci_net *net, const laci_native_layer *layer,
                                            laci_native_kernel *kernel, lac_error *err) {
-  laci_sparse_form *form = &kernel->form;
-  const laci_sparse_product *p = &form->product;
+  laci_sparse_convolution *convolution = &kernel->convolution;
+  const laci_sparse_product *p = &convolution->product;
   if (!laci_grouped_rows_are_faster(p)) return laci_native_make_csr(net, layer, kernel, err);
-  const int64_t units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
+  const int64_t units = laci_grouped_rows_n_units(convolution->tiles, convolution->n_tiles);
   const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_n_strips(units));
   laci_grouped_rows *grouped = laci_plan_alloc(&net->plan, 1, sizeof *grouped);
   if (!grouped) return LAC_NO_MEMORY;
-  const lac_status st = laci_grouped_rows_init(p, form->kept.weight, rows, grouped, err);
+  const lac_status st = laci_grouped_rows_init(p, convolution->kept.weight, rows, grouped, err);
   if (st) return st;
   kernel->grouped = grouped;
   kernel->drop = destroy_grouped_rows;
-  laci_sparse_form_free_weights(form);
+  laci_sparse_convolution_free_weights(convolution);
   net->plan.weight_bytes += grouped->bytes;
   return LAC_OK;
 }
 
-static void prepare_grouped_rows_step(laci_net *net, laci_native_step *step) {
+static void prepare_grouped_rows_step(laci_net *net, laci_native_layer_step *step) {
   laci_native_make_layer_kernels(net, step, make_grouped_rows_or_csr);
   const laci_native_kernel *kernel = step->state;
   if (kernel && !kernel->grouped) step->algorithm = &laci_algorithm_csr;
@@ -56,7 +56,7 @@ typedef struct work {
  * strips of a chunk follow each other. */
 static void compute_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const laci_sparse_tile *tiles = w->kernel->form.tiles;
+  const laci_sparse_tile *tiles = w->kernel->convolution.tiles;
   for (int64_t at = begin; at < end; at++) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
     const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
@@ -65,10 +65,10 @@ static void compute_strips(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void run_layer(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
-  const laci_sparse_form *form = &w.kernel->form;
-  w.n_units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
+  const laci_sparse_convolution *convolution = &w.kernel->convolution;
+  w.n_units = laci_grouped_rows_n_units(convolution->tiles, convolution->n_tiles);
   w.n_strips = laci_grouped_rows_n_strips(w.n_units);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, compute_strips, &w);

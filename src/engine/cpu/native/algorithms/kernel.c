@@ -32,31 +32,31 @@ static laci_native_kernel *new_kernel(laci_net *net) {
 static lac_status make_product_form(laci_net *net, const laci_native_layer *layer,
                                     const laci_sparse_window *g, const laci_sparse_layouts *layouts,
                                     laci_native_kernel *kernel, lac_error *err) {
-  laci_sparse_kept kept = {.row_begin = NULL};
+  laci_sparse_kept_weights kept = {.row_begin = NULL};
   lac_status st = LAC_NO_MEMORY;
   if (layer->mask) {
     uint8_t *mask = laci_native_transpose_mask(net, layer, kernel->phase);
-    if (mask) st = laci_sparse_form_init(g, mask, layouts, &kernel->form, err);
+    if (mask) st = laci_sparse_convolution_init(g, mask, layouts, &kernel->convolution, err);
     laci_free(mask);
     return st;
   }
   const bool read = laci_native_read_kept_weights(net, layer, &kept);
-  if (read && (!layer->bytes || laci_native_quantize_kept_weights(net, layer, &kept))) {
-    st = laci_sparse_form_init_from_kept(g, &kept, layouts, &kernel->form, err);
+  if (read && (!layer->int8 || laci_native_quantize_kept_weights(net, layer, &kept))) {
+    st = laci_sparse_convolution_init_from_kept(g, &kept, layouts, &kernel->convolution, err);
   }
-  laci_sparse_kept_clear(&kept);
+  laci_sparse_kept_weights_clear(&kept);
   return st;
 }
 
 /** Moves the kernel's tiles from a layout without a border to the places of the phase's results in
  * the layer's output. */
 static void shift_tiles_to_output(const laci_net *net, const laci_native_layer *layer, int phase,
-                                  laci_sparse_form *form) {
+                                  laci_sparse_convolution *convolution) {
   const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
   if (layer->scatter <= 1) return;
   const int64_t row = out->top + phase / 2, column = out->left + phase % 2;
   const int64_t further = row * out->row_stride + column * out->pixel_stride;
-  for (int64_t at = 0; at < form->n_tiles; at++) form->tiles[at].out += further;
+  for (int64_t at = 0; at < convolution->n_tiles; at++) convolution->tiles[at].out += further;
 }
 
 static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *layer, int phase,
@@ -78,7 +78,7 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
     kernel->phase = phase;
     st = make_product_form(net, layer, &g, &layouts, kernel, &why);
   }
-  if (!st) shift_tiles_to_output(net, layer, phase, &kernel->form);
+  if (!st) shift_tiles_to_output(net, layer, phase, &kernel->convolution);
   if (!st && layer->mask && !laci_native_prepare_gradient(net, layer, kernel))
     st = net->plan.status;
   if (!st) st = finish(net, layer, kernel, &why);
@@ -103,7 +103,7 @@ static const laci_native_kernel *reuse_or_make_kernel(laci_net *net, const laci_
   return own->kernel;
 }
 
-void laci_native_make_layer_kernels(laci_net *net, laci_native_step *step,
+void laci_native_make_layer_kernels(laci_net *net, laci_native_layer_step *step,
                                     laci_native_finish *finish) {
   step->state = (void *)(uintptr_t)reuse_or_make_kernel(net, step->layer, finish);
   step->flops = laci_native_flops(net, step->layer);
@@ -124,7 +124,7 @@ void laci_native_destroy_layers(laci_net *net) {
   laci_native_net *native = net->native;
   if (!native) return;
   for (size_t at = 0; at < native->n_kernels; at++) {
-    laci_sparse_form_clear(&native->kernels[at]->form);
+    laci_sparse_convolution_clear(&native->kernels[at]->convolution);
     laci_free(native->kernels[at]->places.at);
     if (native->kernels[at]->drop) native->kernels[at]->drop(native->kernels[at]);
     laci_native_destroy_gradient(native->kernels[at]);

@@ -9,11 +9,11 @@
 #include "engine/cpu/native/train/train.h"
 
 laci_jit_isa laci_native_code_isa(const laci_net *net, const laci_native_layer *layer) {
-  return layer->bytes ? net->native->isa_of_bytes : net->native->isa;
+  return layer->int8 ? net->native->isa_of_bytes : net->native->isa;
 }
 
 bool laci_native_has_constant_floats(const laci_net *net, const laci_native_layer *layer) {
-  return layer->kind == LACI_NATIVE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
+  return layer->kind == LACI_NATIVE_PRODUCT && !layer->mask && !layer->int8 && !net->plan.bf16;
 }
 
 bool laci_native_code_can_read_unpadded(const laci_net *net, const laci_native_layer *layer) {

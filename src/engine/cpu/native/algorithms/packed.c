@@ -21,7 +21,7 @@ typedef struct merging {
   const laci_engine_weight *known;
   const laci_net_weight *weight; /* the factors by which the weight's rows are multiplied */
   int64_t taps, rows_together, length;
-  laci_sparse_kept *kept;
+  laci_sparse_kept_weights *kept;
   int64_t *n; /* [rows] number of weights of each row that are kept */
   atomic_int failed;
 } merging;
@@ -107,7 +107,7 @@ static void merge_row_range(int64_t begin, int64_t end, void *context) {
 /** Moves the rows together, so that places that were not needed are dropped. */
 static void close_gaps_between_rows(const merging *m, int64_t n_rows) {
   const int64_t each = m->taps * m->known->packing->row_values;
-  laci_sparse_kept *kept = m->kept;
+  laci_sparse_kept_weights *kept = m->kept;
   for (int64_t row = 0; row < n_rows; row++) {
     const int64_t from = row * each, to = kept->row_begin[row];
     const size_t n = (size_t)m->n[row];
@@ -131,7 +131,8 @@ static bool is_packing_of_layer(const laci_net *net, const laci_native_layer *la
 }
 
 bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
-                                     const laci_net_weight *weight, laci_sparse_kept *kept) {
+                                     const laci_net_weight *weight,
+                                     laci_sparse_kept_weights *kept) {
   enum { GRAIN = 1 << 14 }; /* number of elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
   const laci_engine_weight *known = laci_net_find_weight_facts(net, weight->value);
@@ -146,9 +147,10 @@ bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *lay
                .length = laci_sparse_row_length(g),
                .kept = kept,
                .n = laci_alloc((size_t)rows, sizeof *m.n)};
-  *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin),
-                             .column = laci_alloc(n, sizeof *kept->column),
-                             .weight = laci_alloc(n, sizeof *kept->weight)};
+  *kept =
+      (laci_sparse_kept_weights){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin),
+                                 .column = laci_alloc(n, sizeof *kept->column),
+                                 .weight = laci_alloc(n, sizeof *kept->weight)};
   if (m.n && kept->row_begin && kept->column && kept->weight) {
     laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, merge_row_range, &m);
   } else {

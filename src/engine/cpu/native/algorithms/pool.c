@@ -19,14 +19,14 @@ static void pool_range(int64_t begin, int64_t end, void *context) {
   laci_max_pool_variant()(w->pool, w->x, w->y, begin, end);
 }
 
-static void run_layer(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   pool_work w = {step->state, laci_net_tensor_data(net, step->tensors.x),
                  laci_net_tensor_data(net, step->tensors.y)};
   laci_native_fill_result_border(net, step, w.y);
   laci_pool_for(net->pool, laci_max_pool_n_items(w.pool), 1, pool_range, &w);
 }
 
-static void prepare_pool_step(laci_net *net, laci_native_step *step) {
+static void prepare_pool_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_sparse_layout in = laci_native_input_layout(net, layer);
   laci_max_pool *pool = laci_plan_alloc(&net->plan, 1, sizeof *pool);
@@ -34,7 +34,7 @@ static void prepare_pool_step(laci_net *net, laci_native_step *step) {
   *pool =
       (laci_max_pool){layer->window, in, step->out, laci_native_image_blocks(&in, layer->n_images)};
   step->state = pool;
-  step->kernel = layer->bytes ? "int8 pool" : "native pool";
+  step->kernel = layer->int8 ? "int8 pool" : "native pool";
 }
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {

@@ -8,27 +8,27 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 
 static lac_status run_native_step(laci_net *net, laci_net_step *step, lac_error *err) {
-  const laci_native_step *s = step->context;
+  const laci_native_layer_step *s = step->context;
   (void)err;
   s->algorithm->run(net, s);
   return LAC_OK;
 }
 
 /** Returns the step of a layer, as far as it is known before the algorithm prepares it. */
-static laci_native_step describe_native_step(laci_net *net, const laci_native_layer *layer) {
+static laci_native_layer_step describe_native_step(laci_net *net, const laci_native_layer *layer) {
   const laci_native_layout out =
-      laci_native_layout_of_value(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
+      laci_native_layout_of_value(net, layer->output, layer->int8 ? layer->int8->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  return (laci_native_step){.layer = layer,
-                            .algorithm = laci_algorithm_by_id(layer->algorithm),
-                            .out = out.layout,
-                            .size = laci_native_size_in_layout(net, y, &out),
-                            .around = laci_native_border_value(&out),
-                            .weights = -1,
-                            .scratch = -1};
+  return (laci_native_layer_step){.layer = layer,
+                                  .algorithm = laci_algorithm_by_id(layer->algorithm),
+                                  .out = out.layout,
+                                  .size = laci_native_size_in_layout(net, y, &out),
+                                  .around = laci_native_border_value(&out),
+                                  .weights = -1,
+                                  .scratch = -1};
 }
 
-static void add_native_step(laci_net *net, laci_native_step *s) {
+static void add_native_step(laci_net *net, laci_native_layer_step *s) {
   enum { SCRATCH = 4 };
   const laci_fused *fused = s->layer->fused;
   s->tensors = laci_native_make_layer_tensors(net, s->layer);
@@ -59,17 +59,18 @@ bool laci_can_lower_native(laci_net *net, const laci_fused *fused, const char **
 
 void laci_lower_native(laci_net *net, const laci_fused *fused) {
   const laci_native_layer *layer = laci_native_chosen_layer(net, fused);
-  laci_native_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  laci_native_layer_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
   *s = describe_native_step(net, layer);
   s->algorithm->make(net, s);
   if (!net->plan.status) add_native_step(net, s);
 }
 
-laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step) {
+laci_sparse_operands laci_native_step_operands(const laci_net *net,
+                                               const laci_native_layer_step *step) {
   return laci_native_kernel_operands(net, step->layer, &step->tensors);
 }
 
-void laci_native_fill_result_border(laci_net *net, const laci_native_step *step, float *y) {
+void laci_native_fill_result_border(laci_net *net, const laci_native_layer_step *step, float *y) {
   laci_native_fill_border(net, &step->out, &step->size, step->around, y);
 }

@@ -98,7 +98,7 @@ typedef struct kept_search {
   int64_t n_dense, length; /* n_dense: number of weights of a dense row; length: number of columns
                               of a row of the product */
   int64_t rows_together;   /* number of rows (output channels) of a convolution group */
-  laci_sparse_kept *kept;
+  laci_sparse_kept_weights *kept;
 } kept_search;
 
 static void count_kept_range(int64_t begin, int64_t end, void *context) {
@@ -131,7 +131,7 @@ static void write_kept_range(int64_t begin, int64_t end, void *context) {
 }
 
 static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
-                              const laci_net_weight *weight, laci_sparse_kept *kept) {
+                              const laci_net_weight *weight, laci_sparse_kept_weights *kept) {
   const laci_sparse_window *g = &layer->window;
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
@@ -139,7 +139,8 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   kept_search l = {dense,  dense_at,         laci_sparse_dense_row_length(g),
                    length, rows / g->groups, kept};
-  *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
+  *kept = (laci_sparse_kept_weights){.row_begin =
+                                         laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
   if (dense && dense_at && kept->row_begin) {
     laci_sparse_order_columns(g, dense_at);
     laci_pool_for(net->pool, rows, grain, count_kept_range, &l);
@@ -155,11 +156,11 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
 }
 
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
-                                   laci_sparse_kept *kept) {
+                                   laci_sparse_kept_weights *kept) {
   enum { EACH = 64 }; /* maximum bytes of memory for an element while code is generated for it */
   const laci_net_weight weight = describe_weight(net, layer);
   const uint64_t bytes = laci_count_bytes_saturated(laci_shape_count(&weight.shape), EACH);
-  *kept = (laci_sparse_kept){.row_begin = NULL};
+  *kept = (laci_sparse_kept_weights){.row_begin = NULL};
   if (!laci_plan_check_budget(&net->plan, bytes, weight.value)) return false;
   if (laci_native_read_packed_weights(net, layer, &weight, kept)) return true;
   return !net->plan.status && find_kept_weights(net, layer, &weight, kept);

@@ -89,7 +89,7 @@ static void compute_blocks_together(laci_net *net, work *w) {
   }
 }
 
-static void run_layer(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   const winograd_state *s = step->state;
   work w = {.s = s,
             .kernel = laci_winograd4_variant(&s->w),
@@ -139,7 +139,7 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
   const lac_status st = laci_winograd4_init(&layer->window, &layouts, &made, &why);
   if (st == LAC_UNSUPPORTED) laci_net_decline_node(net, why.text);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
-  const size_t n = (size_t)(made.n_each * made.n_image_blocks);
+  const size_t n = (size_t)(made.results_per_block * made.n_image_blocks);
   *w = made;
   w->results = st ? NULL : laci_plan_alloc(&net->plan, n, sizeof *w->results);
   if (w->results) memcpy(w->results, made.results, n * sizeof *w->results);
@@ -166,7 +166,7 @@ static void divide_work_among_threads(const laci_net *net, const laci_native_lay
   s->n_sums = laci_winograd4_block_floats(w, &b, w->window.channels_out);
 }
 
-static void prepare_winograd_step(laci_net *net, laci_native_step *step) {
+static void prepare_winograd_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);

@@ -18,7 +18,7 @@ enum { NEIGHBOURS = 3 };
 
 /** How a value is stored and read if the layers that are chosen now are native. */
 typedef struct node_value {
-  bool made;           /* a chosen layer writes the value */
+  bool written;        /* a chosen layer writes the value */
   bool read_as_stored; /* a chosen layer reads or adds it as it is stored, in a native layout */
   bool norm;           /* the value is the result of a normalization, which can write a native
                           layout */
@@ -54,10 +54,10 @@ static double private_copy_cost(const choice *c, const laci_native_layer *layer)
 static double reorder_cost(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_count_uses(&c->net->plan, value) > v->n_read;
-  if (!v->made && v->read_as_stored && v->norm && !read_by_others) {
+  if (!v->written && v->read_as_stored && v->norm && !read_by_others) {
     return v->images ? v->floats * c->costs.norm_of_images : 0;
   }
-  const bool reordered = v->made ? read_by_others : v->read_as_stored;
+  const bool reordered = v->written ? read_by_others : v->read_as_stored;
   return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
 
@@ -65,7 +65,7 @@ static double total_cost(choice *c) {
   const laci_native_net *native = c->net->native;
   double sum = 0;
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
-    c->values[v].made = c->values[v].read_as_stored = false;
+    c->values[v].written = c->values[v].read_as_stored = false;
     c->values[v].n_read = 0;
   }
   for (int at = 0; at < native->n_layers; at++) {
@@ -73,7 +73,7 @@ static double total_cost(choice *c) {
     sum += layer->chosen ? c->costs.chosen[at] + private_copy_cost(c, layer)
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
-    c->values[layer->output].made = true;
+    c->values[layer->output].written = true;
     count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
     if (layer->residual >= 0) count_value_read(c, layer->residual, true);
   }
@@ -235,9 +235,9 @@ void laci_native_choose_layers(laci_net *net) {
   laci_native_net *native = net->native;
   if (!native || net->use->which == LACI_NATIVE_USE_NONE) return;
   if (net->use->which == LACI_NATIVE_USE_LISTED) return;
-  native->places =
-      laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->places);
-  if (!native->places) return;
+  native->layouts =
+      laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->layouts);
+  if (!native->layouts) return;
   if (native->trained) laci_native_choose_trained_layers(net);
   else if (net->use->which == LACI_NATIVE_USE_FASTER) choose_faster_layers(net);
   else choose_possible_layers(net);

@@ -120,7 +120,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   }
   layer->kept = laci_net_nonzero_share(net, node->inputs[1]);
   if (bytes) laci_native_make_int8_if_possible(net, layer);
-  layer->is_dense = layer->kept * 100 > find_float_figures(net)->most_kept && !layer->bytes &&
+  layer->is_dense = layer->kept * 100 > find_float_figures(net)->most_kept && !layer->int8 &&
                     !may_find_slower_layers(net) && !has_narrow_groups(net, &layer->window);
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }

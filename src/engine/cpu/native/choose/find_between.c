@@ -34,10 +34,10 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   layer->window =
       laci_native_make_1x1_window(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
   layer->window.values = LACI_SPARSE_S8;
-  layer->bytes = laci_plan_alloc(&net->plan, 1, sizeof *layer->bytes);
-  if (!layer->bytes) return false;
-  *layer->bytes =
-      (laci_native_bytes){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
+  layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
+  if (!layer->int8) return false;
+  *layer->int8 =
+      (laci_native_int8_data){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
   laci_native_set_int8_bounds(layer);
   return true;
 }
@@ -75,8 +75,8 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
   if (!after || !x || !laci_native_has_same_units(x, after->details)) return false;
   layer->output = after->output;
   layer->window.values = LACI_SPARSE_S8;
-  layer->bytes = laci_plan_alloc(&net->plan, 1, sizeof *layer->bytes);
-  if (!layer->bytes) return false;
-  *layer->bytes = (laci_native_bytes){.x = x, .y = after->details};
+  layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
+  if (!layer->int8) return false;
+  *layer->int8 = (laci_native_int8_data){.x = x, .y = after->details};
   return true;
 }

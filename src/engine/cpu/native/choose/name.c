@@ -34,7 +34,7 @@ void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
     (void)snprintf(functions + used, sizeof functions - used, "%s%d", at ? " " : ", functions ",
                    (int)layer->functions[at].kind);
   }
-  const char *values = net->plan.bf16 ? ", bf16" : layer && layer->bytes ? ", int8" : "";
+  const char *values = net->plan.bf16 ? ", bf16" : layer && layer->int8 ? ", int8" : "";
   const laci_jit_isa isa = layer ? laci_native_code_isa(net, layer) : net->native->isa;
   (void)snprintf(name, LACI_NATIVE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
                  values, layer && layer->residual >= 0 ? ", sum" : "",

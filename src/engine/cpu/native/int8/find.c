@@ -49,7 +49,7 @@ static const laci_fused *find_producing_fused(const laci_cpu_plan *plan, int val
 
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value) {
   const laci_fused *fused = find_producing_fused(plan, value);
-  return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
+  return fused && fused->pattern == LACI_PATTERN_DUPLICATE ? fused->reads[0] : value;
 }
 
 const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value) {
@@ -77,7 +77,7 @@ static bool are_all_equal(laci_cpu_plan *plan, int value, int64_t wanted) {
 static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *layer) {
   enum { MIDDLE = 128 };
   const int64_t n_rows = layer->window.channels_out;
-  laci_native_bytes *bytes = layer->bytes;
+  laci_native_int8_data *int8 = layer->int8;
   const laci_node *node = &plan->graph->nodes[layer->fused->node];
   const int producer = plan->graph->values[node->inputs[1]].producer;
   const laci_node *from = producer < 0 ? NULL : &plan->graph->nodes[producer];
@@ -92,17 +92,17 @@ static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *laye
   int64_t axis = laci_node_int(from, "axis", 1);
   if (axis < 0) axis += rank;
   const bool transposed = layer->rows && laci_node_int(node, "transB", 0) == 0;
-  bytes->n_scales = laci_shape_count(&scale->type.shape);
-  if (bytes->n_scales != 1 && (bytes->n_scales != n_rows || axis != transposed)) return false;
+  int8->n_scales = laci_shape_count(&scale->type.shape);
+  if (int8->n_scales != 1 && (int8->n_scales != n_rows || axis != transposed)) return false;
   const bool has_zeros = laci_plan_has_input(from, 2);
   if (unsigned_bytes && !has_zeros) return false;
   if (has_zeros && !are_all_equal(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
-  bytes->weight_scale = laci_plan_constant_floats(plan, from->inputs[1]);
-  return bytes->weight_scale != NULL;
+  int8->weight_scale = laci_plan_constant_floats(plan, from->inputs[1]);
+  return int8->weight_scale != NULL;
 }
 
-double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row) {
-  return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
+double laci_native_sum_scale(const laci_native_int8_data *int8, int64_t row) {
+  return (double)int8->x->scale * (double)int8->weight_scale[int8->n_scales == 1 ? 0 : row];
 }
 
 /** Does the sum of every row (output channel), including its bias, fit in 32 bits? */
@@ -118,7 +118,7 @@ static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *la
     n_biases = laci_shape_count(laci_plan_shape(plan, node->inputs[2]));
   }
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_native_sum_scale(layer->bytes, row);
+    const double scale = laci_native_sum_scale(layer->int8, row);
     if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) return false;
     if (bias && !(fabs((double)bias[n_biases == 1 ? 0 : row]) < most * scale)) return false;
   }
@@ -148,21 +148,21 @@ void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) 
   if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_unscaled_product(net, layer))
     return;
   if (!can_share_int8x4_groups(&layer->window)) return;
-  laci_native_bytes *bytes = laci_plan_alloc(plan, 1, sizeof *bytes);
+  laci_native_int8_data *int8 = laci_plan_alloc(plan, 1, sizeof *int8);
   laci_native_layer made = *layer;
-  if (!bytes) return;
-  *bytes = (laci_native_bytes){.x = x, .quantized = {.floats = true}};
-  made.bytes = bytes;
+  if (!int8) return;
+  *int8 = (laci_native_int8_data){.x = x, .quantized = {.floats = true}};
+  made.int8 = int8;
   made.window.values = LACI_SPARSE_S8;
   if (!find_weight_scale(plan, &made) || !has_sums_of_32_bits(plan, &made)) return;
   const laci_fused *after = laci_native_quantization_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
-    bytes->residual = laci_native_quantization_of(plan, layer->residual);
-    if (!bytes->residual) after = NULL;
+    int8->residual = laci_native_quantization_of(plan, layer->residual);
+    if (!int8->residual) after = NULL;
   }
   if (after) {
-    bytes->y = after->details;
-    bytes->quantized.floats = false;
+    int8->y = after->details;
+    int8->quantized.floats = false;
     made.output = after->output;
     if (!laci_native_set_int8_post_functions(net, &made)) return;
   }

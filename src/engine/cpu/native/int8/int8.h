@@ -14,7 +14,7 @@ const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan
 bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
 /** Returns the scale of the integer sums of output channel `row`: the scale of the layer's input
  * times that of the row's weights. */
-double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);
+double laci_native_sum_scale(const laci_native_int8_data *int8, int64_t row);
 
 /* ---- posts.c ---- */
 

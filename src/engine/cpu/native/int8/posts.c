@@ -35,16 +35,16 @@ static bool set_float_functions(laci_net *net, laci_native_layer *layer,
 }
 
 void laci_native_set_int8_bounds(laci_native_layer *layer) {
-  laci_sparse_quantized *q = &layer->bytes->quantized;
-  const laci_fake_quantized *y = layer->bytes->y;
+  laci_sparse_quantized *q = &layer->int8->quantized;
+  const laci_fake_quantized *y = layer->int8->y;
   q->zero = laci_bytes_zero_point(y);
   q->low = layer->has_low ? quantize_bound(y, layer->low) : 0;
   q->high = layer->has_high ? quantize_bound(y, layer->high) : UINT8_MAX;
 }
 
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer) {
-  laci_sparse_quantized *q = &layer->bytes->quantized;
-  const laci_fake_quantized *y = layer->bytes->y, *residual = layer->bytes->residual;
+  laci_sparse_quantized *q = &layer->int8->quantized;
+  const laci_fake_quantized *y = layer->int8->y, *residual = layer->int8->residual;
   const bool numbers = layer->n_functions > 0 || layer->residual_last;
   if (numbers && !set_float_functions(net, layer, y)) return false;
   if (residual) {

@@ -20,7 +20,7 @@ static void add_int8_range(int64_t begin, int64_t end, void *context) {
   laci_bytes_variant()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
 }
 
-static void run_layer(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   const laci_native_tensors *t = &step->tensors;
   const size_t bytes = net->buffers[net->tensors[t->y].buffer].bytes;
   sum_work w = {.sum = step->state,
@@ -30,17 +30,17 @@ static void run_layer(laci_net *net, const laci_native_step *step) {
   laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_int8_range, &w);
 }
 
-static void prepare_sum_step(laci_net *net, laci_native_step *step) {
-  const laci_native_bytes *bytes = step->layer->bytes;
+static void prepare_sum_step(laci_net *net, laci_native_layer_step *step) {
+  const laci_native_int8_data *int8 = step->layer->int8;
   laci_bytes_sum *sum = laci_plan_alloc(&net->plan, 1, sizeof *sum);
   if (!sum) return;
-  *sum = (laci_bytes_sum){.a_scale = bytes->x->scale / bytes->y->scale,
-                          .b_scale = bytes->residual->scale / bytes->y->scale,
-                          .a_zero = -bytes->x->low,
-                          .b_zero = -bytes->residual->low,
-                          .zero = -bytes->y->low,
-                          .low = bytes->quantized.low,
-                          .high = bytes->quantized.high};
+  *sum = (laci_bytes_sum){.a_scale = int8->x->scale / int8->y->scale,
+                          .b_scale = int8->residual->scale / int8->y->scale,
+                          .a_zero = -int8->x->low,
+                          .b_zero = -int8->residual->low,
+                          .zero = -int8->y->low,
+                          .low = int8->quantized.low,
+                          .high = int8->quantized.high};
   step->state = sum;
   step->kernel = "int8 sum";
 }

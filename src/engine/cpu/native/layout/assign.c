@@ -17,10 +17,10 @@
 
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static laci_native_place *find_joined_layout(const laci_net *net, int value) {
-  laci_native_place *places = net->native->places;
-  while (places[value].same_as != value) value = places[value].same_as;
-  return &places[value];
+static laci_native_value_layout *find_joined_layout(const laci_net *net, int value) {
+  laci_native_value_layout *layouts = net->native->layouts;
+  while (layouts[value].same_as != value) value = layouts[value].same_as;
+  return &layouts[value];
 }
 
 /* ---- Rows ---- */
@@ -121,7 +121,7 @@ static void choose_row_stride(const laci_net *net, stride_of_size *r) {
 /* ---- Layouts of values ---- */
 
 static void join_value_layouts(laci_net *net, int value, int with) {
-  laci_native_place *a = find_joined_layout(net, value), *b = find_joined_layout(net, with);
+  laci_native_value_layout *a = find_joined_layout(net, value), *b = find_joined_layout(net, with);
   b->same_as = a->same_as;
 }
 
@@ -135,13 +135,14 @@ static void widen_border(laci_sparse_border *border, const laci_sparse_border *b
 /** Records how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
 static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
-  laci_native_place *out = find_joined_layout(net, layer->output);
-  laci_native_place *in = find_joined_layout(net, layer->input);
+  laci_native_value_layout *out = find_joined_layout(net, layer->output);
+  laci_native_value_layout *in = find_joined_layout(net, layer->input);
   out->used = true;
   out->rows = layer->rows;
-  if (layer->bytes) net->native->places[layer->input].bytes = true;
-  if (layer->bytes && layer->bytes->residual) net->native->places[layer->residual].bytes = true;
-  if (layer->bytes || layer->reading == LACI_NATIVE_AS_STORED) {
+  if (layer->int8) net->native->layouts[layer->input].read_as_int8 = true;
+  if (layer->int8 && layer->int8->residual)
+    net->native->layouts[layer->residual].read_as_int8 = true;
+  if (layer->int8 || layer->reading == LACI_NATIVE_AS_STORED) {
     in->used = true;
     in->rows = layer->rows;
   }
@@ -166,28 +167,29 @@ static void use_chw_if_needed(laci_net *net, row_table *table, const laci_native
 }
 
 static void set_layout_of_value(laci_net *net, row_table *table, int value) {
-  laci_native_place *place = find_joined_layout(net, value);
+  laci_native_value_layout *layout = find_joined_layout(net, value);
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const laci_sparse_size size = laci_native_value_size(net, shape, place->rows);
-  laci_sparse_border border = place->border;
+  const laci_sparse_size size = laci_native_value_size(net, shape, layout->rows);
+  laci_sparse_border border = layout->border;
   border.stride_h = border.stride_w = 1;
   laci_memory_format format = LACI_FORMAT_HWC16N;
   if (!laci_native_has_image_lanes(size.n_images)) {
-    format = place->is_chw ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
+    format = layout->is_chw ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
     border.right = larger_of(border.right, find_row_stride(table, size.h, size.w)->stride - size.w);
   }
-  place->layout = laci_sparse_padded_layout(format, size.channels, size.h, size.w, border);
-  place->of_int8x4 = laci_sparse_padded_layout(
+  layout->layout = laci_sparse_padded_layout(format, size.channels, size.h, size.w, border);
+  layout->of_int8x4 = laci_sparse_padded_layout(
       format, laci_sparse_layout_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
 void laci_native_assign_layouts(laci_net *net) {
   laci_native_net *native = net->native;
-  laci_native_place *places = native->places;
+  laci_native_value_layout *layouts = native->layouts;
   row_table table = {
       .list = laci_plan_alloc(&net->plan, (size_t)native->n_layers * 2, sizeof *table.list)};
   if (!table.list) return;
-  for (int v = 0; v < net->plan.graph->n_values; v++) places[v] = (laci_native_place){.same_as = v};
+  for (int v = 0; v < net->plan.graph->n_values; v++)
+    layouts[v] = (laci_native_value_layout){.same_as = v};
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
@@ -203,7 +205,7 @@ void laci_native_assign_layouts(laci_net *net) {
     if (native->layers[at].chosen) use_chw_if_needed(net, &table, &native->layers[at]);
   }
   for (int v = 0; v < net->plan.graph->n_values; v++) {
-    if (places[v].same_as == v && places[v].used) set_layout_of_value(net, &table, v);
+    if (layouts[v].same_as == v && layouts[v].used) set_layout_of_value(net, &table, v);
   }
 }
 
@@ -212,24 +214,24 @@ const laci_sparse_layout *laci_native_assigned_layout(const laci_net *net, int v
 }
 
 bool laci_native_has_assigned_layout(const laci_net *net, int value) {
-  return net->native && net->native->places && find_joined_layout(net, value)->used;
+  return net->native && net->native->layouts && find_joined_layout(net, value)->used;
 }
 
 bool laci_native_is_read_as_int8(const laci_net *net, int value) {
-  return net->native && net->native->places && net->native->places[value].bytes;
+  return net->native && net->native->layouts && net->native->layouts[value].read_as_int8;
 }
 
 laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
                                                const laci_fake_quantized *bytes) {
-  const laci_native_place *place = find_joined_layout(net, value);
-  return (laci_native_layout){.layout = bytes ? place->of_int8x4 : place->layout,
-                              .rows = place->rows,
+  const laci_native_value_layout *layout = find_joined_layout(net, value);
+  return (laci_native_layout){.layout = bytes ? layout->of_int8x4 : layout->layout,
+                              .rows = layout->rows,
                               .bytes = bytes,
-                              .as_floats = place->layout};
+                              .as_floats = layout->layout};
 }
 
 laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer) {
-  const laci_fake_quantized *bytes = layer->bytes ? layer->bytes->y : NULL;
+  const laci_fake_quantized *bytes = layer->int8 ? layer->int8->y : NULL;
   laci_sparse_layout out = laci_native_layout_of_value(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
     out.row_stride *= layer->scatter;
@@ -244,7 +246,7 @@ laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_nati
   const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values);
   const int64_t rows_out = laci_native_assigned_layout(net, layer->output)->row_stride;
   if (layer->reading == LACI_NATIVE_AS_STORED) {
-    return laci_native_layout_of_value(net, layer->input, layer->bytes ? layer->bytes->x : NULL)
+    return laci_native_layout_of_value(net, layer->input, layer->int8 ? layer->int8->x : NULL)
         .layout;
   }
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) {

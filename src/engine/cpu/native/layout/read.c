@@ -92,19 +92,19 @@ static int read_layer_input(laci_net *net, const laci_native_layer *layer) {
   if (layer->reading == LACI_NATIVE_ROW_MAJOR) return read_row_major(net, layer);
   const laci_native_layout in = {.layout = laci_native_input_layout(net, layer),
                                  .rows = layer->rows,
-                                 .bytes = layer->bytes ? layer->bytes->x : NULL};
+                                 .bytes = layer->int8 ? layer->int8->x : NULL};
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) return laci_native_read_subsampled(net, layer, &in);
   return laci_native_read_in_layout(net, layer->input, &in);
 }
 
 laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_native_layer *layer) {
-  const laci_native_bytes *bytes = layer->bytes;
-  laci_native_layout out = laci_native_layout_of_value(net, layer->output, bytes ? bytes->y : NULL);
+  const laci_native_int8_data *int8 = layer->int8;
+  laci_native_layout out = laci_native_layout_of_value(net, layer->output, int8 ? int8->y : NULL);
   laci_native_tensors t = {.x = read_layer_input(net, layer), .bias = -1, .residual = -1};
-  if (!bytes) t.bias = laci_native_store_bias(net, layer);
+  if (!int8) t.bias = laci_native_store_bias(net, layer);
   if (layer->residual >= 0) {
     const laci_native_layout added =
-        laci_native_layout_of_value(net, layer->output, bytes ? bytes->residual : NULL);
+        laci_native_layout_of_value(net, layer->output, int8 ? int8->residual : NULL);
     t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out,
@@ -125,7 +125,7 @@ laci_sparse_operands laci_native_kernel_operands(const laci_net *net,
       .functions = layer->functions,
       .n_functions = layer->n_functions,
       .residual_last = layer->residual_last,
-      .quantized = layer->bytes ? &layer->bytes->quantized : NULL};
+      .quantized = layer->int8 ? &layer->int8->quantized : NULL};
 }
 
 /* ---- HWC16N between layers under training ---- */
@@ -133,7 +133,7 @@ laci_sparse_operands laci_native_kernel_operands(const laci_net *net,
 bool laci_native_may_be_hwc16n(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const int each = laci_sparse_values_per_word(laci_native_value_type(net));
-  return net->native && net->native->trained && net->native->places && shape->rank == 4 &&
+  return net->native && net->native->trained && net->native->layouts && shape->rank == 4 &&
          shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
 }
 

@@ -19,8 +19,8 @@ typedef struct fill_step {
 typedef struct filling {
   const laci_sparse_places *places;
   const float *weight;
-  uint16_t *bf16; /* the weight's elements as bf16; bf16[LACI_SPARSE_NOWHERE], the one before them,
-                     is zero */
+  uint16_t *bf16; /* the weight's elements as bf16; bf16[LACI_SPARSE_NO_SOURCE], the one before
+                     them, is zero */
   float *to;
 } filling;
 
@@ -37,7 +37,7 @@ static void fill_weight_range(int64_t begin, int64_t end, void *context) {
 }
 
 /** Gathers bf16 pairs. Where a pair has only one element, the index of the other is
- * LACI_SPARSE_NOWHERE, and that half is zero. */
+ * LACI_SPARSE_NO_SOURCE, and that half is zero. */
 static void fill_bf16_pairs(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const int32_t *at = f->places->at + 2 * begin;
@@ -53,12 +53,12 @@ static lac_status run_weight_fill(laci_net *net, laci_net_step *step, lac_error 
   (void)err;
   if (s->scratch >= 0) {
     f.bf16 = (uint16_t *)laci_net_tensor_data(net, s->scratch) + 1;
-    f.bf16[LACI_SPARSE_NOWHERE] = 0;
+    f.bf16[LACI_SPARSE_NO_SOURCE] = 0;
     laci_pool_for(net->pool, s->n_weights, GRAIN, round_weight_range, &f);
   }
   for (const laci_native_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
     f.places = &kernel->places;
-    f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->form.kept.weight;
+    f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->convolution.kept.weight;
     if (kernel->of_bf16_pairs)
       laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_bf16_pairs, &f);
     else laci_pool_for(net->pool, f.places->n, GRAIN, fill_weight_range, &f);

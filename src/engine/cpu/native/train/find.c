@@ -213,16 +213,16 @@ uint8_t *laci_native_transpose_mask(laci_net *net, const laci_native_layer *laye
 }
 
 int32_t *laci_native_find_weight_indices(laci_net *net, const laci_native_layer *layer, int phase,
-                                         const laci_sparse_form *form) {
-  const laci_sparse_product *p = &form->product;
+                                         const laci_sparse_convolution *convolution) {
+  const laci_sparse_product *p = &convolution->product;
   const laci_sparse_window g = laci_native_phase_window(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w;
-  int32_t *places = laci_alloc((size_t)form->n_kept, sizeof *places);
+  int32_t *places = laci_alloc((size_t)convolution->n_kept, sizeof *places);
   if (!places) laci_plan_fail_no_memory(&net->plan);
   for (int64_t row = 0; places && row < p->n_rows; row++) {
-    const int64_t first = row / p->rows_together * form->row_length;
+    const int64_t first = row / p->rows_together * convolution->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
-      const int32_t at = form->dense_at[p->column[k] - first];
+      const int32_t at = convolution->dense_at[p->column[k] - first];
       places[k] = (int32_t)weight_index(layer, phase, row, at / taps, at % taps);
     }
   }

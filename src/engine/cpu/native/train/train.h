@@ -17,9 +17,9 @@ laci_sparse_window laci_native_phase_window(const laci_native_layer *layer, int 
 /** Returns the mask of one phase, in the order of the weights of the transposed layer's product.
  * The caller frees it. NULL: no memory (recorded in the plan). */
 uint8_t *laci_native_transpose_mask(laci_net *net, const laci_native_layer *layer, int phase);
-/** Returns an array [n_kept]: the index, in the layer's weight tensor, of each weight in `form`.
- * The caller frees it. NULL: no memory (recorded in the plan). */
+/** Returns an array [n_kept]: the index, in the layer's weight tensor, of each weight in
+ * `convolution`. The caller frees it. NULL: no memory (recorded in the plan). */
 int32_t *laci_native_find_weight_indices(laci_net *net, const laci_native_layer *layer, int phase,
-                                         const laci_sparse_form *form);
+                                         const laci_sparse_convolution *convolution);
 
 #endif

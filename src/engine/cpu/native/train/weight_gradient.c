@@ -30,24 +30,24 @@ typedef struct laci_native_weight_gradient {
 /** Returns the layout of dy, the gradient of the layer's results. Other layers read dy than read
  * the results, so its border may differ. */
 static laci_sparse_layout make_dy_layout(const laci_net *net, const laci_native_layer *layer,
-                                         const laci_sparse_form *form) {
+                                         const laci_sparse_convolution *convolution) {
   const laci_graph *graph = net->plan.graph;
   const int weight = graph->nodes[layer->fused->node].inputs[1];
   const int producer = graph->values[*laci_net_find_weight_facts(net, weight)->gradient].producer;
   const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
   const bool placed = dy >= 0 && laci_native_has_assigned_layout(net, dy);
-  return placed ? *laci_native_assigned_layout(net, dy) : form->out;
+  return placed ? *laci_native_assigned_layout(net, dy) : convolution->out;
 }
 
 /** Makes the product's tiles for the layout of dy, whose border may differ. */
-static bool make_tiles_for_dy(laci_net *net, const laci_sparse_form *form,
+static bool make_tiles_for_dy(laci_net *net, const laci_sparse_convolution *convolution,
                               laci_native_weight_gradient *made) {
-  const laci_sparse_layout *from = &form->out, *to = &made->dy;
+  const laci_sparse_layout *from = &convolution->out, *to = &made->dy;
   if (laci_sparse_layout_equal(from, to)) return true;
-  made->tiles = laci_alloc((size_t)form->n_tiles, sizeof *made->tiles);
+  made->tiles = laci_alloc((size_t)convolution->n_tiles, sizeof *made->tiles);
   if (!made->tiles) laci_plan_fail_no_memory(&net->plan);
-  for (int64_t at = 0; made->tiles && at < form->n_tiles; at++) {
-    laci_sparse_tile tile = form->tiles[at];
+  for (int64_t at = 0; made->tiles && at < convolution->n_tiles; at++) {
+    laci_sparse_tile tile = convolution->tiles[at];
     const int64_t image_block = tile.out / from->n_floats, place = tile.out % from->n_floats;
     const int64_t y = place / from->row_stride - from->top;
     const int64_t x = place % from->row_stride / from->pixel_stride - from->left;
@@ -67,21 +67,22 @@ void laci_native_destroy_gradient(laci_native_kernel *kernel) {
 
 bool laci_native_prepare_gradient(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel) {
-  const laci_sparse_form *form = &kernel->form;
+  const laci_sparse_convolution *convolution = &kernel->convolution;
   const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
   if (layer->transposed || !laci_net_find_weight_facts(net, weight)->gradient) return false;
   laci_native_weight_gradient *made = laci_plan_alloc(&net->plan, 1, sizeof *made);
   lac_error why = {0};
   if (!made) return false;
   kernel->gradient = made;
-  made->dy = make_dy_layout(net, layer, form);
-  if (!make_tiles_for_dy(net, form, made)) return false;
-  lac_status st = laci_sparse_gradient_init(&form->product, made->tiles ? made->tiles : form->tiles,
-                                            form->n_tiles, &made->g, &why);
+  made->dy = make_dy_layout(net, layer, convolution);
+  if (!make_tiles_for_dy(net, convolution, made)) return false;
+  lac_status st = laci_sparse_gradient_init(&convolution->product,
+                                            made->tiles ? made->tiles : convolution->tiles,
+                                            convolution->n_tiles, &made->g, &why);
   if (st == LAC_UNSUPPORTED) laci_native_destroy_gradient(kernel);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   if (st) return false;
-  made->places = laci_native_find_weight_indices(net, layer, 0, form);
+  made->places = laci_native_find_weight_indices(net, layer, 0, convolution);
   net->plan.weight_bytes += (size_t)made->g.n_kept * sizeof *made->places +
                             (size_t)made->g.n_items * sizeof *made->g.items;
   return made->places;
@@ -169,7 +170,7 @@ void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_native_layer *layer = find_forward_layer(net, fused);
   const laci_native_weight_gradient *of = layer->kernel->gradient;
-  const laci_native_layout in = {.layout = layer->kernel->form.in};
+  const laci_native_layout in = {.layout = layer->kernel->convolution.in};
   const laci_native_layout out = {.layout = of->dy};
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
   gradient_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);

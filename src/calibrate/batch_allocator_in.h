@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stores values between parts of the network, batch by batch. A value is in memory or in a
  * temporary file without a name. Private to calibrate. */
-#ifndef LACI_CALIBRATE_FRONTIER_IN_H
-#define LACI_CALIBRATE_FRONTIER_IN_H
+#ifndef LACI_CALIBRATE_BATCH_ALLOCATOR_IN_H
+#define LACI_CALIBRATE_BATCH_ALLOCATOR_IN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ typedef struct laci_batch_storage {
 } laci_batch_storage;
 
 /** Where values may be stored, and how many bytes are stored now. */
-typedef struct laci_frontier {
+typedef struct laci_batch_allocator {
   const char *folder;                   /* folder of the temporary files; NULL: that of TMPDIR, or
                                            /tmp */
   uint64_t memory_limit;                /* limit of the bytes in memory, spare storage included */
@@ -34,13 +34,13 @@ typedef struct laci_frontier {
   int n_spares[2];                      /* number of spares in memory [0] and in files [1]; the
                                            oldest spare comes first */
   laci_batch_storage spares[2][LACI_SPARES];
-} laci_frontier;
+} laci_batch_allocator;
 
-void laci_frontier_clear(laci_frontier *frontier); /* zeroed is fine */
+void laci_batch_allocator_clear(laci_batch_allocator *allocator); /* zeroed is fine */
 
 /** The stored batches of one value of one network: batches first .. first + n - 1. */
 typedef struct laci_stored_batches {
-  laci_frontier *frontier;
+  laci_batch_allocator *allocator;
   size_t batch_bytes;
   int64_t first, n;
   laci_batch_storage place;
@@ -48,8 +48,8 @@ typedef struct laci_stored_batches {
 
 /** Allocates storage for n batches of batch_bytes, in memory or in a file. Fails LAC_NO_MEMORY,
  * LAC_IO (no file). */
-LAC_MUST_CHECK lac_status laci_stored_batches_create(laci_frontier *frontier, size_t batch_bytes,
-                                                     int64_t first, int64_t n,
+LAC_MUST_CHECK lac_status laci_stored_batches_create(laci_batch_allocator *allocator,
+                                                     size_t batch_bytes, int64_t first, int64_t n,
                                                      laci_stored_batches **kept, lac_error *err);
 void laci_stored_batches_destroy(laci_stored_batches *kept); /* NULL is fine */
 
