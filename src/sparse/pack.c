@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packs and unpacks a weight (pack.h), one block of columns of a range of rows at a time.
+ * Packs a weight (pack.h), one block of columns of a range of rows at a time, and unpacks it row by
+ * row.
  *
  * Neighbouring packed rows are also neighbours in the dense weight, but the columns of a block are
  * `inner` apart there. So a tile is one block of columns by many rows. The dense and the packed
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/divide.h"
+#include "base/memory.h"
 #include "sparse/score.h"
 #include "tensor/buf.h"
 #include "tensor/narrow.h"
@@ -245,28 +247,11 @@ void laci_pack_weight(const laci_packing *packing, const uint8_t *dense,
 
 /* ---- Unpacking ---- */
 
-typedef struct unpack_job {
-  const laci_packed_view *packed;
-  uint8_t *dense;
-  int64_t bad_row; /* first row that has a block whose columns are not valid */
-} unpack_job;
-
-/* Returns the mask of the block's stored columns; 0 if they do not ascend, or leave the block. */
-static uint64_t read_stored_columns(const laci_packing *p, const tile *t, const uint32_t *index) {
-  uint64_t kept = 0;
-  for (int v = 0; v < t->kept; v++) {
-    uint32_t c = load_bits(index, (t->value + v) * p->index_bits, p->index_bits);
-    if (c >= (uint32_t)t->columns || kept >> c) return 0;
-    kept |= UINT64_C(1) << c;
-  }
-  return kept;
-}
-
 bool laci_packed_decode_columns(const laci_packing *p, const uint32_t *index, int32_t *column) {
-  int64_t value = 0;
+  int64_t value = 0, rest = p->run; /* rest: columns of the run that are left */
   for (int64_t first = 0, width; first < p->columns; first += width) {
-    const int64_t rest = p->run - first % p->run;
     width = rest < p->pattern.m ? rest : p->pattern.m;
+    rest = rest > width ? rest - width : p->run;
     const int64_t kept = width < p->pattern.n ? width : p->pattern.n;
     for (int64_t last = -1, n = 0; n < kept; n++, value++) {
       const int64_t c = load_bits(index, value * p->index_bits, p->index_bits);
@@ -278,35 +263,63 @@ bool laci_packed_decode_columns(const laci_packing *p, const uint32_t *index, in
   return true;
 }
 
-static bool unpack_tile(const laci_packing *p, const tile *t, void *context) {
-  unpack_job *j = context;
-  for (int64_t row = 0; row < t->n_rows; row++) {
-    int64_t at = t->row + row, value = t->value, left = t->left;
-    const uint32_t *signs = j->packed->signs ? j->packed->signs + at * p->sign_words : NULL;
-    uint64_t kept = read_stored_columns(p, t, j->packed->index + at * p->index_words);
-    if (!kept) {
-      j->bad_row = at;
-      return false;
-    }
-    for (int c = 0; c < t->columns; c++) {
-      uint64_t bits;
-      if (kept >> c & 1) {
-        bits = load_element(j->packed->values, at * p->row_values + value++, p->element_bytes);
-      } else {
-        bits = signs && load_bits(signs, left, 1) ? p->negative : p->fill;
-        left++;
-      }
-      store_element(j->dense, t->first + row + c * p->inner, p->element_bytes, bits);
-    }
+/* Stores the n elements of a packed row at their columns: column c of the row is element c * inner
+ * of `row`. Inlined for each size of an element, so that it is a constant. */
+static inline void scatter_elements(uint8_t *row, int64_t inner, const uint8_t *values,
+                                    const int32_t *column, int64_t n, size_t size) {
+  for (int64_t v = 0; v < n; v++)
+    memcpy(row + (size_t)(column[v] * inner) * size, values + (size_t)v * size, size);
+}
+
+static void scatter_row(const laci_packing *p, const uint8_t *values, const int32_t *column,
+                        uint8_t *row) {
+  switch (p->element_bytes) {
+    case 1: scatter_elements(row, p->inner, values, column, p->row_values, 1); break;
+    case 2: scatter_elements(row, p->inner, values, column, p->row_values, 2); break;
+    case 4: scatter_elements(row, p->inner, values, column, p->row_values, 4); break;
+    default: scatter_elements(row, p->inner, values, column, p->row_values, 8); break;
   }
-  return true;
+}
+
+/* Stores -0.0 at the columns that are not stored and whose sign bit is set. */
+static void restore_signs(const laci_packing *p, const uint32_t *signs, const int32_t *column,
+                          uint8_t *row) {
+  int64_t left = 0, value = 0;
+  for (int64_t c = 0; c < p->columns; c++) {
+    if (value < p->row_values && column[value] == c) value++;
+    else if (load_bits(signs, left++, 1))
+      store_element(row, c * p->inner, p->element_bytes, p->negative);
+  }
+}
+
+static void fill_weight(const laci_packing *p, uint8_t *dense) {
+  if (p->fill == 0) {
+    memset(dense, 0, p->dense_bytes);
+    return;
+  }
+  const int64_t n = (int64_t)(p->dense_bytes / p->element_bytes);
+  for (int64_t at = 0; at < n; at++) store_element(dense, at, p->element_bytes, p->fill);
 }
 
 lac_status laci_unpack_weight(const laci_packing *packing, const laci_packed_view *packed,
                               uint8_t *dense, lac_error *err) {
-  unpack_job j = {.packed = packed, .dense = dense};
-  if (for_each_tile(packing, unpack_tile, &j)) return LAC_OK;
-  return laci_fail(err, LAC_BAD_FILE,
-                   "%s: row %lld: the columns of a block do not ascend inside it", packing->name,
-                   (long long)j.bad_row);
+  const laci_packing *p = packing;
+  int32_t *column = laci_alloc((size_t)p->row_values + 1, sizeof *column);
+  if (!column) return laci_fail_memory(err, p->name);
+  fill_weight(p, dense);
+  lac_status st = LAC_OK;
+  for (int64_t at = 0; at < p->n_rows && !st; at++) {
+    const int64_t first = at / p->inner * p->columns * p->inner + at % p->inner;
+    uint8_t *row = dense + (size_t)first * p->element_bytes;
+    if (!laci_packed_decode_columns(p, packed->index + at * p->index_words, column)) {
+      st = laci_fail(err, LAC_BAD_FILE,
+                     "%s: row %lld: the columns of a block do not ascend inside it", p->name,
+                     (long long)at);
+      break;
+    }
+    scatter_row(p, packed->values + (size_t)(at * p->row_values) * p->element_bytes, column, row);
+    if (packed->signs) restore_signs(p, packed->signs + at * p->sign_words, column, row);
+  }
+  laci_free(column);
+  return st;
 }

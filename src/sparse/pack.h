@@ -79,8 +79,8 @@ bool laci_packed_decode_columns(const laci_packing *packing, const uint32_t *ind
                                 int32_t *column);
 
 /** Unpacks a weight: the inverse of laci_pack_weight. Writes all dense_bytes of `dense`. Fails with
- * LAC_BAD_FILE if the columns of a block do not ascend or leave the block; dense is then
- * undefined. */
+ * LAC_BAD_FILE if the columns of a block do not ascend or leave the block, and with LAC_NO_MEMORY;
+ * dense is then undefined. */
 LAC_MUST_CHECK lac_status laci_unpack_weight(const laci_packing *packing,
                                              const laci_packed_view *packed, uint8_t *dense,
                                              lac_error *err);
