@@ -163,8 +163,8 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Returns the average size of a batch relative to a batch of the first shape set,
- * since only that is timed. */
+/* Returns the average size of a batch relative to a batch of the first shape set, since only that
+ * is timed. */
 static double relative_batch_size(const laci_walk_state *w) {
   const laci_graph *graph = &w->network->graph;
   double all = 0, first = 0;

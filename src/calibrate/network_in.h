@@ -12,8 +12,8 @@
 #include "calibrate/samples.h"
 #include "graph/graph.h"
 
-/** A network whose shapes are inferred for samples of one shape set (samples.h) and
- * one number of samples in a batch. */
+/** A network whose shapes are inferred for samples of one shape set (samples.h) and one number of
+ * samples in a batch. */
 typedef struct laci_network {
   laci_graph graph;        /* a copy of the graph's struct that owns the arrays `values` and
                               `stored`; other arrays belong to the original */
@@ -29,10 +29,10 @@ typedef struct laci_network {
   laci_arena arena; /* memory of texts and of the arrays of parts */
 } laci_network;
 
-/** Infers the graph for batches of `batch` samples of a shape set. Inputs that all
- * samples share become stored tensors, and an If whose condition follows from these becomes the
- * nodes of its branch. The graph is borrowed and stays unchanged. Fails as laci_graph_infer does,
- * LAC_BAD_SHAPE where a size of an input is unknown. */
+/** Infers the graph for batches of `batch` samples of a shape set. Inputs that all samples share
+ * become stored tensors, and an If whose condition follows from these becomes the nodes of its
+ * branch. The graph is borrowed and stays unchanged. Fails as laci_graph_infer does, LAC_BAD_SHAPE
+ * where a size of an input is unknown. */
 LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
                                               const laci_calibration_samples *samples,
                                               int shape_set, int64_t batch, laci_network **network,

@@ -63,8 +63,7 @@ static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int shape
   return n;
 }
 
-/** Returns the bytes of a value in a batch, for the shape set in which it is
- * largest. */
+/** Returns the bytes of a value in a batch, for the shape set in which it is largest. */
 static inline uint64_t laci_walk_largest_value_bytes(const laci_walk_state *w, int value) {
   uint64_t most = 0;
   for (int shape_set = 0; shape_set < w->n_shape_sets; shape_set++) {
@@ -100,8 +99,7 @@ LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *e
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams,
                                              int n_grams, lac_error *err);
 /** Describes, for the sums, how the layer's inputs x are taken from its input value in a batch of a
- * shape set. Fails LAC_UNSUPPORTED if that is impossible for these shapes.
- * (walk.c) */
+ * shape set. Fails LAC_UNSUPPORTED if that is impossible for these shapes. (walk.c) */
 LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
                                                          const laci_matrix_layer *layer,
                                                          int shape_set, laci_unfold *unfold,

@@ -171,9 +171,9 @@ const laci_dataset *laci_samples_dataset(const laci_samples *samples,
 /** Returns a description such as "2048 of 50000 images of DIR, 256 held back". */
 const char *laci_samples_description(const laci_samples *samples);
 
-/** Reads samples [first, first + n), all of one shape set. to[input] is a batch of
- * the input's type, with n along its axis of samples. One call at a time. Fails as
- * laci_dataset_read_sample, laci_rows_read_f32. */
+/** Reads samples [first, first + n), all of one shape set. to[input] is a batch of the input's
+ * type, with n along its axis of samples. One call at a time. Fails as laci_dataset_read_sample,
+ * laci_rows_read_f32. */
 LAC_MUST_CHECK lac_status laci_samples_read_batch(laci_samples *samples, int64_t first, int64_t n,
                                                   void *const *to, lac_error *err);
 
