@@ -151,7 +151,7 @@ static void dense_clear(dense_layer *d) {
 /* ---- ours ---- */
 
 typedef struct sparse_layer {
-  laci_sparse_convolution form;
+  laci_sparse_convolution convolution;
   laci_sparse_operands o;
   laci_code_cache *cache;
   laci_sparse_code *code;    /* NULL: not here */
@@ -169,8 +169,8 @@ typedef struct sparse_layer {
 
 static void make_code(sparse_layer *s, const settings *set) {
   lac_error err = {0};
-  const laci_sparse_extent extent = {s->form.tiles, s->form.n_tiles, s->n_x, 1};
-  laci_sparse_cut cut = laci_sparse_choose_cut(&s->form.product, set->isa, &extent);
+  const laci_sparse_extent extent = {s->convolution.tiles, s->convolution.n_tiles, s->n_x, 1};
+  laci_sparse_cut cut = laci_sparse_choose_cut(&s->convolution.product, set->isa, &extent);
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
@@ -179,11 +179,11 @@ static void make_code(sparse_layer *s, const settings *set) {
   const laci_sparse_options options = {
       .isa = set->isa, .after = {.low = set->values != LACI_SPARSE_S8}, .cut = cut};
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
-      laci_sparse_code_create(&s->form.product, &options, s->cache, &s->code, &err) ||
+      laci_sparse_code_create(&s->convolution.product, &options, s->cache, &s->code, &err) ||
       laci_code_cache_seal(s->cache, &err)) {
     die(err.text);
   }
-  laci_sparse_code_set_weights(s->code, s->form.kept.weight);
+  laci_sparse_code_set_weights(s->code, s->convolution.kept.weight);
   s->scratch = large_pages(laci_sparse_code_scratch_bytes(s->code, 1), 1);
 }
 
@@ -277,22 +277,23 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   *s = (sparse_layer){.bias = large_pages((size_t)l->out, sizeof(float)),
                       .n_x = in.n_floats * n_groups};
   const double start = laci_clock_seconds();
-  if (laci_sparse_convolution_init(&g, kept, &layouts, &s->form, &err)) die(err.text);
-  laci_sparse_convolution_set_weights(&s->form, dense);
+  if (laci_sparse_convolution_init(&g, kept, &layouts, &s->convolution, &err)) die(err.text);
+  laci_sparse_convolution_set_weights(&s->convolution, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
-  const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};
+  const laci_csr_cut cut = {s->convolution.tiles, s->convolution.n_tiles, LACI_CSR_MOST_ROWS};
   const bool has_compiled = set->values == LACI_SPARSE_F32 && !is_unpadded;
   if (has_compiled &&
-      (laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err) ||
-       laci_grouped_rows_init(&s->form.product, s->form.kept.weight, l->out, &s->grouped, &err))) {
+      (laci_csr_init(&s->convolution.product, s->convolution.kept.weight, &cut, &s->csr, &err) ||
+       laci_grouped_rows_init(&s->convolution.product, s->convolution.kept.weight, l->out,
+                              &s->grouped, &err))) {
     die(err.text);
   }
   make_tiles(s, &g, &layouts, dense);
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
   draw(3, (size_t)s->n_x, set->values, s->x);
-  s->o = (laci_sparse_operands){.weight = s->form.kept.weight,
+  s->o = (laci_sparse_operands){.weight = s->convolution.kept.weight,
                                 .bias = s->bias,
                                 .x = s->x,
                                 .y = s->y,
@@ -308,37 +309,37 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
 static void sparse_clear(sparse_layer *s) {
   laci_sparse_code_destroy(s->code);
   laci_code_cache_destroy(s->cache);
-  laci_sparse_convolution_clear(&s->form);
+  laci_sparse_convolution_clear(&s->convolution);
   laci_csr_clear(&s->csr);
   laci_grouped_rows_clear(&s->grouped);
   laci_winograd4_clear(&s->tiles);
 }
 
 static void csr_run(const sparse_layer *s) {
-  const int64_t n_tiles = s->form.n_tiles, n_strips = laci_csr_n_strips(n_tiles);
+  const int64_t n_tiles = s->convolution.n_tiles, n_strips = laci_csr_n_strips(n_tiles);
   for (int64_t chunk = 0; chunk < s->csr.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
       const int64_t first = laci_sparse_strip_begin(n_tiles, n_strips, strip);
       const int64_t last = laci_sparse_strip_begin(n_tiles, n_strips, strip + 1);
-      laci_csr_variant()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
+      laci_csr_variant()(&s->csr, &s->o, chunk, s->convolution.tiles + first, last - first);
     }
   }
 }
 
 static void grouped_rows_run(const sparse_layer *s) {
-  const int64_t n_units = laci_grouped_rows_n_units(s->form.tiles, s->form.n_tiles);
+  const int64_t n_units = laci_grouped_rows_n_units(s->convolution.tiles, s->convolution.n_tiles);
   const int64_t n_strips = laci_grouped_rows_n_strips(n_units);
   for (int64_t chunk = 0; chunk < s->grouped.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
       const int64_t first = laci_sparse_strip_begin(n_units, n_strips, strip);
       const int64_t last = laci_sparse_strip_begin(n_units, n_strips, strip + 1);
-      laci_grouped_rows_variant()(&s->grouped, &s->o, chunk, s->form.tiles, first, last);
+      laci_grouped_rows_variant()(&s->grouped, &s->o, chunk, s->convolution.tiles, first, last);
     }
   }
 }
 
 static void sparse_run(sparse_layer *s, bool generated) {
-  const laci_sparse_convolution *f = &s->form;
+  const laci_sparse_convolution *f = &s->convolution;
   if (generated) {
     laci_sparse_code_run(s->code, &s->o, f->tiles, f->n_tiles, NULL, s->scratch);
   } else if (s->csr.n_chunks > 0) {
@@ -409,8 +410,8 @@ static void show(const layer *l, int64_t n, const settings *set) {
     const double bytes =
         (double)(laci_code_cache_code_bytes(s.cache) + laci_code_cache_data_bytes(s.cache));
     printf(" %6.0f %6.0f %6.1f %7.2f %7.1f", 1e-9 * operations / least[DIRECT],
-           1e-9 * operations / least[GENERATED], bytes / (double)s.form.n_kept,
-           1e3 * s.made_seconds, 1e9 * s.made_seconds / (double)s.form.n_kept);
+           1e-9 * operations / least[GENERATED], bytes / (double)s.convolution.n_kept,
+           1e3 * s.made_seconds, 1e9 * s.made_seconds / (double)s.convolution.n_kept);
   }
   printf("\n");
   (void)fflush(stdout);

@@ -128,7 +128,7 @@ static void dense_run(const dense_layer *d, int product) {
 /* ---- ours ---- */
 
 typedef struct sparse_layer {
-  laci_sparse_convolution form[2]; /* forward, and of the input's gradient */
+  laci_sparse_convolution convolution[2]; /* forward, and of the input's gradient */
   laci_code_cache *cache;
   laci_sparse_code *code[2];
   laci_sparse_reorder reorder[N_ENDS]; /* of oneDNN's */
@@ -158,7 +158,7 @@ static uint8_t *mask_of(const layer *l, bool transposed) {
 }
 
 static void make_code(sparse_layer *s, int product, int64_t n_x) {
-  const laci_sparse_convolution *f = &s->form[product];
+  const laci_sparse_convolution *f = &s->convolution[product];
   const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
   const laci_jit_isa isa = bf16 ? laci_jit_isa_for_bf16(LACI_JIT_AVX512) : LACI_JIT_AVX512;
   const laci_sparse_options options = {.isa = isa,
@@ -194,8 +194,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     laci_sparse_window g = layer_window(&transposed);
     g.values = values;
     const laci_sparse_layouts layouts = {ends[product], ends[1 - product], n / LANES};
-    if (laci_sparse_convolution_init(&g, mask_of(l, product == DATA), &layouts, &s->form[product],
-                                     &err)) {
+    if (laci_sparse_convolution_init(&g, mask_of(l, product == DATA), &layouts,
+                                     &s->convolution[product], &err)) {
       die(err.text);
     }
     make_code(s, product, ends[product].n_floats * n / LANES);
@@ -205,7 +205,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
   const size_t data = laci_sparse_code_scratch_bytes(s->code[DATA], 1);
   s->scratch = large_pages(forward > data ? forward : data, 1);
   s->bias = large_pages((size_t)(l->in + l->out), sizeof(float));
-  const laci_sparse_convolution *f = &s->form[FORWARD];
+  const laci_sparse_convolution *f = &s->convolution[FORWARD];
   if (laci_sparse_gradient_init(&f->product, f->tiles, f->n_tiles, &s->gradient, &err)) {
     die(err.text);
   }
@@ -222,7 +222,7 @@ static void sparse_run(sparse_layer *s, int product) {
         &s->gradient, &slopes, 0, s->gradient.n_items);
     return;
   }
-  const laci_sparse_convolution *f = &s->form[product == DATA];
+  const laci_sparse_convolution *f = &s->convolution[product == DATA];
   const laci_sparse_operands o = {.bias = s->bias,
                                   .x = s->values[product == DATA ? Y : X],
                                   .y = s->values[product == DATA ? X : Y]};
@@ -238,7 +238,7 @@ static void reorder_run(sparse_layer *s, int end) {
 static void sparse_clear(sparse_layer *s) {
   for (int product = 0; product < 2; product++) {
     laci_sparse_code_destroy(s->code[product]);
-    laci_sparse_convolution_clear(&s->form[product]);
+    laci_sparse_convolution_clear(&s->convolution[product]);
   }
   laci_sparse_gradient_clear(&s->gradient);
   laci_code_cache_destroy(s->cache);

@@ -33,7 +33,7 @@ typedef struct sparse_case {
 /** The operands of a case. A CHW result has the border of zeros that a following 3x3 convolution
  * would read. */
 typedef struct sparse_operands {
-  laci_sparse_convolution form;
+  laci_sparse_convolution convolution;
   uint8_t *kept;
   float *dense, *bias;
   int32_t *whole_bias; /* the bias of an int8 case; the operands of int8 below are in `quantized`,
@@ -258,10 +258,10 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
   for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
   if (g->values == LACI_SPARSE_S8) sparse_quantize(g->channels_out, n_dense, o);
   if (laci_sparse_convolution_init(g, o->kept, &(laci_sparse_layouts){in, out, c->n_images},
-                                   &o->form, &err)) {
+                                   &o->convolution, &err)) {
     fail_msg("%s: %s", c->what, err.text);
   }
-  laci_sparse_convolution_set_weights(&o->form, o->dense);
+  laci_sparse_convolution_set_weights(&o->convolution, o->dense);
   o->x = sparse_guarded(o->n_x, shift, &o->memory_x);
   o->y = sparse_guarded(o->n_y, shift, &o->memory_y);
   o->residual = sparse_guarded(o->n_y, shift, &o->memory_residual);
@@ -294,11 +294,11 @@ static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift
       c->format_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
   assert_true(laci_sparse_may_be_unpadded(g));
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
-  assert_non_null(o->form.product.neighbour);
+  assert_non_null(o->convolution.product.neighbour);
 }
 
 static inline void sparse_operands_clear(sparse_operands *o) {
-  laci_sparse_convolution_clear(&o->form);
+  laci_sparse_convolution_clear(&o->convolution);
   free(o->kept);
   free(o->dense);
   free(o->bias);
@@ -316,14 +316,14 @@ static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residu
   o->quantized.low = isfinite(low) ? 30 : 0;
   o->quantized.high = isfinite(high) ? 190 : UINT8_MAX;
   return (laci_sparse_operands){
-      .weight = o->form.kept.weight,
+      .weight = o->convolution.kept.weight,
       .bias = o->bias,
       .x = o->x,
       .residual = residual ? o->residual : NULL,
       .y = o->y,
       .low = low,
       .high = high,
-      .quantized = o->form.product.values == LACI_SPARSE_S8 ? &o->quantized : NULL};
+      .quantized = o->convolution.product.values == LACI_SPARSE_S8 ? &o->quantized : NULL};
 }
 
 /** Adds n functions after the clip, 3 at most; residual_last: the residual is added after them. */
@@ -344,10 +344,10 @@ static inline size_t sparse_result_bytes(const sparse_operands *o) {
 /** Overwrites the result with guard bytes, except for the zeros around images that tiles also
  * write. */
 static inline void sparse_forget_result(const sparse_operands *o) {
-  const laci_sparse_product *p = &o->form.product;
+  const laci_sparse_product *p = &o->convolution.product;
   memset(o->memory_y, 0x5A, sparse_result_bytes(o));
-  for (int64_t at = 0; at < o->form.n_tiles; at++) {
-    const laci_sparse_tile *tile = &o->form.tiles[at];
+  for (int64_t at = 0; at < o->convolution.n_tiles; at++) {
+    const laci_sparse_tile *tile = &o->convolution.tiles[at];
     for (int64_t row = 0; row < p->n_rows && tile->lanes & LACI_SPARSE_ZEROS_AROUND; row++) {
       float *y = o->y + tile->out + row / laci_sparse_values_per_word(p->values) * p->row_stride;
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
@@ -360,11 +360,12 @@ static inline void sparse_forget_result(const sparse_operands *o) {
 /** Returns the result by definition, with guards; the caller frees it. */
 static inline void *sparse_wanted_result(const sparse_operands *o,
                                          const laci_sparse_operands *run) {
-  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  const laci_sparse_part all = {o->convolution.tiles, 0, o->convolution.n_tiles, 0,
+                                o->convolution.product.n_rows};
   void *want = malloc(sparse_result_bytes(o));
   assert_non_null(want);
   sparse_forget_result(o);
-  laci_sparse_multiply_scalar(&o->form.product, run, &all);
+  laci_sparse_multiply_scalar(&o->convolution.product, run, &all);
   memcpy(want, o->memory_y, sparse_result_bytes(o));
   return want;
 }

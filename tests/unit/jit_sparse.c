@@ -26,9 +26,10 @@ static sparse_case case_of(const sparse_case *c, laci_jit_isa isa) {
 }
 
 static void define(const sparse_operands *o, const laci_sparse_operands *run, void *want) {
-  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  const laci_sparse_part all = {o->convolution.tiles, 0, o->convolution.n_tiles, 0,
+                                o->convolution.product.n_rows};
   sparse_forget_result(o);
-  laci_sparse_multiply_scalar(&o->form.product, run, &all);
+  laci_sparse_multiply_scalar(&o->convolution.product, run, &all);
   memcpy(want, o->memory_y, sparse_result_bytes(o));
 }
 
@@ -37,11 +38,11 @@ static generated generate_as(const sparse_operands *o, const laci_sparse_options
   lac_error err = {0};
   assert_non_null(g.want);
   if (laci_code_cache_create(CODE_LIMIT, &g.cache, &err) ||
-      laci_sparse_code_create(&o->form.product, options, g.cache, &g.code, &err) ||
+      laci_sparse_code_create(&o->convolution.product, options, g.cache, &g.code, &err) ||
       laci_code_cache_seal(g.cache, &err)) {
     fail_msg("%s", err.text);
   }
-  laci_sparse_code_set_weights(g.code, o->form.kept.weight);
+  laci_sparse_code_set_weights(g.code, o->convolution.kept.weight);
   return g;
 }
 
@@ -57,7 +58,7 @@ static void expect_run(const generated *g, const sparse_operands *o,
   assert_non_null(scratch);
   memset(scratch, 0x7F, (bytes / 64 + 2) * 64); /* huge numbers: sums are not read before written */
   sparse_forget_result(o);
-  laci_sparse_code_run(g->code, run, o->form.tiles, o->form.n_tiles, pool, scratch);
+  laci_sparse_code_run(g->code, run, o->convolution.tiles, o->convolution.n_tiles, pool, scratch);
   if (memcmp(o->memory_y, g->want, sparse_result_bytes(o)) != 0) {
     fail_msg("%s: other bytes than the definition's", what);
   }
@@ -149,7 +150,7 @@ static void rows_without_zeros_between_them(void **state) {
   sparse_unpadded_operands_init(&sparse_unpadded_cases[0], 0, &o);
   assert_int_equal(laci_code_cache_create(CODE_LIMIT, &cache, &err), LAC_OK);
   const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 600, 4, 0, false, false}};
-  assert_int_equal(laci_sparse_code_create(&o.form.product, &options, cache, &code, &err),
+  assert_int_equal(laci_sparse_code_create(&o.convolution.product, &options, cache, &code, &err),
                    LAC_UNSUPPORTED);
   assert_null(code);
   laci_code_cache_destroy(cache);
@@ -162,8 +163,8 @@ static void all_cases(laci_jit_isa isa) {
       const sparse_case c = case_of(&sparse_cases[at], isa);
       sparse_operands o;
       sparse_operands_init(&c, 0, &o);
-      const laci_sparse_extent extent = {o.form.tiles, o.form.n_tiles, o.n_x, 2};
-      laci_sparse_cut cut = laci_sparse_choose_cut(&o.form.product, isa, &extent);
+      const laci_sparse_extent extent = {o.convolution.tiles, o.convolution.n_tiles, o.n_x, 2};
+      laci_sparse_cut cut = laci_sparse_choose_cut(&o.convolution.product, isa, &extent);
       sparse_operands_clear(&o);
       compare_case(&sparse_cases[at], shift, isa, cut);
     }
@@ -214,13 +215,13 @@ static void all_pairs(laci_jit_isa isa) {
   for (int pair = 0; pair < 256; pair++) {
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);
-    const laci_sparse_layouts layouts = {o.form.in, o.form.out, 1};
+    const laci_sparse_layouts layouts = {o.convolution.in, o.convolution.out, 1};
     lac_error err = {0};
     for (int at = 0; at < 8; at++) o.kept[at] = pair >> at & 1;
-    laci_sparse_convolution_clear(&o.form);
-    assert_int_equal(laci_sparse_convolution_init(&c.window, o.kept, &layouts, &o.form, &err),
-                     LAC_OK);
-    laci_sparse_convolution_set_weights(&o.form, o.dense);
+    laci_sparse_convolution_clear(&o.convolution);
+    assert_int_equal(
+        laci_sparse_convolution_init(&c.window, o.kept, &layouts, &o.convolution, &err), LAC_OK);
+    laci_sparse_convolution_set_weights(&o.convolution, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
     generated g =
         generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false, false});
@@ -268,15 +269,16 @@ static void one_two_three_threads_make_the_same_bytes(void **state) {
 
 /* The weights, one by one in their places, as they or their halves have them. */
 static void put_in_place(generated *g, const sparse_operands *o) {
-  const float *weight = o->form.kept.weight;
-  laci_sparse_places from = {laci_alloc((size_t)o->form.n_kept, sizeof *from.at), o->form.n_kept};
+  const float *weight = o->convolution.kept.weight;
+  laci_sparse_places from = {laci_alloc((size_t)o->convolution.n_kept, sizeof *from.at),
+                             o->convolution.n_kept};
   laci_sparse_places to;
   lac_error err = {0};
   float *into = laci_sparse_code_weights(g->code);
   assert_non_null(from.at);
   for (int64_t k = 0; k < from.n; k++) from.at[k] = (int32_t)k;
   assert_int_equal(laci_sparse_code_order_places(g->code, &from, &to, &err), LAC_OK);
-  if (o->form.product.values == LACI_SPARSE_F32) {
+  if (o->convolution.product.values == LACI_SPARSE_F32) {
     assert_int_equal(to.n, from.n);
     for (int64_t k = 0; k < to.n; k++) into[k] = weight[to.at[k]];
   } else {
@@ -299,14 +301,15 @@ static void rewrites_of(laci_jit_isa isa) {
   generated g =
       generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false, false});
   for (int step = 0; step < 3; step++) {
-    for (int64_t k = 0; k < o.form.n_kept; k++) o.form.kept.weight[k] *= 0.75F - (float)(k % 5);
-    laci_sparse_code_set_weights(g.code, o.form.kept.weight);
+    for (int64_t k = 0; k < o.convolution.n_kept; k++)
+      o.convolution.kept.weight[k] *= 0.75F - (float)(k % 5);
+    laci_sparse_code_set_weights(g.code, o.convolution.kept.weight);
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, "new weights");
   }
   if (isa != LACI_JIT_AVX512VNNI) {
-    for (int64_t k = 0; k < o.form.n_kept; k++)
-      o.form.kept.weight[k] = 0.01F * (float)(k % 37 - 18);
+    for (int64_t k = 0; k < o.convolution.n_kept; k++)
+      o.convolution.kept.weight[k] = 0.01F * (float)(k % 37 - 18);
     define(&o, &run, g.want);
     put_in_place(&g, &o);
     expect_run(&g, &o, &run, NULL, "new weights where they lie");
@@ -331,19 +334,20 @@ static void one_cache_holds_several_layers(void **state) {
   assert_int_equal(laci_code_cache_create(CODE_LIMIT, &cache, &err), LAC_OK);
   for (int at = 0; at < 3; at++) {
     sparse_operands_init(&sparse_cases[at], 0, &o[at]);
-    const laci_sparse_product *p = &o[at].form.product;
-    const laci_sparse_extent extent = {o[at].form.tiles, o[at].form.n_tiles, o[at].n_x, 2};
+    const laci_sparse_product *p = &o[at].convolution.product;
+    const laci_sparse_extent extent = {o[at].convolution.tiles, o[at].convolution.n_tiles,
+                                       o[at].n_x, 2};
     const laci_sparse_cut cut = laci_sparse_choose_cut(p, isa, &extent);
     const laci_sparse_options options = {.isa = isa, .cut = cut};
     assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
-    laci_sparse_code_set_weights(code[at], o[at].form.kept.weight);
+    laci_sparse_code_set_weights(code[at], o[at].convolution.kept.weight);
   }
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
   for (int at = 0; at < 3; at++) {
     const laci_sparse_operands run = sparse_run_of(&o[at], false, -INFINITY, INFINITY);
     generated g = {cache, code[at], malloc(sparse_result_bytes(&o[at]))};
     define(&o[at], &run, g.want);
-    laci_sparse_convolution_free_weights(&o[at].form);
+    laci_sparse_convolution_free_weights(&o[at].convolution);
     expect_run(&g, &o[at], &run, NULL, "one of several");
     free(g.want);
     laci_sparse_code_destroy(code[at]);
@@ -353,7 +357,7 @@ static void one_cache_holds_several_layers(void **state) {
 }
 
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
-  const laci_sparse_layouts layouts = {o->form.in, o->form.out, c->n_images};
+  const laci_sparse_layouts layouts = {o->convolution.in, o->convolution.out, c->n_images};
   const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 40, 4, 0, true, false}};
   laci_sparse_convolution convolution;
   laci_code_cache *cache = NULL;

@@ -15,9 +15,10 @@ enum { N_LEVELS = sizeof levels / sizeof *levels };
 
 static void multiply_all(laci_sparse_multiply *multiply, const sparse_operands *o,
                          const laci_sparse_operands *run) {
-  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  const laci_sparse_part all = {o->convolution.tiles, 0, o->convolution.n_tiles, 0,
+                                o->convolution.product.n_rows};
   sparse_forget_result(o);
-  multiply(&o->form.product, run, &all);
+  multiply(&o->convolution.product, run, &all);
 }
 
 /* One result in double. */
@@ -37,8 +38,8 @@ static double value_of(const sparse_case *c, const sparse_operands *o, place p) 
     const int64_t x = p.x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (!o->kept[dense] || y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
     const sparse_place from =
-        sparse_place_of(&o->form.in, g->values, first + at / taps, (const int64_t[]){y, x});
-    const float value = sparse_get(o->x + p.image * o->form.in.n_floats + p.lane, from);
+        sparse_place_of(&o->convolution.in, g->values, first + at / taps, (const int64_t[]){y, x});
+    const float value = sparse_get(o->x + p.image * o->convolution.in.n_floats + p.lane, from);
     const float weight = o->dense[dense];
     sum += (double)(g->values ? laci_bf16_value(laci_bf16_round(weight)) : weight) * (double)value;
   }
@@ -63,9 +64,9 @@ static void expect_values(const sparse_case *c, const sparse_operands *o,
     const int64_t pixel = at / lanes, channel = pixel / g->out_w / g->out_h;
     const place p = {channel / g->channels_out, channel % g->channels_out,
                      pixel / g->out_w % g->out_h, pixel % g->out_w, (int)(at % lanes)};
-    const int64_t image_at = p.image * o->form.out.n_floats + p.lane;
+    const int64_t image_at = p.image * o->convolution.out.n_floats + p.lane;
     const sparse_place out =
-        sparse_place_of(&o->form.out, g->values, p.row, (const int64_t[]){p.y, p.x});
+        sparse_place_of(&o->convolution.out, g->values, p.row, (const int64_t[]){p.y, p.x});
     const double residual = run->residual ? (double)sparse_get(run->residual + image_at, out) : 0.0;
     const double want = finished(run, value_of(c, o, p), residual);
     const double got = (double)sparse_get(o->y + image_at, out);
@@ -128,13 +129,13 @@ static void the_definition_is_a_convolution(void **state) {
 static void finish_all(laci_sparse_finish *finish, sparse_operands *o,
                        const laci_sparse_operands *run) {
   enum { ROWS = 4 }; /* share places of int8 */
-  const laci_sparse_product *p = &o->form.product;
-  const int64_t n = o->form.n_tiles * ROWS * LACI_SPARSE_LANES;
+  const laci_sparse_product *p = &o->convolution.product;
+  const int64_t n = o->convolution.n_tiles * ROWS * LACI_SPARSE_LANES;
   float *sums = malloc((size_t)n * sizeof *sums);
   assert_non_null(sums);
   for (int64_t row = 0; row < p->n_rows; row += ROWS) {
     const int64_t last = row + ROWS < p->n_rows ? row + ROWS : p->n_rows;
-    const laci_sparse_part part = {o->form.tiles, 0, o->form.n_tiles, row, last};
+    const laci_sparse_part part = {o->convolution.tiles, 0, o->convolution.n_tiles, row, last};
     for (int64_t at = 0; at < n; at++) {
       const double v = laci_rng_unit_interval(3, (uint64_t)row, (uint64_t)at);
       const int32_t integer = (int32_t)(v * 4e9 - 2e9);
@@ -188,7 +189,7 @@ static void what_is_next_to_rows_is_not_read(void **state) {
   (void)state;
   sparse_unpadded_operands_init(c, 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-  const laci_sparse_layout *in = &o.form.in;
+  const laci_sparse_layout *in = &o.convolution.in;
   for (int64_t channel = 0; channel < c->window.channels_in; channel++) { /* each row's last one */
     for (int64_t y = 0; y < c->window.h; y++) {
       o.x[laci_sparse_offset(in, channel, y, c->window.w - 1)] = NAN;
@@ -197,7 +198,7 @@ static void what_is_next_to_rows_is_not_read(void **state) {
   multiply_all(laci_sparse_multiply_scalar, &o, &run);
   for (int64_t row = 0; row < c->window.channels_out; row++) {
     for (int64_t y = 0; y < c->window.out_h; y++) {
-      assert_true(isfinite(o.y[laci_sparse_offset(&o.form.out, row, y, 0)]));
+      assert_true(isfinite(o.y[laci_sparse_offset(&o.convolution.out, row, y, 0)]));
     }
   }
   sparse_operands_clear(&o);
@@ -228,14 +229,15 @@ static void others_do_not_read_such_rows(void **state) {
   lac_error err = {0};
   (void)state;
   sparse_unpadded_operands_init(&sparse_unpadded_cases[0], 0, &o);
-  const laci_sparse_product *p = &o.form.product;
-  const laci_csr_cut cut = {o.form.tiles, o.form.n_tiles, 8};
-  assert_int_equal(laci_csr_init(p, o.form.kept.weight, &cut, &csr, &err), LAC_UNSUPPORTED);
+  const laci_sparse_product *p = &o.convolution.product;
+  const laci_csr_cut cut = {o.convolution.tiles, o.convolution.n_tiles, 8};
+  assert_int_equal(laci_csr_init(p, o.convolution.kept.weight, &cut, &csr, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "without zeros between"));
-  assert_int_equal(laci_grouped_rows_init(p, o.form.kept.weight, 8, &grouped, &err),
+  assert_int_equal(laci_grouped_rows_init(p, o.convolution.kept.weight, 8, &grouped, &err),
                    LAC_UNSUPPORTED);
-  assert_int_equal(laci_sparse_gradient_init(p, o.form.tiles, o.form.n_tiles, &gradient, &err),
-                   LAC_UNSUPPORTED);
+  assert_int_equal(
+      laci_sparse_gradient_init(p, o.convolution.tiles, o.convolution.n_tiles, &gradient, &err),
+      LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "without zeros between"));
   sparse_operands_clear(&o);
 }
@@ -250,11 +252,12 @@ static void parts_make_the_whole(void **state) {
   assert_non_null(want);
   memcpy(want, o.memory_y, sparse_result_bytes(&o));
   sparse_forget_result(&o);
-  for (int64_t tile = 0; tile < o.form.n_tiles; tile++) {
-    for (int64_t row = 0; row < o.form.product.n_rows; row += 9) {
-      const int64_t rest = o.form.product.n_rows - row, last = row + (rest < 9 ? rest : 9);
-      laci_sparse_multiply_scalar(&o.form.product, &run,
-                                  &(laci_sparse_part){o.form.tiles, tile, tile + 1, row, last});
+  for (int64_t tile = 0; tile < o.convolution.n_tiles; tile++) {
+    for (int64_t row = 0; row < o.convolution.product.n_rows; row += 9) {
+      const int64_t rest = o.convolution.product.n_rows - row, last = row + (rest < 9 ? rest : 9);
+      laci_sparse_multiply_scalar(
+          &o.convolution.product, &run,
+          &(laci_sparse_part){o.convolution.tiles, tile, tile + 1, row, last});
     }
   }
   assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
@@ -284,7 +287,7 @@ static void a_nan_stays(void **state) {
   o.x[0] = NAN;
   const laci_sparse_operands run = sparse_run_of(&o, false, 0, 6);
   multiply_all(laci_sparse_multiply_scalar, &o, &run);
-  assert_true(isnan(o.y[o.form.tiles[0].out]));
+  assert_true(isnan(o.y[o.convolution.tiles[0].out]));
   sparse_operands_clear(&o);
 }
 

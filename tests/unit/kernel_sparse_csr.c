@@ -16,8 +16,8 @@ enum { N_LEVELS = sizeof levels / sizeof *levels };
 static laci_csr csr_of(const sparse_operands *o, int64_t chunk_rows) {
   laci_csr csr;
   lac_error err = {0};
-  const laci_csr_cut cut = {o->form.tiles, o->form.n_tiles, chunk_rows};
-  if (laci_csr_init(&o->form.product, o->form.kept.weight, &cut, &csr, &err)) {
+  const laci_csr_cut cut = {o->convolution.tiles, o->convolution.n_tiles, chunk_rows};
+  if (laci_csr_init(&o->convolution.product, o->convolution.kept.weight, &cut, &csr, &err)) {
     fail_msg("%s", err.text);
   }
   return csr;
@@ -26,10 +26,10 @@ static laci_csr csr_of(const sparse_operands *o, int64_t chunk_rows) {
 /* Strips of so many tiles, the last ones first. */
 static void run_csr(const sparse_operands *o, const laci_sparse_operands *run, const laci_csr *csr,
                     int64_t strip) {
-  for (int64_t last = o->form.n_tiles; last > 0; last -= strip) {
+  for (int64_t last = o->convolution.n_tiles; last > 0; last -= strip) {
     const int64_t first = last > strip ? last - strip : 0;
     for (int64_t chunk = csr->n_chunks; chunk-- > 0;) {
-      laci_csr_variant()(csr, run, chunk, o->form.tiles + first, last - first);
+      laci_csr_variant()(csr, run, chunk, o->convolution.tiles + first, last - first);
     }
   }
 }
@@ -90,7 +90,7 @@ static void columns_are_cut_into_blocks(void **state) {
     for (int64_t row = 0; row < n_rows; row++) { assert_true(c->begin[row] <= c->begin[row + 1]); }
     n = c->begin[n_rows];
   }
-  assert_int_equal(n, o.form.n_kept);
+  assert_int_equal(n, o.convolution.n_kept);
   laci_csr_clear(&csr);
   sparse_operands_clear(&o);
 }

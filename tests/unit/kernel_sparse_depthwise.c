@@ -92,8 +92,8 @@ static void compare(const depthwise_case *made, const sparse_operands *o, int64_
   for (int64_t at = 0; at < made->c->n_images * each * lanes; at++) {
     const int64_t image = at / lanes / each, lane = at % lanes, c = at / lanes % each / pixels;
     const int64_t y = at / lanes % pixels / g->out_w, x = at / lanes % g->out_w;
-    const float want =
-        o->y[image * o->form.out.n_floats + lane + laci_sparse_offset(&o->form.out, c, y, x)];
+    const float want = o->y[image * o->convolution.out.n_floats + lane +
+                            laci_sparse_offset(&o->convolution.out, c, y, x)];
     const float got =
         made->y[image * made->out.n_floats + lane + laci_sparse_offset(&made->out, c, y, x)];
     if (memcmp(&want, &got, sizeof want) != 0) {
@@ -141,9 +141,9 @@ static void every_level(const sparse_case *c, laci_memory_format format_out, int
   laci_sparse_operands run = sparse_run_of(&o, follow % 2 == 1, -0.25F, 0.5F);
   sparse_follow(&run, follow, follow == 3);
   sparse_forget_result(&o);
-  laci_sparse_multiply_scalar(
-      &o.form.product, &run,
-      &(laci_sparse_part){o.form.tiles, 0, o.form.n_tiles, 0, o.form.product.n_rows});
+  laci_sparse_multiply_scalar(&o.convolution.product, &run,
+                              &(laci_sparse_part){o.convolution.tiles, 0, o.convolution.n_tiles, 0,
+                                                  o.convolution.product.n_rows});
   run.weight = o.dense;
   run.x = made.x;
   run.y = made.y;

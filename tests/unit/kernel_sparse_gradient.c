@@ -61,12 +61,12 @@ static void set_up(fixture *f, int which, bool bf16, int shift) {
   for (int64_t at = 0; at < f->o.n_y; at++) { /* what is no result counts for nothing */
     if (dy[at] == 0) dy[at] = 1e9F;
   }
-  if (laci_sparse_gradient_init(&f->o.form.product, f->o.form.tiles, f->o.form.n_tiles, &f->g,
-                                &err)) {
+  if (laci_sparse_gradient_init(&f->o.convolution.product, f->o.convolution.tiles,
+                                f->o.convolution.n_tiles, &f->g, &err)) {
     fail_msg("%s: %s", f->c.what, err.text);
   }
-  f->gradient = sparse_guarded(f->o.form.n_kept, shift, &f->memory);
-  f->bytes = (size_t)(f->o.form.n_kept + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
+  f->gradient = sparse_guarded(f->o.convolution.n_kept, shift, &f->memory);
+  f->bytes = (size_t)(f->o.convolution.n_kept + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
   f->scratch = sparse_guarded((int64_t)laci_sparse_gradient_scratch_floats(&f->g), shift,
                               &f->memory_scratch);
 }
@@ -107,11 +107,11 @@ static double want_of(const fixture *f, int64_t row, int64_t dense) {
     const int64_t x = out_x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
     const sparse_place in =
-        sparse_place_of(&f->o.form.in, g->values, channel, (const int64_t[]){y, x});
+        sparse_place_of(&f->o.convolution.in, g->values, channel, (const int64_t[]){y, x});
     const sparse_place out =
-        sparse_place_of(&f->o.form.out, g->values, row, (const int64_t[]){out_y, out_x});
-    const float *from = f->o.x + image * f->o.form.in.n_floats;
-    const float *slope = f->o.residual + image * f->o.form.out.n_floats;
+        sparse_place_of(&f->o.convolution.out, g->values, row, (const int64_t[]){out_y, out_x});
+    const float *from = f->o.x + image * f->o.convolution.in.n_floats;
+    const float *slope = f->o.residual + image * f->o.convolution.out.n_floats;
     for (int lane = 0; lane < lanes; lane++) {
       sum += (double)sparse_get(from + lane, in) * (double)sparse_get(slope + lane, out);
     }
@@ -124,7 +124,7 @@ static void expect_guards(const fixture *f) {
   const size_t before = (size_t)(f->gradient - f->memory);
   memset(expected, 0x5A, sizeof expected);
   assert_memory_equal(f->memory, expected, before * sizeof *expected);
-  assert_memory_equal(f->gradient + f->o.form.n_kept, expected,
+  assert_memory_equal(f->gradient + f->o.convolution.n_kept, expected,
                       (2 * SPARSE_GUARD_FLOATS - before) * sizeof *expected);
 }
 
@@ -134,7 +134,7 @@ static void the_definition_is_a_gradient(void **state) {
     fixture f;
     set_up(&f, which / 2, which % 2 > 0, 0);
     run_all(&f, laci_sparse_gradient_scalar, 1);
-    const laci_sparse_convolution *convolution = &f.o.form;
+    const laci_sparse_convolution *convolution = &f.o.convolution;
     for (int64_t row = 0; row < convolution->product.n_rows; row++) {
       const int64_t first = row / convolution->product.rows_together * convolution->row_length;
       for (int64_t k = convolution->kept.row_begin[row]; k < convolution->kept.row_begin[row + 1];
@@ -231,7 +231,7 @@ static void nothing_has_a_gradient_of_zeros(void **state) {
   set_up(&f, 0, false, 0);
   f.g.n_tiles = 0;
   run_all(&f, now_of(&f), 2);
-  for (int64_t k = 0; k < f.o.form.n_kept; k++) assert_true(f.gradient[k] == 0);
+  for (int64_t k = 0; k < f.o.convolution.n_kept; k++) assert_true(f.gradient[k] == 0);
   clear(&f);
 }
 
@@ -244,7 +244,8 @@ static void too_little_memory_is_told(void **state) {
   for (lac_status st = LAC_NO_MEMORY; st; n++) {
     lac_error err = {0};
     laci_memory_fail_from(n + 1);
-    st = laci_sparse_gradient_init(&o.form.product, o.form.tiles, o.form.n_tiles, &g, &err);
+    st = laci_sparse_gradient_init(&o.convolution.product, o.convolution.tiles,
+                                   o.convolution.n_tiles, &g, &err);
     laci_memory_fail_from(0);
     if (!st) break;
     assert_int_equal(st, LAC_NO_MEMORY);

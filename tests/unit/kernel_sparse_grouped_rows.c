@@ -30,7 +30,8 @@ enum { N_MANY = sizeof many / sizeof *many };
 static laci_grouped_rows groups_of(const sparse_operands *o, int64_t chunk_rows) {
   laci_grouped_rows b;
   lac_error err = {0};
-  if (laci_grouped_rows_init(&o->form.product, o->form.kept.weight, chunk_rows, &b, &err)) {
+  if (laci_grouped_rows_init(&o->convolution.product, o->convolution.kept.weight, chunk_rows, &b,
+                             &err)) {
     fail_msg("%s", err.text);
   }
   return b;
@@ -39,11 +40,11 @@ static laci_grouped_rows groups_of(const sparse_operands *o, int64_t chunk_rows)
 /* So many units at once, the last ones first. */
 static void run_grouped_rows(const sparse_operands *o, const laci_sparse_operands *run,
                              const laci_grouped_rows *b, int64_t units) {
-  const int64_t n = laci_grouped_rows_n_units(o->form.tiles, o->form.n_tiles);
+  const int64_t n = laci_grouped_rows_n_units(o->convolution.tiles, o->convolution.n_tiles);
   for (int64_t last = n; last > 0; last -= units) {
     const int64_t first = last > units ? last - units : 0;
     for (int64_t chunk = b->n_chunks; chunk-- > 0;) {
-      laci_grouped_rows_variant()(b, run, chunk, o->form.tiles, first, last);
+      laci_grouped_rows_variant()(b, run, chunk, o->convolution.tiles, first, last);
     }
   }
 }
@@ -102,11 +103,11 @@ static void expect_all_weights(const sparse_operands *o, int64_t chunk_rows, uns
       if (b.windows[w].n[size - 1] > 0) *sizes |= 1U << size;
     }
   }
-  assert_int_equal(n_rows * LACI_GROUPED_ROWS_KEPT + n_singles, o->form.n_kept);
+  assert_int_equal(n_rows * LACI_GROUPED_ROWS_KEPT + n_singles, o->convolution.n_kept);
   for (int64_t k = 0; k < n_rows * LACI_GROUPED_ROWS_KEPT; k++) sum += (double)b.weights[k];
   for (int64_t k = 0; k < n_singles; k++) sum += (double)b.singles[k].weight;
-  for (int64_t k = 0; k < o->form.n_kept; k++) want += (double)o->form.kept.weight[k];
-  assert_true(fabs(sum - want) <= 1e-9 * (double)o->form.n_kept);
+  for (int64_t k = 0; k < o->convolution.n_kept; k++) want += (double)o->convolution.kept.weight[k];
+  assert_true(fabs(sum - want) <= 1e-9 * (double)o->convolution.n_kept);
   laci_grouped_rows_clear(&b);
 }
 
@@ -132,7 +133,7 @@ static void gain_follows_from_what_is_kept(void **state) {
     sparse_operands o;
     sparse_operands_init(&many[at], 0, &o);
     const bool measured = laci_cpu_limit_level(LACI_CPU_AVX2) == LACI_CPU_AVX2;
-    if (laci_grouped_rows_are_faster(&o.form.product) != (gains[at] && measured))
+    if (laci_grouped_rows_are_faster(&o.convolution.product) != (gains[at] && measured))
       fail_msg("%s", many[at].what);
     (void)laci_cpu_limit_level(start);
     sparse_operands_clear(&o);

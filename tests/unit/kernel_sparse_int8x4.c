@@ -21,9 +21,9 @@ static int64_t sum_of(const sparse_case *c, const sparse_operands *o, place p) {
     const int64_t x = p.x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (!o->kept[dense] || y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
     const sparse_place from =
-        sparse_place_of(&o->form.in, g->values, first + at / taps, (const int64_t[]){y, x});
+        sparse_place_of(&o->convolution.in, g->values, first + at / taps, (const int64_t[]){y, x});
     sum += (int64_t)o->dense[dense] *
-           (int64_t)sparse_get(o->x + p.image * o->form.in.n_floats + p.lane, from);
+           (int64_t)sparse_get(o->x + p.image * o->convolution.in.n_floats + p.lane, from);
   }
   return (int32_t)(uint32_t)(uint64_t)sum;
 }
@@ -44,9 +44,10 @@ static void for_each_result(const sparse_case *c, sparse_operands *o,
                                            const laci_sparse_operands *run, place p)) {
   const laci_sparse_window *g = &c->window;
   const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
-  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  const laci_sparse_part all = {o->convolution.tiles, 0, o->convolution.n_tiles, 0,
+                                o->convolution.product.n_rows};
   sparse_forget_result(o);
-  laci_sparse_multiply_scalar(&o->form.product, run, &all);
+  laci_sparse_multiply_scalar(&o->convolution.product, run, &all);
   for (int64_t at = 0; at < c->n_images * g->channels_out * g->out_h * g->out_w * lanes; at++) {
     const int64_t pixel = at / lanes, channel = pixel / g->out_w / g->out_h;
     expect(c, o, run,
@@ -60,9 +61,9 @@ static int n_beyond, n_below, n_nan; /* results that 32 bits do not hold */
 static void expect_byte(const sparse_case *c, const sparse_operands *o,
                         const laci_sparse_operands *run, place p) {
   const laci_sparse_quantized *q = run->quantized;
-  const int64_t at = p.image * o->form.out.n_floats + p.lane;
+  const int64_t at = p.image * o->convolution.out.n_floats + p.lane;
   const sparse_place out =
-      sparse_place_of(&o->form.out, LACI_SPARSE_S8, p.row, (const int64_t[]){p.y, p.x});
+      sparse_place_of(&o->convolution.out, LACI_SPARSE_S8, p.row, (const int64_t[]){p.y, p.x});
   float v = scaled(o, p.row, sum_of(c, o, p));
   if (run->residual) {
     v = fmaf(sparse_get(run->residual + at, out) - (float)q->residual_zero, q->residual_scale, v);
@@ -110,7 +111,7 @@ static void bytes_of_no_row_are_zero_points(void **state) {
   for_each_result(&c, &o, &run, expect_byte);
   for (int64_t row = 5; row < 8; row++) {
     const sparse_place none =
-        sparse_place_of(&o.form.out, LACI_SPARSE_S8, row, (const int64_t[]){1, 2});
+        sparse_place_of(&o.convolution.out, LACI_SPARSE_S8, row, (const int64_t[]){1, 2});
     assert_int_equal((int)sparse_get(o.y, none), o.quantized.zero);
   }
   sparse_operands_clear(&o);
@@ -124,8 +125,8 @@ static double after(const laci_sparse_operands *run, double v) {
 
 static void expect_float(const sparse_case *c, const sparse_operands *o,
                          const laci_sparse_operands *run, place p) {
-  const int64_t at = laci_sparse_offset(&o->form.out, p.row, p.y, p.x);
-  const double got = (double)o->y[p.image * o->form.out.n_floats + p.lane + at];
+  const int64_t at = laci_sparse_offset(&o->convolution.out, p.row, p.y, p.x);
+  const double got = (double)o->y[p.image * o->convolution.out.n_floats + p.lane + at];
   const double want = after(run, (double)scaled(o, p.row, sum_of(c, o, p)));
   if (isnan(want) ? !isnan(got) : !(fabs(got - want) <= 1e-5 * (1 + fabs(want)))) {
     fail_msg("%s: row %lld: got %g, want %g", c->what, (long long)p.row, got, want);
@@ -141,15 +142,15 @@ static void results_can_be_floats(void **state) {
     sparse_operands_init(&c, 0, &o);
     laci_sparse_window floats = c.window;
     floats.values = LACI_SPARSE_F32;
-    const laci_sparse_layout in = o.form.in, out = laci_sparse_output_layout(
-                                                 c.format_out, &floats, &in,
-                                                 (laci_sparse_border){1, 1, 1, 1, 1, 1});
-    laci_sparse_convolution_clear(&o.form);
+    const laci_sparse_layout in = o.convolution.in, out = laci_sparse_output_layout(
+                                                        c.format_out, &floats, &in,
+                                                        (laci_sparse_border){1, 1, 1, 1, 1, 1});
+    laci_sparse_convolution_clear(&o.convolution);
     assert_int_equal(
         laci_sparse_convolution_init(&c.window, o.kept, &(laci_sparse_layouts){in, out, c.n_images},
-                                     &o.form, &err),
+                                     &o.convolution, &err),
         LAC_OK);
-    laci_sparse_convolution_set_weights(&o.form, o.dense);
+    laci_sparse_convolution_set_weights(&o.convolution, o.dense);
     free(o.memory_y);
     o.n_y = out.n_floats * c.n_images;
     o.y = sparse_guarded(o.n_y, 1, &o.memory_y);

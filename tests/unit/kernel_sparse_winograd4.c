@@ -82,7 +82,7 @@ static bool may_be_unpadded(const sparse_case *c, const laci_sparse_border *bord
 static laci_sparse_layout layout_of(const sparse_case *c, const sparse_operands *o, bool unpadded) {
   const laci_sparse_window *g = &c->window;
   laci_sparse_border border = laci_sparse_needed_border(g);
-  if (!may_be_unpadded(c, &border) || (g->stride_w == 1 && !unpadded)) return o->form.in;
+  if (!may_be_unpadded(c, &border) || (g->stride_w == 1 && !unpadded)) return o->convolution.in;
   if (g->stride_w > 1) {
     return laci_sparse_layout_contiguous(LACI_FORMAT_CHW, g->channels_in, g->h, g->w);
   }
@@ -97,20 +97,21 @@ static float *values_of(const sparse_case *c, const sparse_operands *o,
   const int64_t pixels = g->h * g->w, each = g->channels_in * pixels, n = c->n_images;
   float *x = calloc((size_t)(n * l->n_floats), sizeof *x);
   assert_non_null(x);
-  if (laci_sparse_layout_equal(l, &o->form.in)) {
+  if (laci_sparse_layout_equal(l, &o->convolution.in)) {
     memcpy(x, o->x, (size_t)(n * l->n_floats) * sizeof *x);
     return x;
   }
   for (int64_t at = 0; at < n * each; at++) {
     const int64_t image = at / each, channel = at % each / pixels, y = at % pixels / g->w;
     x[image * l->n_floats + laci_sparse_offset(l, channel, y, at % g->w)] =
-        o->x[image * o->form.in.n_floats + laci_sparse_offset(&o->form.in, channel, y, at % g->w)];
+        o->x[image * o->convolution.in.n_floats +
+             laci_sparse_offset(&o->convolution.in, channel, y, at % g->w)];
   }
   return x;
 }
 
 static made make(const sparse_case *c, const sparse_operands *o, const laci_sparse_layout *in) {
-  const laci_sparse_layouts layouts = {*in, o->form.out, c->n_images};
+  const laci_sparse_layouts layouts = {*in, o->convolution.out, c->n_images};
   made m;
   lac_error err = {0};
   assert_true(laci_winograd4_can_compute(&c->window));
@@ -182,7 +183,7 @@ static void every_level(const sparse_case *c, int follow, bool unpadded) {
   laci_sparse_operands operands = sparse_run_of(&o, follow % 2 == 1, -0.25F, 0.5F);
   sparse_follow(&operands, follow, follow == 3);
   const size_t bytes = sparse_result_bytes(&o);
-  const int64_t n_dense = c->window.channels_out * o.form.dense_length;
+  const int64_t n_dense = c->window.channels_out * o.convolution.dense_length;
   for (int64_t at = 0; at < n_dense; at++) o.dense[at] *= o.kept[at];
   const laci_sparse_layout in = layout_of(c, &o, unpadded);
   float *want = malloc(bytes), *x = values_of(c, &o, &in);
@@ -229,15 +230,16 @@ static void definition_is_the_product(void **state) {
     const laci_cpu_level start = laci_cpu_level_in_force();
     sparse_operands o;
     sparse_operands_init(c, 0, &o);
-    for (int64_t n = 0; n < g->channels_out * o.form.dense_length; n++) o.dense[n] *= o.kept[n];
+    for (int64_t n = 0; n < g->channels_out * o.convolution.dense_length; n++)
+      o.dense[n] *= o.kept[n];
     laci_sparse_operands operands = sparse_run_of(&o, true, -INFINITY, INFINITY);
     const size_t bytes = sparse_result_bytes(&o);
     const laci_sparse_layout in = layout_of(c, &o, at % 2);
     float *want = malloc(bytes), *x = values_of(c, &o, &in);
     assert_non_null(want);
     laci_sparse_multiply_scalar(
-        &o.form.product, &operands,
-        &(laci_sparse_part){o.form.tiles, 0, o.form.n_tiles, 0, g->channels_out});
+        &o.convolution.product, &operands,
+        &(laci_sparse_part){o.convolution.tiles, 0, o.convolution.n_tiles, 0, g->channels_out});
     memcpy(want, o.memory_y, bytes);
     (void)laci_cpu_limit_level(LACI_CPU_ANY);
     made m = make(c, &o, &in);
@@ -247,10 +249,10 @@ static void definition_is_the_product(void **state) {
     const float tolerance = of_one * sqrtf((float)laci_sparse_weights_per_row(g));
     const int64_t pixels = g->out_h * g->out_w, each = g->channels_out * pixels;
     for (int64_t n = 0; n < c->n_images * each; n++) {
-      const int64_t place =
-          n / each * o.form.out.n_floats +
-          laci_sparse_offset(&o.form.out, n % each / pixels, n % pixels / g->out_w, n % g->out_w) +
-          (o.y - o.memory_y);
+      const int64_t place = n / each * o.convolution.out.n_floats +
+                            laci_sparse_offset(&o.convolution.out, n % each / pixels,
+                                               n % pixels / g->out_w, n % g->out_w) +
+                            (o.y - o.memory_y);
       for (int lane = 0; lane < lanes; lane++) {
         const float less = o.memory_y[place + lane] - want[place + lane];
         if (!(fabsf(less) <= tolerance)) {

@@ -32,8 +32,8 @@ typedef struct laci_native_layer_step {
 
 /** Returns the operands of a step: the addresses of its tensors, and what is computed after the
  * layer's sums. The weight is not set. Call it only after the tensors' memory has been placed. */
-laci_sparse_operands laci_native_step_operands(const laci_net *net,
-                                               const laci_native_layer_step *step);
+laci_sparse_operands laci_native_layer_step_operands(const laci_net *net,
+                                                     const laci_native_layer_step *step);
 
 /* ---- weights.c ---- */
 

@@ -59,7 +59,7 @@ static void compute_strips(int64_t begin, int64_t end, void *context) {
 }
 
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
-  work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
+  work w = {.kernel = step->state, .o = laci_native_layer_step_operands(net, step)};
   w.n_strips = laci_csr_n_strips(w.kernel->convolution.n_tiles);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, compute_strips, &w);

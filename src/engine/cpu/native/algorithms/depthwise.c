@@ -60,7 +60,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *s) {
   const laci_depthwise *d = s->state;
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
   work w = {.kernel = d,
-            .o = laci_native_step_operands(net, s),
+            .o = laci_native_layer_step_operands(net, s),
             .tiles = images ? ROWS * d->window.out_w : TILES,
             .channels = CHANNELS};
   w.o.weight = laci_net_tensor_data(net, s->weights);

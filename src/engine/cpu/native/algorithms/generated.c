@@ -72,7 +72,7 @@ static void run_kernel(laci_net *net, const laci_native_layer_step *s, work *w) 
 }
 
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
-  work w = {.o = laci_native_step_operands(net, step)};
+  work w = {.o = laci_native_layer_step_operands(net, step)};
   zero_border(net, step, &w);
   for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next) run_kernel(net, step, &w);
 }

@@ -66,7 +66,7 @@ static void compute_strips(int64_t begin, int64_t end, void *context) {
 }
 
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
-  work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
+  work w = {.kernel = step->state, .o = laci_native_layer_step_operands(net, step)};
   const laci_sparse_convolution *convolution = &w.kernel->convolution;
   w.n_units = laci_grouped_rows_n_units(convolution->tiles, convolution->n_tiles);
   w.n_strips = laci_grouped_rows_n_strips(w.n_units);

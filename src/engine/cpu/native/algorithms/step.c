@@ -66,8 +66,8 @@ void laci_lower_native(laci_net *net, const laci_fused *fused) {
   if (!net->plan.status) add_native_step(net, s);
 }
 
-laci_sparse_operands laci_native_step_operands(const laci_net *net,
-                                               const laci_native_layer_step *step) {
+laci_sparse_operands laci_native_layer_step_operands(const laci_net *net,
+                                                     const laci_native_layer_step *step) {
   return laci_native_kernel_operands(net, step->layer, &step->tensors);
 }
 

@@ -93,7 +93,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   const winograd_state *s = step->state;
   work w = {.s = s,
             .kernel = laci_winograd4_variant(&s->w),
-            .o = laci_native_step_operands(net, step),
+            .o = laci_native_layer_step_operands(net, step),
             .weights = laci_net_tensor_data(net, step->weights),
             .points = laci_net_tensor_data(net, step->scratch)};
   laci_native_fill_result_border(net, step, w.o.y);
