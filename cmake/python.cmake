@@ -40,4 +40,20 @@ set_target_properties(lacuna_command PROPERTIES OUTPUT_NAME lacuna RUNTIME_OUTPU
 target_link_libraries(lacuna_command PRIVATE lacuna_warnings lacuna_shared)
 add_dependencies(python lacuna_command)
 install(TARGETS lacuna_command RUNTIME DESTINATION lacuna/bin COMPONENT python)
+# What draws SVG, for the wheel lacuna-draw (python/lacuna-draw): its own, since graphviz's libraries ask for a newer libc.
+# PDF and PNG would take pango and cairo, which are larger than all of Lacuna.
+pkg_check_modules(GRAPHVIZ_SVG IMPORTED_TARGET libcgraph libgvc)
+foreach(part IN ITEMS core dot_layout)
+  find_library(GRAPHVIZ_${part} gvplugin_${part} HINTS ${GRAPHVIZ_SVG_LIBRARY_DIRS} ${GRAPHVIZ_SVG_LIBDIR} PATH_SUFFIXES graphviz)
+endforeach()
+if(GRAPHVIZ_SVG_FOUND AND GRAPHVIZ_core AND GRAPHVIZ_dot_layout)
+  add_executable(lacuna_draw_python ${PROJECT_SOURCE_DIR}/draw/main.c ${PROJECT_SOURCE_DIR}/draw/columns.c)
+  target_compile_definitions(lacuna_draw_python PRIVATE LAC_DRAW_SVG_ALONE)
+  target_include_directories(lacuna_draw_python PRIVATE ${PROJECT_SOURCE_DIR}/draw)
+  cmake_path(GET GRAPHVIZ_core PARENT_PATH parts)
+  set_target_properties(lacuna_draw_python PROPERTIES OUTPUT_NAME lacuna-draw RUNTIME_OUTPUT_DIRECTORY ${stage}-bin
+    INSTALL_RPATH ${parts})
+  target_link_libraries(lacuna_draw_python PRIVATE lacuna_warnings PkgConfig::GRAPHVIZ_SVG ${GRAPHVIZ_core} ${GRAPHVIZ_dot_layout} m)
+  install(TARGETS lacuna_draw_python RUNTIME DESTINATION lacuna/libexec/lacuna COMPONENT draw EXCLUDE_FROM_ALL)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION lacuna COMPONENT python)

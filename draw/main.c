@@ -8,7 +8,10 @@
  *
  * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400
  * points, cairo draws bitmaps of up to 32767 pixels a side. So the scale is chosen after the
- * layout, when the size is known. */
+ * layout, when the size is known.
+ *
+ * With LAC_DRAW_SVG_ALONE (the Python wheel), the parts of graphviz that write SVG are linked. They
+ * need no file of plug-ins, and none of the libraries that PDF and PNG take. */
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -42,6 +45,21 @@ typedef struct format {
 } format;
 
 static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:cairo"}};
+
+#ifdef LAC_DRAW_SVG_ALONE
+enum { SVG_ALONE = true };
+extern gvplugin_library_t gvplugin_core_LTX_library, gvplugin_dot_layout_LTX_library;
+static const lt_symlist_t parts[] = {
+    {"gvplugin_core_LTX_library", &gvplugin_core_LTX_library},
+    {"gvplugin_dot_layout_LTX_library", &gvplugin_dot_layout_LTX_library},
+    {NULL, NULL}};
+
+static GVC_t *open_graphviz(void) { return gvContextPlugins(parts, false); }
+#else
+enum { SVG_ALONE = false };
+
+static GVC_t *open_graphviz(void) { return gvContext(); }
+#endif
 
 /* The messages that graphviz has sent so far. graphviz sends one message in several parts. */
 static char said[512];
@@ -103,7 +121,7 @@ static void scale_to_format(Agraph_t *graph, const char *name) {
 static void draw_graph(const format *as) {
   char *drawn = NULL;
   unsigned int n = 0;
-  GVC_t *gvc = gvContext();
+  GVC_t *gvc = open_graphviz();
   if (!gvc) fail_and_exit("begin");
   Agraph_t *graph = agread(stdin, NULL);
   if (!graph) fail_and_exit("read the graph");
@@ -125,6 +143,11 @@ int main(int argc, char **argv) {
   if (!as || seconds <= 0) {
     fputs("usage: lacuna-draw svg|pdf|png SECONDS < GRAPH; Lacuna's library starts it\n", stderr);
     return 2;
+  }
+  if (SVG_ALONE && as != formats) {
+    fprintf(stderr, "this Lacuna draws .svg alone, not .%s; a browser prints it as one\n",
+            as->name);
+    return EXIT_FAILURE;
   }
   end_when_parent_dies((unsigned)seconds);
   agseterr(AGERR);

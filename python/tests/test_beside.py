@@ -38,6 +38,12 @@ def others():
     if "onnxruntime" in sys.argv:
         import onnxruntime
         onnxruntime.InferenceSession(sys.argv[1]).run(None, {"image": images})
+    if "openvino" in sys.argv:
+        import openvino
+        assert openvino.Core().compile_model(sys.argv[1], "CPU")([images])[0].shape == (4, 10)
+    if "tensorflow" in sys.argv:
+        import tensorflow
+        assert tensorflow.linalg.matmul(tensorflow.ones([300, 300]), tensorflow.ones([300, 300]))[0, 0] == 300
 
 def ours(threads):
     return lacuna.Session(sys.argv[1], threads=threads).run(None, {"image": images})[0]
@@ -72,8 +78,13 @@ def test_a_later_run_time_is_none_of_ours(digits, tmp_path):
     run(LATER, digits, tmp_path / "other.so")
 
 
+ORDERS = [*itertools.permutations(["lacuna", "torch", "onnxruntime"]),
+          *(order for name in ("openvino", "tensorflow") for order in itertools.permutations(["lacuna", name])),
+          *itertools.permutations(["lacuna", "openvino", "tensorflow", "torch"])]
+
+
 @pytest.mark.torch
-@pytest.mark.parametrize("order", list(itertools.permutations(["lacuna", "torch", "onnxruntime"])), ids="-".join)
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
 def test_any_order_of_import_and_a_fork(order, digits):
     for name in order:
         if importlib.util.find_spec(name) is None:
