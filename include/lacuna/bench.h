@@ -137,8 +137,8 @@ typedef struct lac_bench_result {
   const lac_bench_layer *dense_layers; /* steps in the order in which they run */
 } lac_bench_result;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_bench_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_bench_options). */
 LAC_API void lac_bench_options_init(lac_bench_options *options, size_t size);
 LAC_DEFAULT(lac_bench_options)
 

@@ -100,8 +100,8 @@ typedef struct lac_calibration {
   int n_constants;              /* length of `constants` (default 0) */
 } lac_calibration;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_calibration). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_calibration). */
 LAC_API void lac_calibration_init(lac_calibration *options, size_t size);
 LAC_DEFAULT(lac_calibration)
 

@@ -47,8 +47,8 @@ typedef struct lac_imagenet_result {
                                           validation images */
 } lac_imagenet_result;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_imagenet_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_imagenet_options). */
 LAC_API void lac_imagenet_options_init(lac_imagenet_options *options, size_t size);
 LAC_DEFAULT(lac_imagenet_options)
 
@@ -89,8 +89,8 @@ typedef struct lac_synthetic_options {
                            process's (default NULL) */
 } lac_synthetic_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_synthetic_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_synthetic_options). */
 LAC_API void lac_synthetic_options_init(lac_synthetic_options *options, size_t size);
 LAC_DEFAULT(lac_synthetic_options)
 

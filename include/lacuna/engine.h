@@ -105,8 +105,8 @@ typedef struct lac_engine_facts {
                                n_exact is 0 */
 } lac_engine_facts;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_engine_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_engine_options). */
 LAC_API void lac_engine_options_init(lac_engine_options *options, size_t size);
 LAC_DEFAULT(lac_engine_options)
 
@@ -133,10 +133,10 @@ LAC_API const char *lac_engine_name(int at);
  * NULL on failure. Fails LAC_BAD_ARGUMENT (dtype is neither f32 nor bf16), LAC_NO_MEMORY, and
  * LAC_IO (the model's file was cut short). Fails LAC_NOT_FOUND if there is no engine of that name,
  * or a shape names an unknown input. Fails LAC_BAD_SHAPE if an open size was not given, or shapes
- * of operands do not fit together. Fails LAC_UNSUPPORTED for an operator that cannot be run. With
- * "cpu" it also does for a shape that depends on data and for a system that forbids executable
- * memory, with "plain" for bf16. Fails LAC_MEMORY_LIMIT if weights, values and ports together take
- * more than max_memory: the text names the largest. */
+ * of operands do not fit together. Fails LAC_UNSUPPORTED for an operator that cannot be run. Also
+ * fails LAC_UNSUPPORTED with "cpu" for a shape that depends on data and for a system that forbids
+ * executable memory, with "plain" for bf16. Fails LAC_MEMORY_LIMIT if weights, values and ports
+ * together take more than max_memory: the text names the largest. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);

@@ -131,9 +131,9 @@ typedef struct lac_engine_host {
   /** Computes a node by the operator's definition, slowly, so that an engine needs fast code only
    * for the operators that it is good at. Buffers are in the host's memory. The inputs [n_inputs]
    * are those of the node, NULL where absent or where the library is to read the stored tensor
-   * itself. The outputs [n_outputs] are NULL where absent. Called during create or a run, by the
-   * thread that called it. Fails LAC_BAD_ARGUMENT (no such node, a buffer is missing),
-   * LAC_BAD_VALUE (an index out of range), LAC_NO_MEMORY. */
+   * itself. The outputs [n_outputs] are NULL where absent. Called during create or a run, on the
+   * thread on which the library called the engine. Fails LAC_BAD_ARGUMENT (no such node, a buffer
+   * is missing), LAC_BAD_VALUE (an index out of range), LAC_NO_MEMORY. */
   lac_status (*evaluate)(void *self, int node, const void *const *inputs, void *const *outputs,
                          lac_error *err);
   /** Writes a stored tensor's elements as floats or int64_t to `to` [count]. Any thread. Fails
@@ -179,11 +179,11 @@ typedef struct lac_engine_call {
   /** Passes an observed value to the library. content: its elements, in the memory of the engine's
    * device, valid until the call returns. A failure must end the run. */
   lac_status (*see)(void *self, int value, const void *content, lac_error *err);
-  /** Says that a step is done, and how long it took. To be called once for each step, in order, by
-   * the thread that called `run`. A failure must end the run. */
+  /** Says that a step is done, and how long it took. To be called once for each step, in order, on
+   * the thread on which `run`, `start` or `wait` was called. A failure must end the run. */
   lac_status (*step_done)(void *self, int step, double seconds, lac_error *err);
-  /** Shall the run end early? It then fails LAC_INTERRUPTED. To be called by the thread that called
-   * `run`, or in a part of lac_engine_host.parallel. */
+  /** Shall the run end early? It then fails LAC_INTERRUPTED. To be called on the thread on which
+   * `run`, `start` or `wait` was called, or in a part of lac_engine_host.parallel. */
   bool (*is_interrupted)(void *self);
 } lac_engine_call;
 

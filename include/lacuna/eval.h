@@ -65,8 +65,8 @@ typedef struct lac_eval_result {
   char exact_reason[256];   /* see lac_engine_facts; "": there is no such node */
 } lac_eval_result;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_eval_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_eval_options). */
 LAC_API void lac_eval_options_init(lac_eval_options *options, size_t size);
 LAC_DEFAULT(lac_eval_options)
 
@@ -75,7 +75,7 @@ LAC_DEFAULT(lac_eval_options)
  * labels.npy. If it is NULL, options->from_memory has the samples. The model's only input must have
  * the shape [N, 3, H, W], or that of the arrays, and its first output [N, classes]. The last batch
  * is filled up with zeros. Reports progress as "evaluate". Fails LAC_BAD_SHAPE for another network.
- * It also does if the data's number of classes is not the number of outputs, unless
+ * Also fails LAC_BAD_SHAPE if the data's number of classes is not the number of outputs, unless
  * options->classes names the first outputs. Fails LAC_BAD_ARGUMENT for options outside their
  * limits, and LAC_BAD_VALUE if images have NaN logits (the text says how many). Fails
  * LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for bad data, LAC_EXISTS, LAC_INTERRUPTED, and as

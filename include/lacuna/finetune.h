@@ -44,8 +44,8 @@ typedef struct lac_finetune_options {
                       without masks (default false) */
 } lac_finetune_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_finetune_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_finetune_options). */
 LAC_API void lac_finetune_options_init(lac_finetune_options *options, size_t size);
 LAC_DEFAULT(lac_finetune_options)
 

@@ -68,8 +68,8 @@ typedef struct lac_infer_result {
   int n_sparse;                    /* number of steps of the plan that used sparse kernels */
 } lac_infer_result;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_infer_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_infer_options). */
 LAC_API void lac_infer_options_init(lac_infer_options *options, size_t size);
 LAC_DEFAULT(lac_infer_options)
 

@@ -67,8 +67,8 @@ typedef struct lac_load_options {
   lac_context *context; /* log of the call, see context.h. NULL: the process's (default NULL) */
 } lac_load_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_load_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_load_options). */
 LAC_API void lac_load_options_init(lac_load_options *options, size_t size);
 LAC_DEFAULT(lac_load_options)
 
@@ -142,7 +142,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_stream(lac_model *model, lac_write_b
 LAC_API bool lac_model_reads(const lac_model *model, const char *path);
 
 /** Returns the name of external data file number `at` (0, 1 ...) as written in the model, relative
- * to the model's folder. NULL: the model has at most `at` such files. */
+ * to the model's folder; valid until the model is destroyed or changed. NULL: the model has at most
+ * `at` such files. */
 LAC_API const char *lac_model_data_file(const lac_model *model, int at);
 
 /** Frees the model. NULL is fine. */

@@ -41,8 +41,8 @@ typedef struct lac_process_group_options {
                              (default 300) */
 } lac_process_group_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_process_group_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_process_group_options). */
 LAC_API void lac_process_group_options_init(lac_process_group_options *options, size_t size);
 LAC_DEFAULT(lac_process_group_options)
 

@@ -127,8 +127,8 @@ typedef struct lac_options {
                    eligible layers (default 0) */
 } lac_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_options). */
 LAC_API void lac_options_init(lac_options *options, size_t size);
 LAC_DEFAULT(lac_options)
 

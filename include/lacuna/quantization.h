@@ -30,8 +30,8 @@ typedef struct lac_quantization {
                         with any zero point (default false) */
 } lac_quantization;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_quantization). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_quantization). */
 LAC_API void lac_quantization_init(lac_quantization *options, size_t size);
 LAC_DEFAULT(lac_quantization)
 

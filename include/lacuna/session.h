@@ -88,8 +88,8 @@ typedef struct lac_session_facts {
   uint64_t max_memory; /* limit of `bytes` */
 } lac_session_facts;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_session_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_session_options). */
 LAC_API void lac_session_options_init(lac_session_options *options, size_t size);
 LAC_DEFAULT(lac_session_options)
 

@@ -45,8 +45,8 @@ typedef struct lac_network_options {
   uint64_t seed;      /* seed of the initial weights */
 } lac_network_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_network_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_network_options). */
 LAC_API void lac_network_options_init(lac_network_options *options, size_t size);
 LAC_DEFAULT(lac_network_options)
 
@@ -205,8 +205,8 @@ typedef struct lac_train_options {
   int policy_magnitude; /* strength of randaugment, 0..30; -1: the recipe's, or 9 (default -1) */
 } lac_train_options;
 
-/** Fills *options with the defaults, which the comments of the fields name. size:
- * sizeof(lac_train_options). */
+/** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
+ * name. size: sizeof(lac_train_options). */
 LAC_API void lac_train_options_init(lac_train_options *options, size_t size);
 LAC_DEFAULT(lac_train_options)
 
@@ -343,8 +343,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
  * Fails LAC_BAD_VALUE if loss or weights are not finite any more: the text names the step,
  * checkpoints stay. Fails LAC_EXISTS if model_dir has checkpoints, or another run writes there now.
  * Fails LAC_NOT_FOUND if there are no data, or a mask has no weight in the model. Fails
- * LAC_BAD_FILE for bad data, or a checkpoint of another run. All of these are checked before
- * anything is written. */
+ * LAC_BAD_FILE for bad data, or a checkpoint of another run. Before anything is written, lac_train
+ * checks that network, masks, data and checkpoint fit together. */
 LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);

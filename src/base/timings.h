@@ -23,8 +23,8 @@ bool laci_timings_find(const laci_timings *timings, const char *name, double *se
 /** Sets the time that is stored under a name; replaces an older one. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_timings_set(laci_timings *timings, const char *name, double seconds,
                                            lac_error *err);
-/** Writes all times to the file if one was set; creates the folders of its path. Fails LAC_IO,
- * LAC_NO_MEMORY: the file is then unchanged. */
+/** Writes all times to the file, if a time was set since it was read or written; creates the
+ * folders of its path. Fails LAC_IO, LAC_NO_MEMORY: the file is then unchanged. */
 LAC_MUST_CHECK lac_status laci_timings_save(laci_timings *timings, lac_error *err);
 
 #endif

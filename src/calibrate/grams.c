@@ -182,8 +182,9 @@ double laci_grams_measure_seconds(const laci_unfold *unfold, bool asymmetric, in
   double seconds = -1;
   if (zeros && !laci_grams_init(&g, unfold, asymmetric, most, &ignored)) {
     const int n = g.most_waiting;
-    for (int time = 0; time < (n == 1 ? 2 : 1); time++) { /* the first run is not timed, since it
-                                                             touches new memory */
+    for (int time = 0; time < (n == 1 ? 2 : 1); time++) { /* a single batch is added twice, and the
+                                                             shorter time counts, since the first
+                                                             addition touches new memory */
       const double began = laci_clock_seconds();
       for (int i = 0; i < n; i++) laci_grams_add(&g, zeros, zeros, pool);
       const double each = (laci_clock_seconds() - began) / n;

@@ -31,7 +31,11 @@ typedef struct laci_imagenet_part {
 /** Converts the original images in the folder `raw` to TFRecords in `folder`, which is created.
  * Broken images are logged, left out, and listed in folder/broken.txt. A run continues an earlier
  * one, however that was ended, with the same resulting shards. Memory: names, and for each thread
- * an image and its decoded pixels. */
+ * an image and its decoded pixels.
+ *
+ * Fails as laci_raw_part_open, LAC_NOT_FOUND if `raw` has no images, LAC_EXISTS if the folder has
+ * shards of something else or is in use. Fails LAC_UNSUPPORTED if this build cannot encode JPEGs,
+ * LAC_BAD_ARGUMENT, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. Finished shards stay. */
 LAC_MUST_CHECK lac_status laci_imagenet_convert(const char *raw, const char *folder,
                                                 const laci_imagenet_options *options,
                                                 laci_imagenet_part parts[2], lac_error *err);

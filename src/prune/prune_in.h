@@ -144,8 +144,8 @@ LAC_MUST_CHECK lac_status laci_pruning_compare_processes(const laci_pruning *pru
 LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning, laci_comm *comm,
                                                           lac_error *err);
 
-/** A layer may hold the pattern but have hardly any nonzeros: less than one in 16 of the weights
- * that the pattern allows. Then sets its reason to a text with their number. Fails with
+/** If layer l holds the pattern but has hardly any nonzeros, sets its reason to a text with their
+ * number. Hardly any: less than one in 16 of the weights that the pattern allows. Fails with
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_pruning_set_reason_few_nonzeros(laci_pruning *p, int l,
                                                                lac_error *err);

@@ -304,8 +304,8 @@ static int64_t count_passed_levels(const canvas *c) {
 
 /* Chooses c->max_span, the length of the longest edge that is drawn. DenseNet has hundreds of edges
  * that pass dozens of nodes: the layout would be slow, and nobody could follow the edges. In such a
- * network the longest edges become lines of text, until the remaining ones pass few levels on
- * average. */
+ * network the longest edges become lines of text, until the remaining ones together pass at most
+ * MAX_PASSED levels for each node. */
 static void choose_longest_edge(canvas *c) {
   c->max_span = 3 << 18;
   while (c->max_span > MIN_SPAN && count_passed_levels(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)

@@ -41,8 +41,8 @@ struct laci_square {
   uint8_t *kept; /* [m * m] 1: the element is kept */
   double price[2 * MOST_M], distance[2 * MOST_M]; /* price and distance of each node: first the
                                                      rows, then the columns */
-  int before[2 * MOST_M]; /* [2 * m] the node before each node on the cheapest path; -1: there is
-                             none */
+  int before[2 * MOST_M]; /* [2 * m] the node before each node on the cheapest path; -1: none, the
+                             path begins here; -2: no path has reached the node yet */
   bool visited[2 * MOST_M];
   int load[MOST_M]; /* [m] number of kept elements in each column */
 };

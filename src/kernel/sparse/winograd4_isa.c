@@ -208,7 +208,7 @@ typedef struct filling {
   int64_t n_vectors; /* number of vectors of pixels for a row; SIDE if a vector holds several
                         rows */
   int64_t n_chunks;  /* number of vectors of tiles. The last one may have no tile, but only pixels
-                        that the tile before it reads */
+                        that the vector before it reads */
   int64_t n_pixels;  /* number of pixels of a row, counted from the border on; zeros follow */
   int64_t n_missing; /* number of border pixels that the layout has no memory for, before a row. The
                         end of the row above is stored there */

@@ -26,9 +26,10 @@ enum {
   WINOGRAD_FEW_CHANNELS = 32,
   WINOGRAD_FEW_ROWS = 14, /* an output with fewer rows or columns needs WINOGRAD_MIN_CHANNELS
                              channels */
-  /* The network's values are in blocks if Winograd's algorithm can compute 1/WINOGRAD_SHARE of its
-   * multiplications, or if 1/DEPTHWISE_SHARE of them is depthwise: a depthwise convolution moves
-   * far more bytes for each multiplication. */
+  /* The network's values are in blocks if Winograd's algorithm can compute more than
+   * 1/WINOGRAD_SHARE of its multiplications. They are, too, if more than 1/DEPTHWISE_SHARE of them
+   * are depthwise, since a depthwise convolution moves far more bytes for each multiplication.
+   * The latter needs whole blocks of channels in every depthwise convolution. */
   WINOGRAD_SHARE = 8,
   DEPTHWISE_SHARE = 32,
 };

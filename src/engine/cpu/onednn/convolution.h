@@ -17,9 +17,9 @@ bool laci_conv_read_window(const laci_node *node, const laci_shape *x, const lac
 /** Returns the shape [g, out / g, in / g, kernel] of the weight if there are several groups; with
  * one group, the shape `weight`. */
 laci_shape laci_conv_grouped_shape(const laci_shape *weight, int64_t groups);
-/** Can Winograd's algorithm compute the convolution? It needs a 3x3 window of stride 1, and numbers
- * of channels that are multiples of a block. It takes 2.25 (tiles of 2x2) to 4 times (4x4) fewer
- * products. */
+/** Can Winograd's algorithm compute the convolution? It needs f32, one group, a 3x3 window of
+ * stride 1 without dilation, numbers of channels that are multiples of a block, and a result that
+ * is not too small. It takes 2.25 (tiles of 2x2) to 4 times (4x4) fewer products. */
 bool laci_conv_can_use_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
                                 int64_t groups, const laci_window *window);
 /** Can x and y be in blocks of channels? Each group must have one channel (depthwise), or a

@@ -155,7 +155,7 @@ static double count_dense_products(const laci_native_layer *layer) {
 /** Chooses among layers with masks. If the layers that get faster are a small part of the network,
  * the reorders around them cost more than they save, and no layer is chosen. */
 void laci_native_choose_trained_layers(laci_net *net) {
-  /* minimum percentage of the network's multiply-adds that chosen layers must have */
+  /* minimum percentage that chosen layers must have of the multiply-adds of layers with masks */
   enum { LEAST_SHARE = 5 };
   laci_native_net *native = net->native;
   const bool any = net->use->which != LACI_NATIVE_USE_FASTER;
