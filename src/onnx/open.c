@@ -48,8 +48,8 @@ static size_t count_scanned_inputs(const Onnx__NodeProto *node) {
   return fits ? (size_t)attr->i : SIZE_MAX;
 }
 
-/** Checks that all inputs and outputs of a body have names, and that these differ. Returns what is
- * wrong, or NULL. */
+/** Checks that all inputs, outputs and stored tensors of a body have names, and that it holds no
+ * sparse tensor. Returns what is wrong, or NULL. */
 static const char *find_fault_in_names(const Onnx__GraphProto *body) {
   for (size_t at = 0; at < body->n_input; at++) {
     if (!laci_onnx_text_or_empty(body->input[at]->name)[0])

@@ -139,7 +139,7 @@ typedef struct laci_pruning_verification {
 enum { LACI_VERIFICATION_TEXT_SIZE = 1280 };
 
 /** Writes one sentence on the result of the verification, for log and report. The text is empty if
- * the verification was not asked for. */
+ * laci_pruning_verify was not called, since nothing was to be verified. */
 void laci_verification_text(const laci_pruning_verification *v,
                             char text[LACI_VERIFICATION_TEXT_SIZE]);
 

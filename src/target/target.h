@@ -65,7 +65,8 @@ typedef struct laci_target_gain {
 
 typedef struct laci_target {
   const char *title;
-  const char *needs; /* what the user of the target must do in addition; NULL: nothing */
+  const char *needs; /* what the user of the target must do in addition; NULL: nothing is
+                        documented */
   const char *never; /* why the target accepts no sparse weight; NULL: its rules say what it
                         accepts */
   const char *never_source;

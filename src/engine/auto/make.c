@@ -384,8 +384,9 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
   return st;
 }
 
-/* Can threads be started? They cannot in a forked process, and parts of the network would fail for
- * the same reason as the whole. */
+/* Can threads be started? They cannot in a process that was forked after this thread had a team of
+ * OpenMP threads (cpu/openmp.h). Parts of the network would fail for the same reason as the
+ * whole. */
 static bool has_threads(int threads) {
   laci_pool *pool = NULL;
   if (laci_pool_create(threads, &pool, NULL)) return false;
