@@ -77,22 +77,25 @@ static void a_process_alone_needs_no_comm(void **state) {
 
 static lac_error last_error[MOST_MEMBERS];
 
-/* Sums that nobody ended: their memory stays, as that of a transport's would have to. */
-static laci_comm_sum *left[64];
+/* What operations that nobody ended read and write. It stays, since other members may still reach
+ * it after the member has failed. */
+enum { MOST_LEFT = 64 };
+static struct {
+  laci_comm_sum *sum;
+  char bytes[4];
+  float x[100];
+} left[MOST_LEFT];
 static atomic_int n_left;
 
 static const char *come_late(laci_comm *comm) {
-  const int rank = laci_comm_rank(comm);
-  char bytes[4] = {0};
-  laci_comm_sum *sum;
-  float x[100] = {0};
-  if (laci_comm_broadcast(comm, bytes, sizeof bytes, NULL)) return "broadcast";
-  if (laci_comm_sum_create(comm, 100, LACI_WIRE_F32, &sum, NULL)) return "making a sum";
+  const int rank = laci_comm_rank(comm), at = atomic_fetch_add(&n_left, 1);
+  if (at >= MOST_LEFT) return "too few places";
+  if (laci_comm_broadcast(comm, left[at].bytes, sizeof left[at].bytes, NULL)) return "broadcast";
+  if (laci_comm_sum_create(comm, 100, LACI_WIRE_F32, &left[at].sum, NULL)) return "making a sum";
   laci_comm_set_timeout(comm, 0.3);
-  left[atomic_fetch_add(&n_left, 1)] = sum;
   if (rank == 2) return NULL; /* never begins the sum, and closes */
-  laci_comm_sum_begin(sum, x, 100);
-  lac_status st = laci_comm_sum_end(sum, &last_error[rank]);
+  laci_comm_sum_begin(left[at].sum, left[at].x, 100);
+  lac_status st = laci_comm_sum_end(left[at].sum, &last_error[rank]);
   return st == LAC_PEER ? NULL : "no failure";
 }
 
