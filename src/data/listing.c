@@ -49,6 +49,8 @@ static lac_status visit_folder_entries(const char *path, visit_name *visit, void
   if (!dir) {
     int cause = errno;
     lac_status st = cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
+    if (cause == ENOTDIR)
+      return laci_fail(err, st, "%s: a file; wanted a folder of images, or .npy or .npz", path);
     return laci_fail(err, st, "%s: cannot list the folder: %s", path, strerror(cause));
   }
   lac_status st = LAC_OK;
