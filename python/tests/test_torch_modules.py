@@ -58,11 +58,11 @@ def of_transformers(name):
 
 
 def spread(module):
-    """Biases, scales and statistics as trained networks have them: none of them all ones or zeros, which any order would suit."""
+    """Parameters and statistics as trained networks have them: none of them all ones or zeros, which any order would suit."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for value in module.parameters():
-            if value.ndim == 1:
+            if value.ndim == 1 or not value.any():  # a head of ViT begins as zeros, which are never pruned
                 value.add_(torch.randn(value.shape, generator=generator) * 0.1)
         for name, value in module.named_buffers():
             if name.endswith("running_var"):
