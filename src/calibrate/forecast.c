@@ -30,11 +30,10 @@ enum {
   FACTORS = 13, /* number of Cholesky factorizations in a typical fit by ALPS (alps.c), each with
                    SUBSTITUTIONS triangular solves */
   SUBSTITUTIONS = 3,
-  ROWS = 32,  /* number of right-hand sides of the triangular solve that is timed */
-  TIMES = 3,  /* number of timed runs for each matrix size */
-  JUDGED = 3, /* number of weights whose outputs are compared to judge a layer's fit
+  ROWS = 32,           /* number of right-hand sides of the triangular solve that is timed */
+  TIMES = 3,           /* number of timed runs for each matrix size */
+  JUDGED = 3,          /* number of weights whose outputs are compared to judge a layer's fit
                  (layer_error.c) */
-  LANES_MOST = 32,
   WORK_OF_ELEMENT = 64 /* number of multiplications that take as long as a node that is no layer
                           takes to compute an element */
 };

@@ -308,7 +308,7 @@ lac_status laci_unpack_weight(const laci_packing *packing, const laci_packed_vie
   if (!column) return laci_fail_memory(err, p->name);
   fill_weight(p, dense);
   lac_status st = LAC_OK;
-  for (int64_t at = 0; at < p->n_rows && !st; at++) {
+  for (int64_t at = 0; at < p->n_rows; at++) {
     const int64_t first = at / p->inner * p->columns * p->inner + at % p->inner;
     uint8_t *row = dense + (size_t)first * p->element_bytes;
     if (!laci_packed_decode_columns(p, packed->index + at * p->index_words, column)) {
