@@ -5,7 +5,7 @@
 option(LAC_SANITIZE_KERNELS "Sanitize the kernels of every instruction set, not the scalar ones alone" ON)
 set(LAC_KERNEL_SETS scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-  list(APPEND LAC_KERNEL_SETS avx2 avx512f avx512 avx512bf16 avx512vbmi2)
+  list(APPEND LAC_KERNEL_SETS avx2 avx512f avx512 avx512bf16 avx512vbmi2 amx)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
   list(APPEND LAC_KERNEL_SETS neon) # every processor has it: no flag
 endif()
@@ -14,10 +14,12 @@ set(LAC_KERNEL_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512v
 set(LAC_KERNEL_FLAGS_avx512bf16 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mprefer-vector-width=512)
 set(LAC_KERNEL_FLAGS_avx512f -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
 set(LAC_KERNEL_FLAGS_avx512vbmi2 ${LAC_KERNEL_FLAGS_avx512} -mavx512vbmi -mavx512vbmi2 -mbmi2)
+set(LAC_KERNEL_FLAGS_amx ${LAC_KERNEL_FLAGS_avx512} -mamx-tile -mamx-int8)
 # A set that few texts are for names them.
 set(LAC_KERNEL_ONLY_avx512bf16 attention gradient)
 set(LAC_KERNEL_ONLY_avx512f peak vector)
 set(LAC_KERNEL_ONLY_avx512vbmi2 vector)
+set(LAC_KERNEL_ONLY_amx int8x4)
 
 # Takes the kernels of instruction sets out of the list `sources` and makes an object library of each set, named
 # lacuna_kernel_SET; `libraries` becomes their names.
@@ -57,7 +59,7 @@ function(lac_add_kernels sources libraries)
     set_source_files_properties(${dots} PROPERTIES COMPILE_OPTIONS -O2)
   endif()
   set(kept ${${sources}})
-  list(FILTER kept EXCLUDE REGEX "/kernel/.*_(isa|scalar|avx2|avx512|avx512bf16|neon)\\.c$")
+  list(FILTER kept EXCLUDE REGEX "/kernel/.*_(isa|scalar|avx2|avx512|avx512bf16|amx|neon)\\.c$")
   set(${sources} ${kept} PARENT_SCOPE)
   set(${libraries} ${made} PARENT_SCOPE)
 endfunction()

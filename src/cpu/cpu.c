@@ -10,6 +10,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 static const char *const names[] = {[LACI_CPU_ANY] = "scalar",
@@ -94,13 +96,47 @@ bool laci_cpu_has_avx512bf16(void) {
 #endif
 }
 
+#if defined(__x86_64__)
+/* Features of the processor, in EDX of CPUID's leaf 7. */
+enum { TILES = 1 << 24, TILES_OF_BF16 = 1 << 22, TILES_OF_INT8 = 1 << 25 };
+
+static bool processor_has_tiles(unsigned features) {
+  enum { LEAF = 7 };
+  unsigned eax, ebx, ecx, edx;
+  if (!__get_cpuid_count(LEAF, 0, &eax, &ebx, &ecx, &edx)) return false;
+  return (edx & features) == features;
+}
+
+/* Asks the system to save tiles for the threads of this process. Linux does so only for processes
+ * that ask. */
+static bool ask_system_for_tiles(void) {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  enum { ASK_FOR_COMPONENT = 0x1023, TILE_DATA = 18 };
+  return syscall(SYS_arch_prctl, ASK_FOR_COMPONENT, TILE_DATA) == 0;
+#else
+  return false;
+#endif
+}
+#endif
+
 bool laci_cpu_has_bf16_tiles(void) {
 #if defined(__x86_64__)
-  enum { FEATURES = 7, TILES = 1 << 24, OF_BF16 = 1 << 22 };
-  unsigned eax, ebx, ecx, edx;
+  return laci_cpu_level_in_force() == LACI_CPU_AVX512 && processor_has_tiles(TILES | TILES_OF_BF16);
+#else
+  return false;
+#endif
+}
+
+bool laci_cpu_has_int8_tiles(void) {
+#if defined(__x86_64__)
+  static atomic_int allowed = -1; /* -1: the system was not asked yet */
   if (laci_cpu_level_in_force() != LACI_CPU_AVX512) return false;
-  if (!__get_cpuid_count(FEATURES, 0, &eax, &ebx, &ecx, &edx)) return false;
-  return (edx & TILES) && (edx & OF_BF16);
+  int known = atomic_load_explicit(&allowed, memory_order_relaxed);
+  if (known < 0) {
+    known = processor_has_tiles(TILES | TILES_OF_INT8) && ask_system_for_tiles();
+    atomic_store_explicit(&allowed, known, memory_order_relaxed);
+  }
+  return known;
 #else
   return false;
 #endif

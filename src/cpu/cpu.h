@@ -37,6 +37,11 @@ bool laci_cpu_has_avx512bf16(void);
  * Dense products are then several times as fast as with vectors. Callable from any thread. */
 bool laci_cpu_has_bf16_tiles(void);
 
+/** Does the processor have matrix tiles of int8 (AMX-INT8), does LAC_CPU allow LACI_CPU_AVX512, and
+ * does the system let this process use tiles? The first call asks the system for it. Callable from
+ * any thread. */
+bool laci_cpu_has_int8_tiles(void);
+
 /** Caps the SIMD level, and returns the level now in force, which is never above what the processor
  * has. A level of another kind of processor caps nothing. For tests and benchmarks, while no other
  * thread computes. */

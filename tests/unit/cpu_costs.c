@@ -118,8 +118,9 @@ static void a_processor_has_its_own_table_or_the_nearest(void **state) {
       {"AuthenticAMD", "avx512 vnni bf16", "zen4", 26, false},
       {"AuthenticAMD", "avx2", "zen3", 23, false},
       {"GenuineIntel", "avx2", "zen3", 6, false},
-      {"GenuineIntel", "avx512", "zen4", 6, false},
-      {"GenuineIntel", "avx512 vnni bf16 tiles", "zen4", 6, false},
+      {"GenuineIntel", "avx512", "intel", 6, false},
+      {"GenuineIntel", "avx512 vnni", "intel", 6, false},
+      {"GenuineIntel", "avx512 vnni bf16 tiles", "intel", 6, true},
       {"", "neon", "neon", 0, true},
       {"GenuineIntel", "none", "zen3", 6, false},
   };

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "cpu/cpu.h"
 #include "jit/isa.h"
 #include "support/engine_check.h"
 #include "support/graph_build.h"
@@ -193,7 +194,8 @@ static void count(const laci_engine *engine, const int8_net *net, const char *te
   int n_layers = 0, n_between = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     const char *kernel = laci_engine_step_info(engine, at).kernel;
-    n_layers += strstr(kernel, "compiled int8") || strstr(kernel, "vnni");
+    n_layers +=
+        strstr(kernel, "compiled int8") || strstr(kernel, "vnni") || strcmp(kernel, "amx") == 0;
     n_between += strcmp(kernel, "int8 sum") == 0 || strcmp(kernel, "int8 pool") == 0;
   }
   if (n_layers == net->n_layers && n_between == net->n_between) return;
@@ -248,7 +250,7 @@ static void expect_plain(const laci_graph *graph, const int8_net *net, const cha
   laci_stepper_destroy(run);
 }
 
-static void check_net(const char *text, const int8_net *net, double apart) {
+static void check_plan_of(const char *text, const int8_net *net, double apart) {
   laci_graph *graph;
   lac_error err = {0};
   if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
@@ -258,6 +260,15 @@ static void check_net(const char *text, const int8_net *net, double apart) {
   laci_free(one.floats);
   laci_free(three.floats);
   laci_graph_destroy(graph);
+}
+
+/* By generated code, and by AMX where the processor has it. */
+static void check_net(const char *text, const int8_net *net, double apart) {
+  check_plan_of(text, net, apart);
+  if (!laci_cpu_has_int8_tiles()) return;
+  assert_int_equal(setenv("LAC_ALGORITHM", "amx", 1), 0);
+  check_plan_of(text, net, apart);
+  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
 }
 
 /* Everything by sparse kernels that can be. */

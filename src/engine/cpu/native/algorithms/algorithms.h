@@ -9,6 +9,7 @@
 typedef struct laci_sparse_code laci_sparse_code;
 typedef struct laci_csr laci_csr;
 typedef struct laci_grouped_rows laci_grouped_rows;
+typedef struct laci_amx_weights laci_amx_weights;
 typedef struct laci_algorithm laci_algorithm;
 
 /* ---- step.c ---- */
@@ -73,7 +74,9 @@ typedef struct laci_native_kernel {
   laci_sparse_code *code;              /* generated code (code.c); NULL: none */
   laci_csr *csr;                       /* weights as compressed sparse rows (csr.c); NULL: none */
   laci_grouped_rows *grouped; /* rows that are computed together (grouped_rows.c); NULL: none */
-  /** Frees code, csr or grouped rows that the algorithm made; NULL: there is nothing to free. */
+  laci_amx_weights *amx;      /* weights as registers of AMX (amx.c); NULL: none */
+  /** Frees code, csr, grouped rows or registers that the algorithm made; NULL: there is nothing to
+   * free. */
   void (*drop)(struct laci_native_kernel *kernel);
   laci_sparse_places places;       /* for a weight that training changes: index of the element that
                                       belongs in each place of the kernel's weights; empty for a

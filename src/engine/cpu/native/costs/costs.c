@@ -39,10 +39,6 @@ static bool has_same_instructions(const laci_cost_processor *a, const laci_cost_
   return n > 0 && laci_next_word(&y) == n && strncmp(x, y, n) == 0;
 }
 
-static bool is_same_processor(const laci_cost_processor *a, const laci_cost_processor *b) {
-  return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && has_same_instructions(a, b);
-}
-
 /** Returns how many words of the list `of` are missing in the list `in`. */
 static int count_missing_words(const char *of, const char *in) {
   int n_missing = 0;
@@ -50,13 +46,24 @@ static int count_missing_words(const char *of, const char *in) {
   return n_missing;
 }
 
+static int count_differences(const laci_cost_processor *a, const laci_cost_processor *b) {
+  return count_missing_words(a->instructions, b->instructions) +
+         count_missing_words(b->instructions, a->instructions);
+}
+
+/** Are both processors of one kind? A family may have members of many years (Intel's 6), which
+ * differ in their extensions. */
+static bool is_same_processor(const laci_cost_processor *a, const laci_cost_processor *b) {
+  return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family &&
+         has_same_instructions(a, b) && count_differences(a, b) == 0;
+}
+
 static int rate_similarity(const laci_cost_processor *a, const laci_cost_processor *b) {
   enum { CODE = 1000, VENDOR = 100, FAMILY = 10 };
-  const bool vendor = strcmp(a->vendor, b->vendor) == 0;
-  const int differ = count_missing_words(a->instructions, b->instructions) +
-                     count_missing_words(b->instructions, a->instructions);
-  return has_same_instructions(a, b) * CODE + vendor * VENDOR +
-         (vendor && a->family == b->family) * FAMILY - differ;
+  const bool code = has_same_instructions(a, b);
+  const bool vendor = code && strcmp(a->vendor, b->vendor) == 0;
+  return code * CODE + vendor * VENDOR + (vendor && a->family == b->family) * FAMILY -
+         count_differences(a, b);
 }
 
 /** Returns the table, among those that have the section, of the processor nearest to this one;

@@ -29,6 +29,7 @@ typedef struct laci_cost_figures {
 #define LACI_FIELD_int8(name)
 #define LACI_FIELD_bf16(name)
 #define LAC_FIGURE(section, name, kind, text) LACI_FIELD_##section(name)
+#define LAC_OWN_FIGURE(section, name, kind, text) double name;
 #include "engine/cpu/native/costs/figures.def"
 #undef LAC_FIGURE
 #undef LACI_FIELD_f32

@@ -23,6 +23,12 @@ static const laci_cost_table zen3 = {
 #include "engine/cpu/native/costs/zen3.def"
 };
 
+static const laci_cost_table intel = {
+    .name = "intel",
+    .margin = LACI_COST_MARGIN,
+#include "engine/cpu/native/costs/intel.def"
+};
+
 static const laci_cost_table neon = {
     .name = "neon", .margin = 1, /* its figures are estimates that include a margin; they were not
                                     measured */
@@ -30,7 +36,7 @@ static const laci_cost_table neon = {
 };
 
 /* The list of tables. If several are equally near to a processor, the first of them is chosen. */
-static const laci_cost_table *const tables[] = {&zen4, &zen3, &neon};
+static const laci_cost_table *const tables[] = {&zen4, &zen3, &intel, &neon};
 
 const laci_cost_table *laci_cost_table_at(int at) {
   const int n = (int)(sizeof tables / sizeof *tables);
