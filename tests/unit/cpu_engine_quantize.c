@@ -80,6 +80,47 @@ static void layers_go_through_integers(void **state) {
   }
 }
 
+/* Elements that are moved or picked stay what they are: a second pair of the same scale and zero
+ * point is no step, a pair of others is one. */
+static void pairs_after_moves_are_no_step(void **state) {
+#define PAIR(to, from, s, z)                                                                       \
+  "q" to " = QuantizeLinear(" from ", " s ", " z ")\n" to " = DequantizeLinear(q" to ", " s ", " z \
+  ")\n"
+  static const struct {
+    const char *text;
+    int pairs;
+  } nets[] = {
+      {"m = Transpose(d) perm=0,2,3,1\n" PAIR("y", "m", "s", "z"), 1},
+      {"m = Transpose(d) perm=0,2,3,1\n" PAIR("y", "m", "t", "u"), 2},
+      {"r = Relu(d)\n" PAIR("e", "r", "s", "z") "m = Flatten(e)\n" PAIR("y", "m", "s", "z"), 1},
+      {"p = MaxPool(d) kernel_shape=2,2\n" PAIR("y", "p", "s", "z"), 1},
+      {"p = Tanh(d)\n" PAIR("y", "p", "s", "z"), 2},
+      {PAIR("e", "x", "t", "u") "c = Concat(d, e) axis=1\n" PAIR("y", "c", "s", "z"), 3},
+      {"m = Identity(d)\nc = Concat(d, m) axis=1\n" PAIR("y", "c", "s", "z"), 1},
+      {"c = Concat(d, x) axis=1\n" PAIR("y", "c", "s", "z"), 2},
+      {"m = Transpose(d) perm=0,2,3,1\na = Sigmoid(m)\n" PAIR("y", "a", "s", "z"), 2},
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    laci_graph *graph;
+    laci_engine *engine;
+    lac_error err = {0};
+    (void)snprintf(text, sizeof text, "input x 2x3x6x8\n" PARAMETERS "%s%soutput y\n",
+                   PAIR("d", "x", "s", "z"), nets[at].text);
+    check_plan(text, (expectation){.tolerance = 1e-7, .plain = 0});
+    if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+    if (laci_engine_create(graph, &(laci_engine_options){.threads = 1}, &engine, &err))
+      fail_msg("%s", err.text);
+    const char *plan = laci_engine_plan_text(engine);
+    if (count_text(plan, "QuantizeLinear + DequantizeLinear") != nets[at].pairs)
+      fail_msg("not %d pairs:\n%s%s", nets[at].pairs, plan, text);
+    laci_engine_destroy(engine);
+    laci_graph_destroy(graph);
+  }
+#undef PAIR
+}
+
 static int count_reorders(const laci_engine *engine) {
   int n = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
@@ -113,6 +154,7 @@ static void integers_between_sparse_layers_are_no_reorder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pairs_are_one_step),
+      cmocka_unit_test(pairs_after_moves_are_no_step),
       cmocka_unit_test(layers_go_through_integers),
       cmocka_unit_test(integers_between_sparse_layers_are_no_reorder),
   };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and the DequantizeLinear after it, as one fused node: int8 values that no other
- * node reads are never stored. Next: lower/fake_quantize.c. */
+ * node reads are never stored. Quantizers write such a pair after each node, also after those that
+ * only move or pick elements of a value that was quantized in the same way. Next:
+ * lower/fake_quantize.c. */
 #include "engine/cpu/plan/plan.h"
+#include "graph/op.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"
 
@@ -97,4 +100,38 @@ bool laci_find_quantize_pair(laci_cpu_plan *plan, int dequantize, laci_match *ma
   match->fused = (laci_fused){
       .pattern = LACI_PATTERN_QUANTIZE, .details = q, .n_reads = 1, .reads = {quantize->inputs[0]}};
   return true;
+}
+
+/* ---- Numbers that are whole already ---- */
+
+/** Are the results of the node elements of its first input, or of all inputs (Concat), or zeros? */
+static bool picks_elements(const laci_node *node) {
+  if (node->op == &laci_op_relu || node->op == &laci_op_max_pool) return true;
+  return node->op->moves_data && node->op != &laci_op_pad && node->op != &laci_op_constant_of_shape;
+}
+
+static bool is_quantized_at_depth(const laci_cpu_plan *plan, int value,
+                                  const laci_fake_quantized *q, int depth) {
+  const int producer = value < 0 ? -1 : plan->graph->values[value].producer;
+  if (producer < 0 || depth == 0 || !plan->computed[producer]) return false;
+  const laci_fused *fused = &plan->fused[producer];
+  if (fused->pattern == LACI_PATTERN_DUPLICATE)
+    return is_quantized_at_depth(plan, fused->reads[0], q, depth - 1);
+  if (fused->pattern == LACI_PATTERN_QUANTIZE) {
+    const laci_fake_quantized *of = fused->details;
+    return of->scale == q->scale && of->low == q->low && of->high == q->high;
+  }
+  const laci_node *node = &plan->graph->nodes[producer];
+  const bool alone = !fused->pattern && !fused->scale && !fused->shift && fused->n_posts == 0;
+  if (!alone || plan->joined[producer] != producer || !picks_elements(node)) return false;
+  const int n = node->op == &laci_op_concat ? node->n_inputs : 1;
+  for (int at = 0; at < n; at++) {
+    if (!is_quantized_at_depth(plan, node->inputs[at], q, depth - 1)) return false;
+  }
+  return true;
+}
+
+bool laci_plan_is_quantized_as(const laci_cpu_plan *plan, int value, const laci_fake_quantized *q) {
+  enum { DEPTH = 16 };
+  return is_quantized_at_depth(plan, value, q, DEPTH);
 }

@@ -26,6 +26,7 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_buf laci_buf;
 typedef struct laci_cpu_plan laci_cpu_plan;
 typedef struct laci_engine_reached laci_engine_reached;
+typedef struct laci_fake_quantized laci_fake_quantized;
 
 /* ---- Values ---- */
 
@@ -367,6 +368,9 @@ void laci_plan_clear(laci_cpu_plan *plan);
 /** Do both nodes (each a QuantizeLinear or DequantizeLinear) have equal constant scales and zero
  * points, one for the whole tensor? fuse_quantize.c */
 bool laci_plan_is_same_quantization(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
+/** Is each element of the value a result of this quantization, so that quantizing it once more
+ * changes nothing? */
+bool laci_plan_is_quantized_as(const laci_cpu_plan *plan, int value, const laci_fake_quantized *q);
 
 /* ---- pads.c ---- */
 
