@@ -65,6 +65,8 @@ class Network:
         rng, groups, out = self.rng, 1, int(self.rng.choice([4, 5, 8, 12, 16, 24]))
         if channels % 8 == 0 and rng.random() < .25:
             groups, out = 2, 8 * int(rng.integers(1, 3))
+        if channels > 1 and rng.random() < .3:
+            groups = out = channels
         kernel, stride = int(rng.choice([1, 1, 3, 3, 5])), int(rng.choice([1, 1, 2]))
         pad = int(rng.integers(0, kernel // 2 + 1))
         if min(height, width) + 2 * pad < kernel:
@@ -141,5 +143,5 @@ def test_engines_agree(tmp_path, seed):
             apart = np.abs(got - want)
             # Where a sum is halfway it may fall on either side: a few values, and what follows from them.
             assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
-            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool"))
+            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise"))
     assert layers > EACH

@@ -35,6 +35,11 @@ enum { TEXT = 4096 };
   "stored qg 16x4x3x3 i8\ng = DequantizeLinear(qg, sw)\nstored qb 16 i32\n"                  \
   "stored sb \"\" = 0.00020291\nbias = DequantizeLinear(qb, sb)\n"
 
+/* Weights of depthwise windows: k of 16 channels, l of u8 and 10. */
+#define DEPTHWISE                                                                       \
+  "stored qk 16x1x3x3 i8\nstored sk 16 positive\nk = DequantizeLinear(qk, sk) axis=0\n" \
+  "stored ql 10x1x5x5 u8 positive\nl = DequantizeLinear(ql, sw, zw)\n"
+
 /* `to` is `from` through bytes. */
 #define BYTES(to, from, s, z)                                                                      \
   "q" to " = QuantizeLinear(" from ", " s ", " z ")\n" to " = DequantizeLinear(q" to ", " s ", " z \
@@ -42,8 +47,8 @@ enum { TEXT = 4096 };
 
 typedef struct int8_net {
   const char *what, *text;
-  int n_layers, n_between; /* of int8, where sparse kernels do all that they can: products, and
-                              sums and pools */
+  int n_layers, n_between; /* of int8, where sparse kernels do all that they can: products; and
+                              depthwise windows, sums and pools */
 } int8_net;
 
 static const int8_net nets[] = {
@@ -126,6 +131,32 @@ static const int8_net nets[] = {
                                                                      "f", "p", "ss",
                                                                      "zs") "y = Conv(f, v)\n",
      2, 1},
+    {"a depthwise window",
+     DEPTHWISE "a = Conv(d, k) group=16 pads=1,1,1,1\nn = Relu(a)\n" BYTES("y", "n", "sy", "zy"), 0,
+     1},
+    {"a depthwise window into floats", DEPTHWISE "y = Conv(d, k) group=16 pads=1,0,1,2\n", 0, 1},
+    {"a depthwise window and a function",
+     DEPTHWISE
+     "a = Conv(d, k) group=16 strides=2,2\nc = HardSwish(a)\n" BYTES("y", "c", "sy", "zy"),
+     0, 1},
+    {"depthwise windows between",
+     DEPTHWISE "a = Conv(d, v)\n" BYTES(
+         "e", "a", "sy", "zy") "b = Conv(e, k) group=16 pads=1,1,1,1 "
+                               "strides=2,2\n" BYTES(
+                                   "f", "b", "ss", "zs") "c = Conv(f, w) "
+                                                         "pads=1,1,1,1\n" BYTES(
+                                                             "h", "c", "sy", "zy") "y = Conv(h, l) "
+                                                                                   "group=10 "
+                                                                                   "pads=2,2,2,2 "
+                                                                                   "strides=1,2\n",
+     2, 2},
+    {"a dilated depthwise window",
+     DEPTHWISE "a = Conv(d, k) group=16 dilations=2,3 pads=2,3,2,3\n" BYTES("y", "a", "ss", "zs"),
+     0, 1},
+    {"a depthwise window and a sum",
+     DEPTHWISE "a = Conv(d, k) group=16 pads=1,1,1,1\n" BYTES(
+         "e", "a", "sy", "zy") "c = Add(e, d)\n" BYTES("y", "c", "ss", "zs"),
+     0, 2},
     {"a pool of what comes in",
      "p = MaxPool(d) kernel_shape=2,2\n" BYTES("f", "p", "sx", "zx") "y = Conv(f, v)\n", 1, 1},
     {"a pool, and other units after it",
@@ -174,6 +205,7 @@ static const int8_net rounded[] = {
     {"a bias of floats", "stored b 16\ny = Conv(d, v, b)\n", 1, 0},
     {"a bias of floats, then bytes",
      "stored b 16\na = Conv(d, u, b) pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
+    {"a depthwise window with a bias", DEPTHWISE "y = Conv(d, k, bias) group=16\n", 0, 1},
 };
 
 /* ---- Running ---- */
@@ -196,11 +228,11 @@ static void count(const laci_engine *engine, const int8_net *net, const char *te
     const char *kernel = laci_engine_step_info(engine, at).kernel;
     n_layers +=
         strstr(kernel, "compiled int8") || strstr(kernel, "vnni") || strcmp(kernel, "amx") == 0;
-    n_between += strcmp(kernel, "int8 sum") == 0 || strcmp(kernel, "int8 pool") == 0;
+    n_between += strncmp(kernel, "int8 ", 5) == 0;
   }
   if (n_layers == net->n_layers && n_between == net->n_between) return;
-  fail_msg("%s: %d layers, %d sums and pools of int8:\n%s\n%s", net->what, n_layers, n_between,
-           laci_engine_plan_text(engine), text);
+  fail_msg("%s: %d layers, %d windows, sums and pools of int8:\n%s\n%s", net->what, n_layers,
+           n_between, laci_engine_plan_text(engine), text);
 }
 
 /* The first output. */

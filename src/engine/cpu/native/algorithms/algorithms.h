@@ -63,6 +63,9 @@ int laci_native_store_bias(laci_net *net, const laci_native_layer *layer);
  * rows. Returns false after a failure, which is recorded in the plan. */
 bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
                                        laci_sparse_kept_weights *kept);
+/** Does the same for all weights, [channels_out][inputs of a result]. */
+bool laci_native_quantize_dense_weights(laci_net *net, const laci_native_layer *layer,
+                                        float *weight);
 
 /* ---- kernel.c ---- */
 

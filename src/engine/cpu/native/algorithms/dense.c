@@ -37,20 +37,31 @@ static double weight_traffic_cost(const laci_cost_figures *c, const laci_native_
   return n > c->vector_weights ? n * c->dense_weight : 0;
 }
 
-static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
+/** Returns the figures of dense kernels for a layer. In a layer of int8, they compute floats. */
+static const laci_cost_figures *find_dense_figures(const laci_net *net,
+                                                   const laci_native_layer *layer) {
+  return layer->int8 ? &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32]
+                     : laci_cost_figures_of(net, layer);
+}
+
+/** Returns the cost of a layer by dense kernels, without what follows it. */
+static double product_cost(const laci_net *net, const laci_native_layer *layer) {
   const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window);
-  if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
-  if (layer->kind == LACI_NATIVE_DEPTHWISE)
-    return products / laci_cost_figures_of(net, layer)->depthwise_dense;
-  const double groups =
-      grouped_convolution_factor(laci_cost_figures_of(net, layer), &layer->window);
+  const laci_cost_figures *c = find_dense_figures(net, layer);
+  if (layer->kind == LACI_NATIVE_DEPTHWISE) return products / c->depthwise_dense;
+  const double groups = grouped_convolution_factor(c, &layer->window);
   if (groups > 1) return products * groups;
-  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool direct = layer->rows || net->plan.bf16;
   if (!direct && laci_conv_is_winograd_faster(net, layer->fused))
     return products * winograd_time_factor(c, layer) + weight_traffic_cost(c, layer);
   const double small = has_few_pixels(layer) ? c->small : 1;
   return products * small + weight_traffic_cost(c, layer);
+}
+
+static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
+  if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
+  const double quantization = laci_cost_n_results(layer) * laci_cost_figures_of(net, NULL)->reorder;
+  return product_cost(net, layer) + (layer->int8 && layer->int8->y ? quantization : 0);
 }
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {

@@ -103,8 +103,8 @@ static void prepare_depthwise_step(laci_net *net, laci_native_layer_step *step) 
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
-  *why = "several channels make a result";
-  return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense;
+  *why = "several channels make a result, or it is of int8";
+  return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense && !layer->int8;
 }
 
 static double depthwise_cost(const laci_net *net, const laci_native_layer *layer) {

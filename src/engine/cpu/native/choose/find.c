@@ -116,6 +116,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   if (!laci_native_padding_is_small(layer)) return false;
   if (layer->kind == LACI_NATIVE_DEPTHWISE) {
     layer->kept = 1;
+    if (bytes) laci_native_make_int8_if_possible(net, layer);
     return true;
   }
   layer->kept = laci_net_nonzero_share(net, node->inputs[1]);

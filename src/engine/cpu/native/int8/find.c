@@ -142,12 +142,16 @@ static bool can_share_int8x4_groups(const laci_sparse_window *g) {
   return g->groups == 1 || (in % INT8X4 == 0 && out % INT8X4 == 0);
 }
 
+/** Is there an int8 kernel for layers of this kind, window and residual? */
+static bool has_int8_kernel(const laci_native_layer *layer) {
+  if (layer->kind == LACI_NATIVE_DEPTHWISE) return layer->residual < 0;
+  return layer->kind == LACI_NATIVE_PRODUCT && can_share_int8x4_groups(&layer->window);
+}
+
 void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
   const laci_fake_quantized *x = laci_native_quantization_of(plan, layer->input);
-  if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_unscaled_product(net, layer))
-    return;
-  if (!can_share_int8x4_groups(&layer->window)) return;
+  if (!x || plan->bf16 || !has_int8_kernel(layer) || !is_unscaled_product(net, layer)) return;
   laci_native_int8_data *int8 = laci_plan_alloc(plan, 1, sizeof *int8);
   laci_native_layer made = *layer;
   if (!int8) return;

@@ -1,38 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The weights of an int8 layer as its kernel reads them: integers, with a bias and a scale for each
- * row. */
+ * row. Kernels read these of four rows at once, so that there are a multiple of four, the last of
+ * them zero. */
 #include <math.h>
 
 #include "kernel/sparse/bytes.h"
+#include "kernel/sparse/int8x4.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/int8/int8.h"
 
-bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
-                                       laci_sparse_kept_weights *kept) {
+/** Quantizes the weights of all rows. Row r has those from row_begin[r] to row_begin[r + 1];
+ * row_begin NULL: all its weights. */
+static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const int64_t *row_begin,
+                          float *weight) {
   laci_native_int8_data *int8 = layer->int8;
   const int64_t n_rows = layer->window.channels_out;
+  const int64_t n_padded =
+      laci_sparse_layout_channels(n_rows, LACI_SPARSE_S8) * LACI_INT8X4_CHANNELS;
+  const int64_t each = laci_sparse_weights_per_row(&layer->window);
   const bool in_units = int8->y && layer->n_functions == 0;
   const double unit = in_units ? (double)int8->y->scale : 1;
   const int32_t zero = laci_bytes_zero_point(int8->x);
-  int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *whole);
-  float *scales = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *scales);
+  int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *whole);
+  float *scales = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *scales);
   const int tensor = laci_native_store_bias(net, layer);
   if (tensor < 0 || !whole || !scales) return false;
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;
   for (int64_t row = 0; row < n_rows; row++) {
     const double scale = laci_native_sum_scale(int8, row);
     const float weight_scale = int8->weight_scale[int8->n_scales == 1 ? 0 : row];
+    const int64_t first = row_begin ? row_begin[row] : row * each;
+    const int64_t after = row_begin ? row_begin[row + 1] : first + each;
     int32_t sum = 0;
-    for (int64_t k = kept->row_begin[row]; k < kept->row_begin[row + 1]; k++) {
-      kept->weight[k] = rintf(kept->weight[k] / weight_scale);
-      sum += (int32_t)kept->weight[k];
+    for (int64_t k = first; k < after; k++) {
+      weight[k] = rintf(weight[k] / weight_scale);
+      sum += (int32_t)weight[k];
     }
     whole[row] = (int32_t)lrint((double)bias[row] / scale) - zero * sum;
     scales[row] = (float)(scale / unit);
   }
   int8->quantized.bias = whole;
   int8->quantized.scale = scales;
-  net->plan.weight_bytes += (size_t)n_rows * (sizeof *whole + sizeof *scales);
+  net->plan.weight_bytes += (size_t)n_padded * (sizeof *whole + sizeof *scales);
   return true;
+}
+
+bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
+                                       laci_sparse_kept_weights *kept) {
+  return quantize_rows(net, layer, kept->row_begin, kept->weight);
+}
+
+bool laci_native_quantize_dense_weights(laci_net *net, const laci_native_layer *layer,
+                                        float *weight) {
+  return quantize_rows(net, layer, NULL, weight);
 }

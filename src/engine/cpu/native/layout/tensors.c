@@ -177,8 +177,15 @@ static void fill_border_range(int64_t begin, int64_t end, void *context) {
 
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values) {
+  enum {
+    GRAIN = 1 << 18
+  }; /* floats of a tensor whose padding one thread fills in less time than
+                               threads need to begin and end a loop */
   filling f = {layout, size, with, values};
-  laci_pool_for(net->pool, laci_sparse_border_n_items(layout, size), 1, fill_border_range, &f);
+  const int64_t n_items = laci_sparse_border_n_items(layout, size);
+  const int64_t n_floats = laci_native_image_blocks(layout, size->n_images) * layout->n_floats;
+  laci_pool_for(net->pool, n_items, laci_ceil_div(n_items * GRAIN, n_floats), fill_border_range,
+                &f);
 }
 
 uint32_t laci_native_border_value(const laci_native_layout *native) {
