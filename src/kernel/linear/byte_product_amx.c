@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * byte_product.h by AMX: a matrix register has 16 rows of 64 bytes of x, or 16 groups of a block of
+ * 16 columns, as both are stored. The sums of up to 32 rows and two blocks stay in four of the
+ * eight registers. The last rows of a part are computed with some that are done already. */
+#include <immintrin.h>
+
+#include "kernel/linear/byte_product_in.h"
+
+enum {
+  LINE = LACI_BYTE_LINE,
+  TILE = LACI_BYTE_TILE,
+  COLUMNS = LACI_BYTE_COLUMNS,
+  REGISTER = TILE * LINE, /* bytes of a register */
+  SUMS = TILE * COLUMNS,  /* sums of a register */
+};
+
+/* The operand of LDTILECFG: the shape of each register. */
+typedef struct configuration {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+} configuration;
+
+static void configure_registers(void) {
+  enum { REGISTERS = 8 };
+  configuration c = {.palette = 1};
+  for (int at = 0; at < REGISTERS; at++) {
+    c.row_bytes[at] = LINE;
+    c.rows[at] = TILE;
+  }
+  _tile_loadconfig(&c);
+}
+
+/* Operands of a tile, and their strides. */
+typedef struct operands {
+  const uint8_t *x;
+  const int8_t *w;
+  int64_t stride, block_bytes;
+} operands;
+
+/* sums: [rows / 16][blocks][16][16] */
+static void sum_two_by_two(const operands *o, int32_t *sums) {
+  const uint8_t *below = o->x + TILE * o->stride;
+  const int8_t *next = o->w + o->block_bytes;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t k = 0; k < o->stride; k += LINE) {
+    _tile_loadd(4, o->x + k, o->stride);
+    _tile_loadd(6, o->w + k * COLUMNS, LINE);
+    _tile_dpbusd(0, 4, 6);
+    _tile_loadd(7, next + k * COLUMNS, LINE);
+    _tile_dpbusd(1, 4, 7);
+    _tile_loadd(5, below + k, o->stride);
+    _tile_dpbusd(2, 5, 6);
+    _tile_dpbusd(3, 5, 7);
+  }
+  _tile_stored(0, sums, LINE);
+  _tile_stored(1, sums + SUMS, LINE);
+  _tile_stored(2, sums + 2 * SUMS, LINE);
+  _tile_stored(3, sums + 3 * SUMS, LINE);
+}
+
+static void sum_two_by_one(const operands *o, int32_t *sums) {
+  const uint8_t *below = o->x + TILE * o->stride;
+  _tile_zero(0);
+  _tile_zero(2);
+  for (int64_t k = 0; k < o->stride; k += LINE) {
+    _tile_loadd(4, o->x + k, o->stride);
+    _tile_loadd(5, below + k, o->stride);
+    _tile_loadd(6, o->w + k * COLUMNS, LINE);
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(2, 5, 6);
+  }
+  _tile_stored(0, sums, LINE);
+  _tile_stored(2, sums + SUMS, LINE);
+}
+
+static void sum_one_by_two(const operands *o, int32_t *sums) {
+  const int8_t *next = o->w + o->block_bytes;
+  _tile_zero(0);
+  _tile_zero(1);
+  for (int64_t k = 0; k < o->stride; k += LINE) {
+    _tile_loadd(4, o->x + k, o->stride);
+    _tile_loadd(6, o->w + k * COLUMNS, LINE);
+    _tile_loadd(7, next + k * COLUMNS, LINE);
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+  }
+  _tile_stored(0, sums, LINE);
+  _tile_stored(1, sums + SUMS, LINE);
+}
+
+static void sum_one_by_one(const operands *o, int32_t *sums) {
+  _tile_zero(0);
+  for (int64_t k = 0; k < o->stride; k += LINE) {
+    _tile_loadd(4, o->x + k, o->stride);
+    _tile_loadd(6, o->w + k * COLUMNS, LINE);
+    _tile_dpbusd(0, 4, 6);
+  }
+  _tile_stored(0, sums, LINE);
+}
+
+/* Computes n_tiles times 16 rows of n_blocks blocks; both are 1 or 2. */
+static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_tiles, int64_t block,
+                          int64_t n_blocks) {
+  _Alignas(LINE) int32_t sums[4 * SUMS];
+  const int64_t stride = p->rows.stride, bytes = laci_byte_block_bytes(p->matrix.depth);
+  const operands o = {p->rows.x + row * stride, p->matrix.w + block * bytes, stride, bytes};
+  if (n_tiles == 2 && n_blocks == 2) sum_two_by_two(&o, sums);
+  else if (n_tiles == 2) sum_two_by_one(&o, sums);
+  else if (n_blocks == 2) sum_one_by_two(&o, sums);
+  else sum_one_by_one(&o, sums);
+  for (int64_t v = 0; v < n_blocks; v++) {
+    byte_block b;
+    prepare_byte_block(p, block + v, &b);
+    for (int64_t r = 0; r < n_tiles * TILE; r++)
+      finish_byte_sums(p, row + r, block + v, &b,
+                       sums + (r / TILE * n_blocks + v) * SUMS + r % TILE * COLUMNS);
+  }
+}
+
+static void multiply_blocks(const laci_byte_product *p, const laci_byte_part *part, int64_t block,
+                            int64_t n_blocks) {
+  int64_t row = part->row;
+  for (; row + 2 * TILE <= part->row_end; row += 2 * TILE)
+    multiply_tile(p, row, 2, block, n_blocks);
+  if (row + TILE < part->row_end && part->row_end - 2 * TILE >= part->row) {
+    multiply_tile(p, part->row_end - 2 * TILE, 2, block, n_blocks);
+    return;
+  }
+  for (; row + TILE <= part->row_end; row += TILE) multiply_tile(p, row, 1, block, n_blocks);
+  if (row < part->row_end) multiply_tile(p, part->row_end - TILE, 1, block, n_blocks);
+}
+
+void laci_multiply_bytes_amx(const laci_byte_product *p, const laci_byte_part *part) {
+  configure_registers();
+  for (int64_t block = part->block; block < part->block_end; block += 2)
+    multiply_blocks(p, part, block, part->block_end - block > 1 ? 2 : 1);
+  _tile_release();
+}
