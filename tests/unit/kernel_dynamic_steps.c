@@ -46,6 +46,13 @@ static void compare(const float *x, int n) {
   memcpy(found, x, (size_t)n * sizeof *x);
   laci_write_steps_variant()(to, found, n, found);
   assert_memory_equal(found, want, (size_t)n * sizeof *want);
+  uint8_t bytes[MOST];
+  int32_t sum = laci_write_step_bytes_variant()(to, x, n, bytes);
+  for (int i = 0; i < n; i++) {
+    assert_true((float)bytes[i] == want[i] + to.zero);
+    sum -= bytes[i];
+  }
+  assert_int_equal(sum, 0);
 }
 
 static void every_variant_is_the_operator(void **state) {
@@ -85,6 +92,9 @@ static void no_number_counts_for_nothing(void **state) {
   const laci_dynamic_scale to = laci_dynamic_scale_from_extremes(e);
   laci_write_steps_variant()(to, x, 40, y);
   assert_true(y[3] == -to.zero && y[35] == -to.zero);
+  uint8_t bytes[40];
+  (void)laci_write_step_bytes_variant()(to, x, 40, bytes);
+  assert_true(bytes[3] == 0 && bytes[35] == 0);
 }
 
 int main(void) {

@@ -25,9 +25,18 @@ static laci_write_steps *const write_of_level[] = {
 #undef VARIANT
 };
 
+static laci_write_step_bytes *const write_bytes_of_level[] = {
+#define VARIANT(name, level) [level] = laci_write_step_bytes_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
 laci_find_extremes *laci_find_extremes_variant(void) {
   return find_of_level[laci_cpu_level_in_force()];
 }
 laci_write_steps *laci_write_steps_variant(void) {
   return write_of_level[laci_cpu_level_in_force()];
+}
+laci_write_step_bytes *laci_write_step_bytes_variant(void) {
+  return write_bytes_of_level[laci_cpu_level_in_force()];
 }

@@ -4,6 +4,7 @@
 #include "kernel/pointwise/dynamic_steps.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernel/pointwise/fake_quantize.h"
 
@@ -42,4 +43,21 @@ void LACI_VARIANT(laci_write_steps)(laci_dynamic_scale to, const float *x, int64
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++)
     y[i] = laci_quantize_clip(rintf(x[i] / scale), low, high) + 0.0F; /* -0 becomes +0 */
+}
+
+int32_t LACI_VARIANT(laci_write_step_bytes)(laci_dynamic_scale to, const float *x, int64_t n,
+                                            uint8_t *bytes) {
+  const float scale = to.scale, zero = to.zero, low = -zero, high = UINT8_MAX - zero;
+  int32_t sum = 0;
+  if (!(scale > 0)) {
+    memset(bytes, 0, (size_t)n);
+    return 0;
+  }
+  EACH_BY_ITSELF
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t byte = (int32_t)(laci_quantize_clip(rintf(x[i] / scale), low, high) + zero);
+    bytes[i] = (uint8_t)byte;
+    sum += byte;
+  }
+  return sum;
 }

@@ -1,28 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DynamicSteps (graph/float_form.h): finds the least and the largest number, then writes the
- * integers. Extremes do not depend on the order, so neither threads nor the instruction set change
- * any bit. */
-#include "kernel/pointwise/dynamic_steps.h"
+ * integers, as floats, or as bytes for products of integers. Extremes do not depend on the order,
+ * so neither threads nor the instruction set change any bit. */
+#include <string.h>
 
+#include "base/divide.h"
 #include "cpu/pool.h"
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/lower/integer_product.h"
 
 enum {
   GRAIN = 1 << 14, /* minimum number of floats in a part */
   MOST_PARTS = 64  /* maximum number of parts */
 };
 
+/* ---- Bytes ---- */
+
+static size_t round_up(size_t bytes) {
+  return (bytes + LACI_BYTE_LINE - 1) / LACI_BYTE_LINE * LACI_BYTE_LINE;
+}
+
+size_t laci_dynamic_bytes_size(int64_t rows, int64_t depth) {
+  return round_up(sizeof(laci_dynamic_scale)) + round_up((size_t)rows * sizeof(int32_t)) +
+         (size_t)(rows * laci_byte_row_stride(depth));
+}
+
+laci_dynamic_bytes laci_dynamic_bytes_at(void *memory, int64_t rows, int64_t depth) {
+  char *sums = (char *)memory + round_up(sizeof(laci_dynamic_scale));
+  return (laci_dynamic_bytes){.scale = memory,
+                              .sums = (int32_t *)(void *)sums,
+                              .x = (uint8_t *)sums + round_up((size_t)rows * sizeof(int32_t)),
+                              .stride = laci_byte_row_stride(depth)};
+}
+
+int laci_net_find_dynamic_bytes(laci_net *net, int value) {
+  for (int at = laci_net_value_tensor(net, value); at >= 0; at = net->tensors[at].next) {
+    if (net->tensors[at].dt == LACI_ELEMENT_BYTE) return at;
+  }
+  return -1;
+}
+
+/* ---- Running ---- */
+
+typedef struct steps_step {
+  int64_t n, rows, depth;
+  bool floats, bytes; /* which of both are written */
+} steps_step;
+
 typedef struct steps_work {
+  const steps_step *s;
   const float *x;
   float *y;
-  int64_t n, part; /* number of floats in all (n), and in a part */
+  laci_dynamic_bytes bytes;
+  int64_t part; /* number of floats in a part */
   laci_extremes extremes[MOST_PARTS];
   laci_dynamic_scale scale;
 } steps_work;
 
 static int64_t end_of_part(const steps_work *w, int64_t part) {
   const int64_t end = (part + 1) * w->part;
-  return end < w->n ? end : w->n;
+  return end < w->s->n ? end : w->s->n;
 }
 
 static void find_extremes_of_parts(int64_t begin, int64_t end, void *context) {
@@ -33,7 +69,7 @@ static void find_extremes_of_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void write_integers_of_parts(int64_t begin, int64_t end, void *context) {
+static void write_floats_of_parts(int64_t begin, int64_t end, void *context) {
   const steps_work *w = context;
   for (int64_t part = begin; part < end; part++) {
     const int64_t first = part * w->part;
@@ -41,23 +77,42 @@ static void write_integers_of_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
+static void write_bytes_of_rows(int64_t begin, int64_t end, void *context) {
+  const steps_work *w = context;
+  const int64_t depth = w->s->depth, stride = w->bytes.stride;
+  for (int64_t row = begin; row < end; row++) {
+    uint8_t *to = w->bytes.x + row * stride;
+    w->bytes.sums[row] = laci_write_step_bytes_variant()(w->scale, w->x + row * depth, depth, to);
+    memset(to + depth, 0, (size_t)(stride - depth));
+  }
+}
+
 static lac_status run_dynamic_steps(laci_net *net, laci_net_step *step, lac_error *err) {
-  const int64_t n = *(const int64_t *)step->context;
-  const int64_t wanted = (n + GRAIN - 1) / GRAIN;
+  const steps_step *s = step->context;
+  const int64_t wanted = laci_ceil_div(s->n, GRAIN);
   const int64_t n_parts = wanted < MOST_PARTS ? wanted : MOST_PARTS;
-  steps_work w = {.x = laci_net_tensor_data(net, step->tensors[0]),
-                  .y = laci_net_tensor_data(net, step->tensors[1]),
-                  .n = n,
-                  .part = n_parts ? (n + n_parts - 1) / n_parts : 1};
+  steps_work w = {.s = s,
+                  .x = laci_net_tensor_data(net, step->tensors[0]),
+                  .part = n_parts ? laci_ceil_div(s->n, n_parts) : 1};
   laci_extremes all = {0, 0};
   (void)err;
   laci_pool_for(net->pool, n_parts, 1, find_extremes_of_parts, &w);
   for (int64_t part = 0; part < n_parts; part++) all = laci_extremes_join(all, w.extremes[part]);
   w.scale = laci_dynamic_scale_from_extremes(all);
-  laci_pool_for(net->pool, n_parts, 1, write_integers_of_parts, &w);
-  *(float *)laci_net_tensor_data(net, step->tensors[2]) = w.scale.scale;
+  *(float *)laci_net_tensor_data(net, step->tensors[1]) = w.scale.scale;
+  if (s->bytes) {
+    w.bytes = laci_dynamic_bytes_at(laci_net_tensor_data(net, step->tensors[2]), s->rows, s->depth);
+    *w.bytes.scale = w.scale;
+    laci_pool_for(net->pool, s->rows, laci_ceil_div(GRAIN, s->depth), write_bytes_of_rows, &w);
+  }
+  if (s->floats) { /* last, since they may have the memory of x */
+    w.y = laci_net_tensor_data(net, step->tensors[3]);
+    laci_pool_for(net->pool, n_parts, 1, write_floats_of_parts, &w);
+  }
   return LAC_OK;
 }
+
+/* ---- Lowering ---- */
 
 static bool can_lower_dynamic_steps(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -65,26 +120,56 @@ static bool can_lower_dynamic_steps(laci_net *net, const laci_fused *fused, cons
   return !net->plan.bf16 && node->n_outputs == 2 && node->outputs[0] >= 0 && node->outputs[1] >= 0;
 }
 
+/** Returns how many products of integers read the value as bytes. */
+static int count_byte_readers(const laci_cpu_plan *plan, int value) {
+  const laci_value *v = &plan->graph->values[value];
+  int n = 0;
+  for (int at = 0; at < v->n_readers; at++) {
+    const int node = v->readers[at];
+    n += plan->computed[node] && plan->fused[laci_plan_find_computing_node(plan, node)].pattern ==
+                                     LACI_PATTERN_INTEGER_PRODUCT;
+  }
+  return n;
+}
+
+static steps_step describe_steps(const laci_net *net, const laci_node *node) {
+  const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
+  const int n_readers = count_byte_readers(&net->plan, node->outputs[0]);
+  steps_step s = {.n = laci_shape_count(shape), .bytes = n_readers > 0};
+  s.floats = laci_plan_count_uses(&net->plan, node->outputs[0]) > n_readers || !s.bytes;
+  s.depth = s.bytes ? shape->dims[shape->rank - 1] : 1;
+  s.rows = s.n / s.depth;
+  return s;
+}
+
+static int new_bytes(laci_net *net, const laci_shape *shape, const steps_step *s) {
+  const size_t size = laci_dynamic_bytes_size(s->rows, s->depth);
+  return laci_net_tensor_new(net, shape, LACI_ELEMENT_BYTE, NULL,
+                             laci_net_buffer_new(net, LACI_PLACE_ARENA, size));
+}
+
 static void lower_dynamic_steps(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *one = laci_plan_shape(&net->plan, node->outputs[1]);
   const int x =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
-  const int y = laci_net_new_result_like(net, x, true);
-  const laci_shape *one = laci_plan_shape(&net->plan, node->outputs[1]);
   const int scale = laci_net_tensor_new(net, one, LACI_ELEMENT_F32,
                                         laci_net_dense_layout(net, one, LACI_ELEMENT_F32),
                                         laci_net_buffer_new(net, LACI_PLACE_ARENA, sizeof(float)));
-  int64_t *n = laci_plan_alloc(&net->plan, 1, sizeof *n);
-  if (net->plan.status) return;
-  *n = laci_shape_count(shape);
+  steps_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  if (!s) return;
+  *s = describe_steps(net, node);
+  const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
+  const int bytes = s->bytes ? new_bytes(net, shape, s) : -1;
+  const int floats = s->floats ? laci_net_new_result_like(net, x, true) : -1;
   laci_net_step *step =
-      laci_net_step_add_code(net, node, run_dynamic_steps, 3, (int[]){x, y, scale});
-  if (!step) return;
-  step->context = n;
+      laci_net_step_add_code(net, node, run_dynamic_steps, 4, (int[]){x, scale, bytes, floats});
+  if (net->plan.status || !step) return;
+  if (s->bytes && s->floats) laci_net_set_content(net, bytes, net->tensors[floats].content);
+  step->context = s;
   step->kernel = "own";
-  step->shown = y;
-  laci_net_bind_value(net, node->outputs[0], y);
+  step->shown = s->floats ? floats : bytes;
+  laci_net_bind_value(net, node->outputs[0], step->shown);
   laci_net_bind_value(net, node->outputs[1], scale);
 }
 

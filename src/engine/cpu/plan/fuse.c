@@ -24,6 +24,7 @@ static const pattern_row patterns[] = {
     {laci_find_relu_sum, NULL},
     {laci_find_repeated_dequantize, laci_finish_repeated_dequantize},
     {laci_find_quantize_pair, NULL},
+    {laci_find_integer_product, NULL},
 };
 
 /** A rule that fuses the node after a chain. */
@@ -124,6 +125,13 @@ static void fuse_following_nodes(laci_cpu_plan *plan, laci_fused *fused) {
          !(fusible & LACI_FUSIBLE_SINGLE_NODE)) {}
 }
 
+/** Can nodes be fused to the fused node that begins with the node? Most patterns are complete. */
+static bool can_be_followed(const laci_cpu_plan *plan, int node) {
+  const laci_fused *fused = &plan->fused[node];
+  if (plan->fused_at[fused->tail] != node || fused->output < 0) return false;
+  return !fused->pattern || fused->pattern == LACI_PATTERN_INTEGER_PRODUCT;
+}
+
 /* ---- All ---- */
 
 static void init_fused(laci_cpu_plan *plan) {
@@ -148,10 +156,8 @@ lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err) {
     fuse_patterns_at_node(plan, n);
   }
   for (int n = 0; n < n_nodes; n++) {
-    laci_fused *fused = &plan->fused[n];
-    bool alone = plan->fused_at[fused->tail] == n && fused->output >= 0 && !fused->pattern;
-    if (alone && laci_plan_has_elements(plan, &plan->graph->nodes[n]))
-      fuse_following_nodes(plan, fused);
+    if (can_be_followed(plan, n) && laci_plan_has_elements(plan, &plan->graph->nodes[n]))
+      fuse_following_nodes(plan, &plan->fused[n]);
   }
   return plan->status;
 }

@@ -119,7 +119,8 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_LAYER_NORM, /* laci_fused.details is a laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads two summands and the result of the Relu (laci_fused.reads) */
   LACI_PATTERN_QUANTIZE,   /* laci_fused.details is a laci_fake_quantized */
-  LACI_PATTERN_DUPLICATE,  /* the result equals another value, which it reads in addition */
+  LACI_PATTERN_INTEGER_PRODUCT, /* laci_fused.details is a laci_integer_product */
+  LACI_PATTERN_DUPLICATE,       /* the result equals another value, which it reads in addition */
   LACI_N_PATTERNS
 } laci_fused_pattern;
 
@@ -136,7 +137,8 @@ typedef struct laci_fused {
   laci_post posts[LACI_FUSED_MAX_POSTS];
   laci_fused_pattern pattern;
   const void *details;                      /* data of the pattern: laci_attention_pattern,
-                                               laci_layer_norm_pattern or laci_fake_quantized */
+                                               laci_layer_norm_pattern, laci_fake_quantized or
+                                               laci_integer_product */
   int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that the nodes of a pattern read; a value is
                                                listed once for each read */
 } laci_fused;
@@ -156,6 +158,18 @@ typedef struct laci_layer_norm_pattern {
                           multiplied and added; -1: none */
   float epsilon;
 } laci_layer_norm_pattern;
+
+/** A product of integers that are found in each run (DynamicSteps) with a constant matrix of
+ * integers, as floats: y = sum over k of x[row][k] * w[k][column] times the scales. */
+typedef struct laci_integer_product {
+  int node;                     /* index of the node of the product */
+  int x, x_scale;               /* values of the integers, and of their scale */
+  int weight;                   /* the constant matrix */
+  int unit;                     /* constant: the matrix divided by it is integers; -1: the matrix is
+                                   integers */
+  int scale;                    /* constant that the scale of x is multiplied by; -1: none */
+  int64_t rows, depth, columns; /* unit and scale have one element, or one for each column */
+} laci_integer_product;
 
 /** What an implementation can fuse with its own node. */
 typedef enum laci_fusible {
@@ -329,7 +343,7 @@ typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match)
 /** Fuses nodes that follow the pattern, after it has become a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
 laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum,
-    laci_find_quantize_pair, laci_find_repeated_dequantize;
+    laci_find_quantize_pair, laci_find_repeated_dequantize, laci_find_integer_product;
 laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_repeated_dequantize;
 
 /** A rule that appends one more node to a fused node, or several nodes that are one function.

@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is fused after a layer, in the order that native kernels support: a residual, a clip,
  * functions (kernel/sparse/product.h); or functions and then a residual. */
-#include "kernel/pointwise/function.h"
+#include "engine/cpu/lower/pointwise.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/choose/choose.h"
-
-typedef struct mapped {
-  bool known;
-  laci_pointwise_kind kind;
-} mapped;
-
-static const mapped kinds[LACI_N_FUNCTIONS] = {
-    [LACI_FUNCTION_RELU] = {true, LACI_POINTWISE_RELU},
-    [LACI_FUNCTION_ELU] = {true, LACI_POINTWISE_ELU},
-    [LACI_FUNCTION_LOGISTIC] = {true, LACI_POINTWISE_LOGISTIC},
-    [LACI_FUNCTION_TANH] = {true, LACI_POINTWISE_TANH},
-    [LACI_FUNCTION_LINEAR] = {true, LACI_POINTWISE_LINEAR},
-    [LACI_FUNCTION_SWISH] = {true, LACI_POINTWISE_SWISH},
-    [LACI_FUNCTION_HARDSWISH] = {true, LACI_POINTWISE_HARDSWISH},
-    [LACI_FUNCTION_GELU_ERF] = {true, LACI_POINTWISE_GELU_ERF},
-    [LACI_FUNCTION_GELU_TANH] = {true, LACI_POINTWISE_GELU_TANH},
-    [LACI_FUNCTION_CLIP] = {true, LACI_POINTWISE_CLIP},
-    [LACI_FUNCTION_CLIP_OPEN] = {true, LACI_POINTWISE_CLIP},
-};
 
 static bool can_add_residual(const laci_net *net, int value, int to) {
   return !laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value) &&
@@ -60,10 +41,11 @@ bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer) {
       if (at > 0 && at < fused->n_posts - 1) return false;
       continue;
     }
-    const laci_function f = post->function;
-    if (!kinds[f.kind].known) return false;
-    if (!sum_follows && layer->n_functions == 0 && add_clip_function(layer, &f)) continue;
-    layer->functions[layer->n_functions++] = (laci_pointwise){kinds[f.kind].kind, f.alpha, f.beta};
+    laci_pointwise f;
+    if (!laci_lower_to_pointwise(&post->function, &f)) return false;
+    if (!sum_follows && layer->n_functions == 0 && add_clip_function(layer, &post->function))
+      continue;
+    layer->functions[layer->n_functions++] = f;
   }
   return true;
 }
