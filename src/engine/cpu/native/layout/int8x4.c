@@ -2,6 +2,7 @@
  * Converts floats to int8x4 and back, as steps. */
 #include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/bytes.h"
+#include "kernel/sparse/image_bytes.h"
 #include "cpu/pool.h"
 #include "engine/cpu/native/layout/layout.h"
 
@@ -64,6 +65,59 @@ static int add_conversion_step(laci_net *net, int from, const laci_native_layout
 
 int laci_native_add_quantize_step(laci_net *net, int tensor, const laci_native_layout *to) {
   return tensor < 0 ? -1 : add_conversion_step(net, tensor, to, to);
+}
+
+/* ---- Images of floats ---- */
+
+typedef struct image_step {
+  laci_image_bytes form;
+  laci_sparse_size size; /* size of the int8x4 */
+  int from, to;
+  uint32_t around; /* 32-bit word that is stored where there is no pixel */
+} image_step;
+
+typedef struct image_work {
+  const image_step *s;
+  const float *from;
+  float *to;
+} image_work;
+
+static void pack_image_range(int64_t begin, int64_t end, void *context) {
+  const image_work *w = context;
+  laci_image_bytes_variant()(&w->s->form, w->from, w->to, begin, end);
+}
+
+static lac_status run_image_step(laci_net *net, laci_net_step *step, lac_error *err) {
+  enum { ROWS = 8 }; /* number of rows of pixels that a thread quantizes at a time */
+  const image_step *s = step->context;
+  image_work w = {s, laci_net_tensor_data(net, s->from), laci_net_tensor_data(net, s->to)};
+  (void)err;
+  laci_native_fill_border(net, &s->form.int8x4, &s->size, s->around, w.to);
+  laci_pool_for(net->pool, laci_image_bytes_n_items(&s->form), ROWS, pack_image_range, &w);
+  return LAC_OK;
+}
+
+int laci_native_add_image_step(laci_net *net, int tensor, const laci_sparse_layout *floats,
+                               const laci_native_layout *to) {
+  const laci_shape shape = net->tensors[tensor].shape;
+  const int image = laci_native_tensor_new(net, &shape, to, -1);
+  image_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
+  laci_net_step *step =
+      laci_net_step_add_code(net, &packing, run_image_step, 2, (int[]){tensor, image});
+  if (!s || !step || image < 0) return -1;
+  *s = (image_step){.form = {.floats = *floats,
+                             .int8x4 = to->layout,
+                             .size = laci_native_value_size(net, &shape, false),
+                             .q = to->bytes},
+                    .size = laci_native_size_in_layout(net, &shape, to),
+                    .from = tensor,
+                    .to = image,
+                    .around = laci_native_border_value(to)};
+  step->what = "floats to bytes";
+  step->kernel = "native reorder";
+  step->context = s;
+  step->shown = image;
+  return image;
 }
 
 int laci_native_copy_as_floats(laci_net *net, int tensor) {

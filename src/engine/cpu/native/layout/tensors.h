@@ -70,6 +70,10 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
 /** Adds a step that quantizes a tensor of floats to int8x4 in the layout `to`; returns the new
  * tensor. */
 int laci_native_add_quantize_step(laci_net *net, int tensor, const laci_native_layout *to);
+/** Adds a step that quantizes a row-major image of floats to int8x4 in the layout `to`
+ * (laci_image_bytes_can_pack); returns the new tensor. floats: the tensor's layout. */
+int laci_native_add_image_step(laci_net *net, int tensor, const laci_sparse_layout *floats,
+                               const laci_native_layout *to);
 /** Returns a copy in floats of an int8x4 tensor: an existing one, or a new one, made by a step.
  * Other tensors are returned unchanged. */
 int laci_native_copy_as_floats(laci_net *net, int tensor);
