@@ -170,8 +170,6 @@ static const int8_net nets[] = {
      "stored nine \"\" i8 = 9\nz = DequantizeLinear(qv, sw, nine)\ny = Conv(d, z)\n", 0, 0},
     {"weights that are scaled again", "stored two \"\" = 2.5\nz = Mul(v, two)\ny = Conv(d, z)\n", 0,
      0},
-    {"a bias that no sum holds", "stored vast \"\" = 1e9\nb = Mul(bias, vast)\ny = Conv(d, v, b)\n",
-     0, 0},
     {"data that are no bytes", "y = Conv(x, v)\n", 0, 0},
 };
 
@@ -205,6 +203,10 @@ static const int8_net rounded[] = {
     {"a bias of floats", "stored b 16\ny = Conv(d, v, b)\n", 1, 0},
     {"a bias of floats, then bytes",
      "stored b 16\na = Conv(d, u, b) pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
+    {"a bias that no sum holds", "stored vast \"\" = 1e5\nb = Mul(bias, vast)\ny = Conv(d, v, b)\n",
+     1, 0},
+    {"a bias that all but hides the weights",
+     "stored vast \"\" = 1e9\nb = Mul(bias, vast)\na = Conv(d, u, b)\ny = Relu(a)\n", 1, 0},
     {"a depthwise window with a bias", DEPTHWISE "y = Conv(d, k, bias) group=16\n", 0, 1},
 };
 

@@ -105,9 +105,9 @@ double laci_native_sum_scale(const laci_native_int8_data *int8, int64_t row) {
   return (double)int8->x->scale * (double)int8->weight_scale[int8->n_scales == 1 ? 0 : row];
 }
 
-/** Does the sum of every row (output channel), including its bias, fit in 32 bits? */
+/** Does the sum of every row (output channel) fit in 32 bits, and can its bias be added? A bias that
+ * is too large for the units of a sum has units of its own (weights.c). */
 static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *layer) {
-  const double most = (double)(1 << 30);
   const laci_node *node = &plan->graph->nodes[layer->fused->node];
   const int64_t n_rows = layer->window.channels_out;
   const float *bias = NULL;
@@ -120,9 +120,10 @@ static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *la
   for (int64_t row = 0; row < n_rows; row++) {
     const double scale = laci_native_sum_scale(layer->int8, row);
     if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) return false;
-    if (bias && !(fabs((double)bias[n_biases == 1 ? 0 : row]) < most * scale)) return false;
+    if (bias && !isfinite(bias[n_biases == 1 ? 0 : row])) return false;
   }
-  return (double)laci_sparse_row_length(&layer->window) * UINT8_MAX * -INT8_MIN < most;
+  return (double)laci_sparse_row_length(&layer->window) * UINT8_MAX * -INT8_MIN <
+         LACI_NATIVE_MOST_SUM;
 }
 
 /* ---- The layer ---- */

@@ -5,6 +5,9 @@
 
 #include "engine/cpu/native/layer.h"
 
+/** Limit of the products of a row together, and of its bias: both together fit in 32 bits. */
+enum { LACI_NATIVE_MOST_SUM = 1 << 30 };
+
 /* ---- find.c ---- */
 
 /** Returns the quantization (scale and bounds) that produced the value; NULL: the value is not

@@ -10,6 +10,16 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/int8/int8.h"
 
+/** Returns how many times coarser the units of a row must be for its bias to fit: a power of two,
+ * usually 1. Quantizers give a channel whose weights are all but zero a tiny scale, by which its
+ * bias is beyond 32 bits. In coarser units weights are rounded, which is no more than what a sum of
+ * floats that large would lose. */
+static double find_unit_factor(double bias, double scale) {
+  int exponent = 0;
+  (void)frexp(bias / scale / LACI_NATIVE_MOST_SUM, &exponent);
+  return exponent > 0 ? ldexp(1, exponent) : 1;
+}
+
 /** Quantizes the weights of all rows. Row r has those from row_begin[r] to row_begin[r + 1];
  * row_begin NULL: all its weights. */
 static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const int64_t *row_begin,
@@ -28,8 +38,10 @@ static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const i
   if (tensor < 0 || !whole || !scales) return false;
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_native_sum_scale(int8, row);
-    const float weight_scale = int8->weight_scale[int8->n_scales == 1 ? 0 : row];
+    const double fine = laci_native_sum_scale(int8, row);
+    const double factor = find_unit_factor((double)bias[row], fine), scale = fine * factor;
+    const float weight_scale =
+        (float)((double)int8->weight_scale[int8->n_scales == 1 ? 0 : row] * factor);
     const int64_t first = row_begin ? row_begin[row] : row * each;
     const int64_t after = row_begin ? row_begin[row + 1] : first + each;
     int32_t sum = 0;
