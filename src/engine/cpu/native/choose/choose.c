@@ -9,6 +9,7 @@
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/choose/choose.h"
+#include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 /* Number of the layers after a layer that are toggled together with it, one at a time. */
@@ -23,7 +24,9 @@ typedef struct node_value {
   bool norm;           /* the value is the result of a normalization, which can write a native
                           layout */
   bool images;
-  int n_read; /* number of times that chosen layers read the value */
+  bool quantized;        /* the value is the result of a quantization */
+  bool written_as_bytes; /* a chosen layer writes its bytes, so that no step quantizes it */
+  int n_read;            /* number of times that chosen layers read the value */
   double floats;
 } node_value;
 
@@ -51,6 +54,12 @@ static double private_copy_cost(const choice *c, const laci_native_layer *layer)
          c->costs.reorder * (layer->reading == LACI_NATIVE_SUBSAMPLED ? one_lane : floats);
 }
 
+/** Returns the cost of the step that quantizes the value, if there is one. */
+static double quantization_cost(const choice *c, int value) {
+  const node_value *v = &c->values[value];
+  return v->quantized && !v->written_as_bytes ? v->floats * c->costs.quantization : 0;
+}
+
 static double reorder_cost(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_count_uses(&c->net->plan, value) > v->n_read;
@@ -65,7 +74,7 @@ static double total_cost(choice *c) {
   const laci_native_net *native = c->net->native;
   double sum = 0;
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
-    c->values[v].written = c->values[v].read_as_stored = false;
+    c->values[v].written = c->values[v].written_as_bytes = c->values[v].read_as_stored = false;
     c->values[v].n_read = 0;
   }
   for (int at = 0; at < native->n_layers; at++) {
@@ -74,10 +83,13 @@ static double total_cost(choice *c) {
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
     c->values[layer->output].written = true;
+    c->values[layer->output].written_as_bytes = layer->int8 && layer->int8->y;
     count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
     if (layer->residual >= 0) count_value_read(c, layer->residual, true);
   }
-  for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorder_cost(c, v);
+  for (int v = 0; v < c->net->plan.graph->n_values; v++) {
+    sum += reorder_cost(c, v) + quantization_cost(c, v);
+  }
   return sum;
 }
 
@@ -153,7 +165,8 @@ static bool may_use_native_layers(const laci_net *net) {
   return net->use->which != LACI_NATIVE_USE_NONE || net->timings;
 }
 
-/** Finds the sizes of all values, and which of them are results of normalizations. */
+/** Finds the sizes of all values, and which of them are results of normalizations or
+ * quantizations. */
 static void find_sizes_and_norms(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_native_net *native = c->net->native;
@@ -170,6 +183,7 @@ static void find_sizes_and_norms(choice *c) {
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
       c->values[values[v]].images = laci_native_has_image_lanes(layer->n_images);
+      c->values[values[v]].quantized = laci_native_quantization_of(plan, values[v]);
     }
   }
 }

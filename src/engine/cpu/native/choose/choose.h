@@ -78,6 +78,7 @@ typedef struct laci_native_costs {
   double *chosen;                /* [n_layers] cost of each layer by its own algorithm
                                     (laci_native_layer.algorithm), if it is chosen */
   double reorder;                /* cost of reordering one float */
+  double quantization;           /* cost of quantizing one float in a step of its own */
   double norm_of_images;         /* cost, for each float, that a normalization takes more if it
                                     writes the layout HWC16N instead of another one */
   double step;                   /* fixed cost of a reorder, to which that of its floats is added */

@@ -14,9 +14,12 @@ static double cost_by_algorithm(const laci_net *net, const laci_native_layer *la
 }
 
 void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs) {
+  const double of_sum = 2.0 / 3; /* a sum reads or writes three floats for each result, a
+                                    quantization two */
   const laci_native_net *native = net->native;
   const laci_cost_figures *c = laci_cost_figures_of(net, NULL);
   costs->reorder = c->reorder;
+  costs->quantization = c->light * of_sum;
   costs->norm_of_images = c->norm_of_images;
   costs->step = c->step;
   costs->least_gain = c->least_gain;
