@@ -126,6 +126,7 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
     [LACI_PATTERN_LAYER_NORM] = laci_implementations_layer_norm_nodes,
     [LACI_PATTERN_RELU_SUM] = laci_implementations_relu_sum,
     [LACI_PATTERN_QUANTIZE] = laci_implementations_quantize,
+    [LACI_PATTERN_FUNCTION] = laci_implementations_function_nodes,
     [LACI_PATTERN_INTEGER_PRODUCT] = laci_implementations_integer_product,
     [LACI_PATTERN_DUPLICATE] = laci_implementations_duplicate,
 };

@@ -74,7 +74,8 @@ extern const laci_implementation laci_implementations_cross_entropy[],
 extern const laci_implementation laci_implementations_attention[],
     laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
     laci_implementations_quantize[], laci_implementations_duplicate[],
-    laci_implementations_integer_product[], laci_implementations_dynamic_steps[];
+    laci_implementations_function_nodes[], laci_implementations_integer_product[],
+    laci_implementations_dynamic_steps[];
 
 /** Returns what can be fused to a node (laci_plan_ask_fusible). */
 laci_plan_ask_fusible laci_lower_find_fusible;

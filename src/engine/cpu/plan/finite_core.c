@@ -473,7 +473,7 @@ static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double
   } else if (fused->pattern == LACI_PATTERN_QUANTIZE) {
     const laci_fake_quantized *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
-  } else if (fused->pattern == LACI_PATTERN_DUPLICATE) {
+  } else if (fused->pattern == LACI_PATTERN_DUPLICATE || fused->pattern == LACI_PATTERN_FUNCTION) {
     core = (laci_finite_core){.bound = laci_finite_operand_bound(plan, bounds, fused->reads[0])};
   }
   return core;

@@ -156,8 +156,11 @@ lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err) {
     fuse_patterns_at_node(plan, n);
   }
   for (int n = 0; n < n_nodes; n++) {
-    if (can_be_followed(plan, n) && laci_plan_has_elements(plan, &plan->graph->nodes[n]))
-      fuse_following_nodes(plan, &plan->fused[n]);
+    if (!can_be_followed(plan, n) || !laci_plan_has_elements(plan, &plan->graph->nodes[n]))
+      continue;
+    /* nodes before this one have taken in what they can */
+    if (!plan->careful && laci_fuse_lone_function(plan, n)) continue;
+    fuse_following_nodes(plan, &plan->fused[n]);
   }
   return plan->status;
 }

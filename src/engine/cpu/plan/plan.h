@@ -119,6 +119,7 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_LAYER_NORM, /* laci_fused.details is a laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads two summands and the result of the Relu (laci_fused.reads) */
   LACI_PATTERN_QUANTIZE,   /* laci_fused.details is a laci_fake_quantized */
+  LACI_PATTERN_FUNCTION,   /* a function (laci_fused.posts) of one value, which it reads twice */
   LACI_PATTERN_INTEGER_PRODUCT, /* laci_fused.details is a laci_integer_product */
   LACI_PATTERN_DUPLICATE,       /* the result equals another value, which it reads in addition */
   LACI_N_PATTERNS
@@ -351,6 +352,10 @@ laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_r
 typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
 laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_swish,
     laci_fuse_function, laci_fuse_sum, laci_fuse_norm_relu;
+
+/** Fuses the nodes of a function of one value that begins with the node, and that no other node has
+ * taken in, to a fused node by itself. False: it is no such node. fuse_function.c */
+bool laci_fuse_lone_function(laci_cpu_plan *plan, int node);
 
 /* ---- constants.c ---- */
 
