@@ -18,7 +18,7 @@ set(LAC_KERNEL_FLAGS_amx ${LAC_KERNEL_FLAGS_avx512} -mamx-tile -mamx-int8)
 # A set that few texts are for names them.
 set(LAC_KERNEL_ONLY_avx512bf16 attention gradient)
 set(LAC_KERNEL_ONLY_avx512f peak vector)
-set(LAC_KERNEL_ONLY_avx512vbmi2 vector)
+set(LAC_KERNEL_ONLY_avx512vbmi2 vector table)
 set(LAC_KERNEL_ONLY_amx int8x4)
 
 # Takes the kernels of instruction sets out of the list `sources` and makes an object library of each set, named

@@ -95,7 +95,7 @@ static const int8_net nets[] = {
     {"groups", "a = Conv(d, g) group=4 pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
     {"a value and itself",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "c = Add(e, e)\n" BYTES("y", "c", "ss", "zs"),
-     1, 1},
+     1, 0},
     {"bytes that each reader reads for itself",
      "a = Conv(d, v)\n" BYTES(
          "e", "a", "sy", "zy") "f = DequantizeLinear(qe, sy, zy)\n"

@@ -60,10 +60,6 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
     return;
   }
   x = laci_native_read_as_floats(net, x);
-  if (x >= 0 && laci_plan_is_quantized_as(&net->plan, fused->reads[0], fused->details)) {
-    laci_net_bind_value(net, fused->output, x);
-    return;
-  }
   if (x >= 0 && !net->tensors[x].native) {
     x = laci_net_make_whole_tensor(
         net, laci_net_convert_tensor(net, x, net->tensors[x].md, LACI_ELEMENT_F32));

@@ -129,6 +129,7 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
     [LACI_PATTERN_FUNCTION] = laci_implementations_function_nodes,
     [LACI_PATTERN_INTEGER_PRODUCT] = laci_implementations_integer_product,
     [LACI_PATTERN_DUPLICATE] = laci_implementations_duplicate,
+    [LACI_PATTERN_TABLE] = laci_implementations_table,
 };
 
 /* ---- Choosing ---- */

@@ -73,7 +73,7 @@ extern const laci_implementation laci_implementations_cross_entropy[],
  * (laci_fused_pattern). */
 extern const laci_implementation laci_implementations_attention[],
     laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
-    laci_implementations_quantize[], laci_implementations_duplicate[],
+    laci_implementations_quantize[], laci_implementations_duplicate[], laci_implementations_table[],
     laci_implementations_function_nodes[], laci_implementations_integer_product[],
     laci_implementations_dynamic_steps[];
 

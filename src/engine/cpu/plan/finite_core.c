@@ -5,9 +5,9 @@
 
 #include "base/memory.h"
 #include "engine/cpu/plan/finite.h"
+#include "engine/cpu/plan/quantized.h"
 #include "engine/cpu/plan/recurrent.h"
 #include "graph/ops.h"
-#include "kernel/pointwise/fake_quantize.h"
 #include "tensor/narrow.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -453,6 +453,16 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
   return INFINITY;
 }
 
+/** The operand of a table is quantized, so that it is finite. The results may not be. */
+static laci_finite_core table_bounds(const laci_table_pattern *table) {
+  laci_finite_core core = {0};
+  for (int at = 0; at < LACI_N_BYTES; at++) {
+    const double y = fabs((double)table->table.values[at]);
+    core.bound = isnan(y) ? INFINITY : fmax(core.bound, y);
+  }
+  return core;
+}
+
 static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double *bounds,
                                                const laci_fused *fused) {
   laci_finite_core core = {.bound = INFINITY, .loses_nonfinite = true};
@@ -473,6 +483,10 @@ static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double
   } else if (fused->pattern == LACI_PATTERN_QUANTIZE) {
     const laci_fake_quantized *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
+    /* a careful plan makes the same of these: bounds, and of NaN the lower one */
+    core.loses_nonfinite = false;
+  } else if (fused->pattern == LACI_PATTERN_TABLE) {
+    core = table_bounds(fused->details);
   } else if (fused->pattern == LACI_PATTERN_DUPLICATE || fused->pattern == LACI_PATTERN_FUNCTION) {
     core = (laci_finite_core){.bound = laci_finite_operand_bound(plan, bounds, fused->reads[0])};
   }

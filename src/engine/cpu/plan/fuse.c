@@ -10,6 +10,7 @@
  * (laci_plan_ask_fusible), so that every fused node can be lowered. Next: fuse_chain.c. */
 #include "base/error.h"
 #include "engine/cpu/plan/finite.h"
+#include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
 
 /** A pattern of nodes: what finds it, and what completes the fused node in the end. */
@@ -155,6 +156,7 @@ lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err) {
     if (plan->fused_at[n] != n || !laci_plan_has_elements(plan, &plan->graph->nodes[n])) continue;
     fuse_patterns_at_node(plan, n);
   }
+  if (!plan->careful) laci_plan_fuse_tables(plan);
   for (int n = 0; n < n_nodes; n++) {
     if (!can_be_followed(plan, n) || !laci_plan_has_elements(plan, &plan->graph->nodes[n]))
       continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and the DequantizeLinear after it, as one fused node: int8 values that no other
- * node reads are never stored. Quantizers write such a pair after each node, also after those that
- * only move or pick elements of a value that was quantized in the same way. Next:
+ * node reads are never stored. A value that is quantized already stays what it is. Next:
  * lower/fake_quantize.c. */
-#include "engine/cpu/plan/plan.h"
-#include "graph/op.h"
+#include <math.h>
+
+#include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"
 
@@ -63,7 +63,7 @@ bool laci_find_repeated_dequantize(laci_cpu_plan *plan, int dequantize, laci_mat
   const laci_value *v = &plan->graph->values[node->inputs[0]];
   for (int at = 0; at < v->n_readers; at++) {
     const int first = v->readers[at];
-    if (!plan->computed[first] || plan->fused[first].pattern != LACI_PATTERN_QUANTIZE) continue;
+    if (!plan->computed[first] || !laci_plan_is_quantize_pair(&plan->fused[first])) continue;
     if (!is_same_dequantize(plan, first, dequantize)) continue;
     match->fused = (laci_fused){
         .pattern = LACI_PATTERN_DUPLICATE, .n_reads = 1, .reads = {plan->fused[first].output}};
@@ -78,60 +78,48 @@ void laci_finish_repeated_dequantize(laci_cpu_plan *plan, laci_fused *fused) {
 
 /* ---- The pair ---- */
 
-bool laci_find_quantize_pair(laci_cpu_plan *plan, int dequantize, laci_match *match) {
+/** Returns the QuantizeLinear whose only reader is the DequantizeLinear, apart from those that
+ * compute the same floats, and its scale and bounds in *q. NULL: there is none, or it has other
+ * parameters. */
+static const laci_node *find_quantize_before(laci_cpu_plan *plan, int dequantize,
+                                             laci_fake_quantized *q) {
   const laci_node *node = &plan->graph->nodes[dequantize];
   double scale, zero;
-  if (node->op != &laci_op_dequantize_linear) return false;
+  if (node->op != &laci_op_dequantize_linear) return NULL;
   const int before = laci_plan_producer(plan, node->inputs[0]);
-  if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return false;
-  if (!has_only_same_dequantizes(plan, dequantize)) return false;
+  if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return NULL;
+  if (!has_only_same_dequantizes(plan, dequantize)) return NULL;
   const laci_node *quantize = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantize->outputs[0]].type.dtype;
-  if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
+  if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return NULL;
   if (!is_f32(plan, quantize->inputs[0]) || !laci_plan_is_same_quantization(plan, quantize, node))
-    return false;
-  if (!read_scale_and_zero_point(plan, quantize, &scale, &zero)) return false;
-  laci_fake_quantized *q = laci_plan_alloc(plan, 1, sizeof *q);
-  if (!q) return false;
+    return NULL;
+  if (!read_scale_and_zero_point(plan, quantize, &scale, &zero)) return NULL;
   const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
   *q = (laci_fake_quantized){(float)scale, (float)(least - zero), (float)(most - zero)};
+  return quantize;
+}
+
+/** Are equal floats equal after a quantization by q that follows one by q? A scale that is 0,
+ * infinite or subnormal would make other numbers of them. */
+static bool is_idempotent(const laci_fake_quantized *q) {
+  return isnormal(q->scale) && q->scale > 0;
+}
+
+bool laci_find_quantize_pair(laci_cpu_plan *plan, int dequantize, laci_match *match) {
+  laci_fake_quantized q;
+  const laci_node *quantize = find_quantize_before(plan, dequantize, &q);
+  if (!quantize) return false;
+  const laci_fake_quantized *have = laci_plan_quantization_of(plan, quantize->inputs[0]);
+  const bool again = have && laci_plan_has_same_units(have, &q) && is_idempotent(&q);
+  laci_fake_quantized *details = again ? NULL : laci_plan_alloc(plan, 1, sizeof *details);
+  if (!again && !details) return false;
+  if (details) *details = q;
   match->n_nodes = 1;
-  match->nodes[0] = before;
-  match->fused = (laci_fused){
-      .pattern = LACI_PATTERN_QUANTIZE, .details = q, .n_reads = 1, .reads = {quantize->inputs[0]}};
+  match->nodes[0] = plan->graph->values[plan->graph->nodes[dequantize].inputs[0]].producer;
+  match->fused = (laci_fused){.pattern = again ? LACI_PATTERN_DUPLICATE : LACI_PATTERN_QUANTIZE,
+                              .details = again ? have : details,
+                              .n_reads = 1,
+                              .reads = {quantize->inputs[0]}};
   return true;
-}
-
-/* ---- Numbers that are whole already ---- */
-
-/** Are the results of the node elements of its first input, or of all inputs (Concat), or zeros? */
-static bool picks_elements(const laci_node *node) {
-  if (node->op == &laci_op_relu || node->op == &laci_op_max_pool) return true;
-  return node->op->moves_data && node->op != &laci_op_pad && node->op != &laci_op_constant_of_shape;
-}
-
-static bool is_quantized_at_depth(const laci_cpu_plan *plan, int value,
-                                  const laci_fake_quantized *q, int depth) {
-  const int producer = value < 0 ? -1 : plan->graph->values[value].producer;
-  if (producer < 0 || depth == 0 || !plan->computed[producer]) return false;
-  const laci_fused *fused = &plan->fused[producer];
-  if (fused->pattern == LACI_PATTERN_DUPLICATE)
-    return is_quantized_at_depth(plan, fused->reads[0], q, depth - 1);
-  if (fused->pattern == LACI_PATTERN_QUANTIZE) {
-    const laci_fake_quantized *of = fused->details;
-    return of->scale == q->scale && of->low == q->low && of->high == q->high;
-  }
-  const laci_node *node = &plan->graph->nodes[producer];
-  const bool alone = !fused->pattern && !fused->scale && !fused->shift && fused->n_posts == 0;
-  if (!alone || plan->joined[producer] != producer || !picks_elements(node)) return false;
-  const int n = node->op == &laci_op_concat ? node->n_inputs : 1;
-  for (int at = 0; at < n; at++) {
-    if (!is_quantized_at_depth(plan, node->inputs[at], q, depth - 1)) return false;
-  }
-  return true;
-}
-
-bool laci_plan_is_quantized_as(const laci_cpu_plan *plan, int value, const laci_fake_quantized *q) {
-  enum { DEPTH = 16 };
-  return is_quantized_at_depth(plan, value, q, DEPTH);
 }

@@ -8,7 +8,7 @@
  *
  * Planning does not know what an implementation can fuse: it asks lowering (laci_plan_ask_fusible),
  * which answers from the list of implementations that it lowers by. Next: constants.c, pads.c,
- * functions.c, fuse.c, remat.c, memory.c. */
+ * functions.c, fuse.c, quantized.h, remat.c, memory.c. */
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
 
@@ -122,6 +122,7 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_FUNCTION,   /* a function (laci_fused.posts) of one value, which it reads twice */
   LACI_PATTERN_INTEGER_PRODUCT, /* laci_fused.details is a laci_integer_product */
   LACI_PATTERN_DUPLICATE,       /* the result equals another value, which it reads in addition */
+  LACI_PATTERN_TABLE,           /* laci_fused.details is a laci_table_pattern (quantized.h) */
   LACI_N_PATTERNS
 } laci_fused_pattern;
 
@@ -138,8 +139,8 @@ typedef struct laci_fused {
   laci_post posts[LACI_FUSED_MAX_POSTS];
   laci_fused_pattern pattern;
   const void *details;                      /* data of the pattern: laci_attention_pattern,
-                                               laci_layer_norm_pattern, laci_fake_quantized or
-                                               laci_integer_product */
+                                               laci_layer_norm_pattern, laci_fake_quantized,
+                                               laci_integer_product or laci_table_pattern */
   int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that the nodes of a pattern read; a value is
                                                listed once for each read */
 } laci_fused;
@@ -387,9 +388,6 @@ void laci_plan_clear(laci_cpu_plan *plan);
 /** Do both nodes (each a QuantizeLinear or DequantizeLinear) have equal constant scales and zero
  * points, one for the whole tensor? fuse_quantize.c */
 bool laci_plan_is_same_quantization(laci_cpu_plan *plan, const laci_node *a, const laci_node *b);
-/** Is each element of the value a result of this quantization, so that quantizing it once more
- * changes nothing? */
-bool laci_plan_is_quantized_as(const laci_cpu_plan *plan, int value, const laci_fake_quantized *q);
 
 /* ---- pads.c ---- */
 

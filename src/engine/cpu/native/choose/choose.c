@@ -9,7 +9,6 @@
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/choose/choose.h"
-#include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 /* Number of the layers after a layer that are toggled together with it, one at a time. */
@@ -165,6 +164,13 @@ static bool may_use_native_layers(const laci_net *net) {
   return net->use->which != LACI_NATIVE_USE_NONE || net->timings;
 }
 
+/** Does a QuantizeLinear and DequantizeLinear compute the value, in a step or in a layer? */
+static bool is_result_of_pair(const laci_cpu_plan *plan, int value) {
+  const int node = plan->graph->values[value].producer;
+  return node >= 0 && plan->computed[node] && plan->fused[node].output == value &&
+         plan->fused[node].pattern == LACI_PATTERN_QUANTIZE;
+}
+
 /** Finds the sizes of all values, and which of them are results of normalizations or
  * quantizations. */
 static void find_sizes_and_norms(choice *c) {
@@ -183,7 +189,7 @@ static void find_sizes_and_norms(choice *c) {
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
       c->values[values[v]].images = laci_native_has_image_lanes(layer->n_images);
-      c->values[values[v]].quantized = laci_native_quantization_of(plan, values[v]);
+      c->values[values[v]].quantized = is_result_of_pair(plan, values[v]);
     }
   }
 }

@@ -54,7 +54,7 @@ static bool find_product_window(laci_net *net, const laci_fused *fused, laci_nat
 static int skip_quantization(const laci_cpu_plan *plan, int value) {
   const laci_fused *after = laci_native_quantization_after(plan, value);
   for (; after; after = laci_native_quantization_after(plan, value)) value = after->output;
-  return value;
+  return laci_native_canonical_value(plan, value);
 }
 
 static const laci_cost_figures *find_float_figures(const laci_net *net) {

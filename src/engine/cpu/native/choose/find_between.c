@@ -2,6 +2,7 @@
  * Finds the layers that may be between native products: pools, and in int8 networks sums of int8
  * values. */
 #include "engine/cpu/onednn/pool.h"
+#include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
 #include "kernel/sparse/max_pool.h"
 #include "engine/cpu/native/layer.h"
@@ -19,7 +20,7 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   const laci_fake_quantized *in[2];
   if (shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
-    in[at] = laci_native_quantization_of(plan, node->inputs[at]);
+    in[at] = laci_plan_quantization_of(plan, node->inputs[at]);
     if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
   }
   *layer = (laci_native_layer){.fused = fused,
@@ -71,9 +72,9 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
   if (!find_max_pool(net, fused, layer)) return false;
   const laci_fused *after = laci_native_quantization_after(&net->plan, fused->output);
   const laci_fake_quantized *x =
-      laci_native_quantization_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
-  if (!after || !x || !laci_native_has_same_units(x, after->details)) return false;
-  layer->output = after->output;
+      laci_plan_quantization_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
+  if (!after || !x || !laci_plan_has_same_units(x, after->details)) return false;
+  layer->output = laci_native_canonical_value(&net->plan, after->output);
   layer->window.values = LACI_SPARSE_S8;
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;

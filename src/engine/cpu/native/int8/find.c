@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "engine/cpu/lower/product.h"
+#include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"
 #include "engine/cpu/native/layer.h"
@@ -35,30 +36,14 @@ const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int 
   const laci_value *bytes = &plan->graph->values[node->outputs[0]];
   for (int at = 0; at < bytes->n_readers; at++) {
     const laci_fused *last = &plan->fused[bytes->readers[at]];
-    const bool is = plan->computed[bytes->readers[at]] && last->pattern == LACI_PATTERN_QUANTIZE;
+    const bool is = plan->computed[bytes->readers[at]] && laci_plan_is_quantize_pair(last);
     if (is && last->reads[0] == value) return last;
   }
   return NULL;
 }
 
-static const laci_fused *find_producing_fused(const laci_cpu_plan *plan, int value) {
-  const int node = value < 0 ? -1 : plan->graph->values[value].producer;
-  const laci_fused *fused = node < 0 || !plan->computed[node] ? NULL : &plan->fused[node];
-  return fused && fused->output == value ? fused : NULL;
-}
-
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = find_producing_fused(plan, value);
-  return fused && fused->pattern == LACI_PATTERN_DUPLICATE ? fused->reads[0] : value;
-}
-
-const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = find_producing_fused(plan, laci_native_canonical_value(plan, value));
-  return fused && fused->pattern == LACI_PATTERN_QUANTIZE ? fused->details : NULL;
-}
-
-bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b) {
-  return a->scale == b->scale && a->low == b->low && a->high == b->high;
+  return laci_plan_skip_duplicates(plan, value);
 }
 
 /* ---- Weights ---- */
@@ -151,7 +136,7 @@ static bool has_int8_kernel(const laci_native_layer *layer) {
 
 void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
-  const laci_fake_quantized *x = laci_native_quantization_of(plan, layer->input);
+  const laci_fake_quantized *x = laci_plan_quantization_of(plan, layer->input);
   if (!x || plan->bf16 || !has_int8_kernel(layer) || !is_unscaled_product(net, layer)) return;
   laci_native_int8_data *int8 = laci_plan_alloc(plan, 1, sizeof *int8);
   laci_native_layer made = *layer;
@@ -162,7 +147,7 @@ void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) 
   if (!find_weight_scale(plan, &made) || !has_sums_of_32_bits(plan, &made)) return;
   const laci_fused *after = laci_native_quantization_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
-    int8->residual = laci_native_quantization_of(plan, layer->residual);
+    int8->residual = laci_plan_quantization_of(plan, layer->residual);
     if (!int8->residual) after = NULL;
   }
   if (after) {

@@ -10,11 +10,6 @@ enum { LACI_NATIVE_MOST_SUM = 1 << 30 };
 
 /* ---- find.c ---- */
 
-/** Returns the quantization (scale and bounds) that produced the value; NULL: the value is not
- * quantized. */
-const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value);
-/** Do both quantizations have the same scale and bounds, so that equal bytes mean equal numbers? */
-bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
 /** Returns the scale of the integer sums of output channel `row`: the scale of the layer's input
  * times that of the row's weights. */
 double laci_native_sum_scale(const laci_native_int8_data *int8, int64_t row);

@@ -3,7 +3,6 @@
  *
  * As in values.c, the same content in another layout is another tensor. A step makes it when it is
  * first needed. */
-#include <assert.h>
 #include <math.h>
 
 #include "engine/cpu/native/layout/tensors.h"
@@ -48,14 +47,32 @@ static int make_reordered_copy(laci_net *net, int from, const laci_sparse_layout
   return to;
 }
 
-/** Returns the value's tensor in f32 or bf16; or in int8x4, which must already exist. */
+/** Returns an int8x4 tensor of a quantized value whose own tensor holds floats: an existing one, or
+ * a new one in the layout that is assigned to the value, made by a step. */
+static int quantize_floats(laci_net *net, int value, const laci_fake_quantized *bytes) {
+  const laci_native_layout to = laci_native_layout_of_value(net, value, bytes);
+  const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
+  const int tensor = laci_net_value_tensor(net, value);
+  if (tensor < 0) return -1;
+  const int content = net->tensors[tensor].content;
+  const int found = laci_native_find_tensor(net, content, &to);
+  if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
+  const int made =
+      laci_native_add_quantize_step(net, laci_native_read_in_layout(net, value, &floats), &to);
+  if (made >= 0) laci_net_set_content(net, made, content);
+  return made;
+}
+
+/** Returns the value's tensor in f32 or bf16, or in int8x4, and sets *layout to its layout. */
 static int find_source_tensor(laci_net *net, int value, const laci_native_layout *native,
                               laci_sparse_layout *layout) {
   if (!native->bytes) return laci_native_read_for_reorder(net, value, native->rows, layout);
-  const int tensor = laci_net_value_tensor(net, value);
+  int tensor = laci_net_value_tensor(net, value);
   if (tensor < 0) return -1;
-  assert(net->tensors[tensor].native && net->tensors[tensor].native->bytes);
-  *layout = net->tensors[tensor].native->layout;
+  const laci_native_layout *have = net->tensors[tensor].native;
+  if (!have || !have->bytes || have->rows != native->rows)
+    tensor = quantize_floats(net, value, native->bytes);
+  if (tensor >= 0) *layout = net->tensors[tensor].native->layout;
   return tensor;
 }
 
@@ -67,6 +84,7 @@ int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layou
   const int found = laci_native_find_tensor(net, content, native);
   if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
   const int from = find_source_tensor(net, value, native, &have);
+  if (from >= 0 && native->bytes && laci_sparse_layout_equal(&have, &native->layout)) return from;
   const int to = make_reordered_copy(net, from, &have, native, NULL);
   if (to >= 0) laci_net_set_content(net, to, content);
   return to;
