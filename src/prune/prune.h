@@ -41,6 +41,8 @@ typedef struct laci_prune_calibration {
   double max_drop; /* limit of laci_judged_drop.most, which is judged on samples->judging; < 0: no
                       limit */
   bool curve;
+  bool drawn; /* true: all samples are drawn (synthetic), so that errors of outputs say less about
+                     real inputs */
   bool must_gain; /* true: fails with LAC_UNSUPPORTED if the outputs have a larger error than with
                      masks by magnitude (magnitude.c) */
 } laci_prune_calibration;

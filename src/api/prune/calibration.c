@@ -84,6 +84,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                                  .keep_dense = c->keep_dense,
                                                  .max_drop = c->max_drop,
                                                  .curve = c->curve,
+                                                 .drawn = source->is_synthetic,
                                                  .must_gain = c->optional};
   st = mixed ? laci_calibration_judge_drawn(options, job, source, err) : LAC_OK;
   if (st) {
