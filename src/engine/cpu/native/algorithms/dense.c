@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dense kernels: the cost of a layer if it is not chosen to be native. */
+#include <math.h>
+
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
@@ -44,8 +46,14 @@ static const laci_cost_figures *find_dense_figures(const laci_net *net,
                      : laci_cost_figures_of(net, layer);
 }
 
-/** Returns the cost of a layer by dense kernels, without what follows it. */
-static double product_cost(const laci_net *net, const laci_native_layer *layer) {
+/** Returns the cost of reading the matrix of a product of int8, which may have few rows. */
+static double matrix_traffic_cost(const laci_cost_figures *c, const laci_native_layer *layer) {
+  enum { SUM_OPERANDS = 3 };
+  return layer->rows && layer->int8 ? laci_cost_n_weights(layer) * c->light / SUM_OPERANDS : 0;
+}
+
+static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
+  if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
   const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window);
   const laci_cost_figures *c = find_dense_figures(net, layer);
   if (layer->kind == LACI_NATIVE_DEPTHWISE) return products / c->depthwise_dense;
@@ -55,13 +63,7 @@ static double product_cost(const laci_net *net, const laci_native_layer *layer) 
   if (!direct && laci_conv_is_winograd_faster(net, layer->fused))
     return products * winograd_time_factor(c, layer) + weight_traffic_cost(c, layer);
   const double small = has_few_pixels(layer) ? c->small : 1;
-  return products * small + weight_traffic_cost(c, layer);
-}
-
-static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
-  if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
-  const double quantization = laci_cost_n_results(layer) * laci_cost_figures_of(net, NULL)->reorder;
-  return product_cost(net, layer) + (layer->int8 && layer->int8->y ? quantization : 0);
+  return fmax(products * small, matrix_traffic_cost(c, layer)) + weight_traffic_cost(c, layer);
 }
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {

@@ -40,13 +40,20 @@ static bool find_product_window(laci_net *net, const laci_fused *fused, laci_nat
   const char *why;
   if (!laci_is_right_operand_product(net, fused, &why)) return false;
   const laci_right_operand r = laci_right_operand_read(net, fused);
-  if (r.left_transposed || laci_right_operand_has_few_rows(&r) || r.depth < 1 || r.columns < 1)
-    return false;
+  if (r.left_transposed || r.rows < 1 || r.depth < 1 || r.columns < 1) return false;
   layer->rows = true;
   layer->n_images = 1;
   layer->window = laci_native_make_1x1_window(r.depth, r.columns, 1, r.rows);
   layer->window.values = laci_native_value_type(net);
   return true;
+}
+
+/** Is the layer a product of floats with few rows? It takes the time of reading the matrix, and has
+ * kernels of its own (algorithms/vector.c). */
+static bool is_float_product_of_few_rows(const laci_net *net, const laci_native_layer *layer) {
+  if (!layer->rows || layer->int8) return false;
+  const laci_right_operand r = laci_right_operand_read(net, layer->fused);
+  return laci_right_operand_has_few_rows(&r);
 }
 
 /** Returns the value that is the layer's result. If the node's value is quantized and dequantized,
@@ -85,7 +92,7 @@ bool laci_native_describe_product(laci_net *net, const laci_fused *fused,
   if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
     return false;
   if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
-  return true;
+  return !is_float_product_of_few_rows(net, layer);
 }
 
 static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
@@ -121,6 +128,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   }
   layer->kept = laci_net_nonzero_share(net, node->inputs[1]);
   if (bytes) laci_native_make_int8_if_possible(net, layer);
+  if (is_float_product_of_few_rows(net, layer)) return false;
   layer->is_dense = layer->kept * 100 > find_float_figures(net)->most_kept && !layer->int8 &&
                     !may_find_slower_layers(net) && !has_narrow_groups(net, &layer->window);
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);

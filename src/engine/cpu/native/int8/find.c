@@ -90,8 +90,8 @@ double laci_native_sum_scale(const laci_native_int8_data *int8, int64_t row) {
   return (double)int8->x->scale * (double)int8->weight_scale[int8->n_scales == 1 ? 0 : row];
 }
 
-/** Does the sum of every row (output channel) fit in 32 bits, and can its bias be added? A bias that
- * is too large for the units of a sum has units of its own (weights.c). */
+/** Does the sum of every row (output channel) fit in 32 bits, and can its bias be added? A bias too
+ * large for the units of a sum has units of its own (weights.c). */
 static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *layer) {
   const laci_node *node = &plan->graph->nodes[layer->fused->node];
   const int64_t n_rows = layer->window.channels_out;

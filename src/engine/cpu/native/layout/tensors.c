@@ -48,6 +48,11 @@ int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_ima
 
 /* ---- Steps ---- */
 
+int64_t laci_native_grain(int64_t n_items, int64_t n_floats) {
+  enum { FLOATS = 1 << 14 };
+  return n_floats > 0 ? laci_ceil_div(n_items * FLOATS, n_floats) : 1;
+}
+
 typedef struct reorder_step {
   laci_sparse_reorder r;
   int from, to;
@@ -70,7 +75,10 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
   const reorder_step *s = step->context;
   reorder_work w = {&s->r, laci_net_tensor_data(net, s->from), laci_net_tensor_data(net, s->to)};
   (void)err;
-  laci_pool_for(net->pool, laci_sparse_reorder_n_items(&s->r), 1, reorder_range, &w);
+  const laci_sparse_size *size = &s->r.size;
+  const int64_t n_items = laci_sparse_reorder_n_items(&s->r);
+  const int64_t n_floats = size->n_images * size->channels * size->h * size->w;
+  laci_pool_for(net->pool, n_items, laci_native_grain(n_items, n_floats), reorder_range, &w);
   if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }
