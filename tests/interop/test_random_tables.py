@@ -154,3 +154,4 @@ def test_as_onnxruntime(tmp_path, seed):
             n_tables += text.count("table of")
             n_bytes += text.count("int8 table")
     assert n_tables > 4 * EACH
+    assert n_bytes > EACH

@@ -95,7 +95,7 @@ static const int8_net nets[] = {
     {"groups", "a = Conv(d, g) group=4 pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
     {"a value and itself",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "c = Add(e, e)\n" BYTES("y", "c", "ss", "zs"),
-     1, 0},
+     1, 1},
     {"bytes that each reader reads for itself",
      "a = Conv(d, v)\n" BYTES(
          "e", "a", "sy", "zy") "f = DequantizeLinear(qe, sy, zy)\n"
@@ -107,13 +107,28 @@ static const int8_net nets[] = {
                                              "zy") "o = DequantizeLinear(qh, sy, zy)\n"
                                                    "i = Conv(h, v)\nj = Add(i, k)\ny = Add(j, o)\n",
      3, 1},
+    {"a function between, which makes other numbers of zeros",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "f = Sigmoid(e)\n" BYTES(
+         "h", "f", "ss",
+         "zs") "k = Add(h, e)\n" BYTES("l", "k", "sx",
+                                       "zx") "b = Conv(l, u) pads=1,1,1,1\n" BYTES("y", "b", "ss",
+                                                                                   "zs"),
+     2, 1},
+    {"a function of what comes in, and floats",
+     "f = Sigmoid(d)\nk = Mul(f, d)\n" BYTES("e", "k", "ss",
+                                             "zs") "b = Conv(e, u) pads=1,1,1,1\ny = Sub(b, k)\n",
+     1, 0},
+    {"a function whose start and result others read",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "f = Tanh(e)\n" BYTES(
+         "h", "f", "ss", "zs") "b = Conv(h, u) pads=1,1,1,1\nc = Add(e, h)\ny = Sub(b, c)\n",
+     2, 1},
     {"units that change between layers",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") BYTES("f", "e", "ss", "zs") "y = Conv(f, u) "
                                                                                 "pads=1,1,1,1\n",
      2, 0},
     {"units that change, and floats",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") BYTES("f", "e", "ss", "zs") "y = Relu(f)\n", 1,
-     0},
+     1},
     {"a value that floats read, too",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, v)\nt = Tanh(e)\ny = Sub(b, t)\n",
      2, 0},
@@ -183,6 +198,20 @@ static const int8_net products[] = {
      "sw)\n"
      "a = MatMul(d, w)\nh = Gelu(a)\n" BYTES("e", "h", "sy", "zy") "y = MatMul(e, v)\n",
      2, 0},
+    {"two, with a Reshape and a function of several nodes between",
+     "stored m 24x20 i8\nw = DequantizeLinear(m, sw)\nstored n 20x9 i8\nv = DequantizeLinear(n, "
+     "sw)\nstored flat 2 i64 = -1 20\nstored whole 3 i64 = 3 21 20\n"
+     "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "r = Reshape(e, flat)\n" BYTES(
+         "f", "r", "sy",
+         "zy") "g = Sigmoid(f)\n" BYTES("h", "g", "ss",
+                                        "zs") "k = Mul(f, h)\n" BYTES("l", "k", "sx",
+                                                                      "zx") "t = Reshape(l, "
+                                                                            "whole)\n" BYTES(
+                                                                                "o", "t", "sx",
+                                                                                "zx") "y = "
+                                                                                      "MatMul(o, "
+                                                                                      "v)\n",
+     2, 1},
 };
 static const int8_net gemms[] = {
     {"a Gemm",

@@ -7,11 +7,13 @@
 
 #include <string.h>
 
+#include "engine/cpu/native/values.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 
 static void lower_reshape(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
+  if (laci_native_bind_same_rows(net, fused->output, node->inputs[0])) return;
   laci_net_bind_reshaped(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
 

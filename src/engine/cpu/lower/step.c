@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/quantized.h"
 #include "engine/cpu/onednn/onednn.h"
 
 static laci_net_step *new_step(laci_net *net, int n_args) {
@@ -32,6 +33,8 @@ const char *laci_net_describe_fused(laci_net *net, const laci_fused *fused) {
   char text[256];
   size_t used = 0;
   if (!fused) return "reorder";
+  if (fused->pattern == LACI_PATTERN_TABLE)
+    return ((const laci_table_pattern *)fused->details)->what;
   used += (size_t)snprintf(text, sizeof text, "%s%s", net->plan.graph->nodes[fused->node].type,
                            fused->scale ? " + scale" : "");
   for (int at = 0; at < fused->n_posts && used < sizeof text; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A function of one quantized value, by a table of its results (plan/quantized.h), in one pass over
- * memory in any layout. */
+ * memory in any layout. Bytes between int8 layers are looked up by native/int8/table.c. */
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/values.h"
 #include "engine/cpu/onednn/onednn.h"
@@ -76,6 +76,7 @@ static void lower_table(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_table[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_table, lower_table},
     {.name = NULL},
 };

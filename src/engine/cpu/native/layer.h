@@ -59,6 +59,7 @@ typedef enum laci_native_kind {
                             (algorithms/depthwise.c) */
   LACI_NATIVE_SUM,       /* sum of the input and the residual, both int8 (int8/sum.c) */
   LACI_NATIVE_POOL,      /* max pooling (algorithms/pool.c) */
+  LACI_NATIVE_TABLE,     /* a function of an int8 value, whose result is int8 (int8/table.c) */
   LACI_NATIVE_N_KINDS,
 } laci_native_kind;
 

@@ -29,6 +29,10 @@ int laci_native_read_in_layout_of(laci_net *net, int value, int like);
 int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes);
 
+/** If the value `from` is stored as a matrix of native layers, and `value` has the same rows under
+ * other axes, binds `value` to the same memory and returns true. */
+bool laci_native_bind_same_rows(laci_net *net, int value, int from);
+
 /** Is the value written by a native layer, added to its result, or read in the layout in which it
  * is stored? */
 bool laci_native_is_value_used(const laci_net *net, int value);

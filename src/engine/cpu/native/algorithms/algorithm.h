@@ -110,7 +110,7 @@ double laci_cost_n_terms(const laci_sparse_window *g);
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
 /** Returns the number of all weights of a layer, zeros included. */
 double laci_cost_n_weights(const laci_native_layer *layer);
-/** laci_cost_is_memory_bound: is the layer a sum or a pool, whose time is that of reading and
+/** laci_cost_is_memory_bound: is the layer a sum, pool or table, whose time is that of reading and
  * writing memory with any kernel? laci_cost_of_memory_bound returns the cost of such a layer by
  * native kernels, laci_cost_of_memory_bound_dense by dense ones. */
 bool laci_cost_is_memory_bound(const laci_native_layer *layer);

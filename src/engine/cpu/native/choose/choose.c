@@ -25,7 +25,9 @@ typedef struct node_value {
   bool images;
   bool quantized;        /* the value is the result of a quantization */
   bool written_as_bytes; /* a chosen layer writes its bytes, so that no step quantizes it */
-  int n_read;            /* number of times that chosen layers read the value */
+  int stored_as; /* the value as which it is stored: itself, or a matrix with the same rows */
+  int n_uses;    /* number of reads of it, and of the values that are stored as it */
+  int n_read;    /* number of those reads that chosen layers do */
   double floats;
 } node_value;
 
@@ -35,9 +37,14 @@ typedef struct choice {
   laci_native_costs costs;
 } choice;
 
+static node_value *find_stored_value(choice *c, int value) {
+  return &c->values[c->values[value].stored_as];
+}
+
 static void count_value_read(choice *c, int value, bool read_as_stored) {
-  c->values[value].n_read++;
-  c->values[value].read_as_stored = c->values[value].read_as_stored || read_as_stored;
+  node_value *v = find_stored_value(c, value);
+  v->n_read++;
+  v->read_as_stored = v->read_as_stored || read_as_stored;
 }
 
 /** Returns the cost of a reordered copy of the layer's input that only this layer reads; 0: it
@@ -61,7 +68,7 @@ static double quantization_cost(const choice *c, int value) {
 
 static double reorder_cost(const choice *c, int value) {
   const node_value *v = &c->values[value];
-  const bool read_by_others = laci_plan_count_uses(&c->net->plan, value) > v->n_read;
+  const bool read_by_others = v->n_uses > v->n_read;
   if (!v->written && v->read_as_stored && v->norm && !read_by_others) {
     return v->images ? v->floats * c->costs.norm_of_images : 0;
   }
@@ -81,8 +88,9 @@ static double total_cost(choice *c) {
     sum += layer->chosen ? c->costs.chosen[at] + private_copy_cost(c, layer)
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
-    c->values[layer->output].written = true;
-    c->values[layer->output].written_as_bytes = layer->int8 && layer->int8->y;
+    node_value *output = find_stored_value(c, layer->output);
+    output->written = true;
+    output->written_as_bytes = layer->int8 && layer->int8->y;
     count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
     if (layer->residual >= 0) count_value_read(c, layer->residual, true);
   }
@@ -212,6 +220,26 @@ static void store_predicted_costs(const choice *c) {
     native->layers[at].cost = native->layers[at].chosen ? c->costs.chosen[at] : 0;
 }
 
+/** Finds which values are stored as others, and how often each is read then. */
+static void find_stored_values(choice *c) {
+  laci_cpu_plan *plan = &c->net->plan;
+  bool *images = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *images);
+  if (!images) return;
+  laci_native_mark_images(c->net, false, images);
+  for (int v = 0; v < plan->graph->n_values; v++) {
+    c->values[v].stored_as = v;
+    c->values[v].n_uses = laci_plan_count_uses(plan, v);
+  }
+  for (int at = 0; at < plan->n_scheduled; at++) {
+    const int value = plan->fused[plan->schedule[at].fused].output;
+    const int same = laci_native_find_same_rows(plan, value);
+    if (same < 0 || images[value] || images[same]) continue;
+    node_value *stored = find_stored_value(c, same);
+    c->values[value].stored_as = c->values[same].stored_as;
+    stored->n_uses += c->values[value].n_uses - 1;
+  }
+}
+
 static void choose_faster_layers(laci_net *net) {
   choice c = {.net = net};
   c.values = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
@@ -219,6 +247,7 @@ static void choose_faster_layers(laci_net *net) {
   laci_native_reduce_weight_memory(net, &c.costs);
   avoid_needless_phases(net->native);
   find_sizes_and_norms(&c);
+  find_stored_values(&c);
   choose_best_layers(&c);
   store_predicted_costs(&c);
 }

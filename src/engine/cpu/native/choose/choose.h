@@ -42,6 +42,9 @@ bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_nati
 bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
 
+/** Is the fused node a table from an int8 value to another one? If so, describes it in *layer. */
+bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
+
 /* ---- Functions that find layers, in other folders ---- */
 
 /** Returns the value that stands for `value`. If several DequantizeLinear nodes read one int8

@@ -100,6 +100,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
   const char *why;
+  if (fused->output >= 0 && bytes && laci_native_find_int8_table(net, fused, layer)) return true;
   if (fused->output < 0 || fused->pattern) return false;
   if (laci_native_find_trained_layer(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_sum(net, fused, layer)) return true;

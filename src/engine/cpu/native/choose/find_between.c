@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the layers that may be between native products: pools, and in int8 networks sums of int8
- * values. */
+ * Finds the layers that may be between native products: pools, and in int8 networks sums and
+ * functions of int8 values. */
 #include "engine/cpu/onednn/pool.h"
 #include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
@@ -79,5 +79,49 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;
   *layer->int8 = (laci_native_int8_data){.x = x, .y = after->details};
+  return true;
+}
+
+/** Is the value a matrix to the layers that write or read it? It is, if a product computed it, and
+ * otherwise unless it has the four axes of images. */
+static bool is_matrix(const laci_cpu_plan *plan, int value) {
+  for (;;) {
+    const int rows = laci_native_find_same_rows(plan, value);
+    const int producer = plan->graph->values[value].producer;
+    const laci_fused *fused = producer < 0 ? NULL : &plan->fused[producer];
+    const bool step =
+        fused && plan->computed[producer] && fused->output == value &&
+        (fused->pattern == LACI_PATTERN_QUANTIZE || fused->pattern == LACI_PATTERN_TABLE);
+    if (rows < 0 && !step) break;
+    value = rows < 0 ? fused->reads[0] : rows;
+  }
+  const int node = plan->graph->values[value].producer;
+  const laci_op *op = node < 0 ? NULL : plan->graph->nodes[node].op;
+  return op == &laci_op_gemm || op == &laci_op_mat_mul || op == &laci_op_layer_normalization ||
+         laci_plan_shape(plan, value)->rank < 3;
+}
+
+bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_table_pattern *table = fused->details;
+  if (fused->pattern != LACI_PATTERN_TABLE || !table->to || plan->bf16) return false;
+  const laci_shape *shape = laci_plan_shape(plan, fused->output);
+  const bool rows = is_matrix(plan, fused->reads[0]);
+  if (rows ? shape->rank < 2 : shape->rank != 3 && shape->rank != 4) return false;
+  const int64_t last = shape->dims[shape->rank - 1], h = shape->rank == 4 ? shape->dims[2] : 1;
+  *layer = (laci_native_layer){.fused = fused,
+                               .rows = rows,
+                               .kind = LACI_NATIVE_TABLE,
+                               .n_images = rows ? 1 : shape->dims[0],
+                               .input = laci_native_canonical_value(plan, fused->reads[0]),
+                               .output = fused->output,
+                               .residual = -1,
+                               .kept = 1};
+  layer->window = rows ? laci_native_make_1x1_window(last, last, 1, laci_shape_count(shape) / last)
+                       : laci_native_make_1x1_window(shape->dims[1], shape->dims[1], h, last);
+  layer->window.values = LACI_SPARSE_S8;
+  layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
+  if (!layer->int8) return false;
+  *layer->int8 = (laci_native_int8_data){.x = table->from, .y = table->to};
   return true;
 }

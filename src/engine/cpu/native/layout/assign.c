@@ -182,6 +182,32 @@ static void set_layout_of_value(laci_net *net, row_table *table, int value) {
       format, laci_sparse_layout_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
+/** Joins matrices that have the same rows under other axes. */
+static void join_same_rows(laci_net *net) {
+  const laci_cpu_plan *plan = &net->plan;
+  bool *images = laci_plan_alloc(&net->plan, (size_t)plan->graph->n_values, sizeof *images);
+  if (!images) return;
+  laci_native_mark_images(net, true, images);
+  for (int t = 0; t < plan->n_scheduled; t++) {
+    const int value = plan->fused[plan->schedule[t].fused].output;
+    const int same = laci_native_find_same_rows(plan, value);
+    if (same >= 0 && !images[value] && !images[same]) join_value_layouts(net, value, same);
+  }
+}
+
+/** Makes a matrix int8 if all that reads it reads it as another one that is int8. */
+static void pass_int8_to_same_rows(laci_net *net) {
+  const laci_cpu_plan *plan = &net->plan;
+  laci_native_value_layout *layouts = net->native->layouts;
+  for (int t = plan->n_scheduled - 1; t >= 0; t--) {
+    const int value = plan->fused[plan->schedule[t].fused].output;
+    const int same = laci_native_find_same_rows(plan, value);
+    if (same < 0 || find_joined_layout(net, same) != find_joined_layout(net, value)) continue;
+    if (laci_plan_count_uses(plan, same) == 1 && layouts[value].read_as_int8)
+      layouts[same].read_as_int8 = true;
+  }
+}
+
 void laci_native_assign_layouts(laci_net *net) {
   laci_native_net *native = net->native;
   laci_native_value_layout *layouts = native->layouts;
@@ -194,13 +220,16 @@ void laci_native_assign_layouts(laci_net *net) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join_value_layouts(net, layer->output, layer->residual);
-    if (layer->kind == LACI_NATIVE_SUM) join_value_layouts(net, layer->output, layer->input);
+    if (layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_TABLE)
+      join_value_layouts(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }
+  join_same_rows(net);
   for (int at = 0; at < table.n; at++) choose_row_stride(net, &table.list[at]);
   for (int at = 0; at < native->n_layers; at++) {
     if (native->layers[at].chosen) record_value_uses(net, &native->layers[at]);
   }
+  pass_int8_to_same_rows(net);
   for (int at = 0; at < native->n_layers; at++) {
     if (native->layers[at].chosen) use_chw_if_needed(net, &table, &native->layers[at]);
   }

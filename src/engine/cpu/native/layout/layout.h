@@ -91,6 +91,15 @@ laci_native_layout laci_native_hwc16n_layout(const laci_net *net, int value);
  * copy, or a new copy made by a reorder. */
 int laci_native_read_as_hwc16n(laci_net *net, int value);
 
+/* ---- rows.c ---- */
+
+/** Returns the value whose rows are those of `value`, a matrix: the operand of a Reshape that keeps
+ * the last axis, or of a quantization that changes nothing. -1: there is none. */
+int laci_native_find_same_rows(const laci_cpu_plan *plan, int value);
+/** Sets images[v] for each value v that a layer reads or writes as images of a convolution.
+ * chosen_alone: that a chosen layer does. */
+void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *images);
+
 /* ---- norm.c ---- */
 
 /** Can a reorder into a native layout compute this batch normalization? Its parameters must be

@@ -125,8 +125,9 @@ laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_nat
         laci_native_layout_of_value(net, layer->output, int8 ? int8->residual : NULL);
     t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
-  t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out,
-                               layer->residual_last ? -1 : t.residual);
+  int over = layer->residual_last ? -1 : t.residual;
+  if (layer->kind == LACI_NATIVE_TABLE) over = t.x;
+  t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out, over);
   return t;
 }
 

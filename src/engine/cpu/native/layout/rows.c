@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrices whose rows are given other axes: a Reshape that keeps the last axis, as exporters write
+ * it around products, leaves a matrix as it is stored. */
+#include "engine/cpu/native/layout/layout.h"
+#include "engine/cpu/native/layout/tensors.h"
+#include "engine/cpu/native/values.h"
+#include "graph/ops.h"
+
+int laci_native_find_same_rows(const laci_cpu_plan *plan, int value) {
+  const int producer = value < 0 ? -1 : plan->graph->values[value].producer;
+  if (producer < 0 || !plan->computed[producer]) return -1;
+  const laci_fused *fused = &plan->fused[producer];
+  if (fused->output != value || fused->n_posts > 0) return -1;
+  if (fused->pattern == LACI_PATTERN_DUPLICATE) return fused->reads[0];
+  const laci_node *node = &plan->graph->nodes[producer];
+  const laci_op *op = node->op;
+  const bool reshapes = op == &laci_op_reshape || op == &laci_op_flatten ||
+                        op == &laci_op_squeeze || op == &laci_op_unsqueeze;
+  if (fused->pattern || !reshapes || laci_plan_is_constant(plan, node->inputs[0])) return -1;
+  const laci_shape *x = laci_plan_shape(plan, node->inputs[0]), *y = laci_plan_shape(plan, value);
+  const bool same = x->rank > 1 && y->rank > 1 && x->dims[x->rank - 1] == y->dims[y->rank - 1];
+  return same ? node->inputs[0] : -1;
+}
+
+void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *images) {
+  const laci_native_net *native = net->native;
+  for (int at = 0; at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
+    if (layer->rows || (chosen_alone && !layer->chosen)) continue;
+    images[layer->input] = images[layer->output] = true;
+    if (layer->residual >= 0) images[layer->residual] = true;
+  }
+}
+
+bool laci_native_bind_same_rows(laci_net *net, int value, int from) {
+  const int tensor = net->plan.values[from].tensor;
+  const laci_native_layout *native = tensor < 0 ? NULL : net->tensors[tensor].native;
+  if (!native || !native->rows || laci_native_find_same_rows(&net->plan, value) != from)
+    return false;
+  const int view = laci_net_view_new(net, tensor, laci_plan_shape(&net->plan, value), NULL, false);
+  if (view >= 0) net->tensors[view].native = native;
+  laci_net_bind_value(net, value, view);
+  return true;
+}
