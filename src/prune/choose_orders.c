@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses between the new orders of channels and the file's, on samples held back from fitting. The
  * layers are fitted in both orders. A group keeps its new order if that lowers the errors of the
- * outputs of the layers that read the group. If the network's outputs do not gain enough, all orders
- * are reverted. The search could only estimate these errors, by the weights that are kept. */
+ * outputs of the layers that read the group. If the network's outputs do not gain enough, all
+ * orders are reverted. The search could only estimate these errors, by the kept weights. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"

@@ -4,6 +4,7 @@
  * eight registers. The last rows of a part are computed with some that are done already. */
 #include <immintrin.h>
 
+#include "kernel/amx.h"
 #include "kernel/linear/byte_product_in.h"
 
 enum {
@@ -13,23 +14,6 @@ enum {
   REGISTER = TILE * LINE, /* bytes of a register */
   SUMS = TILE * COLUMNS,  /* sums of a register */
 };
-
-/* The operand of LDTILECFG: the shape of each register. */
-typedef struct configuration {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-} configuration;
-
-static void configure_registers(void) {
-  enum { REGISTERS = 8 };
-  configuration c = {.palette = 1};
-  for (int at = 0; at < REGISTERS; at++) {
-    c.row_bytes[at] = LINE;
-    c.rows[at] = TILE;
-  }
-  _tile_loadconfig(&c);
-}
 
 /* Operands of a tile, and their strides. */
 typedef struct operands {
@@ -135,7 +119,7 @@ static void multiply_blocks(const laci_byte_product *p, const laci_byte_part *pa
 }
 
 void laci_multiply_bytes_amx(const laci_byte_product *p, const laci_byte_part *part) {
-  configure_registers();
+  laci_amx_configure_registers();
   for (int64_t block = part->block; block < part->block_end; block += 2)
     multiply_blocks(p, part, block, part->block_end - block > 1 ? 2 : 1);
   _tile_release();

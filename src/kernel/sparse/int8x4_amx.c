@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "kernel/amx.h"
 #include "kernel/sparse/amx.h"
 #include "kernel/sparse/int8x4.h"
 
@@ -17,25 +18,7 @@ enum {
   SUMS = ROWS * LANES, /* number of sums in a register */
 };
 
-/* ---- Registers ---- */
-
-/* The operand of LDTILECFG: the shape of each register. */
-typedef struct configuration {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-} configuration;
-
-/* Gives all eight registers 16 rows of 64 bytes. */
-static void configure_registers(void) {
-  enum { REGISTERS = 8 };
-  configuration c = {.palette = 1};
-  for (int at = 0; at < REGISTERS; at++) {
-    c.row_bytes[at] = LINE;
-    c.rows[at] = ROWS;
-  }
-  _tile_loadconfig(&c);
-}
+/* ---- Blocks ---- */
 
 /* The operands of a block, each n_deep registers that follow each other. */
 typedef struct block {
@@ -230,7 +213,7 @@ void laci_amx_multiply(const laci_amx_weights *w, const laci_sparse_operands *o,
   const int64_t first = part->row_first % w->rows_each / ROWS;
   const int8_t *weight = w->weight + (group * blocks + first) * w->n_deep * LACI_AMX_BYTES;
   part_work p = {w, o, w->int8x4_at + group * w->int8x4_each, NULL, prepare_rounding(o->quantized)};
-  configure_registers();
+  laci_amx_configure_registers();
   if (!w->as_stored) {
     copy_int8x4(w, o, part, p.int8x4_at, scratch);
     p.copy = scratch;
