@@ -95,9 +95,14 @@ class Network:
     def pool(self, value, channels, height, width, read):
         rng, kernel, stride = self.rng, int(self.rng.choice([2, 3])), int(self.rng.choice([1, 2]))
         pad = int(rng.integers(0, 2)) if kernel == 3 else 0
-        y = self.node("MaxPool", [value], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        average = rng.random() < .4
+        if average:
+            y = self.node("AveragePool", [value], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4,
+                          count_include_pad=int(rng.integers(0, 2)))
+        else:
+            y = self.node("MaxPool", [value], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
         size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
-        self.values.append(self.quantized(y, channels, *size, read[1:] if read and rng.random() < .8 else None))
+        self.values.append(self.quantized(y, channels, *size, read[1:] if read and not average and rng.random() < .8 else None))
 
     def grow(self):
         rng = self.rng
@@ -143,5 +148,5 @@ def test_engines_agree(tmp_path, seed):
             apart = np.abs(got - want)
             # Where a sum is halfway it may fall on either side: a few values, and what follows from them.
             assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
-            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise"))
+            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average"))
     assert layers > EACH

@@ -172,6 +172,21 @@ static const int8_net nets[] = {
      DEPTHWISE "a = Conv(d, k) group=16 pads=1,1,1,1\n" BYTES(
          "e", "a", "sy", "zy") "c = Add(e, d)\n" BYTES("y", "c", "ss", "zs"),
      0, 2},
+    {"an average pool between",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = AveragePool(e) kernel_shape=3,3 "
+                                                    "strides=1,2 pads=1,1,1,1\n" BYTES(
+                                                        "f", "p", "ss", "zs") "y = Conv(f, v)\n",
+     2, 1},
+    {"an average pool that counts padding",
+     "p = AveragePool(d) kernel_shape=2,3 pads=1,1,0,1 count_include_pad=1\n" BYTES("y", "p", "ss",
+                                                                                    "zs"),
+     0, 1},
+    {"the average of an image",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = GlobalAveragePool(e)\n" BYTES(
+         "f", "p", "ss", "zs") "y = Conv(f, v)\n",
+     2, 1},
+    {"the average of an image into floats",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "y = GlobalAveragePool(e)\n", 1, 0},
     {"a pool of what comes in",
      "p = MaxPool(d) kernel_shape=2,2\n" BYTES("f", "p", "sx", "zx") "y = Conv(f, v)\n", 1, 1},
     {"a pool, and other units after it",

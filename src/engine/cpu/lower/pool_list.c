@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of implementations of pools over windows. Next: pool.c, native/algorithms/pool.c. */
+ * The lists of implementations of pools. Next: pool.c, native/algorithms/pool.c. */
 #include "engine/cpu/onednn/pool.h"
 #include "engine/cpu/native/native.h"
 
@@ -7,5 +7,11 @@ const laci_implementation laci_implementations_pool[] = {
     {"of bytes, between layers of int8", LACI_FUSIBLE_NOTHING, laci_can_lower_native,
      laci_lower_native},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_pool, laci_lower_pool},
+    {.name = NULL},
+};
+const laci_implementation laci_implementations_global_pool[] = {
+    {"of bytes, between layers of int8", LACI_FUSIBLE_NOTHING, laci_can_lower_native,
+     laci_lower_native},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_pool_channels, laci_lower_pool_channels},
     {.name = NULL},
 };

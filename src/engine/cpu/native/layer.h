@@ -39,6 +39,8 @@ typedef struct laci_native_int8_data {
                                                   and residual are floats */
   const float *weight_scale;                   /* [n_scales] scales of the weight */
   int64_t n_scales;                /* number of scales: 1, or the number of output channels */
+  bool averages, counts_padding;   /* averages: a pool computes averages, not maxima.
+                                      counts_padding: with padding as pixels that are 0 */
   laci_sparse_quantized quantized; /* parameters of the int8 kernel; set when the layer is
                                       lowered */
 } laci_native_int8_data;

@@ -249,10 +249,6 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_implementations_global_pool[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_pool_channels, laci_lower_pool_channels},
-    {.name = NULL},
-};
 const laci_implementation laci_implementations_max_pool_grad[] = {
     {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_max_grad, lower_max_grad},
     {.name = NULL},

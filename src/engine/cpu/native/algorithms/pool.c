@@ -39,8 +39,9 @@ static void prepare_pool_step(laci_net *net, laci_native_layer_step *step) {
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
+  const bool averages = layer->int8 && layer->int8->averages;
   *why = "it is no MaxPool";
-  return layer->kind == LACI_NATIVE_POOL && !layer->is_dense;
+  return layer->kind == LACI_NATIVE_POOL && !layer->is_dense && !averages;
 }
 
 const laci_algorithm laci_algorithm_pool = {.name = "pool",

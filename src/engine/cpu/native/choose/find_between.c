@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the layers that may be between native products: pools, and in int8 networks sums and
- * functions of int8 values. */
+ * averages and functions of int8 values. */
 #include "engine/cpu/onednn/pool.h"
 #include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
+#include "kernel/sparse/average_pool.h"
 #include "kernel/sparse/max_pool.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
@@ -123,5 +124,50 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;
   *layer->int8 = (laci_native_int8_data){.x = table->from, .y = table->to};
+  return true;
+}
+
+/** Reads the window of an average pool. False: it is none, or cannot be described. */
+static bool read_average_window(const laci_net *net, const laci_node *node, laci_window *w) {
+  const laci_shape *in = laci_plan_shape(&net->plan, node->inputs[0]);
+  if (in->rank != 4) return false;
+  if (node->op == &laci_op_average_pool) {
+    const bool rounds_up = laci_node_int(node, "ceil_mode", 0) != 0;
+    return !rounds_up && laci_pool_read_window(net, node, w);
+  }
+  *w = (laci_window){
+      .n_spatial = 2, .kernel = {in->dims[2], in->dims[3]}, .strides = {1, 1}, .dilates = {0, 0}};
+  return node->op == &laci_op_global_average_pool;
+}
+
+bool laci_native_find_int8_average_pool(laci_net *net, const laci_fused *fused,
+                                        laci_native_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const bool pool = node->op == &laci_op_average_pool || node->op == &laci_op_global_average_pool;
+  laci_window w;
+  if (!pool || fused->n_posts > 0 || !laci_plan_has_elements(plan, node)) return false;
+  const laci_fused *after = laci_native_quantization_after(plan, fused->output);
+  const laci_fake_quantized *x = laci_plan_quantization_of(plan, node->inputs[0]);
+  if (!after || !x || !read_average_window(net, node, &w)) return false;
+  const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
+  *layer = (laci_native_layer){.fused = fused,
+                               .kind = LACI_NATIVE_POOL,
+                               .n_images = in->dims[0],
+                               .input = laci_native_canonical_value(plan, node->inputs[0]),
+                               .output = after->output,
+                               .residual = -1,
+                               .kept = 1};
+  layer->window = laci_native_make_window(in, laci_plan_shape(plan, fused->output), &w);
+  layer->window.values = LACI_SPARSE_S8;
+  if (!laci_average_pool_can_compute(&layer->window)) return false;
+  layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
+  if (!layer->int8) return false;
+  *layer->int8 =
+      (laci_native_int8_data){.x = x,
+                              .y = after->details,
+                              .averages = true,
+                              .counts_padding = laci_node_int(node, "count_include_pad", 0) != 0};
+  laci_native_set_int8_bounds(layer);
   return true;
 }
