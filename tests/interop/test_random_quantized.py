@@ -143,10 +143,10 @@ def test_engines_agree(tmp_path, seed):
         np.save(tmp_path / "x.npy", rng.normal(size=network.shape).astype(np.float32))
         want, _ = run(tmp_path, "--engine", "plain")
         scale = max(np.abs(want).max(), 1e-6)
-        for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_ALGORITHM": "csr", "LAC_CPU": "scalar"}):
+        for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_ALGORITHM": "amx"}, {"LAC_ALGORITHM": "csr", "LAC_CPU": "scalar"}):
             got, text = run(tmp_path, **environment)
             apart = np.abs(got - want)
             # Where a sum is halfway it may fall on either side: a few values, and what follows from them.
             assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
-            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average"))
+            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average", " amx"))
     assert layers > EACH
