@@ -15,7 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
-SEEDS, EACH = 8, 10
+EACH = 10
+SEEDS = max(1, int(os.environ.get("LAC_RANDOM_GRAPHS", "80")) // EACH)
 
 
 class Network:
