@@ -123,54 +123,76 @@ static void pool_any_window(const part *r, const float *x, float *results) {
 }
 
 #if defined(LOAD)
-/* Computes the maximum of n_rows rows, for n >= WIDTH floats of each. stride: number of floats from
- * one row to the next. */
-static void max_of_rows(const float *from, int64_t stride, int64_t n_rows, int64_t n, float *to) {
-  for (int64_t begin = 0; begin < n; begin += WIDTH) {
-    const int64_t at = smaller_of(begin, n - WIDTH);
-    vector v = ALL(-INFINITY);
-    for (int64_t row = 0; row < n_rows; row++) v = LARGER(LOAD(from + row * stride + at), v);
+#define INLINE static inline __attribute__((always_inline))
+
+/* Returns the larger one of each pair of floats, or of bytes. */
+INLINE vector larger_vector(const bool bytes, vector a, vector b) {
+#if defined(__AVX512F__)
+  if (bytes)
+    return _mm512_castsi512_ps(_mm512_max_epu8(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+#elif defined(__AVX2__)
+  if (bytes)
+    return _mm256_castsi256_ps(_mm256_max_epu8(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+#else
+  if (bytes)
+    return vreinterpretq_f32_u8(vmaxq_u8(vreinterpretq_u8_f32(a), vreinterpretq_u8_f32(b)));
+#endif
+  return LARGER(a, b);
+}
+
+/* Computes the maximum of n_rows rows, for n words of each. It reads and writes whole vectors.
+ * stride: number of words from one row to the next. */
+INLINE void max_of_rows(const bool bytes, const float *from, int64_t stride, int64_t n_rows,
+                        int64_t n, float *to) {
+  for (int64_t at = 0; at < n; at += WIDTH) {
+    vector v = ALL(bytes ? 0 : -INFINITY);
+    for (int64_t row = 0; row < n_rows; row++)
+      v = larger_vector(bytes, LOAD(from + row * stride + at), v);
     STORE(to + at, v);
   }
 }
 
 /* Computes for each of n results the maximum of `kernel` neighbouring columns. stride (1 or 2) is
  * that of the windows, a constant where this is inlined. */
-static inline __attribute__((always_inline)) void max_of_columns(const float *from, int64_t kernel,
-                                                                 int64_t n, const int stride,
-                                                                 float *to) {
+INLINE void max_of_columns(const bool bytes, const float *from, int64_t kernel, int64_t n,
+                           const int stride, float *to) {
   for (int64_t at = 0; at < n; at += WIDTH) {
-    vector v = ALL(-INFINITY);
+    vector v = ALL(bytes ? 0 : -INFINITY);
     for (int64_t tap = 0; tap < kernel; tap++) {
       const float *x = from + tap + at * stride;
       const vector some = stride == 1 ? LOAD(x) : EVEN(LOAD(x), LOAD(x + WIDTH));
-      v = LARGER(some, v);
+      v = larger_vector(bytes, some, v);
     }
     STORE(to + at, v);
   }
 }
 
 static bool can_pool_by_vectors(const part *r) {
-  const laci_sparse_window *g = &r->p->window;
-  return g->values == LACI_SPARSE_F32 && r->p->in.format == LACI_FORMAT_CHW && g->stride_w <= 2 &&
-         smaller_of(r->from + r->n, g->w) - larger_of(r->from, 0) >= WIDTH;
+  return r->p->in.format == LACI_FORMAT_CHW && r->p->window.stride_w <= 2;
 }
 
-static void pool_by_vectors(const part *r, const float *x, float *results) {
+/* Pools a part of a row. In CHW a vector may be read from every pixel on, since channels are filled
+ * up; what is after the row is replaced. */
+INLINE void pool_by_vectors_of(const bool bytes, const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const laci_sparse_layout *in = &r->p->in;
   const int64_t top = r->y * g->stride_h - g->pad_top, first = larger_of(top, 0);
   const int64_t begin = larger_of(r->from, 0), end = smaller_of(r->from + r->n, g->w);
   const int64_t n_rows = smaller_of(top + g->kernel_h, g->h) - first, n = r->last - r->first;
   const int64_t vectors = (n + WIDTH - 1) / WIDTH;
-  float columns[SOME * 2 + LACI_MAX_POOL_KERNEL];
+  float columns[SOME * 2 + LACI_MAX_POOL_KERNEL + WIDTH];
   set_to_lowest(r->p, columns, begin - r->from);
-  max_of_rows(x + laci_sparse_offset(in, r->channel, first, begin), in->row_stride, n_rows,
+  max_of_rows(bytes, x + laci_sparse_offset(in, r->channel, first, begin), in->row_stride, n_rows,
               end - begin, columns + (begin - r->from));
   set_to_lowest(r->p, columns + (end - r->from),
                 vectors * WIDTH * g->stride_w + g->kernel_w - (end - r->from));
-  if (g->stride_w == 1) max_of_columns(columns, g->kernel_w, n, 1, results);
-  else max_of_columns(columns, g->kernel_w, n, 2, results);
+  if (g->stride_w == 1) max_of_columns(bytes, columns, g->kernel_w, n, 1, results);
+  else max_of_columns(bytes, columns, g->kernel_w, n, 2, results);
+}
+
+static void pool_by_vectors(const part *r, const float *x, float *results) {
+  if (r->p->window.values == LACI_SPARSE_F32) pool_by_vectors_of(false, r, x, results);
+  else pool_by_vectors_of(true, r, x, results);
 }
 #endif
 
