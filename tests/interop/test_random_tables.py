@@ -95,12 +95,20 @@ class Network:
             return self.node("MatMul", inputs)
         return self.node("Conv", inputs, pads=[shape[-1] // 2] * 4, kernel_shape=shape[2:])
 
+    def reshaped(self, x, shape):
+        return self.node("Reshape", [x, self.constant(np.array(shape, np.int64))])
+
     def grow(self):
         rng, x = self.rng, self.quantized("x")
         outputs = []
         for _ in range(int(rng.integers(1, 4))):
             if rng.random() < .6:
                 x = self.quantized(self.layer(x))
+                if self.rows and rng.random() < .5:  # a bias after it, as exporters of transformers write it
+                    x = self.quantized(self.node("Add", [self.constant(rng.normal(size=CHANNELS).astype(np.float32)), x]))
+                if self.rows and rng.random() < .3:
+                    x = self.reshaped(x, [-1, CHANNELS])
+                    x = self.reshaped(self.quantized(self.node("Abs", [x])), self.shape)
             y, low, high = self.activation(x)
             y = self.quantized(y, low, high) if rng.random() < .85 else y
             if rng.random() < .25:  # others read the start, or what comes out

@@ -227,6 +227,12 @@ static const int8_net products[] = {
                                                                                       "MatMul(o, "
                                                                                       "v)\n",
      2, 1},
+    {"a bias after the product was quantized",
+     "stored m 24x18 i8\nw = DequantizeLinear(m, sw)\nstored n 18x9 i8\nv = DequantizeLinear(n, "
+     "sw)\nstored bias 18\n"
+     "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "b = Add(bias, e)\n" BYTES(
+         "f", "b", "ss", "zs") "g = Gelu(f)\n" BYTES("h", "g", "sx", "zx") "y = MatMul(h, v)\n",
+     2, 2},
 };
 static const int8_net gemms[] = {
     {"a Gemm",

@@ -247,10 +247,67 @@ static void sums_are_rounded_once(void **state) {
   (void)laci_cpu_limit_level(start);
 }
 
+/* ---- A constant for each channel ---- */
+
+static uint32_t shifted_byte(const laci_fake_quantized *q, const laci_bytes_shift *s, uint32_t byte,
+                             int64_t channel) {
+  const float x = ((float)byte + q->low) * q->scale;
+  return byte_of(s->to, x + s->by[channel]);
+}
+
+enum { MOST_CHANNELS = 512 };
+
+static void expect_shifted(const laci_bytes_form *f, const laci_bytes_shift *s, const float *x,
+                           const float *y) {
+  for (int64_t place = 0; place < places_of(f); place++) {
+    for (int64_t channel = 0; channel < f->channels; channel++) {
+      const int64_t at = at_of(&f->int8x4, channel / INT8X4, place);
+      const int bits = (int)(channel % INT8X4 * 8);
+      assert_int_equal(word_at(y + at) >> bits & 0xFF,
+                       shifted_byte(f->q, s, word_at(x + at) >> bits & 0xFF, channel));
+    }
+  }
+}
+
+static void check_shift(const laci_bytes_form *f, int shift) {
+  static const laci_fake_quantized to = {0.071F, -33, 222};
+  float by[MOST_CHANNELS];
+  const laci_bytes_shift s = {by, &to};
+  const int64_t items = laci_bytes_n_items(f);
+  guarded x = guarded_of(f->int8x4.n_floats * f->n_image_blocks, shift);
+  guarded y = guarded_of(x.n, shift);
+  for (int at = 0; at < MOST_CHANNELS; at++) by[at] = (float)at * 0.37F - 40;
+  for (int64_t at = 0; at < INT8X4 * x.n; at++)
+    ((uint8_t *)x.at)[at] = (uint8_t)(at * 7 + at / 256);
+  laci_bytes_variant()->shift(f, &s, x.at, y.at, items / 2, items);
+  laci_bytes_variant()->shift(f, &s, x.at, y.at, 0, items / 2);
+  for (int64_t block = 0; block < f->n_image_blocks; block++) {
+    const int64_t skip = block * f->int8x4.n_floats;
+    expect_shifted(f, &s, x.at + skip, y.at + skip);
+  }
+  expect_guards(&y);
+  free(x.memory);
+  free(y.memory);
+}
+
+static void constants_are_added_to_channels(void **state) {
+  const laci_cpu_level start = laci_cpu_level_in_force();
+  (void)state;
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
+    for (int at = 0; at < N_SHAPES * N_GRIDS; at++) {
+      const laci_bytes_form f = form_of(&shapes[at % N_SHAPES], &grids[at / N_SHAPES]);
+      check_shift(&f, at % 2);
+    }
+  }
+  (void)laci_cpu_limit_level(start);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layouts_go_through_bytes),
       cmocka_unit_test(sums_are_rounded_once),
+      cmocka_unit_test(constants_are_added_to_channels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts tensors of floats to int8 (int8x4.h) and back, and adds two int8 tensors.
+ * Converts tensors of floats to int8 (int8x4.h) and back, and adds two int8 tensors, or a constant
+ * for each channel to one.
  *
  * The value of a byte follows from the scale and the bounds of the fake quantization of floats
  * (kernel/pointwise/fake_quantize.h): (byte + low) * scale, and a float x becomes the byte
@@ -59,10 +60,28 @@ typedef struct laci_bytes_sum {
 typedef void laci_bytes_add(const laci_bytes_sum *s, const float *a, const float *b, int64_t n,
                             float *y);
 
+/** The constants that are added to the channels of a tensor, and the quantization of the result:
+ *
+ *     y = clip(round(((x + low) * scale + by[channel]) / to->scale), to->low, to->high) - to->low
+ *
+ * with the scale and low of the operand. Each operation is rounded, as that of single operators. */
+typedef struct laci_bytes_shift {
+  const float *by; /* [channels, rounded up to a multiple of four] */
+  const laci_fake_quantized *to;
+} laci_bytes_shift;
+
+enum { LACI_BYTES_PER_WORD = 4 };
+
+/** Adds a constant to each channel, for items [first, last). Padding is computed like all else. y
+ * may be x. */
+typedef void laci_bytes_shift_items(const laci_bytes_form *f, const laci_bytes_shift *s,
+                                    const float *x, float *y, int64_t first, int64_t last);
+
 typedef struct laci_bytes_kernel {
   laci_bytes_pack *pack;
   laci_bytes_unpack *unpack;
   laci_bytes_add *add;
+  laci_bytes_shift_items *shift;
 } laci_bytes_kernel;
 
 #define LACI_BYTES_DECLARE(name, level) extern const laci_bytes_kernel laci_bytes_##name;

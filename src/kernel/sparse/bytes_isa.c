@@ -173,4 +173,44 @@ static void add_bytes(const laci_bytes_sum *s, const float *a, const float *b, i
   }
 }
 
-const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack_items, unpack_items, add_bytes};
+/* ---- A constant for each channel ---- */
+
+/* Returns byte number `shift` / 8 of the sum, at its position. */
+static inline uint32_t shift_byte_at(const laci_fake_quantized *from, const laci_fake_quantized *to,
+                                     float by, uint32_t x, int shift) {
+  const float byte = (float)(int32_t)(x >> shift & UINT8_MAX);
+  const float sum = ((byte + from->low) * from->scale + 0.0F) + by;
+  const float whole = laci_quantize_clip(rintf(sum / to->scale), to->low, to->high) - to->low;
+  return (uint32_t)(int32_t)whole << shift;
+}
+
+static void shift_pixel_run(const laci_fake_quantized *q, const laci_bytes_shift *s,
+                            const float *by, const float *x, float *y) {
+  const laci_fake_quantized from = *q, to = *s->to;
+  const float of[INT8X4] = {by[0], by[1], by[2], by[3]};
+  float int8x4[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint32_t word = load_word(x + lane);
+    store_word(int8x4 + lane, shift_byte_at(&from, &to, of[0], word, 0) |
+                                  shift_byte_at(&from, &to, of[1], word, BYTE) |
+                                  shift_byte_at(&from, &to, of[2], word, 2 * BYTE) |
+                                  shift_byte_at(&from, &to, of[3], word, 3 * BYTE));
+  }
+  memcpy(y, int8x4, sizeof int8x4);
+}
+
+static void shift_items(const laci_bytes_form *f, const laci_bytes_shift *s, const float *x,
+                        float *y, int64_t first, int64_t last) {
+  for (int64_t at = first; at < last; at++) {
+    item i = find_item(f, at);
+    for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
+      for (int64_t pixel = 0; pixel < i.run.n; pixel += LANES) {
+        const int64_t place = i.int8x4 + pixel;
+        shift_pixel_run(f->q, s, s->by + c, x + place, y + place);
+      }
+    }
+  }
+}
+
+const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack_items, unpack_items, add_bytes,
+                                                    shift_items};

@@ -62,6 +62,7 @@ typedef enum laci_native_kind {
   LACI_NATIVE_SUM,       /* sum of the input and the residual, both int8 (int8/sum.c) */
   LACI_NATIVE_POOL,      /* max pooling (algorithms/pool.c) */
   LACI_NATIVE_TABLE,     /* a function of an int8 value, whose result is int8 (int8/table.c) */
+  LACI_NATIVE_SHIFT,     /* a constant for each column is added to an int8 matrix (int8/shift.c) */
   LACI_NATIVE_N_KINDS,
 } laci_native_kind;
 

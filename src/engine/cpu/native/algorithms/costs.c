@@ -27,7 +27,7 @@ bool laci_vector_kernel_is_faster(const laci_net *net, double kept) {
 
 bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
   return layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_POOL ||
-         layer->kind == LACI_NATIVE_TABLE;
+         layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT;
 }
 
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {
@@ -39,6 +39,7 @@ double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *l
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = find_section_figures(net, LACI_COSTS_f32);
   if (!layer->int8) return laci_cost_n_results(layer) * c->pool;
+  if (layer->kind == LACI_NATIVE_TABLE) return laci_cost_n_results(layer) * c->light;
   return laci_cost_n_results(layer) * (c->light + laci_cost_figures_of(net, NULL)->reorder);
 }
 

@@ -104,6 +104,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   if (fused->output < 0 || fused->pattern) return false;
   if (laci_native_find_trained_layer(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_sum(net, fused, layer)) return true;
+  if (bytes && laci_native_find_int8_shift(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_max_pool(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_average_pool(net, fused, layer)) return true;
   if (laci_native_find_max_pool(net, fused, layer)) {

@@ -12,6 +12,46 @@
 #include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/onednn/onednn.h"
 
+/** Returns the value from which `value` was computed, element by element or row by row; -1: another
+ * kind of node computed it. */
+static int find_origin(const laci_cpu_plan *plan, int value) {
+  static const laci_op *const elementwise[] = {&laci_op_add, &laci_op_sub, &laci_op_mul,
+                                               &laci_op_div};
+  const int rows = laci_native_find_same_rows(plan, value);
+  const int producer = plan->graph->values[value].producer;
+  if (rows >= 0 || producer < 0 || !plan->computed[producer]) return rows;
+  const laci_fused *fused = &plan->fused[producer];
+  const laci_node *node = &plan->graph->nodes[producer];
+  if (fused->pattern == LACI_PATTERN_QUANTIZE || fused->pattern == LACI_PATTERN_TABLE)
+    return fused->reads[0];
+  for (size_t at = 0; at < sizeof elementwise / sizeof *elementwise; at++) {
+    if (node->op == elementwise[at])
+      return node->inputs[laci_plan_is_constant(plan, node->inputs[0]) ? 1 : 0];
+  }
+  return -1;
+}
+
+/** Is the value a matrix to the layers that write or read it? It is, if it was computed from a
+ * product, and no image of a convolution. */
+static bool is_matrix(const laci_cpu_plan *plan, int value) {
+  for (int from = value; from >= 0; from = find_origin(plan, from)) value = from;
+  const int node = plan->graph->values[value].producer;
+  const laci_op *op = node < 0 ? NULL : plan->graph->nodes[node].op;
+  return op == &laci_op_gemm || op == &laci_op_mat_mul || op == &laci_op_layer_normalization ||
+         laci_plan_shape(plan, value)->rank < 3;
+}
+
+/** Returns the window of a layer between values of this shape, which computes each element from those
+ * at the same place. rows: the values are matrices, else images of three or four axes. */
+static laci_sparse_window make_elementwise_window(const laci_shape *shape, bool rows) {
+  const int64_t last = shape->dims[shape->rank - 1], h = shape->rank == 4 ? shape->dims[2] : 1;
+  laci_sparse_window w =
+      rows ? laci_native_make_1x1_window(last, last, 1, laci_shape_count(shape) / last)
+           : laci_native_make_1x1_window(shape->dims[1], shape->dims[1], h, last);
+  w.values = LACI_SPARSE_S8;
+  return w;
+}
+
 bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
@@ -19,23 +59,23 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   if (node->op != &laci_op_add || !after || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const laci_fake_quantized *in[2];
-  if (shape->rank != 4) return false;
+  const bool rows = shape->rank < 4 && is_matrix(plan, fused->output);
+  if (rows ? shape->rank < 2 : shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
     in[at] = laci_plan_quantization_of(plan, node->inputs[at]);
     if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
   }
   *layer = (laci_native_layer){.fused = fused,
                                .kind = LACI_NATIVE_SUM,
-                               .n_images = shape->dims[0],
+                               .rows = rows,
+                               .n_images = rows ? 1 : shape->dims[0],
                                .input = laci_native_canonical_value(plan, node->inputs[0]),
                                .output = after->output,
                                .kept = 1};
   if (!laci_native_set_post_functions(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
   layer->residual = laci_native_canonical_value(plan, node->inputs[1]);
-  layer->window =
-      laci_native_make_1x1_window(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
-  layer->window.values = LACI_SPARSE_S8;
+  layer->window = make_elementwise_window(shape, rows);
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;
   *layer->int8 =
@@ -83,25 +123,6 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
   return true;
 }
 
-/** Is the value a matrix to the layers that write or read it? It is, if a product computed it, and
- * otherwise unless it has the four axes of images. */
-static bool is_matrix(const laci_cpu_plan *plan, int value) {
-  for (;;) {
-    const int rows = laci_native_find_same_rows(plan, value);
-    const int producer = plan->graph->values[value].producer;
-    const laci_fused *fused = producer < 0 ? NULL : &plan->fused[producer];
-    const bool step =
-        fused && plan->computed[producer] && fused->output == value &&
-        (fused->pattern == LACI_PATTERN_QUANTIZE || fused->pattern == LACI_PATTERN_TABLE);
-    if (rows < 0 && !step) break;
-    value = rows < 0 ? fused->reads[0] : rows;
-  }
-  const int node = plan->graph->values[value].producer;
-  const laci_op *op = node < 0 ? NULL : plan->graph->nodes[node].op;
-  return op == &laci_op_gemm || op == &laci_op_mat_mul || op == &laci_op_layer_normalization ||
-         laci_plan_shape(plan, value)->rank < 3;
-}
-
 bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_table_pattern *table = fused->details;
@@ -109,7 +130,6 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const bool rows = is_matrix(plan, fused->reads[0]);
   if (rows ? shape->rank < 2 : shape->rank != 3 && shape->rank != 4) return false;
-  const int64_t last = shape->dims[shape->rank - 1], h = shape->rank == 4 ? shape->dims[2] : 1;
   *layer = (laci_native_layer){.fused = fused,
                                .rows = rows,
                                .kind = LACI_NATIVE_TABLE,
@@ -118,9 +138,7 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
                                .output = fused->output,
                                .residual = -1,
                                .kept = 1};
-  layer->window = rows ? laci_native_make_1x1_window(last, last, 1, laci_shape_count(shape) / last)
-                       : laci_native_make_1x1_window(shape->dims[1], shape->dims[1], h, last);
-  layer->window.values = LACI_SPARSE_S8;
+  layer->window = make_elementwise_window(shape, rows);
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;
   *layer->int8 = (laci_native_int8_data){.x = table->from, .y = table->to};
@@ -169,5 +187,33 @@ bool laci_native_find_int8_average_pool(laci_net *net, const laci_fused *fused,
                               .averages = true,
                               .counts_padding = laci_node_int(node, "count_include_pad", 0) != 0};
   laci_native_set_int8_bounds(layer);
+  return true;
+}
+
+bool laci_native_find_int8_shift(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  if (node->op != &laci_op_add || fused->n_posts > 0 || fused->scale || plan->bf16) return false;
+  const int constant = laci_plan_is_constant(plan, node->inputs[1]), x = node->inputs[!constant];
+  const laci_fake_quantized *from = laci_plan_quantization_of(plan, x);
+  const laci_fused *after = laci_native_quantization_after(plan, fused->output);
+  const laci_shape *shape = laci_plan_shape(plan, fused->output);
+  if (!from || !after || !is_matrix(plan, x) || shape->rank < 2) return false;
+  const int64_t last = shape->dims[shape->rank - 1];
+  if (!laci_shape_equal(laci_plan_shape(plan, x), shape) ||
+      !laci_plan_is_vector_of_last_axis(plan, node->inputs[constant], last))
+    return false;
+  *layer = (laci_native_layer){.fused = fused,
+                               .rows = true,
+                               .kind = LACI_NATIVE_SHIFT,
+                               .n_images = 1,
+                               .input = laci_native_canonical_value(plan, x),
+                               .output = after->output,
+                               .residual = -1,
+                               .kept = 1};
+  layer->window = make_elementwise_window(shape, true);
+  layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
+  if (!layer->int8) return false;
+  *layer->int8 = (laci_native_int8_data){.x = from, .y = after->details};
   return true;
 }

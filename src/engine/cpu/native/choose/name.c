@@ -8,11 +8,10 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static const char *const kinds[] = {[LACI_NATIVE_PRODUCT] = "conv",
-                                    [LACI_NATIVE_DEPTHWISE] = "conv",
-                                    [LACI_NATIVE_SUM] = "sum",
-                                    [LACI_NATIVE_POOL] = "pool",
-                                    [LACI_NATIVE_TABLE] = "table"};
+static const char *const kinds[] = {
+    [LACI_NATIVE_PRODUCT] = "conv", [LACI_NATIVE_DEPTHWISE] = "conv",
+    [LACI_NATIVE_SUM] = "sum",      [LACI_NATIVE_POOL] = "pool",
+    [LACI_NATIVE_TABLE] = "table",  [LACI_NATIVE_SHIFT] = "shift"};
 
 void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                             laci_algorithm_id id, char name[LACI_NATIVE_NAME]) {
@@ -23,12 +22,13 @@ void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                            g->channels_out, g->out_h,       g->out_w,    g->kernel_h,
                            g->kernel_w,     g->stride_h,    g->stride_w, g->dilation_h,
                            g->dilation_w,   g->pad_top,     g->pad_left, g->groups};
-    (void)snprintf(shape, sizeof shape,
-                   "%s %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
-                   "dilated %lldx%lld padded %lldx%lld, groups %lld",
-                   layer->rows && layer->kind != LACI_NATIVE_TABLE ? "product" : kinds[layer->kind],
-                   n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
-                   n[13], n[14], n[15]);
+    (void)snprintf(
+        shape, sizeof shape,
+        "%s %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
+        "dilated %lldx%lld padded %lldx%lld, groups %lld",
+        layer->rows && layer->kind == LACI_NATIVE_PRODUCT ? "product" : kinds[layer->kind], n[0],
+        n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14],
+        n[15]);
   }
   char functions[LACI_FUSED_MAX_POSTS * 4 + 16] = "";
   for (int at = 0; layer && at < layer->n_functions; at++) {

@@ -220,7 +220,8 @@ void laci_native_assign_layouts(laci_net *net) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join_value_layouts(net, layer->output, layer->residual);
-    if (layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_TABLE)
+    if (layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_TABLE ||
+        layer->kind == LACI_NATIVE_SHIFT)
       join_value_layouts(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }

@@ -126,7 +126,7 @@ laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_nat
     t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
   int over = layer->residual_last ? -1 : t.residual;
-  if (layer->kind == LACI_NATIVE_TABLE) over = t.x;
+  if (layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT) over = t.x;
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out, over);
   return t;
 }
