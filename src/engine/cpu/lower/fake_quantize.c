@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and DequantizeLinear together, in one pass over memory in any layout: zeros stay
  * zeros, so that padding between pixels can be included. */
+#include "engine/cpu/native/native.h"
 #include "engine/cpu/native/values.h"
 #include "kernel/pointwise/fake_quantize.h"
 #include "cpu/pool.h"
@@ -51,12 +52,28 @@ static int read_int8_result(laci_net *net, const laci_fused *fused) {
   return laci_native_read_as_int8(net, fused->reads[0], fused->output, fused->details);
 }
 
+/** Is a table of floats the only reader of the value? It gives the same results for numbers before
+ * they are quantized (kernel/pointwise/table.h). */
+static bool is_read_by_table_alone(const laci_net *net, int value) {
+  const laci_cpu_plan *plan = &net->plan;
+  int readers[2];
+  if (laci_plan_count_uses(plan, value) != 1 || laci_plan_find_readers(plan, value, readers) < 1)
+    return false;
+  const laci_fused *fused = &plan->fused[laci_plan_find_computing_node(plan, readers[0])];
+  return fused->pattern == LACI_PATTERN_TABLE && fused->reads[0] == value &&
+         !laci_native_is_chosen_layer(net, fused);
+}
+
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
   int x = laci_net_value_tensor(net, fused->reads[0]);
   /* the layer before it has written the int8 values already */
   const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);
   if (are_there || laci_native_has_int8_reader(net, fused->output)) {
     laci_net_bind_value(net, fused->output, are_there ? x : read_int8_result(net, fused));
+    return;
+  }
+  if (is_read_by_table_alone(net, fused->output)) {
+    laci_net_bind_value(net, fused->output, x);
     return;
   }
   x = laci_native_read_as_floats(net, x);
