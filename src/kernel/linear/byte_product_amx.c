@@ -22,8 +22,20 @@ typedef struct operands {
   int64_t stride, block_bytes;
 } operands;
 
+/* Lines of the next two blocks, which are fetched from memory while these two are multiplied:
+ * `each` for each register of x. */
+typedef struct ahead {
+  const int8_t *from;
+  int64_t each;
+} ahead;
+
+static inline void fetch_lines(const ahead *next, int64_t k) {
+  for (int64_t line = 0; line < next->each; line++)
+    _mm_prefetch((const char *)(next->from + (k * next->each + line * LINE)), _MM_HINT_T1);
+}
+
 /* sums: [rows / 16][blocks][16][16] */
-static void sum_two_by_two(const operands *o, int32_t *sums) {
+static void sum_two_by_two(const operands *o, const ahead *later, int32_t *sums) {
   const uint8_t *below = o->x + TILE * o->stride;
   const int8_t *next = o->w + o->block_bytes;
   _tile_zero(0);
@@ -31,6 +43,7 @@ static void sum_two_by_two(const operands *o, int32_t *sums) {
   _tile_zero(2);
   _tile_zero(3);
   for (int64_t k = 0; k < o->stride; k += LINE) {
+    fetch_lines(later, k);
     _tile_loadd(4, o->x + k, o->stride);
     _tile_loadd(6, o->w + k * COLUMNS, LINE);
     _tile_dpbusd(0, 4, 6);
@@ -88,11 +101,11 @@ static void sum_one_by_one(const operands *o, int32_t *sums) {
 
 /* Computes n_tiles times 16 rows of n_blocks blocks; both are 1 or 2. */
 static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_tiles, int64_t block,
-                          int64_t n_blocks) {
+                          int64_t n_blocks, const ahead *later) {
   _Alignas(LINE) int32_t sums[4 * SUMS];
   const int64_t stride = p->rows.stride, bytes = laci_byte_block_bytes(p->matrix.depth);
   const operands o = {p->rows.x + row * stride, p->matrix.w + block * bytes, stride, bytes};
-  if (n_tiles == 2 && n_blocks == 2) sum_two_by_two(&o, sums);
+  if (n_tiles == 2 && n_blocks == 2) sum_two_by_two(&o, later, sums);
   else if (n_tiles == 2) sum_two_by_one(&o, sums);
   else if (n_blocks == 2) sum_one_by_two(&o, sums);
   else sum_one_by_one(&o, sums);
@@ -105,17 +118,32 @@ static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_til
   }
 }
 
+/* Returns what tile number `tile` of two blocks fetches of the next two; all tiles of the part
+ * together fetch them. */
+static ahead find_lines_ahead(const laci_byte_product *p, const laci_byte_part *part, int64_t block,
+                              int64_t tile) {
+  enum { LINES = 2 * COLUMNS }; /* lines of two blocks for each register of x */
+  const int64_t n_tiles = (part->row_end - part->row) / (2 * TILE);
+  const int64_t each = n_tiles > LINES ? 1 : LINES / (n_tiles > 0 ? n_tiles : 1);
+  if (block + 2 >= part->block_end || tile >= LINES) return (ahead){p->matrix.w, 0};
+  const int8_t *next = p->matrix.w + (block + 2) * laci_byte_block_bytes(p->matrix.depth);
+  return (ahead){next + tile * each * p->rows.stride, each};
+}
+
 static void multiply_blocks(const laci_byte_product *p, const laci_byte_part *part, int64_t block,
                             int64_t n_blocks) {
+  static const ahead none = {0};
   int64_t row = part->row;
-  for (; row + 2 * TILE <= part->row_end; row += 2 * TILE)
-    multiply_tile(p, row, 2, block, n_blocks);
+  for (int64_t tile = 0; row + 2 * TILE <= part->row_end; row += 2 * TILE, tile++) {
+    const ahead later = find_lines_ahead(p, part, block, tile);
+    multiply_tile(p, row, 2, block, n_blocks, &later);
+  }
   if (row + TILE < part->row_end && part->row_end - 2 * TILE >= part->row) {
-    multiply_tile(p, part->row_end - 2 * TILE, 2, block, n_blocks);
+    multiply_tile(p, part->row_end - 2 * TILE, 2, block, n_blocks, &none);
     return;
   }
-  for (; row + TILE <= part->row_end; row += TILE) multiply_tile(p, row, 1, block, n_blocks);
-  if (row < part->row_end) multiply_tile(p, part->row_end - TILE, 1, block, n_blocks);
+  for (; row + TILE <= part->row_end; row += TILE) multiply_tile(p, row, 1, block, n_blocks, &none);
+  if (row < part->row_end) multiply_tile(p, part->row_end - TILE, 1, block, n_blocks, &none);
 }
 
 void laci_multiply_bytes_amx(const laci_byte_product *p, const laci_byte_part *part) {

@@ -51,13 +51,14 @@ static int64_t first_row_of_chunk(const product_step *s, int64_t chunk) {
 static void multiply_parts(int64_t begin, int64_t end, void *context) {
   const product_work *w = context;
   const product_step *s = w->s;
-  for (int64_t at = begin; at < end; at++) {
-    const int64_t chunk = at / s->n_strips, block = at % s->n_strips * STRIP;
-    const laci_byte_part part = {
-        .row = first_row_of_chunk(s, chunk),
-        .row_end = first_row_of_chunk(s, chunk + 1),
-        .block = block,
-        .block_end = block + STRIP < s->blocks ? block + STRIP : s->blocks};
+  for (int64_t at = begin, next; at < end; at = next) {
+    const int64_t chunk = at / s->n_strips, chunk_end = (chunk + 1) * s->n_strips;
+    next = end < chunk_end ? end : chunk_end;
+    const int64_t block_end = (next - chunk * s->n_strips) * STRIP;
+    const laci_byte_part part = {.row = first_row_of_chunk(s, chunk),
+                                 .row_end = first_row_of_chunk(s, chunk + 1),
+                                 .block = at % s->n_strips * STRIP,
+                                 .block_end = block_end < s->blocks ? block_end : s->blocks};
     s->multiply(&w->product, &part);
     apply_functions(w, &part);
   }
@@ -77,7 +78,9 @@ static lac_status run_integer_product(laci_net *net, laci_net_step *step, lac_er
                                 .y = laci_net_tensor_data(net, step->tensors[2]),
                                 .y_stride = s->matrix.columns}};
   (void)err;
-  laci_pool_for(net->pool, s->n_strips * s->n_chunks, 1, multiply_parts, &w);
+  const int64_t n = s->n_strips * s->n_chunks;
+  laci_pool_for(net->pool, n, laci_ceil_div(n, (int64_t)PARTS_EACH * net->n_threads),
+                multiply_parts, &w);
   return LAC_OK;
 }
 
