@@ -139,7 +139,7 @@ static int count_recomputed(const laci_engine *engine) {
 
 /** The same step twice, all kept and not. share: of the arena without, at most; less is saved in
  * bf16 and by AVX-512, where scratch memory (and, in bf16, gradients of weights) stays as large;
- * least by AMX in bf16, whose scratch memory is the largest. */
+ * least on processors with AMX, where scratch memory is the largest. */
 static void check_pair(const laci_training_graph *g, laci_engine_options o, int first, int stride,
                        double share, const char *name) {
   plan all, less;
@@ -156,7 +156,7 @@ static void check_pair(const laci_training_graph *g, laci_engine_options o, int 
   if (b.n_recomputed < 2 || count_recomputed(less.engine) < 2)
     fail_msg("%s: %d nodes are computed twice", name, b.n_recomputed);
   double most = o.bf16 || laci_cpu_has_avx512f() ? (1 + share) / 2 : share;
-  if (o.bf16 && laci_cpu_has_bf16_tiles()) most = (3 + most) / 4;
+  if (laci_cpu_has_bf16_tiles()) most = (3 + most) / 4;
   if (!((double)b.arena_bytes <= most * (double)a.arena_bytes))
     fail_msg("%s: %zu bytes, %zu without", name, b.arena_bytes, a.arena_bytes);
   run(&all);
