@@ -233,6 +233,17 @@ static const int8_net products[] = {
      "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "b = Add(bias, e)\n" BYTES(
          "f", "b", "ss", "zs") "g = Gelu(f)\n" BYTES("h", "g", "sx", "zx") "y = MatMul(h, v)\n",
      2, 2},
+    {"two, and a Transpose of an axis of size 1 between",
+     "stored m 24x20 i8\nw = DequantizeLinear(m, sw)\nstored n 20x9 i8\nv = DequantizeLinear(n, "
+     "sw)\nstored flat 3 i64 = 1 63 20\n"
+     "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "r = Reshape(e, flat)\n" BYTES(
+         "f", "r", "sy",
+         "zy") "t = Transpose(f) perm=1,0,2\n" BYTES("g", "t", "sy",
+                                                     "zy") "h = Tanh(g)\n" BYTES("l", "h", "sx",
+                                                                                 "zx") "y = "
+                                                                                       "MatMul(l, "
+                                                                                       "v)\n",
+     2, 1},
 };
 static const int8_net gemms[] = {
     {"a Gemm",

@@ -64,6 +64,7 @@ static bool can_lower_transpose(laci_net *net, const laci_fused *fused, const ch
 static void lower_transpose(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
+  if (laci_native_bind_same_rows(net, fused->output, node->inputs[0])) return;
   int from = laci_net_read_value(net, node->inputs[0]), places[LACI_MAX_RANK];
   size_t n = 0;
   const int64_t *order = laci_node_ints(node, "perm", &n);

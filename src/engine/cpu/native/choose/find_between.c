@@ -41,7 +41,7 @@ static bool is_matrix(const laci_cpu_plan *plan, int value) {
          laci_plan_shape(plan, value)->rank < 3;
 }
 
-/** Returns the window of a layer between values of this shape, which computes each element from those
+/** Returns the window of a layer between values of this shape that computes each element from those
  * at the same place. rows: the values are matrices, else images of three or four axes. */
 static laci_sparse_window make_elementwise_window(const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1], h = shape->rank == 4 ? shape->dims[2] : 1;

@@ -93,8 +93,9 @@ int laci_native_read_as_hwc16n(laci_net *net, int value);
 
 /* ---- rows.c ---- */
 
-/** Returns the value whose rows are those of `value`, a matrix: the operand of a Reshape that keeps
- * the last axis, or of a quantization that changes nothing. -1: there is none. */
+/** Returns the value whose rows are those of `value`, a matrix: the operand of a Reshape or
+ * Transpose that keeps the last axis and the order of elements, or of a quantization that changes
+ * nothing. -1: there is none. */
 int laci_native_find_same_rows(const laci_cpu_plan *plan, int value);
 /** Sets images[v] for each value v that a layer reads or writes as images of a convolution.
  * chosen_alone: that a chosen layer does. */

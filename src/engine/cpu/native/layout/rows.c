@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrices whose rows are given other axes: a Reshape that keeps the last axis, as exporters write
- * it around products, leaves a matrix as it is stored. */
+ * it around products, leaves a matrix as it is stored. So does a Transpose that only moves axes of
+ * size 1. */
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/native/values.h"
 #include "graph/ops.h"
+
+/** Does the node give its operand other axes, but no element another place in row-major order? */
+static bool keeps_order(const laci_node *node, const laci_shape *x) {
+  const laci_op *op = node->op;
+  if (op == &laci_op_reshape || op == &laci_op_flatten || op == &laci_op_squeeze ||
+      op == &laci_op_unsqueeze)
+    return true;
+  size_t n = 0;
+  const int64_t *order = laci_node_ints(node, "perm", &n);
+  if (op != &laci_op_transpose || !order || n != (size_t)x->rank) return false;
+  int64_t last = -1; /* the last axis so far that is longer than 1 */
+  for (int axis = 0; axis < x->rank; axis++) {
+    if (x->dims[order[axis]] == 1) continue;
+    if (order[axis] < last) return false;
+    last = order[axis];
+  }
+  return true;
+}
 
 int laci_native_find_same_rows(const laci_cpu_plan *plan, int value) {
   const int producer = value < 0 ? -1 : plan->graph->values[value].producer;
@@ -13,13 +32,11 @@ int laci_native_find_same_rows(const laci_cpu_plan *plan, int value) {
   if (fused->output != value || fused->n_posts > 0) return -1;
   if (fused->pattern == LACI_PATTERN_DUPLICATE) return fused->reads[0];
   const laci_node *node = &plan->graph->nodes[producer];
-  const laci_op *op = node->op;
-  const bool reshapes = op == &laci_op_reshape || op == &laci_op_flatten ||
-                        op == &laci_op_squeeze || op == &laci_op_unsqueeze;
-  if (fused->pattern || !reshapes || laci_plan_is_constant(plan, node->inputs[0])) return -1;
+  if (fused->pattern || node->n_inputs < 1 || laci_plan_is_constant(plan, node->inputs[0]))
+    return -1;
   const laci_shape *x = laci_plan_shape(plan, node->inputs[0]), *y = laci_plan_shape(plan, value);
   const bool same = x->rank > 1 && y->rank > 1 && x->dims[x->rank - 1] == y->dims[y->rank - 1];
-  return same ? node->inputs[0] : -1;
+  return same && keeps_order(node, x) ? node->inputs[0] : -1;
 }
 
 void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *images) {
