@@ -144,6 +144,19 @@ static bool has_same_numbers(const builder *b, int one, int other) {
   return same;
 }
 
+/** Is the value a stored tensor all of whose bits are 0? */
+static bool is_stored_zeros(const builder *b, int value) {
+  const int at = b->graph->values[value].stored;
+  const laci_stored *stored = at < 0 ? NULL : &b->graph->stored[at];
+  laci_acquired_bytes held = {0};
+  if (!stored || stored->overridable) return false;
+  bool zeros = !laci_stored_acquire(b->graph, stored, &held, NULL);
+  const uint8_t *bytes = held.bytes;
+  for (size_t i = 0; i < stored->size_bytes && zeros; i++) zeros = bytes[i] == 0;
+  laci_bytes_release(&held);
+  return zeros;
+}
+
 /** Returns the operand with its ports replaced by the values that the node reads there. */
 static laci_quantized_operand map_ports_to_values(const laci_node *node,
                                                   laci_quantized_operand operand) {
@@ -219,7 +232,8 @@ static bool can_rewrite(const builder *b, const laci_node *node) {
 /** Adds nodes for the integers minus the zero point, as floats. */
 static int add_integers_minus_zero(builder *b, laci_quantized_operand o) {
   const int x = add_float_cast(b, o.data);
-  return o.zero < 0 ? x : add_binary_node(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
+  if (o.zero < 0 || is_stored_zeros(b, o.zero)) return x;
+  return add_binary_node(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
 }
 
 /** Returns the floats that an operand stands for. If *steps is set, these still have to be

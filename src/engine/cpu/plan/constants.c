@@ -16,6 +16,7 @@
 #include "engine/row.h"
 #include "graph/infer.h"
 #include "graph/op.h"
+#include "graph/ops.h"
 #include "tensor/buf.h"
 
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
@@ -393,6 +394,52 @@ static lac_status fold_node(laci_cpu_plan *plan, const laci_node *node, node_inf
   return st;
 }
 
+/** Is the node a Cast of stored bytes to f32, as large matrices of quantized networks are? */
+static bool is_cast_of_stored_bytes(const laci_cpu_plan *plan, const laci_node *node) {
+  if (node->op != &laci_op_cast || node->n_inputs != 1 || node->inputs[0] < 0) return false;
+  const laci_plan_value *x = &plan->values[node->inputs[0]];
+  return x->constant && !x->constant->f && !x->constant->i && node->outputs[0] >= 0 &&
+         (x->type.dtype == LAC_DTYPE_U8 || x->type.dtype == LAC_DTYPE_I8) &&
+         laci_node_int(node, "to", 0) == LAC_DTYPE_F32;
+}
+
+/** Writes a constant's n stored bytes as floats. */
+static lac_status read_bytes_as_floats(const laci_cpu_plan *plan, int value, int64_t n, float *to,
+                                       lac_error *err) {
+  enum { RUN = 4096 };
+  const bool is_signed = plan->values[value].type.dtype == LAC_DTYPE_I8;
+  uint8_t run[RUN];
+  lac_status st = LAC_OK;
+  for (int64_t at = 0; at < n && !st; at += RUN) {
+    const int64_t some = n - at < RUN ? n - at : RUN;
+    st = fetch_elements(plan, find_stored(plan, value), at, some, run, err);
+    for (int64_t i = 0; i < some && !st; i++)
+      to[at + i] = is_signed ? (float)(int8_t)run[i] : (float)run[i];
+  }
+  return st;
+}
+
+/** Folds a Cast of stored bytes to f32. The operator's evaluation would take 20 bytes of memory for
+ * each of them in between. */
+static lac_status fold_cast_of_bytes(laci_cpu_plan *plan, const laci_node *node, lac_error *err) {
+  const int x = node->inputs[0], y = node->outputs[0];
+  const int64_t count = plan->values[x].constant->count;
+  const uint64_t bytes = laci_count_bytes_saturated(count, sizeof(float));
+  if (!laci_plan_check_budget(plan, bytes, y)) return plan->status;
+  laci_constant *c = laci_plan_try_alloc(plan, 1, sizeof *c);
+  float *floats = laci_alloc((size_t)count, sizeof *floats);
+  lac_status st = c && floats ? read_bytes_as_floats(plan, x, count, floats, err)
+                              : laci_fail_memory(err, "constants");
+  if (st) {
+    laci_free(floats);
+    return st;
+  }
+  *c = (laci_constant){.count = count, .f = floats, .owned = floats};
+  plan->values[y].constant = c;
+  plan->constant_bytes += (size_t)bytes;
+  return LAC_OK;
+}
+
 static int64_t find_largest_output(const laci_cpu_plan *plan, const laci_node *node) {
   int64_t most = 0;
   for (int at = 0; at < node->n_outputs; at++) {
@@ -408,8 +455,9 @@ static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
   node_inference l = {0};
   lac_status st = laci_engine_check_has_evaluation(node, err);
   if (st) return st;
-  bool constant = is_constant_node(plan, node);
-  st = node_inference_init(plan, node, constant && !node->op->shape_only, &l, err);
+  bool constant = is_constant_node(plan, node),
+       bytes = constant && is_cast_of_stored_bytes(plan, node);
+  st = node_inference_init(plan, node, constant && !bytes && !node->op->shape_only, &l, err);
   if (st) goto out;
   laci_infer infer = {.node = node,
                       .n_in = node->n_inputs,
@@ -422,7 +470,7 @@ static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
   st = node->op->infer(&infer);
   if (!st) st = set_output_types(plan, node, &l, err);
   if (!st && constant && find_largest_output(plan, node) <= most_folded)
-    st = fold_node(plan, node, &l, err);
+    st = bytes ? fold_cast_of_bytes(plan, node, err) : fold_node(plan, node, &l, err);
 out:
   node_inference_clear(node, &l);
   return st;
