@@ -9,7 +9,7 @@
 #include "engine/cpu/lower/integer_product.h"
 
 typedef struct packing {
-  const laci_byte_source *source;
+  const laci_integer_matrix *source;
   int8_t *w;
   int32_t *sums, *offsets;
 } packing;
@@ -17,7 +17,7 @@ typedef struct packing {
 enum { COLUMNS = LACI_BYTE_COLUMNS };
 
 /** Reads integers [k][first + 0 to 15]; 0 where there is no column. */
-static void read_integers(const laci_byte_source *s, int64_t k, int64_t first,
+static void read_integers(const laci_integer_matrix *s, int64_t k, int64_t first,
                           float integers[COLUMNS]) {
   const float *w = s->w + k * s->k_stride + first * s->column_stride;
   const int64_t n = s->columns - first < COLUMNS ? s->columns - first : COLUMNS;
@@ -27,7 +27,7 @@ static void read_integers(const laci_byte_source *s, int64_t k, int64_t first,
 }
 
 /** Writes the offset of each column: 0 where its integers are signed bytes. */
-static void find_offsets(const laci_byte_source *s, int64_t first, int32_t offsets[COLUMNS]) {
+static void find_offsets(const laci_integer_matrix *s, int64_t first, int32_t offsets[COLUMNS]) {
   float low[COLUMNS] = {0}, high[COLUMNS] = {0}, row[COLUMNS];
   for (int64_t k = 0; k < s->depth; k++) {
     read_integers(s, k, first, row);
@@ -43,7 +43,7 @@ static void find_offsets(const laci_byte_source *s, int64_t first, int32_t offse
 }
 
 static void pack_block(const packing *p, int64_t block) {
-  const laci_byte_source *s = p->source;
+  const laci_integer_matrix *s = p->source;
   const int64_t first = block * COLUMNS;
   int8_t *to = p->w + block * laci_byte_block_bytes(s->depth);
   int32_t *sums = p->sums + first, *offsets = p->offsets + first;
@@ -67,7 +67,7 @@ static float element_or_one(const float *list, int64_t n, int64_t at) {
   return list ? list[n == 1 ? 0 : at] : 1;
 }
 
-static void fill_scales(const laci_byte_source *s, float *scale, float *bias) {
+static void fill_scales(const laci_integer_matrix *s, float *scale, float *bias) {
   for (int64_t column = 0; column < s->columns; column++) {
     scale[column] = element_or_one(s->unit, s->n_units, column) *
                     element_or_one(s->scale, s->n_scales, column) *
@@ -83,7 +83,7 @@ static bool has_offsets(const int32_t *offsets, int64_t n) {
   return false;
 }
 
-int laci_net_store_byte_matrix(laci_net *net, const laci_byte_source *source, int value,
+int laci_net_store_byte_matrix(laci_net *net, const laci_integer_matrix *source, int value,
                                laci_byte_matrix *matrix) {
   enum { LISTS = 4 };
   const size_t n = (size_t)laci_byte_blocks(source->columns) * LACI_BYTE_COLUMNS;

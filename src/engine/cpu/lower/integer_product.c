@@ -104,17 +104,17 @@ static const float *read_list(laci_net *net, int value) {
 
 static int store_matrix(laci_net *net, const laci_fused *fused, laci_byte_matrix *matrix) {
   const laci_integer_product *p = fused->details;
-  const laci_byte_source source = {.depth = p->depth,
-                                   .columns = p->columns,
-                                   .w = laci_plan_constant_floats(&net->plan, p->weight),
-                                   .k_stride = p->columns,
-                                   .column_stride = 1,
-                                   .unit = read_list(net, p->unit),
-                                   .scale = read_list(net, p->scale),
-                                   .n_units = count_elements_or_none(net, p->unit),
-                                   .n_scales = count_elements_or_none(net, p->scale),
-                                   .factor = fused->scale,
-                                   .shift = fused->shift};
+  const laci_integer_matrix source = {.depth = p->depth,
+                                      .columns = p->columns,
+                                      .w = laci_plan_constant_floats(&net->plan, p->weight),
+                                      .k_stride = p->columns,
+                                      .column_stride = 1,
+                                      .unit = read_list(net, p->unit),
+                                      .scale = read_list(net, p->scale),
+                                      .n_units = count_elements_or_none(net, p->unit),
+                                      .n_scales = count_elements_or_none(net, p->scale),
+                                      .factor = fused->scale,
+                                      .shift = fused->shift};
   if (net->plan.status || !source.w) return -1;
   return laci_net_store_byte_matrix(net, &source, p->weight, matrix);
 }

@@ -26,7 +26,7 @@ int laci_net_find_dynamic_bytes(laci_net *net, int value);
 /* ---- byte_matrix.c ---- */
 
 /** A constant matrix of integers, as floats, and what its product is multiplied by and added to. */
-typedef struct laci_byte_source {
+typedef struct laci_integer_matrix {
   int64_t depth, columns;
   const float *w; /* the integers times `unit` */
   int64_t k_stride, column_stride;
@@ -34,11 +34,11 @@ typedef struct laci_byte_source {
   const float *scale; /* [n_scales] 1 or `columns` of them; NULL: 1 */
   int64_t n_units, n_scales;
   const float *factor, *shift; /* [columns] multiplies the scale; the bias. NULL: 1; 0 */
-} laci_byte_source;
+} laci_integer_matrix;
 
 /** Stores the matrix for kernel/linear/byte_product.h; returns the weight's tensor. value: that of
  * the matrix. -1 after a failure. */
-int laci_net_store_byte_matrix(laci_net *net, const laci_byte_source *source, int value,
+int laci_net_store_byte_matrix(laci_net *net, const laci_integer_matrix *source, int value,
                                laci_byte_matrix *matrix);
 
 #endif
