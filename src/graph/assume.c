@@ -8,7 +8,8 @@
 #include "graph/coupling.h"
 #include "graph/op.h"
 
-/* Gives every output the type of the first input. */
+/* The shape inference of an operator that the user declares to treat all channels alike: every
+ * output gets the type of the first input. */
 static lac_status infer_outputs_like_input(laci_infer *infer) {
   for (int i = 0; i < infer->n_out && infer->n_in > 0 && infer->in[0]; i++)
     infer->out[i] = *infer->in[0];

@@ -22,7 +22,8 @@ static bool is_quantizing_node(const laci_node *node) {
          strstr(node->type, "NBits");
 }
 
-/* Returns the flags of the node's outputs; 0: they are not constant. */
+/* Returns the flags (graph/constants.h) that the outputs of a node get; 0: they are not
+ * constant. */
 static uint8_t constant_flags_of_node(const laci_node *node, const uint8_t *found) {
   uint8_t bits = LACI_CONSTANT;
   bool reads = false;
@@ -125,7 +126,8 @@ static void mark_needed_nodes_and_count_uses(evaluation *e, int value, bool *nee
   }
 }
 
-static lac_status store_content(evaluation *e, int value, laci_buf *buf, lac_error *err) {
+static lac_status store_content_within_limit(evaluation *e, int value, laci_buf *buf,
+                                             lac_error *err) {
   e->live_bytes += count_buffer_bytes(buf);
   laci_buf_destroy(e->bufs[value]);
   e->bufs[value] = buf;
@@ -147,7 +149,7 @@ static lac_status load_stored_content(evaluation *e, int value, lac_error *err) 
   st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, err);
   laci_bytes_release(&held);
   if (st) return laci_fail_with_prefix(err, st, "%s", stored->name);
-  return store_content(e, value, buf, err);
+  return store_content_within_limit(e, value, buf, err);
 }
 
 /** The operands and results of one node's evaluation. */
@@ -244,7 +246,7 @@ static lac_status evaluate_node(evaluation *e, const laci_node *node, lac_error 
     if (value < 0 || !e->uses[value]) continue;
     laci_buf *made = s.out[at];
     s.out[at] = NULL;
-    st = store_content(e, value, made, err);
+    st = store_content_within_limit(e, value, made, err);
   }
   clear_evaluation_step(&s);
   for (int at = 0; at < node->n_inputs && !st; at++) {

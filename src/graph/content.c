@@ -12,12 +12,12 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* flags of a value. MATTERS: its content matters; SIZED: a node reads its shape */
+/* flags of a value during the walk. MATTERS: its content matters; SIZED: a node reads its shape */
 enum { MATTERS = 1, SIZED = 2 };
 
 /* Is it one of the operators that are not declared, but known to read only type and shape of their
  * input? */
-static bool is_foreign_shape_reader(const laci_node *node) {
+static bool is_undeclared_shape_reader(const laci_node *node) {
   static const char *const types[] = {"OptionalHasElement", "RandomNormalLike",
                                       "RandomUniformLike"};
   bool foreign = node->domain[0] && strcmp(node->domain, "ai.onnx") != 0;
@@ -28,7 +28,7 @@ static bool is_foreign_shape_reader(const laci_node *node) {
 }
 
 bool laci_node_reads_port_content(const laci_node *node, int port) {
-  if (!node->op) return !is_foreign_shape_reader(node);
+  if (!node->op) return !is_undeclared_shape_reader(node);
   return !node->op->shape_only && (port > 31 || !(node->op->shape_inputs >> port & 1));
 }
 

@@ -40,8 +40,8 @@ static bool may_follow_channels(const laci_coupling *c, int value) {
   return laci_shape_count(&c->graph->values[value].type.shape) != 1;
 }
 
-/** Is input `port` not read, or declared by the operator (inputs_without_channels) as an input that
- * follows no channel? */
+/** Can input `port` be left undescribed? It can if its content is not read, or if the operator says
+ * that it holds no channels (inputs_without_channels). */
 static bool is_port_without_channels(const laci_node *node, int port) {
   return !laci_node_reads_port_content(node, port) ||
          (port < 32 && (node->op->inputs_without_channels >> port & 1));
@@ -192,8 +192,8 @@ static int label_of_broadcast_axis(laci_coupling *c, int64_t in_size, int64_t ou
   return in_size == 1 ? laci_coupling_new_label(c) : LACI_FIXED;
 }
 
-/** Makes the axis that is `back` from the last one FIXED in every port that has `label` there,
- * because the sizes may differ. */
+/** Forbids reordering (FIXED) along the axis that is `back` from the last one, in every port that
+ * has `label` there, because the sizes may differ. */
 static void fix_axes_with_label(laci_coupling *c, const int *ports, int n, int back, int label) {
   for (int at = 0; at < n; at++) {
     if (laci_coupling_get_label(c, ports[at], -back) == label)

@@ -116,8 +116,8 @@ const laci_shape *laci_port_shape(const laci_coupling *c,
                                   int port); /* returns the shape of a port; NULL: the port is
                                                 absent, or its rank is not known */
 void laci_coupling_mark_described(laci_coupling *c, int port); /* marks the port as described; its
-                                                                 axes stay FIXED until they get
-                                                                 labels */
+                                                                  axes stay FIXED until they get
+                                                                  labels */
 void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from,
                                     int to); /* sets a fresh label on each axis in [from, to) */
 /** The n given input ports are read elementwise, with NumPy broadcasting, and give output 0: sets
@@ -125,10 +125,12 @@ void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from,
 void laci_couple_broadcast_ports(laci_coupling *c, const int *ports, int n);
 /** Output `out_port` has the same axes as input `in_port`, in the same order: sets equal labels. */
 void laci_couple_equal_axes(laci_coupling *c, int in_port, int out_port);
-/** Gives n ports (inputs or outputs) the same labels, axis by axis. An axis whose sizes differ or
- * are not known is FIXED, and so are all axes where a shape is not known. */
+/** Gives n ports (inputs or outputs) the same labels, axis by axis. Equal labels mean one channel
+ * order. An axis whose sizes differ or are not known is FIXED, and so are all axes where a shape is
+ * not known. */
 void laci_couple_equal_ports(laci_coupling *c, const int *ports, int n);
-/** Marks an output as fresh (laci_port_labels.fresh). */
+/** Marks an output whose contents come from a later node, which ties its axes to others
+ * (laci_port_labels.fresh). */
 void laci_coupling_mark_output_fresh(laci_coupling *c, int port);
 void laci_coupling_mark_label_normalized(laci_coupling *c, int label);
 /** Adds a map of the whole output axis. from[] is all -1, and the caller fills it. Makes both axes

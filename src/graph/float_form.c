@@ -35,10 +35,10 @@ typedef struct builder {
                                 for */
   int *place;                /* [n_nodes of graph] index of the last of the new nodes that each node
                                 became */
-  bool failed;               /* there was no memory */
+  bool failed;               /* an allocation failed, and the form is incomplete */
 } builder;
 
-/* ---- Nodes and values ---- */
+/* ---- Adding nodes and values ---- */
 
 static int add_value(builder *b) {
   void *array = b->values;
@@ -252,7 +252,7 @@ static int add_floats_of_operand(builder *b, laci_quantized_operand o, bool *ste
   return steps_of_one;
 }
 
-/** Returns the bias as floats: it is in units of both operands' scales. */
+/** Returns the bias as floats: its integers are multiplied by the scales of both operands. */
 static int add_floats_of_bias(builder *b, const laci_node *node, int bias) {
   const laci_quantized_form *form = node->op->quantized;
   const laci_quantized_operand x =

@@ -167,8 +167,8 @@ int laci_gradient_add_unbroadcast(laci_gradient_builder *b, int x, const laci_sh
 
 /* ---- Constants ---- */
 
-/** Returns the stored tensor of that content, and adds it if there is none yet; `name` tells its
- * content. */
+/** Returns the stored tensor with this content, and adds it if there is none yet. name: a text made
+ * from the content, by which the tensor is found again. */
 static int find_or_add_constant(laci_gradient_builder *b, const char *name, const laci_type *type,
                                 const void *bytes) {
   size_t size = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(type->dtype);

@@ -140,7 +140,7 @@ typedef struct laci_body {
 } laci_body;
 
 typedef struct laci_graph {
-  laci_arena *arena; /* memory of texts and arrays; a part of `own` */
+  laci_arena *arena; /* memory of texts and arrays, owned by `own` below */
   int ir_version;
   /* names of the classes that the outputs stand for, one per line; NULL: not known */
   const char *class_names;

@@ -31,7 +31,7 @@ enum {
 
 typedef struct inference {
   laci_graph *graph;
-  int symbols_before; /* symbols with numbers above this one were made for the current node */
+  int symbols_before; /* number of symbols before the current node; larger ones were made for it */
   /* a reader of a value determined a shape that earlier nodes could have used, so all nodes are
    * inferred again */
   bool again;
@@ -41,7 +41,7 @@ typedef struct inference {
 
 /* ---- Sizes that the caller fixes ---- */
 
-static lac_status set_size_of_symbol(int64_t *bound, const char *input, int64_t symbol,
+static lac_status fix_size_of_symbol(int64_t *bound, const char *input, int64_t symbol,
                                      int64_t size, lac_error *err) {
   int64_t *slot = &bound[-symbol];
   if (*slot >= 0 && *slot != size) {
@@ -73,7 +73,7 @@ static lac_status set_input_shape(laci_graph *graph, const laci_input_shape *fix
     int64_t size = fixed->shape.dims[axis];
     if (size < 0) continue;
     if (shape->dims[axis] < 0) {
-      lac_status st = set_size_of_symbol(bound, fixed->name, shape->dims[axis], size, err);
+      lac_status st = fix_size_of_symbol(bound, fixed->name, shape->dims[axis], size, err);
       if (st) return st;
     } else if (shape->dims[axis] != size) {
       fits = false;
@@ -268,7 +268,7 @@ static int64_t new_size_symbol(laci_infer *infer) {
   return laci_graph_add_symbol(job->graph);
 }
 
-/** Returns the inferred size, or the declared one where inference only made a new symbol. */
+/** Returns the inferred size, or the declared one if inference does not know the size. */
 static int64_t choose_inferred_or_declared_size(const inference *job, int64_t inferred,
                                                 int64_t declared) {
   return inferred < -(int64_t)job->symbols_before ? declared : inferred;

@@ -9,8 +9,8 @@
 
 enum { MOST_ROUNDS = 4 };
 
-static const uint32_t all_wide = UINT32_MAX; /* a mask of axes: all change, and even the rank is
-                                                unknown */
+static const uint32_t all_wide = UINT32_MAX; /* a mask of axes: all of them change between
+                                                iterations, and even the rank is unknown */
 
 lac_status laci_loops_init(laci_loops *loops, const laci_graph *graph) {
   size_t n = (size_t)graph->n_values;

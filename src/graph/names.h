@@ -13,7 +13,7 @@ typedef struct laci_name_slot {
   int id;
 } laci_name_slot;
 
-/** A zero-initialized table is empty. */
+/** A hash table from names to numbers. Zero-initialized, it is empty. */
 typedef struct laci_name_table {
   laci_name_slot *slots;
   size_t n, n_slots; /* n_slots is a power of two */

@@ -20,7 +20,7 @@ struct laci_coupling;
 struct laci_gradient_builder;
 struct laci_quantized_form;
 
-/** Role in plots and reports. */
+/** The role of an operator in plots and reports. */
 typedef enum laci_role {
   LACI_ROLE_UNKNOWN, /* the operator is not declared; drawn red */
   LACI_ROLE_ALLOW,   /* prunable and permutable: Conv, Gemm, MatMul, ConvTranspose, LSTM ... */
@@ -99,7 +99,7 @@ typedef enum laci_control {
   LACI_CONTROL_END,    /* the node is a Loop or Scan, which ends an iteration */
 } laci_control;
 
-/** An attribute and its kind. */
+/** The name of an attribute, and the kind of value that it must have. */
 typedef struct laci_attr_type {
   const char *name;
   laci_attr_kind kind;
@@ -175,14 +175,13 @@ typedef struct laci_op {
                                                        function of input 0 */
 } laci_op;
 
-/* Ready-made couple functions. */
+/* Functions that can be the `couple` of an operator: */
 lac_status laci_couple_first_input(
     const laci_graph *graph, const laci_node *node,
-    struct laci_coupling *c); /* output 0 gets the labels of input 0 */
+    struct laci_coupling *c); /* output 0 has the channel order of input 0 on every axis */
 lac_status laci_couple_all_inputs_broadcast(
     const laci_graph *graph, const laci_node *node,
-    struct laci_coupling *c); /* all inputs are read elementwise, with
-                                                         broadcasting */
+    struct laci_coupling *c); /* all inputs are read elementwise, with broadcasting */
 lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node,
                                struct laci_coupling *c); /* all axes are FIXED: nothing may be
                                                             reordered */

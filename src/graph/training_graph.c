@@ -341,7 +341,7 @@ static lac_status copy_node(job *j, const laci_node *node, const int *inputs, co
   return laci_graph_add_node_copy(j->to->graph, &copy, &id, j->err);
 }
 
-static lac_status add_node_of_model(job *j, const laci_node *node) {
+static lac_status add_trained_or_copied_node(job *j, const laci_node *node) {
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
   int *inputs = laci_alloc(n_in + n_out + 1, sizeof *inputs);
   lac_status st = LAC_OK;
@@ -361,7 +361,8 @@ static lac_status add_node_of_model(job *j, const laci_node *node) {
 
 /* ---- Adding loss, gradients and outputs ---- */
 
-/** Adds a node like `like` after all others; returns its output, or -1. */
+/** Appends a copy of the node description `like`, which has one output; returns that output, or
+ * -1. */
 static int append_node(job *j, const laci_node *like, const char *name, lac_status *st) {
   char text[520];
   int output = laci_graph_intern_value(j->to->graph, make_free_name(j, name, text, sizeof text)),
@@ -550,7 +551,7 @@ static lac_status build_training_graph(job *j) {
     st = laci_fail(j->err, LAC_UNSUPPORTED,
                    "the network has nothing to train: no weight is stored in f32 or f64");
   for (int n = 0; n < model->n_nodes && !st; n++)
-    if (j->needed[n]) st = add_node_of_model(j, &model->nodes[n]);
+    if (j->needed[n]) st = add_trained_or_copied_node(j, &model->nodes[n]);
   if (!st) st = finish_and_infer_graph(j); /* infers sizes, which labels and rules need */
   if (!st && has_trained_loss(j)) st = add_loss(j);
   if (!st && has_trained_loss(j)) st = finish_and_infer_graph(j);

@@ -98,8 +98,8 @@ typedef struct role_walk {
   const laci_training_options *options;
   laci_training_role *roles;
   int clash; /* a tensor that one node reads as a statistic and another as a parameter; -1: none */
-  bool *from_image, *weighted; /* [values] from_image: computed from the image; weighted: computed
-                                  from a trained tensor */
+  bool *from_image, *weighted; /* [values] from_image: the value is computed from the image;
+                                  weighted: it is computed from a trained tensor */
 } role_walk;
 
 /** Does the operator define input `port` as a parameter? Then *role is its role. */

@@ -90,7 +90,7 @@ laci_untrained laci_untrained_find_without_gradient(const laci_training_graph *m
     int producer = graph->values[made->params[p].gradient].producer;
     if (producer < 0) continue;
     const laci_node *node = &graph->nodes[producer];
-    /* the gradient is a stored tensor of zeros that an Identity copies to the output */
+    /* the gradient is constant: an Identity copies a stored tensor of zeros to the output */
     bool is_constant = strcmp(node->type, "Identity") == 0 && node->n_inputs == 1 &&
                        graph->values[node->inputs[0]].stored >= 0;
     if (is_constant) add_untrained_tensor(&left, made->params[p].name);

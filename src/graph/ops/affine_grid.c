@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AffineGrid (opset 20): for each position of an image of the given size, the position to which
- * an affine map, theta [N, 2, 3] or [N, 3, 4], moves it. Coordinates run from -1 to 1, the last
- * axis first. See grid_sample.c. The batch axes of theta and output share an order; all other
- * axes are FIXED (coupling.h). */
+ * AffineGrid (opset 20): for each position of an image of the given size, the position to which an
+ * affine map, theta [N, 2, 3] or [N, 3, 4], moves it. Coordinates run from -1 to 1, the last axis
+ * first. See grid_sample.c. The batch axes of theta and output share an order; all other axes are
+ * FIXED: their order must stay (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

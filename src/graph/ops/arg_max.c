@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ArgMax: the index of the largest element along an axis; of equal elements the first, or the
- * last (select_last_index). The result is an index, so the axis is FIXED; the other axes keep
- * their labels (coupling.h). arg_min.c shares this code. */
+ * ArgMax: the index of the largest element along an axis; of equal elements the first, or the last
+ * (select_last_index). The result is an index, so the axis is FIXED; the other axes pass channel
+ * orders through (coupling.h). arg_min.c shares this code. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/arg_in.h"
 #include "tensor/buf.h"
@@ -28,10 +28,10 @@ lac_status laci_arg_max_min_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Is element `at` to be chosen instead of the best one so far? */
+/** Is element `at` better (larger, or smaller for ArgMin) than the best one so far? */
 static bool is_better_element(const laci_buf *x, int64_t at, int64_t best, bool largest,
                               bool last) {
-  int order; /* sign of x[at] - x[best] */
+  int order; /* sign of the comparison: > 0 if x[at] is larger than x[best], < 0 if smaller */
   if (x->f) order = (x->f[at] > x->f[best]) - (x->f[at] < x->f[best]);
   else order = laci_int_compare(x->dtype, x->i[at], x->i[best]);
   if (!largest) order = -order;

@@ -104,19 +104,20 @@ typedef struct job {
   double *work; /* [B, heads of q, tokens of q] rows of `total` scores */
 } job;
 
-/** Returns the index of the first element of a row of an operand. */
-static int64_t offset_of_row(const heads *h, int64_t batch, int64_t head, int64_t token) {
+/** Returns the index of the first element of a token's row in an operand. */
+static int64_t offset_of_token_row(const heads *h, int64_t batch, int64_t head, int64_t token) {
   int64_t row = h->apart ? (batch * h->heads + head) * h->tokens + token
                          : (batch * h->tokens + token) * h->heads + head;
   return row * h->size;
 }
 
 /** Returns row `token` of keys (or values), counted over past and new ones together. */
-static const double *key_row(const job *j, int port, int64_t batch, int64_t head, int64_t token) {
+static const double *find_key_or_value_row(const job *j, int port, int64_t batch, int64_t head,
+                                           int64_t token) {
   const heads *h = port == K ? &j->k : &j->v;
   const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
   if (token >= j->past)
-    return j->eval->in[port]->f + offset_of_row(h, batch, head, token - j->past);
+    return j->eval->in[port]->f + offset_of_token_row(h, batch, head, token - j->past);
   return past->f + ((batch * h->heads + head) * j->past + token) * h->size;
 }
 
@@ -138,7 +139,7 @@ static double mask_bias_of_score(const job *j, int64_t batch, int64_t head, int6
 }
 
 /** May the query attend to the key? */
-static bool may_attend(const job *j, int64_t batch, int64_t query, int64_t key) {
+static bool may_query_attend_to_key(const job *j, int64_t batch, int64_t query, int64_t key) {
   const laci_buf *valid = laci_operand(j->eval, N_VALID);
   int64_t n = valid ? laci_buf_get_i(valid, batch) : j->total;
   int64_t place = query + (valid && !laci_operand(j->eval, PAST_K) ? n - j->q.tokens : j->past);
@@ -167,15 +168,16 @@ static void attend_query_rows(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) {
     int64_t query = at % j->q.tokens, head = at / j->q.tokens % j->q.heads;
     int64_t batch = at / j->q.tokens / j->q.heads, shared = head / (j->q.heads / j->k.heads);
-    const double *q = j->eval->in[Q]->f + offset_of_row(&j->q, batch, head, query);
+    const double *q = j->eval->in[Q]->f + offset_of_token_row(&j->q, batch, head, query);
     double *row = j->work + at * j->total, *shown = out ? out->f + at * j->total : NULL;
     bool any = false;
     for (int64_t key = 0; key < j->total; key++) {
-      double score = j->scale * dot_product(q, key_row(j, K, batch, shared, key), j->q.size);
+      double score =
+          j->scale * dot_product(q, find_key_or_value_row(j, K, batch, shared, key), j->q.size);
       if (shown && j->mode == RAW) shown[key] = score;
       if (j->cap > 0) score = j->cap * tanh(score / j->cap);
       if (shown && j->mode == CAPPED) shown[key] = score;
-      double bias = may_attend(j, batch, query, key)
+      double bias = may_query_attend_to_key(j, batch, query, key)
                         ? mask_bias_of_score(j, batch, head, query, key)
                         : -INFINITY;
       any = any || !(isinf(bias) && bias < 0);
@@ -184,9 +186,9 @@ static void attend_query_rows(int64_t begin, int64_t end, void *context) {
     }
     softmax_row(row, j->total, any);
     if (shown && j->mode == PROBABLE) memcpy(shown, row, (size_t)j->total * sizeof *row);
-    double *sum = y->f + offset_of_row(&to, batch, head, query);
+    double *sum = y->f + offset_of_token_row(&to, batch, head, query);
     for (int64_t key = 0; key < j->total; key++) {
-      const double *v = key_row(j, V, batch, shared, key);
+      const double *v = find_key_or_value_row(j, V, batch, shared, key);
       for (int64_t i = 0; i < j->v.size && row[key] != 0; i++) sum[i] += row[key] * v[i];
     }
   }
@@ -198,7 +200,7 @@ static void write_past_and_new_rows(const job *j, int port, laci_buf *out) {
   for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {
     int64_t head = row / j->total;
     memcpy(out->f + row * h->size,
-           key_row(j, port, head / h->heads, head % h->heads, row % j->total),
+           find_key_or_value_row(j, port, head / h->heads, head % h->heads, row % j->total),
            (size_t)h->size * sizeof *out->f);
   }
 }

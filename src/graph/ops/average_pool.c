@@ -5,7 +5,7 @@
 #include "graph/ops/shared/pool_in.h"
 #include "graph/ops/shared/window_grad_in.h"
 
-static void accumulate(laci_pool_state *state, double x, int64_t at) {
+static void add_element(laci_pool_state *state, double x, int64_t at) {
   (void)at;
   state->value += x;
 }
@@ -19,8 +19,8 @@ static double mean_with_padding(const laci_pool_state *state) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_pooling inside = {.step = accumulate, .end = mean_without_padding};
-  static const laci_pooling padded = {.step = accumulate, .end = mean_with_padding};
+  static const laci_pooling inside = {.step = add_element, .end = mean_without_padding};
+  static const laci_pooling padded = {.step = add_element, .end = mean_with_padding};
   bool with_pad = laci_node_int(eval->node, "count_include_pad", 0) != 0;
   return laci_pooling_eval(eval, with_pad ? &padded : &inside, NULL);
 }

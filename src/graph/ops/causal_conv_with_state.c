@@ -4,7 +4,7 @@
  * if wanted. The last k - 1 positions are output as the next state. Gu & Dao, arXiv:2312.00752,
  * 2023.
  *
- * Batch and channels keep their labels (coupling.h); the time axis is FIXED. */
+ * Batch and channels pass channel orders through (coupling.h); the time axis is FIXED. */
 #include <math.h>
 
 #include "graph/coupling.h"

@@ -2,8 +2,8 @@
  * CenterCropPad: crops the listed axes to their middle, or pads them with zeros on both sides, to
  * the given sizes.
  *
- * Out position o of an axis reads o + (in - out) / 2 where the axis is cropped, o - (out - in) /
- * 2 where it is padded, both rounded down. Axes that keep their size keep their labels
+ * Out position o of an axis reads o + (in - out) / 2 where the axis is cropped, o - (out - in) / 2
+ * where it is padded, both rounded down. Axes that keep their size pass channel orders through
  * (coupling.h); others are maps. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"

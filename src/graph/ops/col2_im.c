@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Col2Im (opset 18): adds columns [N, C * block, L] at the positions of their blocks in an image
  * [N, C, sizes...]: the inverse of taking patches for a convolution. The batch axis passes; a
- * channel is a run of `block` rows of the columns; spatial axes are FIXED (coupling.h). */
+ * channel is a run of `block` rows of the columns; spatial axes are FIXED: their order must stay
+ * (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"
 
 enum { MAX_AXES = LACI_MAX_RANK - 2, MOST = 1 << 30 };
 
-/** Sizes along each spatial axis. */
+/** Sizes of image, blocks and output along each spatial axis. */
 typedef struct geometry {
   int n;
   int64_t image[MAX_AXES], block[MAX_AXES], out[MAX_AXES]; /* out: number of blocks */

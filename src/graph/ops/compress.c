@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compress: keeps the positions of an axis (without one: of the flattened tensor) where the
- * condition is true. Their number is known only where the condition is. The other axes keep
- * their labels (coupling.h). */
+ * condition is true. Their number is known only where the condition is. The other axes pass channel
+ * orders through (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv: y[n k o] = bias[k] + sum over c, t of x[n c o*stride - pad + t*dilation] * weight[k c t].
  *
- * Channels: those of x are reduced with axis 1 of the weight; axis 0 of the weight gives those
- * of y; spatial axes are FIXED (coupling.h). Depthwise convolutions (one channel in each group)
- * are computed directly, all others from the patches of conv_in.h. */
+ * Channels: those of x are reduced with axis 1 of the weight; axis 0 of the weight gives those of
+ * y; spatial axes are FIXED: their order must stay (coupling.h). Depthwise convolutions (one
+ * channel in each group) are computed directly, all others from the patches of conv_in.h. */
 #include <string.h>
 
 #include "graph/ops/shared/grad_in.h"
@@ -70,7 +70,7 @@ typedef struct depthwise {
   int64_t channels_out, multiplier;
 } depthwise;
 
-/** Adds w * x to y along one line, for kernel position t. */
+/** Adds w times a line of x to a line of y, for kernel position t along the axis. */
 static void add_weighted_line(const laci_conv_axis *axis, const double *x, int64_t t, double w,
                               double *y) {
   int64_t start = t * axis->dilation - axis->pad;

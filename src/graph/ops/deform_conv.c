@@ -4,7 +4,7 @@
  * arXiv:1703.06211, 2017; with the mask, Zhu et al., arXiv:1811.11168, 2018.
  *
  * Channels are coupled as in Conv where there is one group and one set of offsets; else they are
- * FIXED (coupling.h). */
+ * FIXED: their order must stay (coupling.h). */
 #include <math.h>
 
 #include "base/to_int.h"

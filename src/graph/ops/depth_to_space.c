@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DepthToSpace (pixel shuffle): b * b channels become b x b blocks of one channel: out channel c
- * reads, at offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD,
- * opset 11). There is one map for each offset k, so the b * b in channels of an out channel move
- * with it. Spatial axes are FIXED (coupling.h). */
+ * reads, at offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD, opset
+ * 11). There is one map for each offset k, so the b * b in channels of an out channel move with it.
+ * Spatial axes are FIXED: their order must stay (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"

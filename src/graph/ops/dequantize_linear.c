@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DequantizeLinear: y = (x - zero) * scale, with one scale for the tensor, one for each index
- * along `axis` (opset 13), or one for each block of indices along it (opset 21). Every axis
- * keeps its label (coupling.h), except one with blocks; scales and zero points along an axis
+ * DequantizeLinear: y = (x - zero) * scale, with one scale for the tensor, one for each index along
+ * `axis` (opset 13), or one for each block of indices along it (opset 21). Every axis passes
+ * channel orders through (coupling.h), except one with blocks; scales and zero points along an axis
  * share its label. quantize_linear.c shares the checks. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/quant_in.h"
@@ -81,8 +81,9 @@ lac_status laci_quant_read_parameters(const laci_eval *eval, laci_quant *quant) 
   return LAC_OK;
 }
 
-/** Gives a one-dimensional parameter the label of the data's axis, if its size is the same. */
-static void couple_parameter(laci_coupling *c, int port, int axis) {
+/** Ties a list of scales or zero points to the data's axis, so that both are reordered together, if
+ * their sizes are the same. */
+static void couple_scale_or_zero_point(laci_coupling *c, int port, int axis) {
   const laci_shape *x = laci_port_shape(c, 0), *parameter = laci_port_shape(c, port);
   if (!parameter || parameter->rank != 1) return;
   if (axis >= 0 && parameter->dims[0] == x->dims[axis])
@@ -94,8 +95,8 @@ static void couple_parameter(laci_coupling *c, int port, int axis) {
   }
 }
 
-/** Couples data and parameters along all axes except the one with blocks. */
-static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
+/** Ties data, scales and zero points to each other along all axes except the one with blocks. */
+static lac_status couple_block_scales(const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = laci_axis_counted_from_first(laci_node_int(node, "axis", 1), x->rank);
   for (int port = 1; port < node->n_inputs; port++) {
@@ -119,12 +120,12 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *scale = laci_port_shape(c, 1);
   if (!x || !scale) return laci_coupling_status(c);
-  if (read_block_size(node) != 0) return couple_blocks(node, c);
+  if (read_block_size(node) != 0) return couple_block_scales(node, c);
   if (scale->rank > 1) return laci_coupling_status(c);
   laci_couple_broadcast_ports(c, (const int[]){0}, 1);
   int axis = laci_axis_counted_from_first(laci_node_int(node, "axis", 1), x->rank);
-  couple_parameter(c, 2, axis);
-  couple_parameter(c, 1, axis);
+  couple_scale_or_zero_point(c, 2, axis);
+  couple_scale_or_zero_point(c, 1, axis);
   /* one of the parameters has an uncertain size: all are FIXED */
   if (axis >= 0 && laci_coupling_get_label(c, 0, axis) == LACI_FIXED) {
     laci_coupling_set_label(c, 1, 0, LACI_FIXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Det: the determinant of each matrix in the last two axes, by Gaussian elimination with the
  * largest pivot of each column. Rows and columns are FIXED, for exchanging two changes the sign;
- * the axes before them keep their labels (coupling.h). */
+ * the axes before them pass channel orders through (coupling.h). */
 #include <math.h>
 
 #include "base/error.h"

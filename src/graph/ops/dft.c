@@ -2,10 +2,10 @@
  * DFT: the discrete Fourier transform along an axis, from the definition.
  *   y[k] = sum over n of e^(-2 pi i k n / N) x[n],  the inverse with e^(+...) and 1 / N
  *
- * The last axis holds real and imaginary part, or the real one alone. `onesided` gives the first
- * N / 2 + 1 values of a real signal's spectrum, or (inverse) a real signal from these. The axis
- * is an attribute before opset 20, then an input. All axes but that one and the last keep their
- * labels (coupling.h). */
+ * The last axis holds real and imaginary part, or the real one alone. `onesided` gives the first N
+ * / 2 + 1 values of a real signal's spectrum, or (inverse) a real signal from these. The axis is an
+ * attribute before opset 20, then an input. All axes but that one and the last pass channel orders
+ * through (coupling.h). */
 #include <math.h>
 
 #include "graph/coupling.h"

@@ -22,7 +22,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_binary(eval, &operation);
 }
 
-/** da = dy / b;  db = -(dy * y) / b. */
+/** The gradient of Div: da = dy / b; db = -(dy * y) / b. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   if (laci_gradient_is_needed(b, node, 0))

@@ -26,7 +26,7 @@ typedef struct equation {
 
 static int letter_index(char c) { return isupper((unsigned char)c) ? c - 'A' : c - 'a' + 26; }
 
-static bool append_index(term *t, int index) {
+static bool append_index_of_axis(term *t, int index) {
   if (t->n == LACI_MAX_RANK) return false;
   t->index[t->n++] = index;
   return true;
@@ -34,7 +34,7 @@ static bool append_index(term *t, int index) {
 
 /** Reads one term up to ',', '-' or the end. rank -1: "..." stands for n_dots axes. *rest is moved
  * past the term. */
-static bool read_term(const char **rest, int rank, int n_dots, term *t) {
+static bool parse_term(const char **rest, int rank, int n_dots, term *t) {
   int n_letters = 0;
   for (const char *c = *rest; *c && *c != ',' && *c != '-'; c++)
     n_letters += isalpha((unsigned char)*c) != 0;
@@ -45,12 +45,12 @@ static bool read_term(const char **rest, int rank, int n_dots, term *t) {
   for (; *c && *c != ',' && *c != '-'; c++) {
     if (*c == ' ') continue;
     if (isalpha((unsigned char)*c)) {
-      if (!append_index(t, letter_index(*c))) return false;
+      if (!append_index_of_axis(t, letter_index(*c))) return false;
     } else if (strncmp(c, "...", 3) == 0 && !dots) {
       dots = true;
       c += 2;
       for (int at = n_dots - 1; at >= 0; at--) {
-        if (!append_index(t, N_LETTERS + at)) return false;
+        if (!append_index_of_axis(t, N_LETTERS + at)) return false;
       }
     } else {
       return false;
@@ -69,10 +69,10 @@ static bool make_implied_output(const equation *e, int n_dots, term *out) {
   }
   *out = (term){0};
   for (int at = n_dots - 1; at >= 0; at--) {
-    if (!append_index(out, N_LETTERS + at)) return false;
+    if (!append_index_of_axis(out, N_LETTERS + at)) return false;
   }
   for (int letter = 0; letter < N_LETTERS; letter++) {
-    if (times[letter] == 1 && !append_index(out, letter)) return false;
+    if (times[letter] == 1 && !append_index_of_axis(out, letter)) return false;
   }
   return true;
 }
@@ -85,7 +85,7 @@ static bool parse_equation(const char *rest, const laci_shape *const *shapes, in
   e->n_in = n_in;
   for (int k = 0; k < n_in; k++) {
     if (k > 0 && *rest++ != ',') return false;
-    if (!read_term(&rest, shapes[k]->rank, 0, &e->in[k])) return false;
+    if (!parse_term(&rest, shapes[k]->rank, 0, &e->in[k])) return false;
     for (int at = 0; at < e->in[k].n; at++) {
       int place = e->in[k].index[at] - N_LETTERS + 1;
       if (place > n_dots) n_dots = place;
@@ -94,7 +94,7 @@ static bool parse_equation(const char *rest, const laci_shape *const *shapes, in
   if (!*rest) return make_implied_output(e, n_dots, &e->out);
   if (strncmp(rest, "->", 2) != 0) return false;
   rest += 2;
-  read = read_term(&rest, -1, n_dots, &e->out);
+  read = parse_term(&rest, -1, n_dots, &e->out);
   return read && !*rest;
 }
 
@@ -254,8 +254,9 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Gives each index a label. An axis of size 1 that is broadcast gets a label of its own. Where it
- * is not known whether an axis is broadcast, all axes of its index are FIXED. */
+/** Gives each index of the equation a label: the axes that it names are reordered together
+ * (coupling.h). An axis of size 1 that is broadcast gets a label of its own. Where it is not known
+ * whether an axis is broadcast, all axes of its index are FIXED. */
 static void couple_indices(laci_coupling *c, const equation *e, const laci_shape *const *shapes,
                            const int64_t *size) {
   int label[N_INDICES];
@@ -306,12 +307,13 @@ typedef struct equation_text {
 
 /** Writes a term as letters; indices under "..." have capital letters that the equation does not
  * use. */
-static void write_term(equation_text *t, const term *from, const char letters[N_INDICES]) {
+static void write_term_as_letters(equation_text *t, const term *from,
+                                  const char letters[N_INDICES]) {
   for (int at = 0; at < from->n; at++) t->s[t->n++] = letters[from->index[at]];
 }
 
 /** Chooses a letter for each index that occurs. Returns false where there are too many. */
-static bool choose_letters(const equation *e, char letters[N_INDICES]) {
+static bool assign_letters_to_indices(const equation *e, char letters[N_INDICES]) {
   bool used[N_INDICES] = {false};
   for (int k = 0; k < e->n_in; k++) {
     for (int at = 0; at < e->in[k].n; at++) used[e->in[k].index[at]] = true;
@@ -335,12 +337,12 @@ static int add_gradient_of_operand(laci_gradient_builder *b, const laci_node *no
   bool has[N_INDICES] = {false};
   int inputs[MAX_OPERANDS + 1] = {laci_gradient_of(b, node, 0)}, n = 1;
   equation_text t = {.n = 0};
-  write_term(&t, &e->out, letters);
+  write_term_as_letters(&t, &e->out, letters);
   for (int at = 0; at < e->out.n; at++) has[e->out.index[at]] = true;
   for (int other = 0; other < e->n_in; other++) {
     if (other == k) continue;
     t.s[t.n++] = ',';
-    write_term(&t, &e->in[other], letters);
+    write_term_as_letters(&t, &e->in[other], letters);
     for (int at = 0; at < e->in[other].n; at++) has[e->in[other].index[at]] = true;
     inputs[n++] = node->inputs[other];
   }
@@ -351,7 +353,7 @@ static int add_gradient_of_operand(laci_gradient_builder *b, const laci_node *no
     else narrow.dims[at] = 1;
   }
   t.s[t.n++] = '-', t.s[t.n++] = '>';
-  write_term(&t, &kept, letters);
+  write_term_as_letters(&t, &kept, letters);
   t.s[t.n] = 0;
   laci_attr equation_attr = {.name = "equation", .kind = LACI_ATTR_TEXT, .text = t.s};
   int sum = laci_gradient_add_node(
@@ -387,7 +389,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     shapes[k] = &in[k];
   }
   if (parse_and_find_sizes(node, shapes, node->n_inputs, &e, size, NULL) ||
-      !choose_letters(&e, letters))
+      !assign_letters_to_indices(&e, letters))
     return laci_gradient_fail_unsupported(b, node, "its equation has no gradient");
   for (int k = 0; k < node->n_inputs; k++) {
     if (!has_no_diagonal_or_broadcast(&e.in[k], shapes[k], size))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expand: broadcasts x to a given shape (or to the broadcast of both, where x is larger). An
- * axis that grows from size 1 is uniform in the output. All other axes keep their labels
+ * Expand: broadcasts x to a given shape (or to the broadcast of both, where x is larger). An axis
+ * that grows from size 1 is uniform in the output. All other axes pass channel orders through
  * (coupling.h). */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"

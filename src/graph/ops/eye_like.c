@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content is not
- * read. The input may have any channel order; the axes of the output are FIXED (coupling.h). */
+ * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content is not read.
+ * The input may have any channel order; the axes of the output are FIXED: their order must stay
+ * (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

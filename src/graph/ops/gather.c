@@ -3,7 +3,7 @@
  *
  * A constant list of indices gives a map along that axis (exporters write channel shuffles like
  * this); a scalar index gives a map with one virtual position. If indices are computed, or have
- * several axes longer than 1, the axis is FIXED. The other axes of x keep their labels
+ * several axes longer than 1, the axis is FIXED. The other axes of x pass channel orders through
  * (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
@@ -62,7 +62,8 @@ static int find_only_long_axis(const laci_shape *indices) {
   return found;
 }
 
-/** Adds the map along the axis; adds none where an index is out of range. */
+/** Adds the map (coupling.h) from output to input positions along the gathered axis; adds none
+ * where an index is out of range. */
 static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, int64_t n) {
   for (int64_t at = 0; at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);

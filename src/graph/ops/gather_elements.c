@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GatherElements: out[i, j, ..] = x[i, index[i, j, ..], ..] along one axis. out has the shape of
- * the indices. Which element is read depends on all indices, so all axes are FIXED
- * (coupling.h). */
+ * the indices. Which element is read depends on all indices, so all axes are FIXED: their order
+ * must stay (coupling.h). */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"

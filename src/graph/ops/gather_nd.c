@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GatherND: for each tuple of indices, the slice of x that it names; indices and x share the
- * first batch_dims axes (opset 12). Which slice is read depends on the indices, so all axes are
- * FIXED (coupling.h). */
+ * GatherND: for each tuple of indices, the slice of x that it names; indices and x share the first
+ * batch_dims axes (opset 12). Which slice is read depends on the indices, so all axes are FIXED:
+ * their order must stay (coupling.h). */
 #include "graph/ops/shared/scatter_in.h"
 #include "tensor/buf.h"
 

@@ -2,8 +2,8 @@
  * Gemm: y = alpha * op(A) * op(B) + beta * C, where op transposes if transA or transB is set; C is
  * broadcast.
  *
- * Channels: the contracted axes of A and B share a label (coupling.h), the other axis of B has
- * the label of y's columns, and so does C. */
+ * Channels: the contracted axes of A and B share a label, and so one channel order (coupling.h),
+ * the other axis of B has the label of y's columns, and so does C. */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
@@ -116,7 +116,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Makes the axes of A, B and y that have this label FIXED. */
+/** Forbids reordering along the axes of A, B and y that have this label: makes them FIXED
+ * (coupling.h). */
 static void fix_axes_with_label(laci_coupling *c, int label) {
   const int ports[] = {0, 1, LACI_OUT(0)};
   for (int at = 0; at < 3; at++) {
@@ -127,8 +128,8 @@ static void fix_axes_with_label(laci_coupling *c, int label) {
   }
 }
 
-/** Couples C, aligned with the last axes of y. An axis of size 1 that is broadcast gets a label of
- * its own. */
+/** Ties the channels of C to those of y (coupling.h); C is aligned with the last axes of y. An axis
+ * of size 1 that is broadcast gets a label of its own. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
   /* C is absent, or has a shape that is not described here: then laci_couple_node makes all axes
@@ -182,8 +183,8 @@ static int find_weight_axes(const laci_graph *graph, const laci_node *node,
 }
 
 /** Adds a Gemm node factor * op(x) * op(y). */
-static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, bool trans_y,
-                   float factor) {
+static int add_gemm_node(laci_gradient_builder *b, const int inputs[2], bool trans_x, bool trans_y,
+                         float factor) {
   const laci_attr attrs[] = {laci_attr_float("alpha", factor), laci_attr_int("transA", trans_x),
                              laci_attr_int("transB", trans_y)};
   return laci_gradient_add_node(
@@ -202,12 +203,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), a = node->inputs[0], bb = node->inputs[1];
   if (laci_gradient_is_needed(b, node, 0))
     laci_gradient_contribute(b, node, 0,
-                             trans_a ? product(b, (const int[]){bb, dy}, trans_b, true, alpha)
-                                     : product(b, (const int[]){dy, bb}, false, !trans_b, alpha));
+                             trans_a
+                                 ? add_gemm_node(b, (const int[]){bb, dy}, trans_b, true, alpha)
+                                 : add_gemm_node(b, (const int[]){dy, bb}, false, !trans_b, alpha));
   if (laci_gradient_is_needed(b, node, 1))
     laci_gradient_contribute(b, node, 1,
-                             trans_b ? product(b, (const int[]){dy, a}, true, trans_a, alpha)
-                                     : product(b, (const int[]){a, dy}, !trans_a, false, alpha));
+                             trans_b
+                                 ? add_gemm_node(b, (const int[]){dy, a}, true, trans_a, alpha)
+                                 : add_gemm_node(b, (const int[]){a, dy}, !trans_a, false, alpha));
   if (laci_gradient_is_needed(b, node, 2))
     laci_gradient_contribute_broadcast(b, node, 2, laci_gradient_add_scale(b, dy, beta));
   return laci_gradient_status(b);

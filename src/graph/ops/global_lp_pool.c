@@ -7,17 +7,17 @@
 
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) { state->a += pow(fabs(x), state->b); }
+static void add_element(laci_reduce_state *state, double x) { state->a += pow(fabs(x), state->b); }
 
-static double result_of_state(const laci_reduce_state *state, int64_t n) {
+static double finish_reduction(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return pow(state->a, 1 / state->b);
 }
 
 static lac_status eval(laci_eval *eval) {
   laci_reducer reducer = {.start = {0, (double)laci_node_int(eval->node, "p", 2)},
-                          .step = accumulate,
-                          .end = result_of_state};
+                          .step = add_element,
+                          .end = finish_reduction};
   return laci_global_pool_eval(eval, &reducer);
 }
 

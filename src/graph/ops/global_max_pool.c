@@ -7,12 +7,12 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) {
+static void keep_larger_element(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = accumulate};
+  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = keep_larger_element};
   return laci_global_pool_eval(eval, &reducer);
 }
 

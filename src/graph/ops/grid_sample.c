@@ -4,7 +4,7 @@
  * in the grid [N, positions..., axes] run from -1 to 1, the last axis first. Jaderberg et al.,
  * arXiv:1506.02025, 2015.
  *
- * Batch and channels keep their labels (coupling.h); all other axes are FIXED. */
+ * Batch and channels pass channel orders through (coupling.h); all other axes are FIXED. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -62,7 +62,7 @@ static double reflect_position(double x, double low, double high) {
 }
 
 /** Returns the element that is read for position `at` of an axis, or -1. */
-static int64_t find_element_to_read(const job *j, double at, int64_t size) {
+static int64_t find_source_index(const job *j, double at, int64_t size) {
   double last = (double)(size - 1);
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;
   if (j->beyond == OUTSIDE_ZEROS && !(at >= 0 && at <= last)) return -1;
@@ -95,7 +95,7 @@ static void find_neighbours_and_weights(const job *j, double given, int64_t size
   t->n = j->mode == SAMPLE_NEAREST ? 1 : j->mode == SAMPLE_LINEAR ? 2 : 4;
   for (int k = 0; k < t->n; k++) {
     double distance = fabs(first + k - at);
-    t->at[k] = find_element_to_read(j, first + k, size);
+    t->at[k] = find_source_index(j, first + k, size);
     t->weight[k] = j->mode == SAMPLE_NEAREST  ? 1
                    : j->mode == SAMPLE_LINEAR ? 1 - distance
                                               : cubic_weight(distance);

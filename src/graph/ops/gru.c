@@ -5,7 +5,7 @@
  *   h = (1 - z) * n + z * h */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void run_cell(const laci_cell *cell) {
+static void compute_gru_step(const laci_cell *cell) {
   int64_t n = cell->hidden;
   double *update = cell->gates, *reset = cell->gates + n, *state = cell->gates + 2 * n;
   double *kept = cell->c; /* a GRU has no cell state, so this array is free for use */
@@ -28,7 +28,7 @@ static const laci_recurrent frame = {.n_gates = 3,
                                      .n_activations = 2,
                                      .activations = {"Sigmoid", "Tanh"},
                                      .flag = "linear_before_reset",
-                                     .step = run_cell};
+                                     .step = compute_gru_step};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 

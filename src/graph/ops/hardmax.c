@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hardmax: 1 at the first largest element of a line, 0 elsewhere. Among equal elements the first
- * is chosen, so the order along a line matters: its axes are FIXED (coupling.h). */
+ * Hardmax: 1 at the first largest element of a line, 0 elsewhere. Among equal elements the first is
+ * chosen, so the order along a line matters: its axes are FIXED: their order must stay
+ * (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/line_in.h"
 

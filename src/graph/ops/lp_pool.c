@@ -4,19 +4,19 @@
 
 #include "graph/ops/shared/pool_in.h"
 
-static void accumulate(laci_pool_state *state, double x, int64_t at) {
+static void add_element(laci_pool_state *state, double x, int64_t at) {
   (void)at;
   state->value += pow(fabs(x), state->parameter);
 }
 
-static double result_of_state(const laci_pool_state *state) {
+static double finish_window(const laci_pool_state *state) {
   return pow(state->value, 1 / state->parameter);
 }
 
 static lac_status eval(laci_eval *eval) {
   laci_pooling pooling = {.start = {.parameter = (double)laci_node_int(eval->node, "p", 2)},
-                          .step = accumulate,
-                          .end = result_of_state};
+                          .step = add_element,
+                          .end = finish_window};
   return laci_pooling_eval(eval, &pooling, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LRN: y = x / (bias + alpha / size * sum of x^2 over `size` neighbouring channels)^beta. The
- * order of channels matters, since neighbours are summed: that axis is FIXED; all others keep
- * their labels (coupling.h). */
+ * LRN: y = x / (bias + alpha / size * sum of x^2 over `size` neighbouring channels)^beta. The order
+ * of channels matters, since neighbours are summed: that axis is FIXED; all others pass channel
+ * orders through (coupling.h). */
 #include <math.h>
 
 #include "graph/coupling.h"

@@ -4,7 +4,7 @@
  *   c = f * c + i * g(x_c + R_c h)   o = f(x_o + R_o h + p_o c)   h = o * h(c) */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void run_cell(const laci_cell *cell) {
+static void compute_lstm_step(const laci_cell *cell) {
   int64_t n = cell->hidden;
   const double *p = cell->peephole;
   const laci_activation *state = &cell->act[2];
@@ -30,7 +30,7 @@ static const laci_recurrent frame = {.n_gates = 4,
                                      .activations = {"Sigmoid", "Tanh", "Tanh"},
                                      .flag = "input_forget",
                                      .has_cell = true,
-                                     .step = run_cell};
+                                     .step = compute_lstm_step};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 

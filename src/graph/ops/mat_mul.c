@@ -3,8 +3,8 @@
  * left or a column on the right, and the output lacks that axis; the axes before the last two are
  * broadcast.
  *
- * Channels: the contracted axes of both operands share a label (coupling.h); rows, columns and
- * batch axes keep their labels in y. */
+ * Channels: the contracted axes of both operands share a label, and so one channel order
+ * (coupling.h); rows, columns and batch axes keep their labels in y. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"
@@ -187,8 +187,8 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
       if (size == full) laci_coupling_set_label(c, port, axis, label);
       else if (size == 1) laci_coupling_set_label(c, port, axis, laci_coupling_new_label(c));
       else
-        certain = false; /* the axis is FIXED, so the axes of the other operand and the output
-                               must be, too */
+        certain = false; /* the axis is FIXED, so the axes of the other operand and the output must
+                            be, too */
     }
     if (certain) {
       laci_coupling_set_label(c, LACI_OUT(0), y_axis, label);

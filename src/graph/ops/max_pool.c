@@ -2,7 +2,8 @@
  * MaxPool: the largest element under the window, and its position (Indices: flat over the whole
  * tensor; with storage_order = 1 positions within a channel count column by column).
  *
- * Indices depend on channel numbers: where that output is used, all axes are FIXED (coupling.h). */
+ * Indices depend on channel numbers: where that output is used, all axes are FIXED: their order
+ * must stay (coupling.h). */
 #include <math.h>
 
 #include "graph/coupling.h"
@@ -18,13 +19,14 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static void accumulate(laci_pool_state *state, double x, int64_t at) {
+static void keep_larger_element(laci_pool_state *state, double x, int64_t at) {
   if (!(x > state->value || isnan(x)) && state->at >= 0) return;
   state->value = x;
   state->at = at;
 }
 
-const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = accumulate};
+const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1},
+                                       .step = keep_larger_element};
 
 /** Converts row-major positions within channels to column-major ones. */
 static void convert_indices_to_column_major(const laci_shape *x, laci_buf *indices) {

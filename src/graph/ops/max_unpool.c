@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MaxUnpool: writes each element of x to the position at which MaxPool found it, a flat index
- * into the whole pooled tensor; all other elements are 0. If a larger output is wanted, the
- * pooled tensor is its first corner. The indices depend on channels and images, so all axes are
- * FIXED (coupling.h). */
+ * MaxUnpool: writes each element of x to the position at which MaxPool found it, a flat index into
+ * the whole pooled tensor; all other elements are 0. If a larger output is wanted, the pooled
+ * tensor is its first corner. The indices depend on channels and images, so all axes are FIXED:
+ * their order must stay (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MeanVarianceNormalization: normalizes to mean 0 and variance 1 over `axes` (by default all but
- * the channels): y = (x - mean) / (sqrt(variance) + 1e-9), as in the standard. Axes keep their
- * labels (coupling.h); those of `axes` are marked as normalized. */
+ * the channels): y = (x - mean) / (sqrt(variance) + 1e-9), as in the standard. Axes pass channel
+ * orders through (coupling.h); those of `axes` are marked as normalized. */
 #include <math.h>
 
 #include "base/error.h"

@@ -3,7 +3,8 @@
  * overlap a box chosen before. The output has rows of (image, class, box). Neubeck & Van Gool,
  * Efficient Non-Maximum Suppression, ICPR 2006.
  *
- * The output holds indices of boxes and classes, so all axes are FIXED (coupling.h). */
+ * The output holds indices of boxes and classes, so all axes are FIXED: their order must stay
+ * (coupling.h). */
 #include <math.h>
 
 #include "base/error.h"
@@ -52,7 +53,7 @@ static void find_box_side(const choice *ch, const double *box, int axis, double 
   if (ch->centred) { /* x, y, width, height */
     double middle = box[1 - axis], half = box[3 - axis] / 2;
     *low = middle - half, *high = middle + half;
-  } else { /* two corners, y before x */
+  } else { /* the box is given by two corners, y before x */
     *low = fmin(box[axis], box[axis + 2]), *high = fmax(box[axis], box[axis + 2]);
   }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NonZero: the indices of all elements that are not zero, [axes, count], in row-major order. The
- * output holds indices, so all axes are FIXED (coupling.h). The count is known only where the
- * content is. */
+ * output holds indices, so all axes are FIXED: their order must stay (coupling.h). The count is
+ * known only where the content is. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

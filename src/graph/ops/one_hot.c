@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OneHot: a new axis of size `depth`, with values[1] at the index and values[0] elsewhere. All
- * axes are FIXED (coupling.h), for content is used as positions. */
+ * OneHot: a new axis of size `depth`, with values[1] at the index and values[0] elsewhere. All axes
+ * are FIXED: their order must stay (coupling.h), for content is used as positions. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

@@ -3,8 +3,8 @@
  * edge, wrap). Negative pads crop. pads is an attribute before opset 11, then an input; from opset
  * 18 on, another input lists its axes.
  *
- * With constant padding, the map of an axis reads nothing at padded positions. The other modes
- * read elements by position, so a padded axis is FIXED. Axes without pads keep their labels
+ * With constant padding, the map of an axis reads nothing at padded positions. The other modes read
+ * elements by position, so a padded axis is FIXED. Axes without pads pass channel orders through
  * (coupling.h). */
 #include "base/error.h"
 #include "base/memory.h"
@@ -99,7 +99,9 @@ int64_t laci_pad_source_position(const laci_pad_axis *pad, int64_t o) {
   if (pad->mode == LACI_PAD_EDGE) return (i < 0 ? 0 : n - 1) + start;
   if (pad->mode == LACI_PAD_WRAP) return positive_mod(i, n) + start;
   if (n == 1) return start;
-  int64_t swing = positive_mod(i, 2 * (n - 1)); /* forwards and backwards, the ends counted once */
+  int64_t swing = positive_mod(
+      i, 2 * (n - 1)); /* position in a period of the reflection: forwards and backwards over the
+                          axis, both ends counted once */
   return (swing < n ? swing : 2 * (n - 1) - swing) + start;
 }
 

@@ -69,7 +69,7 @@ out:
 }
 
 /** Returns e * a^(e-1), with the power computed by Pow; 2a for a known exponent of 2. */
-static int add_slope_of_base(laci_gradient_builder *b, const laci_node *node) {
+static int add_derivative_by_base(laci_gradient_builder *b, const laci_node *node) {
   const laci_buf *known = laci_gradient_known_content(b, node, 1);
   int base = node->inputs[0], exponent = node->inputs[1];
   if (known && known->count == 1) {
@@ -89,7 +89,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), base = node->inputs[0];
   if (laci_gradient_is_needed(b, node, 0))
     laci_gradient_contribute_broadcast(
-        b, node, 0, laci_gradient_add_binary(b, "Mul", dy, add_slope_of_base(b, node)));
+        b, node, 0, laci_gradient_add_binary(b, "Mul", dy, add_derivative_by_base(b, node)));
   if (laci_gradient_is_needed(b, node, 1)) {
     int zero = laci_gradient_store_scalar(b, base, 0), one = laci_gradient_store_scalar(b, base, 1);
     int positive = laci_gradient_add_binary(b, "Greater", base, zero);

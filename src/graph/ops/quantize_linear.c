@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type,
- * or rounded to a float of 8 or 4 bits as in Cast. The quotient is rounded to the scale's type
- * or to `precision`, as in the standard, which decides what numbers are halfway. An engine may
- * hold x and scale with more digits than their types have; both are rounded to their types
- * first. Every axis keeps its label (coupling.h); scales and zero points along an axis share its
- * label. See dequantize_linear.c. */
+ * QuantizeLinear: y = x / scale, rounded half to even, + zero, clipped to the range of y's type, or
+ * rounded to a float of 8 or 4 bits as in Cast. The quotient is rounded to the scale's type or to
+ * `precision`, as in the standard, which decides what numbers are halfway. An engine may hold x and
+ * scale with more digits than their types have; both are rounded to their types first. Every axis
+ * passes channel orders through (coupling.h); scales and zero points along an axis share its label.
+ * See dequantize_linear.c. */
 #include <math.h>
 
 #include "graph/ops/shared/quant_in.h"

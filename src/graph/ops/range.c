@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Range: start, start + delta, ... before limit. The output is FIXED (coupling.h), for its order
- * matters. */
+ * Range: start, start + delta, ... before limit. The output is FIXED: its order must stay
+ * (coupling.h), for its order matters. */
 #include <math.h>
 
 #include "base/to_int.h"

@@ -6,21 +6,21 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) { state->a += fabs(x); }
+static void add_element(laci_reduce_state *state, double x) { state->a += fabs(x); }
 
-static laci_wide accumulate_integer(laci_wide state, laci_wide x) {
+static laci_wide add_integer_element(laci_wide state, laci_wide x) {
   return laci_reduce_add_integer(state, x < 0 ? -x : x);
 }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {.start = {.a = 0},
-                                       .step = accumulate,
+                                       .step = add_element,
                                        .start_integer = 0,
-                                       .step_integer = accumulate_integer};
+                                       .step_integer = add_integer_element};
   return laci_reduce_eval(eval, &reducer);
 }
 
-/** dx = dy * sign(x). */
+/** The gradient of ReduceL1: dx = dy * sign(x). */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int share = laci_gradient_expand_reduced(b, node, laci_gradient_of(b, node, 0));
   int sign = laci_gradient_add_unary(b, "Sign", node->inputs[0]);

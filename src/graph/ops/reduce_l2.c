@@ -6,16 +6,16 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) { state->a += x * x; }
+static void add_element(laci_reduce_state *state, double x) { state->a += x * x; }
 
-static double result_of_state(const laci_reduce_state *state, int64_t n) {
+static double finish_reduction(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return sqrt(state->a);
 }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {
-      .start = {.a = 0}, .step = accumulate, .end = result_of_state};
+      .start = {.a = 0}, .step = add_element, .end = finish_reduction};
   return laci_reduce_eval(eval, &reducer);
 }
 

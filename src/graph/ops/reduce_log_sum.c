@@ -4,14 +4,14 @@
 
 #include "graph/ops/shared/reduce_in.h"
 
-static double result_of_state(const laci_reduce_state *state, int64_t n) {
+static double finish_reduction(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return log(state->a);
 }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {
-      .start = {.a = 0}, .step = laci_reduce_add, .end = result_of_state};
+      .start = {.a = 0}, .step = laci_reduce_add, .end = finish_reduction};
   return laci_reduce_eval(eval, &reducer);
 }
 

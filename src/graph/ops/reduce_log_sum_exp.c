@@ -7,7 +7,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) {
+static void add_element(laci_reduce_state *state, double x) {
   if (x > state->a) {
     state->b = state->b * exp(state->a - x) + 1;
     state->a = x;
@@ -16,18 +16,18 @@ static void accumulate(laci_reduce_state *state, double x) {
   }
 }
 
-static double result_of_state(const laci_reduce_state *state, int64_t n) {
+static double finish_reduction(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return state->a + log(state->b);
 }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {
-      .start = {.a = -INFINITY}, .step = accumulate, .end = result_of_state};
+      .start = {.a = -INFINITY}, .step = add_element, .end = finish_reduction};
   return laci_reduce_eval(eval, &reducer);
 }
 
-/** dx = dy * e^(x - y). */
+/** The gradient of ReduceLogSumExp: dx = dy * e^(x - y). */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int y = laci_gradient_restore_axes(b, node, node->outputs[0]);
   int dy = laci_gradient_restore_axes(b, node, laci_gradient_of(b, node, 0));

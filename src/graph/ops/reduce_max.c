@@ -6,19 +6,19 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) {
+static void keep_larger_element(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;
 }
 
-static laci_wide accumulate_integer(laci_wide state, laci_wide x) { return x > state ? x : state; }
+static laci_wide keep_larger_integer(laci_wide state, laci_wide x) { return x > state ? x : state; }
 
 static lac_status eval(laci_eval *eval) {
   int64_t low, high;
   laci_int_range(eval->in[0]->dtype, &low, &high);
   const laci_reducer reducer = {.start = {.a = -INFINITY},
-                                .step = accumulate,
+                                .step = keep_larger_element,
                                 .start_integer = laci_int_to_wide(eval->in[0]->dtype, low),
-                                .step_integer = accumulate_integer};
+                                .step_integer = keep_larger_integer};
   return laci_reduce_eval(eval, &reducer);
 }
 

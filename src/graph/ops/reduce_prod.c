@@ -3,11 +3,11 @@
  * it. */
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) { state->a *= x; }
+static void multiply_by_element(laci_reduce_state *state, double x) { state->a *= x; }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {.start = {.a = 1},
-                                       .step = accumulate,
+                                       .step = multiply_by_element,
                                        .start_integer = 1,
                                        .step_integer = laci_reduce_product};
   return laci_reduce_eval(eval, &reducer);

@@ -4,17 +4,17 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void accumulate(laci_reduce_state *state, double x) { state->a += x * x; }
+static void add_element(laci_reduce_state *state, double x) { state->a += x * x; }
 
-static laci_wide accumulate_integer(laci_wide state, laci_wide x) {
+static laci_wide add_integer_element(laci_wide state, laci_wide x) {
   return laci_reduce_add_integer(state, laci_reduce_product(x, x));
 }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {.start = {.a = 0},
-                                       .step = accumulate,
+                                       .step = add_element,
                                        .start_integer = 0,
-                                       .step_integer = accumulate_integer};
+                                       .step_integer = add_integer_element};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Resize: an image (or any axes) resampled to other sizes, given as scales or as sizes.
  *
- * Opset 10 has scales as its second input, and asymmetric coordinates. From opset 11 on the
- * inputs are roi, scales, sizes; opset 18 adds the attributes axes, antialias and
- * keep_aspect_ratio_policy. Axes that keep their size keep their labels, others are FIXED
- * (coupling.h). */
+ * Opset 10 has scales as its second input, and asymmetric coordinates. From opset 11 on the inputs
+ * are roi, scales, sizes; opset 18 adds the attributes axes, antialias and
+ * keep_aspect_ratio_policy. Axes that keep their size keep their labels, others are FIXED: their
+ * order must stay (coupling.h). */
 #include <math.h>
 
 #include "base/to_int.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReverseSequence: reverses the first lengths[b] elements of batch entry b along the time axis.
- * Order matters along the time and batch axes; the others keep their labels (coupling.h). */
+ * Order matters along the time and batch axes; the others pass channel orders through
+ * (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

@@ -2,14 +2,14 @@
  * RNN: one gate, for the common code in shared/recurrent_in.h.  h = f(x + R h) */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void run_cell(const laci_cell *cell) {
+static void compute_rnn_step(const laci_cell *cell) {
   laci_cell_multiply_recurrence(cell, 0, cell->h, cell->gates);
   for (int64_t k = 0; k < cell->hidden; k++)
     cell->h[k] = laci_cell_clip_and_activate(cell, 0, cell->x[k] + cell->gates[k]);
 }
 
 static const laci_recurrent frame = {
-    .n_gates = 1, .n_activations = 1, .activations = {"Tanh"}, .step = run_cell};
+    .n_gates = 1, .n_activations = 1, .activations = {"Tanh"}, .step = compute_rnn_step};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 

@@ -3,8 +3,8 @@
  * a bin is the mean (or maximum) of sampled points inside, each interpolated between four elements.
  * He et al., Mask R-CNN, arXiv:1703.06870, 2017.
  *
- * Channels and regions keep their labels (coupling.h); the axis of images is FIXED, for regions
- * refer to images by index. */
+ * Channels and regions pass channel orders through (coupling.h); the axis of images is FIXED, for
+ * regions refer to images by index. */
 #include <math.h>
 
 #include "base/to_int.h"
@@ -44,7 +44,7 @@ typedef struct side {
   int64_t n_places; /* number of sampled points in a bin along this axis */
 } side;
 
-static side divide_region_axis(const job *j, double from, double to, int64_t bins) {
+static side divide_region_into_bins(const job *j, double from, double to, int64_t bins) {
   /* computed in float, as in runtimes, because the result is rounded up below */
   float begin = (float)from * (float)j->scale - (float)j->offset;
   float size = (float)to * (float)j->scale - (float)j->offset - begin;
@@ -113,8 +113,8 @@ static void pool_regions(int64_t begin, int64_t end, void *context) {
   int64_t channels = out[1], spatial = x->shape.dims[2] * x->shape.dims[3];
   for (int64_t at = begin; at < end; at++) {
     const double *roi = rois->f + at * 4;
-    side rows = divide_region_axis(j, roi[1], roi[3], out[2]),
-         cols = divide_region_axis(j, roi[0], roi[2], out[3]);
+    side rows = divide_region_into_bins(j, roi[1], roi[3], out[2]),
+         cols = divide_region_into_bins(j, roi[0], roi[2], out[3]);
     int64_t image = laci_buf_get_i(images, at);
     for (int64_t k = 0; k < channels * out[2] * out[3]; k++) {
       const int64_t bin[2] = {k / out[3] % out[2], k % out[3]};

@@ -5,7 +5,8 @@
  * ones are copied. Su et al., arXiv:2104.09864, 2021.
  *
  * x [B, heads, S, D] or [B, S, heads * D]. The axes of batch and tokens, and a separate axis of
- * heads, keep their labels (coupling.h); channels are FIXED, for every pair has its own angle. */
+ * heads, pass channel orders through (coupling.h); channels are FIXED, for every pair has its own
+ * angle. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

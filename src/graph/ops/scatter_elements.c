@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ScatterElements: a copy of x in which update[i, j, ..] is put at (or combined with) [i,
- * index[i, j, ..], ..]. Which element is written depends on all indices, so all axes are FIXED
- * (coupling.h). Helpers of scatter_nd.c and gather_nd.c are here too. */
+ * ScatterElements: a copy of x in which update[i, j, ..] is put at (or combined with) [i, index[i,
+ * j, ..], ..]. Which element is written depends on all indices, so all axes are FIXED: their order
+ * must stay (coupling.h). Helpers of scatter_nd.c and gather_nd.c are here too. */
 #include "graph/ops/shared/scatter_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"

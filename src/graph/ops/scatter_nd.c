@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ScatterND: a copy of x in which each update replaces (or is combined with) the slice that a
- * tuple of indices names. Which slice is written depends on the indices, so all axes are FIXED
- * (coupling.h). */
+ * ScatterND: a copy of x in which each update replaces (or is combined with) the slice that a tuple
+ * of indices names. Which slice is written depends on the indices, so all axes are FIXED: their
+ * order must stay (coupling.h). */
 #include "graph/ops/shared/scatter_in.h"
 #include "tensor/buf.h"
 

@@ -3,14 +3,15 @@
  * negative.
  *
  * Along a sliced axis, a map tells which position of x each output position reads; axes that are
- * not cut keep their labels (coupling.h). */
+ * not cut pass channel orders through (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
-/** The range of one axis that is kept. whole: all of the axis; unsure: the start is not known. */
+/** The part of one axis that Slice keeps. whole: all of the axis is kept; unsure: the start is not
+ * known. */
 typedef struct cut {
   int64_t start, step, n; /* n: size of the result, a symbol where unknown */
   bool whole, unsure;
@@ -94,7 +95,7 @@ static lac_status find_cuts_of_axes(const laci_node *node, const slice_args *arg
   return LAC_OK;
 }
 
-/** Is it known which axes are cut? */
+/** Is it known which axes Slice cuts, from its attributes or from inputs of known content? */
 static bool has_known_axes(const slice_args *args) {
   if (args->axes.present) return args->axes.known && !args->axes.has_symbols;
   return args->starts.known || args->ends.known;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SpaceToDepth: blocks of b x b positions become channels: out channel (row * b + column) * C +
- * c reads channel c (mode DCR), or out channel c * b * b + row * b + column does (mode CRD,
- * opset 28). Maps describe this; height and width are FIXED (coupling.h). The shape rules shared
- * with depth_to_space.c are here too. */
+ * SpaceToDepth: blocks of b x b positions become channels: out channel (row * b + column) * C + c
+ * reads channel c (mode DCR), or out channel c * b * b + row * b + column does (mode CRD, opset
+ * 28). Maps describe this; height and width are FIXED: their order must stay (coupling.h). The
+ * shape rules shared with depth_to_space.c are here too. */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"

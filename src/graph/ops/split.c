@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Split: cuts x along one axis. Sizes are given (attribute before opset 13, then an input), or
- * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the
- * axis. Each output reads its own run of positions along that axis (one map each); the other
- * axes keep their labels (coupling.h). */
+ * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the axis.
+ * Each output reads its own run of positions along that axis (one map each); the other axes pass
+ * channel orders through (coupling.h). */
 #include "base/memory.h"
 #include "graph/coupling.h"
 #include "graph/gradient.h"
@@ -101,7 +101,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Sets the labels of the other axes, shared by x and every part. */
+/** Makes all axes but the split one share one channel order in x and every part (labels,
+ * coupling.h). */
 static void couple_other_axes(laci_coupling *c, const laci_node *node, const laci_shape *x,
                               int axis) {
   for (int at = 0; at < x->rank; at++) {

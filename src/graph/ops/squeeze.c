@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Squeeze: drops axes of size 1; all of them where no axes are given (attribute before opset 13,
- * then an input). The other axes keep their labels (coupling.h); a dropped one gets a label of
- * its own. See also unsqueeze.c. */
+ * then an input). The other axes pass channel orders through (coupling.h); a dropped one gets a
+ * label of its own. See also unsqueeze.c. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
@@ -13,7 +13,7 @@ static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
 }
 
 /** Finds the axes that are dropped; returns false where they are not known. */
-static bool find_dropped_axes(const laci_node *node, const laci_ints *axes, const laci_shape *x,
+static bool find_removed_axes(const laci_node *node, const laci_ints *axes, const laci_shape *x,
                               bool dropped[LACI_MAX_RANK]) {
   if (axes->present) {
     return axes->known && !axes->has_symbols &&
@@ -38,7 +38,7 @@ static lac_status infer(laci_infer *infer) {
     st = laci_axes_to_flags(infer->node, &axes, x->rank, false, dropped, infer->err);
     if (st) return st;
   }
-  if (!find_dropped_axes(infer->node, &axes, x, dropped)) return LAC_OK;
+  if (!find_removed_axes(infer->node, &axes, x, dropped)) return LAC_OK;
   laci_shape *out = &infer->out[0].shape;
   out->rank = 0;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -61,7 +61,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   bool dropped[LACI_MAX_RANK] = {false};
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   laci_ints axes = read_axes(node, laci_known_content(graph, node, 1));
-  if (!x || !y || !find_dropped_axes(node, &axes, x, dropped)) return laci_coupling_status(c);
+  if (!x || !y || !find_removed_axes(node, &axes, x, dropped)) return laci_coupling_status(c);
   for (int axis = 0, to = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
     laci_coupling_set_label(c, 0, axis, label);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * STFT (opset 17): the discrete Fourier transform (dft.c) of frames of a signal [B, L, parts],
  * `frame_step` apart and weighted by a window; y is [B, frames, frequencies, 2]. The batch axis
- * keeps its label (coupling.h); all others are FIXED. */
+ * passes channel orders through (coupling.h); all others are FIXED. */
 #include <math.h>
 
 #include "graph/coupling.h"

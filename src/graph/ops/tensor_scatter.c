@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TensorScatter (opset 24): a copy of a cache with an update written along `axis`, from
- * write_indices[batch] on (0 by default); in mode "circular" it wraps around. All other axes
- * keep their labels (coupling.h). */
+ * write_indices[batch] on (0 by default); in mode "circular" it wraps around. All other axes pass
+ * channel orders through (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tile: repeats x along its axes. Position o of a repeated axis reads position o mod size (a map).
- * An axis that is not repeated keeps its label (coupling.h). Axes whose repeats are not constant
- * are FIXED. */
+ * An axis that is not repeated passes channel orders through (coupling.h). Axes whose repeats are
+ * not constant are FIXED. */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"

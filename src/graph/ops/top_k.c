@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TopK: the k largest (or smallest, opset 11) elements along an axis, in order, and their
- * indices. k is an attribute before opset 10, then an input. Of equal elements the first comes
- * first; NaN counts as larger than all. The axis is FIXED; the other axes keep their labels
+ * TopK: the k largest (or smallest, opset 11) elements along an axis, in order, and their indices.
+ * k is an attribute before opset 10, then an input. Of equal elements the first comes first; NaN
+ * counts as larger than all. The axis is FIXED; the other axes pass channel orders through
  * (coupling.h). */
 #include <stdlib.h>
 

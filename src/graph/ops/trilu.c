@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trilu: the upper (or lower) triangle of the last two axes, from the k-th diagonal on; zeros
- * elsewhere. Those two axes are FIXED; the batch axes keep their labels (coupling.h). */
+ * elsewhere. Those two axes are FIXED; the batch axes pass channel orders through (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"

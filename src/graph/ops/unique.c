@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unique: the distinct elements, or distinct slices along an axis, in ascending order or in
- * order of first occurrence. Further outputs: the index of each first occurrence, for each input
- * element the index of its distinct element, and counts. All depends on content, so all axes are
- * FIXED (coupling.h). */
+ * Unique: the distinct elements, or distinct slices along an axis, in ascending order or in order
+ * of first occurrence. Further outputs: the index of each first occurrence, for each input element
+ * the index of its distinct element, and counts. All depends on content, so all axes are FIXED:
+ * their order must stay (coupling.h). */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"
 
-/** The items to compare: elements, or slices at one index of the axis. */
+/** The items to compare: the elements of x, or its slices along the axis. */
 typedef struct items {
   const laci_buf *x;
   int64_t n, outer, inner; /* item k: elements (o * n + k) * inner + i */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unsqueeze: inserts axes of size 1 at the given axes of the output (attribute before opset 13,
- * then an input). The axes of x keep their labels (coupling.h); a new one gets a label of its
- * own. */
+ * then an input). The axes of x pass channel orders through (coupling.h); a new one gets a label of
+ * its own. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where: out = condition ? x : y, all three broadcast. Axes keep their labels (coupling.h), as in
- * any elementwise operator. In shape arithmetic, an unknown condition gives a fresh symbol, unless
- * x and y are equal. */
+ * Where: out = condition ? x : y, all three broadcast. Axes pass channel orders through
+ * (coupling.h), as in any elementwise operator. In shape arithmetic, an unknown condition gives a
+ * fresh symbol, unless x and y are equal. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.DynamicSteps: what products of integers read of DynamicQuantizeLinear: the integers minus
- * the zero point, as floats, and the scale. */
+ * lacuna.DynamicSteps: quantizes like DynamicQuantizeLinear, for readers that are products of
+ * integers. Its outputs are the integers minus the zero point, as floats, and the scale. */
 #include "graph/ops/shared/integer_in.h"
 #include "tensor/buf.h"
 

@@ -7,8 +7,8 @@
  * mask leaves out get mask_filter_value added.
  *
  * Channels: those of x are reduced with axis 0 of W. Within a head, channels of queries and keys
- * share an order, and channels of values are those of y. Tokens and heads are FIXED
- * (coupling.h). */
+ * share an order, and channels of values are those of y. Tokens and heads are FIXED: their order
+ * must stay (coupling.h). */
 #include <math.h>
 
 #include "base/error.h"
@@ -80,7 +80,7 @@ static lac_status infer(laci_infer *infer) {
 
 /* ---- Values ---- */
 
-/** Computes x W + b as [B * S, packed]. */
+/** Computes the packed queries, keys and values, x W + b, as [B * S, packed]. */
 static lac_status project_input(const laci_eval *eval, double *out) {
   const laci_buf *x = eval->in[X], *w = eval->in[W], *bias = laci_operand(eval, BIAS);
   int64_t rows = x->shape.dims[0] * x->shape.dims[1], n = w->shape.dims[1], zero = 0;

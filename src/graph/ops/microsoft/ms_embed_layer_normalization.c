@@ -5,7 +5,7 @@
  * may be absent). Outputs: y [B, S, C], how many tokens the mask keeps [B], s.
  *
  * Channels: the last axes of the tables, of gamma, beta, y and s share one order. Rows of tables
- * are FIXED (coupling.h), since they are read by index. */
+ * are FIXED: their order must stay (coupling.h), since they are read by index. */
 #include <math.h>
 
 #include "graph/coupling.h"

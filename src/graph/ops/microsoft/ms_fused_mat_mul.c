@@ -3,8 +3,8 @@
  * moved before the last one (transBatchA), then with its last two axes exchanged (transA); B' is
  * made from B likewise.
  *
- * Channels: the contracted axes of A and B share a label (coupling.h); rows, columns and batch
- * axes keep their labels in y. */
+ * Channels: the contracted axes of A and B share a label, and so one channel order (coupling.h);
+ * rows, columns and batch axes keep their labels in y. */
 #include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
@@ -84,8 +84,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-/** Sets labels on the batch axis that is `back` from the last one, along which operands may be
- * broadcast. */
+/** Ties the operands and the result to each other (by labels, coupling.h) along the batch axis that
+ * is `back` from the last one, along which operands may be broadcast. */
 static void couple_batch_axis(laci_coupling *c, const operand o[2], int back, int y_axis) {
   int64_t full = laci_port_shape(c, LACI_OUT(0))->dims[y_axis];
   int label = laci_coupling_new_label(c), axis[2];

@@ -3,8 +3,8 @@
  * into blocks along K. Each block has a scale and a zero point: B = (b - zero) * scale, where an
  * absent zero point is 2^(bits - 1). B is [N, blocks, bytes], the lowest bits of a byte first.
  *
- * Channels: all are FIXED (coupling.h). A block's scale belongs to the K channels in it, so
- * moving a channel would change the rounding of blocks. */
+ * Channels: all are FIXED: their order must stay (coupling.h). A block's scale belongs to the K
+ * channels in it, so moving a channel would change the rounding of blocks. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"

@@ -2,8 +2,8 @@
  * com.microsoft.NhwcFusedConv: FusedConv on images with channels as the last axis, y = f(conv(x, w)
  * + bias + z); the weight has the layout of Conv's.
  *
- * Channels: the last axis of x is reduced with axis 1 of the weight; axis 0 of the weight gives
- * the last axis of y. With groups, all channels are FIXED (coupling.h). */
+ * Channels: the last axis of x is reduced with axis 1 of the weight; axis 0 of the weight gives the
+ * last axis of y. With groups, all channels are FIXED: their order must stay (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"

@@ -4,9 +4,9 @@
  * the channels at the same index of the two halves of the rotated channels. Channels after the
  * rotated ones are copied. Su et al., arXiv:2104.09864, 2021.
  *
- * x [B, S, heads * size] or [B, heads, S, size]; position_ids [1], the position of the first
- * token, or [B, S]; tables of angles [positions, rotated / 2]. The batch axis and a separate axis
- * of heads keep their labels (coupling.h); tokens and channels are FIXED. */
+ * x [B, S, heads * size] or [B, heads, S, size]; position_ids [1], the position of the first token,
+ * or [B, S]; tables of angles [positions, rotated / 2]. The batch axis and a separate axis of heads
+ * pass channel orders through (coupling.h); tokens and channels are FIXED. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "tensor/buf.h"

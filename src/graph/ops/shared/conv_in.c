@@ -62,10 +62,11 @@ static int64_t input_position(const laci_conv_axis *axis, bool transposed, int64
   return at >= 0 && at < axis->in ? at : -1;
 }
 
-/** Fills row[j] = line[input position of output position o0 + j and kernel position t], 0 where
- * there is none, for j in [0, n). All these output positions are on one line of the output. */
-static void fill_patch_run(const laci_patches *p, const double *line, int64_t t, int64_t o0,
-                           int64_t n, double *row) {
+/** Fills n entries of a patch row. Entry j is the element of `line` that output position o0 + j
+ * reads with kernel position t; 0 where there is none. All these output positions are on one line
+ * of the output. */
+static void fill_patch_row_on_line(const laci_patches *p, const double *line, int64_t t, int64_t o0,
+                                   int64_t n, double *row) {
   const laci_conv_axis *axis = &p->axis[2];
   int64_t stride = axis->stride;
   memset(row, 0, (size_t)n * sizeof *row);
@@ -105,7 +106,7 @@ static void fill_patch_row(const laci_patches *p, const double *image, int64_t k
       memset(row, 0, (size_t)n * sizeof *row);
     } else {
       const double *line = image + (i0 * p->axis[1].in + i1) * p->axis[2].in;
-      fill_patch_run(p, line, t2, o2, n, row);
+      fill_patch_row_on_line(p, line, t2, o2, n, row);
     }
     col += n;
     row += n;

@@ -27,7 +27,8 @@ enum { ROWS = 6, COLS = LACI_GEMM_PANEL, BLOCK_K = 256, BLOCK_N = 96, MIN_TASKS 
 
 typedef double vec4 __attribute__((vector_size(32), aligned(8), may_alias));
 
-/** acc[r][.] = sum over k of a[k][r] * b[k][.]; k ascending. */
+/** Computes a tile of C from k rows of two panels, k ascending: acc[r][.] = sum of a[k][r] *
+ * b[k][.]. */
 static inline __attribute__((always_inline)) void multiply_tile_body(int64_t k, const double *a,
                                                                      const double *b, double *acc) {
   vec4 low[ROWS] = {0}, high[ROWS] = {0};
@@ -49,7 +50,7 @@ static inline __attribute__((always_inline)) void multiply_tile_body(int64_t k, 
 
 typedef void tile_kernel(int64_t k, const double *a, const double *b, double *acc);
 
-static void multiply_tile_any(int64_t k, const double *a, const double *b, double *acc) {
+static void multiply_tile_for_any_cpu(int64_t k, const double *a, const double *b, double *acc) {
   multiply_tile_body(k, a, b, acc);
 }
 
@@ -65,7 +66,7 @@ static tile_kernel *choose_tile_kernel(void) {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2")) return multiply_tile_avx2;
 #endif
-  return multiply_tile_any;
+  return multiply_tile_for_any_cpu;
 }
 
 typedef struct job {

@@ -30,7 +30,8 @@ lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, l
 LAC_MUST_CHECK lac_status laci_line_infer(laci_infer *infer, laci_line_axis line);
 LAC_MUST_CHECK lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line,
                                          laci_line_body *body, const void *context);
-/** Passes all labels from input 0 to output 0, and marks those along a line as normalized. */
+/** Passes channel orders from input 0 to output 0 on every axis. Marks the axes of a line as
+ * normalized (coupling.h). */
 LAC_MUST_CHECK lac_status laci_line_couple(laci_coupling *c, laci_line_axis line);
 
 #endif

@@ -22,7 +22,8 @@ lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c);
  * and so may those of output `out`, which the body reads. The node that ends the iteration joins
  * them. */
 void laci_couple_carried_value(laci_coupling *c, int in, int out);
-/** Gives a slice the labels of the whole value, except along `axis`, which is FIXED. */
+/** Gives a slice the channel orders of the whole value (labels, coupling.h). Along `axis` nothing
+ * may be reordered. */
 void laci_couple_slice_of_value(laci_coupling *c, int whole, int slice, int64_t axis);
 
 #endif

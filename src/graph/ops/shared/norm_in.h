@@ -28,8 +28,8 @@ LAC_MUST_CHECK lac_status laci_check_input_vector(laci_infer *infer, int port, i
 /** Returns the attribute epsilon, 1e-5 where absent. */
 double laci_epsilon(const laci_node *node);
 
-/** Passes the labels of x to y, and gives parameters at ports first to last the label of axis 1.
- * Returns false where shapes are not known. */
+/** Passes channel orders from x to y, and ties parameters at ports first to last to the channels,
+ * axis 1 (coupling.h). Returns false where shapes are not known. */
 bool laci_couple_channels(laci_coupling *c, int first, int last);
 
 #endif

@@ -33,8 +33,8 @@ LAC_MUST_CHECK lac_status laci_check_axis(const laci_node *node, int rank, int64
                                           lac_error *err);
 /** Makes a negative index count from the end and checks 0 <= *index < size. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_check_index(const laci_eval *eval, int64_t size, int64_t *index);
-/** Returns the axis inside [0, rank), counting a negative one from the end; -1: it is outside. Sets
- * no error. */
+/** Returns the axis as a number from 0 to rank - 1; a negative axis counts from the end. -1: there
+ * is no such axis. Sets no error. */
 int laci_axis_counted_from_first(int64_t axis, int rank);
 
 /* ---- Operands ---- */
@@ -96,7 +96,7 @@ LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
  * where it is the only factor that is not 1, else a fresh symbol. */
 int64_t laci_multiply_sizes(laci_infer *infer, const laci_shape *shape, int from, int to);
 
-/* Ready-made infer functions. */
+/* Functions that can be the `infer` of an operator (op.h): */
 lac_status laci_infer_same_type(laci_infer *infer); /* output 0 has the type of input 0 */
 /* output 0 has the shape of input 0, and type bool */
 lac_status laci_infer_bool_like_input(laci_infer *infer);
@@ -181,8 +181,8 @@ enum { LACI_MAP_LIMIT = 1 << 26 };
 /** Is the size of the axis known, and at most LACI_MAP_LIMIT? Maps have an int32 for each
  * position. */
 bool laci_can_map_axis(const laci_coupling *c, int port, int axis);
-/** Sets equal labels on the axes of in_port and out_port, one to one, except `axis` (equal
- * ranks). */
+/** Makes each axis of in_port share its channel order with the same axis of out_port (coupling.h),
+ * except `axis`. Both have the same rank. */
 void laci_couple_other_axes(laci_coupling *c, int in_port, int out_port, int axis);
 
 #endif

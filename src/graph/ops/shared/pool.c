@@ -46,7 +46,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-static reach find_reach_along_axis(const laci_window_axis *axis, int64_t size, int64_t o) {
+static reach find_window_range_along_axis(const laci_window_axis *axis, int64_t size, int64_t o) {
   reach r = {.start = o * axis->stride - axis->pad_begin};
   r.first = clamp(laci_ceil_div(-r.start, axis->dilation), 0, axis->kernel);
   r.last = clamp(laci_ceil_div(size - r.start, axis->dilation), r.first, axis->kernel);
@@ -87,12 +87,12 @@ static void visit_window(const job *j, const reach *r, const double *floats,
 
 /** Finds which input positions the window of output position `rest` (flat within the channel)
  * covers. */
-static void find_reach_of_window(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
+static void find_ranges_of_window(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
   state->n_inside = state->n_padded = 1;
   for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
     int64_t size = j->out->dims[axis + 2];
-    r[axis] =
-        find_reach_along_axis(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
+    r[axis] = find_window_range_along_axis(&j->window->axis[axis], j->x->shape.dims[axis + 2],
+                                           rest % size);
     state->n_inside *= r[axis].last - r[axis].first;
     state->n_padded *= r[axis].n_padded;
     rest /= size;
@@ -105,7 +105,7 @@ static void pool_windows(int64_t begin, int64_t end, void *context) {
     int64_t channel = at / j->out_spatial;
     reach r[LACI_MAX_SPATIAL];
     laci_pool_state state = j->pooling->start;
-    find_reach_of_window(j, at % j->out_spatial, r, &state);
+    find_ranges_of_window(j, at % j->out_spatial, r, &state);
     visit_window(j, r, j->x->f ? j->x->f + channel * j->in_spatial : NULL,
                  j->x->i ? j->x->i + channel * j->in_spatial : NULL, &state);
     double value = j->pooling->end ? j->pooling->end(&state) : state.value;
@@ -157,7 +157,7 @@ static void spread_gradient_over_windows(int64_t begin, int64_t end, void *conte
     int64_t t[LACI_MAX_SPATIAL];
     laci_pool_state state = {0};
     double *x = s->x + at / j->out_spatial * j->in_spatial;
-    find_reach_of_window(j, at % j->out_spatial, r, &state);
+    find_ranges_of_window(j, at % j->out_spatial, r, &state);
     for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
     double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
     for (int64_t left = state.n_inside; left > 0; left--, move_to_next_element(j, r, t))

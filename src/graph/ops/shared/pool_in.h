@@ -35,7 +35,8 @@ extern const laci_pooling laci_max_pooling;
 /** Checks, for gradients of pools, that input 0 has the shape of the pool's output for input
  * `x`. */
 LAC_MUST_CHECK lac_status laci_pooling_check_gradient_shape(laci_infer *infer, const laci_shape *x);
-/** Passes the labels of batch and channels to the output; spatial axes are FIXED. */
+/** Passes the orders of batch and channels to the output; along spatial axes nothing may be
+ * reordered (coupling.h). */
 lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 
 #endif

@@ -79,15 +79,15 @@ static lac_status list_operands(const laci_node *node, operands *o, lac_error *e
   return LAC_OK;
 }
 
-/** Is operand k made floats before it is computed with? */
+/** Is operand k converted to floats before the operator computes with it? */
 static bool is_dequantized_operand(const laci_quantized_form *form, laci_quantized_operand operand,
                                    int k) {
   return operand.scale >= 0 || operand.zero >= 0 || (form->dynamic && k == 0) ||
          (form->bias && k == form->bias);
 }
 
-/** Is operand k given in units of a scale? */
-static bool has_scale_operand(const laci_quantized_form *form, int k) {
+/** Does operand k have a scale, so that its integers stand for floats? */
+static bool has_operand_scale(const laci_quantized_form *form, int k) {
   return form->n_operands == 0 || form->operands[k].scale >= 0;
 }
 
@@ -106,7 +106,7 @@ lac_status laci_quantized_infer(laci_infer *infer) {
   for (int k = 0; !st && k < o.n; k++) {
     const laci_quantized_operand operand = laci_quantized_operand_ports(form, infer->node, k);
     if (operand.data < 0 || operand.data >= infer->n_in || !infer->in[operand.data]) continue;
-    if (operand.scale < 0 && has_scale_operand(form, k)) {
+    if (operand.scale < 0 && has_operand_scale(form, k)) {
       st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "input %d has no scale",
                           operand.data);
       continue;
@@ -302,8 +302,8 @@ static lac_status couple_operands(laci_coupling *c) {
   return st;
 }
 
-/** Gives the label to lists of scales and zero points: those of operand k, or of the result (k <
- * 0). */
+/** Ties the lists of scales and zero points of operand k, or of the result (k < 0), to the channels
+ * that have this label (coupling.h). */
 static void couple_scales_and_zeros(laci_coupling *c, int k, int label) {
   const laci_quantized_form *form = c->node->op->quantized;
   laci_quantized_operand o = {.scale = -1, .zero = -1};
@@ -337,7 +337,7 @@ lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node,
   return st ? st : laci_coupling_status(c);
 }
 
-/** Couples the floats that are added: they have the label of the result's last axis. */
+/** Ties the floats that are added to the channels of the result's last axis (coupling.h). */
 static void couple_added_floats(laci_coupling *c, int port) {
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *x = laci_port_shape(c, port);
   if (port == 0 || !y || !x || x->rank != 1) return;

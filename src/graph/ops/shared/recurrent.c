@@ -212,7 +212,7 @@ static void compute_input_products(const job *j, int64_t direction, const double
   }
 }
 
-static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
+static void run_sequence_in_direction(const job *j, int64_t direction, int64_t sequence) {
   int64_t rows = j->op->n_gates * j->hidden;
   double *work = j->work + (direction * j->batch + sequence) * j->work_size;
   const double *bias = parameters_of_direction(j, BIAS, direction, 2 * rows);
@@ -252,7 +252,8 @@ static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
 
 static void run_sequences(int64_t begin, int64_t end, void *context) {
   const job *j = context;
-  for (int64_t at = begin; at < end; at++) run_sequence(j, at / j->batch, at % j->batch);
+  for (int64_t at = begin; at < end; at++)
+    run_sequence_in_direction(j, at / j->batch, at % j->batch);
 }
 
 /** Checks that every operand that is present has as many elements as the common code reads. */
@@ -316,8 +317,8 @@ int laci_recurrent_find_weight_axes(const laci_graph *graph, const laci_node *no
 
 /** Maps hidden channel h of the output's last axis to position part * H + h of the input's axis,
  * for every part. */
-static void map_hidden_channels(laci_coupling *c, int out, int port, int axis, int64_t n_parts,
-                                int64_t hidden) {
+static void map_hidden_channels_to_gates(laci_coupling *c, int out, int port, int axis,
+                                         int64_t n_parts, int64_t hidden) {
   const laci_shape *from = laci_port_shape(c, port), *to = laci_port_shape(c, out);
   if (!from || !to) return;
   if (axis < 0) axis += from->rank;
@@ -334,14 +335,14 @@ static void couple_output(const laci_node *node, laci_coupling *c, const laci_re
   if (out >= node->n_outputs || !y) return;
   int place = is_batch_first(node) ? 0 : y->rank - 2;
   laci_coupling_set_label(c, LACI_OUT(out), place, batch);
-  map_hidden_channels(c, LACI_OUT(out), W, 1, op->n_gates, hidden);
-  map_hidden_channels(c, LACI_OUT(out), R, 1, op->n_gates, hidden);
-  map_hidden_channels(c, LACI_OUT(out), R, 2, 1, hidden);
-  map_hidden_channels(c, LACI_OUT(out), BIAS, 1, 2 * (int64_t)op->n_gates, hidden);
-  map_hidden_channels(c, LACI_OUT(out), INITIAL_H, -1, 1, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), W, 1, op->n_gates, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), R, 1, op->n_gates, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), R, 2, 1, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), BIAS, 1, 2 * (int64_t)op->n_gates, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), INITIAL_H, -1, 1, hidden);
   if (!op->has_cell) return;
-  map_hidden_channels(c, LACI_OUT(out), INITIAL_C, -1, 1, hidden);
-  map_hidden_channels(c, LACI_OUT(out), PEEPHOLE, 1, 3, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), INITIAL_C, -1, 1, hidden);
+  map_hidden_channels_to_gates(c, LACI_OUT(out), PEEPHOLE, 1, 3, hidden);
 }
 
 /** Do all operands that are present have a known shape? If not, a port might be missed. */

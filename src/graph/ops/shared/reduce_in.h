@@ -37,7 +37,7 @@ LAC_MUST_CHECK lac_status laci_global_pool_eval(const laci_eval *eval, const lac
 lac_status laci_global_pool_couple(const laci_graph *graph, const laci_node *node,
                                    laci_coupling *c);
 
-/* Steps that several operators use. */
+/* Functions with which several operators reduce: for each element, or at the end. */
 void laci_reduce_add(laci_reduce_state *state, double x);
 double laci_reduce_mean(const laci_reduce_state *state, int64_t n);
 laci_wide laci_reduce_add_integer(laci_wide state, laci_wide x);

@@ -51,7 +51,7 @@ static void copy_axis(laci_walk *walk, int to, int from) {
 }
 
 void laci_walk_merge_axes(laci_walk *walk) {
-  int n = 0; /* number of axes that remain so far */
+  int n = 0; /* number of axes that remain after the merges so far */
   for (int axis = 0; axis < walk->rank; axis++) {
     if (walk->size[axis] == 1) continue;
     if (n > 0 && can_merge_axes(walk, n - 1, axis)) {
