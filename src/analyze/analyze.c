@@ -15,7 +15,7 @@ static void count_or_list_stored_axes(laci_analysis *a, int *at) {
     const laci_layout *layout = &a->tracks->layouts[a->graph->stored[s].value];
     for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
       const laci_axis_set *axis_set = &layout->axis_sets[b];
-      int track = laci_track_root(a->tracks, axis_set->track);
+      int track = laci_track_find_root(a->tracks, axis_set->track);
       if (!a->stored_axes) a->stored_first[track + 1]++;
       else
         a->stored_axes[at[track]++] = (laci_stored_axis){s, axis_set->axes[0], axis_set->n_groups};
@@ -83,7 +83,7 @@ void laci_analysis_find_node_mobility(const laci_analysis *analysis, int node_id
     if (node->outputs[i] < 0) continue;
     const laci_layout *layout = &t->layouts[node->outputs[i]];
     for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
-      int root = laci_track_root(t, layout->axis_sets[b].track);
+      int root = laci_track_find_root(t, layout->axis_sets[b].track);
       for (int64_t p = 0; p < t->tracks[root].n && !channels->free; p++) {
         int class = c->class_of[c->first[root] + p];
         channels->free = class >= 0 && c->classes[class].n_channels > 1;
@@ -132,7 +132,7 @@ int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_va
   if (layout->rank < 0) return 0;
   for (int b = 0; b < layout->n_axis_sets; b++) {
     const laci_axis_set *axis_set = &layout->axis_sets[b];
-    axes[b] = (laci_value_axes){.track = laci_track_root(analysis->tracks, axis_set->track),
+    axes[b] = (laci_value_axes){.track = laci_track_find_root(analysis->tracks, axis_set->track),
                                 .n_axes = axis_set->n_axes,
                                 .n_groups = axis_set->n_groups,
                                 .row_axis = axis_set->row_axis};

@@ -94,7 +94,7 @@ typedef struct laci_group {
   const char *cause;
   int class_id; /* index of its class; -1: frozen */
   int n_consumers, n_layers,
-      /* lengths of the arrays below */
+      /* lengths of the arrays `consumers`, `layers` and `producers` */
       n_producers;
   const laci_consumer *consumers;
   const int *layers;    /* [n_layers] indices of the eligible layers that read the group's channels,

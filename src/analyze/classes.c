@@ -37,7 +37,7 @@ typedef struct walker {
   const laci_tracks *t;
   laci_classes *out;
   int64_t n;
-  int32_t *track_of;   /* [n] root track of each position */
+  int32_t *track_of;   /* [n] the track (set of tied axes, tracks_in.h) of each position */
   int64_t *down_first; /* [n + 1] index in `down` of each position's first edge */
   down_edge *down;
   int64_t *member_first; /* [n_components + 1] index in `member` of each component's first position
@@ -72,8 +72,8 @@ static signature add_to_signature(signature s, uint64_t x) {
   return s;
 }
 
-/* Numbers the positions of all root tracks one after the other. */
-static bool number_positions(walker *w) {
+/* Gives each position of each root track a number; the tracks follow one after the other. */
+static bool assign_position_numbers(walker *w) {
   const laci_tracks *t = w->t;
   w->out->first = laci_alloc(t->n_tracks, sizeof *w->out->first);
   if (!w->out->first) return false;
@@ -104,8 +104,8 @@ static bool number_positions(walker *w) {
   return true;
 }
 
-static int64_t number_of_position(const walker *w, int track, int64_t position) {
-  return w->out->first[laci_track_root(w->t, track)] + position;
+static int64_t find_position_number(const walker *w, int track, int64_t position) {
+  return w->out->first[laci_track_find_root(w->t, track)] + position;
 }
 
 static bool find_connected_components(walker *w) {
@@ -115,8 +115,8 @@ static bool find_connected_components(walker *w) {
     const laci_link *link = &w->t->links[l];
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      laci_unite(parent, number_of_position(w, link->big, laci_link_position_of_entry(link, i)),
-                 number_of_position(w, link->small, link->to[i]));
+      laci_unite(parent, find_position_number(w, link->big, laci_link_position_of_entry(link, i)),
+                 find_position_number(w, link->small, link->to[i]));
     }
   }
   for (int64_t v = 0; v < w->n; v++) {
@@ -147,8 +147,8 @@ static void count_edges(walker *w) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int64_t big = number_of_position(w, link->big, 0),
-            small = number_of_position(w, link->small, 0);
+    int64_t big = find_position_number(w, link->big, 0),
+            small = find_position_number(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
       w->up_first[big + laci_link_position_of_entry(link, i) + 1]++;
@@ -166,8 +166,8 @@ static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int64_t big = number_of_position(w, link->big, 0),
-            small = number_of_position(w, link->small, 0);
+    int64_t big = find_position_number(w, link->big, 0),
+            small = find_position_number(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
       int64_t above = big + laci_link_position_of_entry(link, i), below = small + link->to[i];
@@ -237,7 +237,7 @@ static signature hash_canonical_walk(walker *w, int64_t root) {
       int32_t at = w->up[u].entry;
       s = add_to_signature(s, (uint64_t)w->up[u].link * 2 + 1);
       s = add_to_signature(s, (uint64_t)(link->copy ? link->copy[at] : 0));
-      visit_position_once(w, number_of_position(w, link->small, link->to[at]), &n_queued, &s);
+      visit_position_once(w, find_position_number(w, link->small, link->to[at]), &n_queued, &s);
     }
     for (int64_t d = w->down_first[v]; d < w->down_first[v + 1]; d++) {
       s = add_to_signature(s, (uint64_t)w->down[d].link * 2);
@@ -249,8 +249,9 @@ static signature hash_canonical_walk(walker *w, int64_t root) {
   return s;
 }
 
-/* Returns the track on which the component has the fewest positions, the lowest id among equals. */
-static int track_with_fewest_positions(const walker *w, int32_t c, int64_t *count) {
+/* Returns the track (set of tied axes) on which the component has the fewest positions, the lowest
+ * id among equals. */
+static int find_track_with_fewest_positions(const walker *w, int32_t c, int64_t *count) {
   int best = -1, current = -1;
   int64_t run = 0;
   *count = INT64_MAX;
@@ -272,7 +273,7 @@ static int track_with_fewest_positions(const walker *w, int32_t c, int64_t *coun
 
 static void compute_component_signature(walker *w, component *comp) {
   int64_t first = w->member_first[comp->id], last = w->member_first[comp->id + 1], count;
-  int track = track_with_fewest_positions(w, comp->id, &count);
+  int track = find_track_with_fewest_positions(w, comp->id, &count);
   int64_t tried = 0;
   bool have = false;
   for (int64_t i = first; i < last && tried < MAX_ROOTS && tried * comp->size <= MAX_WALK; i++) {
@@ -359,7 +360,7 @@ static bool classify_or_freeze_positions(walker *w, int32_t no_source) {
 lac_status laci_classes_find(const laci_tracks *t, laci_classes *classes, lac_error *err) {
   *classes = (laci_classes){0};
   walker w = {.t = t, .out = classes};
-  bool ok = number_positions(&w) && find_connected_components(&w) && index_link_edges(&w) &&
+  bool ok = assign_position_numbers(&w) && find_connected_components(&w) && index_link_edges(&w) &&
             classify_or_freeze_positions(&w, 0);
   laci_free(w.track_of);
   laci_free(w.down_first);
@@ -434,7 +435,7 @@ bool laci_classes_check_orders(const laci_tracks *t, const laci_classes *classes
   }
   for (size_t l = 0; l < t->n_links && miss < 0; l++) {
     const laci_link *link = &t->links[l];
-    int big = laci_track_root(t, link->big), small = laci_track_root(t, link->small);
+    int big = laci_track_find_root(t, link->big), small = laci_track_find_root(t, link->small);
     if (!order[big] && !order[small]) continue;
     miss = find_violation_in_link(link, order[big], order[small]);
     if (miss >= 0) miss += classes->first[big];

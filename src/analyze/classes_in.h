@@ -18,7 +18,7 @@ typedef struct laci_tracks laci_tracks;
  * track may have several slots, if a channel has several positions (copies) on it. */
 typedef struct laci_class {
   int n_channels, n_slots;
-  const int32_t *track; /* [n_slots] ids of root tracks */
+  const int32_t *track; /* [n_slots] the track (set of tied axes, tracks_in.h) of each slot */
   const int32_t *position;
 } laci_class;
 

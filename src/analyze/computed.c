@@ -25,9 +25,10 @@ static bool is_element_preserving(const laci_graph *graph, const laci_node *node
          laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
 }
 
-/* Returns the input of a node before which the product may be stored; -1: it is no such node. A
- * float that is quantized and dequantized is pruned as a float (trace.c). */
-static int input_of_element_preserving_node(const laci_graph *graph, const laci_node *node) {
+/* Returns the input of a node that changes no element, so that a computed weight may be stored
+ * before it; -1: the node is not like that. A float that is quantized and dequantized is pruned as
+ * a float (trace.c). */
+static int find_input_of_element_preserving_node(const laci_graph *graph, const laci_node *node) {
   int quantizer;
   if (is_element_preserving(graph, node)) return node->inputs[0];
   if (!laci_node_is(node, "DequantizeLinear") || node->n_inputs < 1 || node->inputs[0] < 0 ||
@@ -40,7 +41,7 @@ int laci_find_computed_value_to_store(const laci_graph *graph, int value, bool w
   int at = value;
   while (!whole && graph->values[at].producer >= 0) {
     const int before =
-        input_of_element_preserving_node(graph, &graph->nodes[graph->values[at].producer]);
+        find_input_of_element_preserving_node(graph, &graph->nodes[graph->values[at].producer]);
     if (before < 0) return at;
     at = before;
   }
@@ -206,8 +207,9 @@ static void clear_removal_search(removal_search *c) {
   laci_free(c->seen);
 }
 
-/* May the product be stored? Not with a single input channel, where no pattern applies. */
-static bool may_store_product(const laci_layer *layer, const uint8_t *constants) {
+/* May the computed weight be stored as a tensor? Not with a single input channel, where no pattern
+ * applies. */
+static bool may_store_computed_weight(const laci_layer *layer, const uint8_t *constants) {
   return layer->computed >= 0 && layer->channels_in > 1 &&
          constants[layer->computed] == LACI_CONSTANT;
 }
@@ -221,7 +223,7 @@ static bool exclude_products_with_shared_parts(laci_analysis *a, removal_search 
     for (int l = 0; l < a->n_rows; l++) {
       laci_layer *layer = &a->layers[l];
       int reader = -1, part;
-      if (!may_store_product(layer, c->constants) || !c->stored[layer->computed]) continue;
+      if (!may_store_computed_weight(layer, c->constants) || !c->stored[layer->computed]) continue;
       part = find_part_used_elsewhere(c, layer->computed, &reader);
       if (part < 0) continue;
       c->stored[layer->computed] = false;
@@ -253,13 +255,13 @@ lac_status laci_classify_computed_weights(laci_analysis *a, const uint8_t *const
   for (int l = 0; l < a->n_rows && ok; l++) {
     const laci_layer *layer = &a->layers[l];
     bool stores =
-        may_store_product(layer, constants) && !a->graph->values[layer->computed].is_output;
+        may_store_computed_weight(layer, constants) && !a->graph->values[layer->computed].is_output;
     if (stores) c.stored[layer->computed] = true;
   }
   ok = ok && exclude_products_with_shared_parts(a, &c);
   for (int l = 0; l < a->n_rows && ok; l++) {
     laci_layer *layer = &a->layers[l];
-    layer->storable = may_store_product(layer, constants);
+    layer->storable = may_store_computed_weight(layer, constants);
     layer->alone = layer->storable && c.stored[layer->computed];
   }
   clear_removal_search(&c);

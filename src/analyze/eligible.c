@@ -103,7 +103,7 @@ static int find_layer_of_node(const laci_analysis *analysis, int node, int store
   return last;
 }
 
-static double zero_point_at(const laci_weight_view *view, int64_t k) {
+static double read_zero_point(const laci_weight_view *view, int64_t k) {
   return view->zero && view->n_scales ? view->zero[k] : 0;
 }
 
@@ -118,12 +118,12 @@ static bool has_single_zero_point(const laci_weight_view *view) {
  * both. */
 static bool has_equal_zero_points(const laci_weight_view *a, const laci_weight_view *b) {
   if (has_single_zero_point(a) && has_single_zero_point(b))
-    return zero_point_at(a, 0) == zero_point_at(b, 0);
+    return read_zero_point(a, 0) == read_zero_point(b, 0);
   if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride ||
       a->scale_block != b->scale_block || a->scale_size != b->scale_size)
     return false;
   for (int64_t k = 0; k < a->n_scales; k++) {
-    if (!(zero_point_at(a, k) == zero_point_at(b, k))) return false;
+    if (!(read_zero_point(a, k) == read_zero_point(b, k))) return false;
   }
   return true;
 }

@@ -17,7 +17,7 @@
 /* The track of an axis of a layer, and its number of positions. track -1: nothing moves along the
  * axis, because of `cause`. */
 typedef struct axis_view {
-  int track; /* root track of the axis (tracks_in.h); -1: nothing moves along it */
+  int track; /* root track (set of tied axes) of the axis; -1: nothing moves along it */
   int64_t n; /* number of positions of the track */
   int cause; /* index of the cause, if track is -1 */
   int conv_groups;
@@ -36,7 +36,7 @@ static axis_view find_track_of_layer_axis(const laci_analysis *analysis, const l
     return view;
   }
   const laci_axis_set *axis_set = &layout->axis_sets[layout->set[axis]];
-  view.track = laci_track_root(t, axis_set->track);
+  view.track = laci_track_find_root(t, axis_set->track);
   view.n = t->tracks[view.track].n;
   view.conv_groups = axis_set->n_groups;
   return view;
@@ -45,7 +45,8 @@ static axis_view find_track_of_layer_axis(const laci_analysis *analysis, const l
 typedef struct builder {
   laci_analysis *a;
   int *group_of_class; /* [n_classes] index of the group of each class; -1: none yet */
-  int *group_of_track; /* [n_tracks] group of the track's frozen positions; -1: none yet */
+  int *group_of_track; /* [n_tracks] group of the frozen positions of each track (set of tied axes);
+                          -1: none yet */
   int *group_of_cause; /* [n_causes] index of the frozen group of all axes that have no track
                           because of this cause; -1: none yet */
   int64_t *seen;       /* [n_classes + 1] scratch counters, all zero between uses */

@@ -29,7 +29,7 @@ static void resolve_grouped_weight(laci_resolve *r, const laci_grouped_axis *g) 
   const laci_axis_set *data = laci_port_axis_set(r, g->data_port, g->data_axis);
   int64_t size = t->graph->values[weight].type.shape.dims[g->axis];
   if (!data || data->n_axes != 1 || along->n_axes != 1 || data->n_groups ||
-      laci_track_root_record(t, data->track)->n != size * g->n_groups) {
+      laci_track_find_root_record(t, data->track)->n != size * g->n_groups) {
     laci_track_freeze(t, along->track, laci_node_freeze_cause(r));
     if (data) laci_track_freeze(t, data->track, laci_node_freeze_cause(r));
     return;
@@ -44,7 +44,7 @@ static void resolve_grouped_weight(laci_resolve *r, const laci_grouped_axis *g) 
     along->track = data->track;
     along->n_groups = (int)g->n_groups;
     along->row_axis = g->row_axis;
-    laci_track_root_record(t, data->track)->sourced = true;
+    laci_track_find_root_record(t, data->track)->sourced = true;
     return;
   }
   int64_t n = size * g->n_groups;
@@ -80,7 +80,7 @@ static void tag_axis_parts(laci_resolve *r, const laci_axis_parts *part) {
   const laci_axis_set *axis_set = layout ? laci_port_axis_set(r, part->port, part->axis) : NULL;
   if (!axis_set) return;
   const laci_shape *shape = laci_port_value_shape(r, part->port);
-  laci_track *track = laci_track_root_record(r->t, axis_set->track);
+  laci_track *track = laci_track_find_root_record(r->t, axis_set->track);
   int64_t run = shape->dims[part->axis] / part->n_parts;
   int which = 0;
   while (axis_set->axes[which] != part->axis) which++;

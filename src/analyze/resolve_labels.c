@@ -25,8 +25,8 @@ typedef struct label_set {
   int n;
   int label[MAX_SET];
   int64_t size[MAX_SET];
-  int track;         /* track of the full axis set */
-  bool any_axis_set; /* at least one input's axis set has labels of the set */
+  int track;         /* track (set of tied axes) of the full axis set */
+  bool any_axis_set; /* at least one input has an axis set with labels of this set */
   int fixed_cause;   /* index of the cause of an input axis in the set along which nothing may move;
                         -1: none */
   bool broken;       /* there is no full axis set, or sizes contradict each other: nothing may move
@@ -204,7 +204,7 @@ static void choose_full_axis_set(laci_resolve *r, const label_sets *sets, int ro
  * labels (*part), and that over all other labels of the set (*rest). */
 static bool split_position_indices(laci_resolve *r, const label_set *set, const int *labels, int n,
                                    int32_t **part, int32_t **rest) {
-  int64_t total = laci_track_root_record(r->t, set->track)->n;
+  int64_t total = laci_track_find_root_record(r->t, set->track)->n;
   *part = laci_alloc((size_t)total, sizeof **part);
   *rest = laci_alloc((size_t)total, sizeof **rest);
   if (!*part || !*rest) {
@@ -449,7 +449,7 @@ static void resolve_label_set(laci_resolve *r, const label_sets *sets, int root)
   for (int at = sets->first[root], out; (out = next_port_of_set(sets, root, false, &at)) >= 0;) {
     tag_positions_by_fixed_axes(r, &set,
                                 LACI_OUT(out)); /* tags by the fixed axes, which lifted maps could
-                                                  not handle */
+                                                   not handle */
     set_output_axis_set(r, &set, LACI_OUT(out));
   }
 }

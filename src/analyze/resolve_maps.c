@@ -10,7 +10,7 @@
 
 #include "analyze/resolve_in.h"
 
-/* Returns counters for n_in positions, all zero, which the caller must leave zero again; NULL: no
+/* Returns n_in scratch counters, all zero. The caller must set them to zero again. NULL: no
  * memory. */
 static int32_t *reserve_zeroed_counters(laci_resolve *r, int64_t n_in) {
   laci_tracks *t = r->t;
@@ -135,7 +135,8 @@ static void tag_positions_of_uniform_map(laci_resolve *r, int track, const laci_
   if (tags->index && has_repeated_position(map, tags->index)) apply_collected_tags(r, track, tags);
   if (!tags->index) {
     *tags = (tagging){.nth = nth};
-    tags->index = laci_alloc((size_t)laci_track_root_record(r->t, track)->n, sizeof *tags->index);
+    tags->index =
+        laci_alloc((size_t)laci_track_find_root_record(r->t, track)->n, sizeof *tags->index);
     if (!tags->index) {
       r->t->no_memory = true;
       return;
@@ -151,7 +152,7 @@ static void tag_positions_of_uniform_map(laci_resolve *r, int track, const laci_
   laci_free(copy);
 }
 
-/* Ties each position of `track`, the track of the output axis, to the input position that the map
+/* Links each position of the output axis (on track `track`) to the input position that the map
  * reads there. */
 static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *map, int nth,
                               tagging *tags) {
@@ -167,7 +168,7 @@ static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *m
     return;
   }
   const laci_axis_set *axis_set = &layout->axis_sets[state];
-  int64_t n_in = laci_track_root_record(r->t, axis_set->track)->n;
+  int64_t n_in = laci_track_find_root_record(r->t, axis_set->track)->n;
   if (axis_set->n_axes != 1 || axis_set->n_groups || !is_map_in_range(map, n_in)) {
     laci_track_freeze(r->t, axis_set->track, laci_node_freeze_cause(r));
     freeze_positions_of_map(r, track, map, laci_node_freeze_cause(r));
@@ -189,7 +190,7 @@ static void link_map_to_track(laci_resolve *r, int track, const laci_axis_map *m
  * stored content. */
 static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_map *const *maps,
                                     int n_maps) {
-  laci_track *out = laci_track_root_record(r->t, track);
+  laci_track *out = laci_track_find_root_record(r->t, track);
   uint8_t *read = mark_mapped_positions(r, maps, n_maps, false);
   if (has_unread_position(read, out->n)) {
     if (!out->fill) out->fill = laci_alloc((size_t)out->n, 1);
@@ -220,7 +221,7 @@ static void resolve_simple_maps(laci_resolve *r, const laci_axis_map *const *map
   if (first->out_axis >= 0 && !layout) return;
   const laci_axis_set *in = laci_port_axis_set(r, first->in_port, first->in_axis);
   if (n_maps == 1 && in && layout && in->n_axes == 1 && !in->n_groups &&
-      is_identity_map(first, laci_track_root_record(r->t, in->track)->n)) {
+      is_identity_map(first, laci_track_find_root_record(r->t, in->track)->n)) {
     laci_axis_set axis_set = laci_axis_set_of_single_axis(in->track, first->out_axis);
     laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
     return;
@@ -329,7 +330,7 @@ static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map
   }
   if (link.to)
     link.copy =
-        number_repeated_positions(r, link.to, link.n, laci_track_root_record(r->t, small)->n);
+        number_repeated_positions(r, link.to, link.n, laci_track_find_root_record(r->t, small)->n);
   laci_link_add_runs(r->t, link);
 }
 
@@ -396,7 +397,7 @@ static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
   }
 }
 
-/* The state of resolving a node's maps. */
+/* The state of resolving the maps (coupling.h) of one node. */
 typedef struct map_walk {
   const laci_axis_map **same; /* [n_maps] the maps of one output axis */
   int *next;                  /* [n_maps] the next map of the same output, -1: none */
@@ -508,7 +509,7 @@ void laci_resolve_labelled_axis_maps(laci_resolve *r) {
     if (!has_labelled_output(r, map)) continue;
     const laci_axis_set *out = laci_port_axis_set(r, map->out_port, map->out_axis);
     const laci_axis_set *in = laci_port_axis_set(r, map->in_port, map->in_axis);
-    if (out && out->n_axes == 1 && laci_track_root_record(r->t, out->track)->n == map->n_out) {
+    if (out && out->n_axes == 1 && laci_track_find_root_record(r->t, out->track)->n == map->n_out) {
       tagging tags = {0};
       link_map_to_track(r, out->track, map, (int)i, &tags);
       apply_collected_tags(r, out->track, &tags);

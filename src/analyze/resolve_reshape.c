@@ -208,7 +208,7 @@ static int choose_movable_axis_set(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
     if (state < 0) continue;
-    const laci_track *track = laci_track_root_record(c->r->t, c->in->axis_sets[state].track);
+    const laci_track *track = laci_track_find_root_record(c->r->t, c->in->axis_sets[state].track);
     if (!c->in->axis_sets[state].n_groups && track->n > most) {
       best = state;
       most = track->n;
@@ -261,7 +261,7 @@ static void resolve_joined_segments(reshape *c, int first, const segment *all) {
     return;
   }
   if (fill_link_entries(c, first, all, &carrier, to, copy) &&
-      n == laci_track_root_record(t, carrier.track)->n) {
+      n == laci_track_find_root_record(t, carrier.track)->n) {
     axis_set.track = carrier.track;
     laci_free(to);
     laci_free(copy);

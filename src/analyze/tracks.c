@@ -18,7 +18,7 @@ int laci_track_create(laci_tracks *t, int64_t n, bool sourced) {
   return id;
 }
 
-int laci_track_root(const laci_tracks *t, int track) {
+int laci_track_find_root(const laci_tracks *t, int track) {
   laci_track *all = t->tracks;
   while (all[track].parent != track) {
     all[track].parent = all[all[track].parent].parent; /* path halving */
@@ -27,8 +27,8 @@ int laci_track_root(const laci_tracks *t, int track) {
   return track;
 }
 
-laci_track *laci_track_root_record(const laci_tracks *t, int track) {
-  return &t->tracks[laci_track_root(t, track)];
+laci_track *laci_track_find_root_record(const laci_tracks *t, int track) {
+  return &t->tracks[laci_track_find_root(t, track)];
 }
 
 static uint64_t mix_hashes(uint64_t a, uint64_t b) {
@@ -77,8 +77,8 @@ static void merge_tracks(laci_track *into, laci_track *from) {
 }
 
 int laci_track_merge(laci_tracks *t, int a, int b) {
-  a = laci_track_root(t, a);
-  b = laci_track_root(t, b);
+  a = laci_track_find_root(t, a);
+  b = laci_track_find_root(t, b);
   if (a == b) return a;
   int root = a < b ? a : b,
       /* the smaller id becomes the root, so that root ids do not depend on the order of unions */
@@ -102,7 +102,7 @@ void laci_link_add_runs(laci_tracks *t, laci_link link) {
 
 void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
                    int32_t *small_position, int32_t *copy_number) {
-  int64_t n = laci_track_root_record(t, big_track)->n;
+  int64_t n = laci_track_find_root_record(t, big_track)->n;
   laci_link_add_runs(t, (laci_link){.node = node,
                                     .big = big_track,
                                     .small = small_track,
@@ -136,7 +136,7 @@ static bool allocate_frozen_positions(laci_tracks *t, laci_track *track) {
 }
 
 void laci_track_freeze(laci_tracks *t, int id, int cause) {
-  laci_track *track = laci_track_root_record(t, id);
+  laci_track *track = laci_track_find_root_record(t, id);
   if (track->all_frozen || !allocate_frozen_positions(t, track)) return;
   for (int64_t p = 0; p < track->n; p++) {
     if (track->frozen[p] < 0) track->frozen[p] = cause;
@@ -145,13 +145,13 @@ void laci_track_freeze(laci_tracks *t, int id, int cause) {
 }
 
 void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause) {
-  laci_track *track = laci_track_root_record(t, id);
+  laci_track *track = laci_track_find_root_record(t, id);
   if (allocate_frozen_positions(t, track) && track->frozen[position] < 0)
     track->frozen[position] = cause;
 }
 
 void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index) {
-  laci_track *track = laci_track_root_record(t, id);
+  laci_track *track = laci_track_find_root_record(t, id);
   if (!track->colour) track->colour = laci_alloc((size_t)track->n, sizeof *track->colour);
   if (!track->colour) {
     t->no_memory = true;
@@ -184,7 +184,7 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
   laci_layout *layout = &t->layouts[value];
   if (layout->rank < 0 || layout->set[axis] < 0) return;
   const laci_axis_set *axis_set = &layout->axis_sets[layout->set[axis]];
-  laci_track *track = laci_track_root_record(t, axis_set->track);
+  laci_track *track = laci_track_find_root_record(t, axis_set->track);
   if (axis_set->n_axes == 1) {
     laci_track_freeze(t, axis_set->track, cause);
     return;

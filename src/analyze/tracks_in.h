@@ -16,7 +16,7 @@
 
 typedef struct laci_graph laci_graph;
 
-/** Why positions may not move. */
+/** The cause for which positions may not move. */
 typedef struct laci_cause {
   int node;  /* index of the node that froze the positions; -1: none */
   int value; /* index of the value whose axis was frozen */
@@ -117,9 +117,10 @@ enum { LACI_POSITION_BYTES = 128 };
 
 /* Create tracks and links, and return their ids; -1 (and no_memory) when there is no memory. */
 int laci_track_create(laci_tracks *t, int64_t n, bool sourced);
-int laci_track_root(const laci_tracks *t, int track);
-laci_track *laci_track_root_record(const laci_tracks *t, int track); /* returns the record of the
-                                                                        root of the track's tree */
+int laci_track_find_root(const laci_tracks *t, int track);
+laci_track *laci_track_find_root_record(const laci_tracks *t,
+                                        int track); /* returns the record of the root of the track's
+                                                       tree */
 /** Merges two tracks of equal size into one. Returns the root. */
 int laci_track_merge(laci_tracks *t, int a, int b);
 /** Adds a link of all positions of the big track: position p is joined with small_position[p] of

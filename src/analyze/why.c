@@ -15,7 +15,7 @@
 #include "base/nearest.h"
 #include "graph/graph.h"
 
-/* A text that grows line by line. */
+/* A text to which lines are appended. */
 typedef struct lines {
   char *text;
   size_t n, capacity;
@@ -50,7 +50,7 @@ static bool value_has_component(const laci_analysis *a, int value, int32_t compo
   if (value < 0) return false;
   const laci_layout *layout = &a->tracks->layouts[value];
   for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
-    int root = laci_track_root(a->tracks, layout->axis_sets[b].track);
+    int root = laci_track_find_root(a->tracks, layout->axis_sets[b].track);
     for (int64_t p = 0; p < a->tracks->tracks[root].n; p++) {
       if (a->classes->component_of[a->classes->first[root] + p] == component) return true;
     }
@@ -143,7 +143,7 @@ static bool explain_layer_axis(const laci_analysis *a, int l, bool is_c, lines *
                   a->tracks->causes[layout->rank < 0 ? 0 : layout->cause[axis]].text);
     return !out->failed;
   }
-  int root = laci_track_root(a->tracks, layout->axis_sets[layout->set[axis]].track);
+  int root = laci_track_find_root(a->tracks, layout->axis_sets[layout->set[axis]].track);
   int64_t n = a->tracks->tracks[root].n, n_frozen = 0, n_alone = 0, first_frozen = -1;
   for (int64_t p = 0; p < n; p++) {
     int64_t v = a->classes->first[root] + p;

@@ -441,7 +441,7 @@ static const char *const silent_ops[] = {
 static bool value_axis_holds(const complete *k, int value, int axis, int32_t component) {
   const laci_layout *layout = &k->a->tracks->layouts[value];
   if (axis >= layout->rank || layout->set[axis] < 0) return false;
-  int root = laci_track_root(k->a->tracks, layout->axis_sets[layout->set[axis]].track);
+  int root = laci_track_find_root(k->a->tracks, layout->axis_sets[layout->set[axis]].track);
   bool holds = false;
   for (int64_t p = 0; p < k->a->tracks->tracks[root].n; p++) {
     holds |= k->a->classes->component_of[k->a->classes->first[root] + p] == component;
