@@ -31,22 +31,26 @@ enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
 
 static const double FIRST_RHO = 0.1, MOST_RHO = 1e6;
 
-/* Thresholds of the fraction of kept weights that changed since rho was last raised. They decide by
- * how much rho is raised next. */
+/* Limits of the fraction of kept weights that changed since the penalty rho was last raised. They
+ * decide by how much rho is raised next. */
 static const double MUCH = 0.1, SOME = 0.005, HARDLY_ANY = 5e-5;
 
 typedef struct admm {
   const laci_fit *fit;
   laci_pool *pool;
   double rho;
-  float *h;             /* [columns, columns] H + d I, scaled to a unit diagonal */
-  float *factor;        /* [columns, columns] Cholesky factor of H + rho I */
-  float *g, *v, *b, *d; /* [rows, columns] matrices of the formulas at the top of this file */
-  float *scale;         /* [columns] square roots of the diagonal of H + d I */
-  uint8_t *before;      /* [rows, columns] mask when rho was last changed */
+  float *h;             /* [columns, columns] damped Gram matrix of the inputs, H + d I, scaled to a
+                           unit diagonal */
+  float *factor;        /* [columns, columns] Cholesky factor of H + rho I, for the current penalty
+                           rho of ADMM */
+  float *g, *v, *b, *d; /* [rows, columns] the matrices G, V, B and D of ADMM, in the formulas at
+                           the top of this file */
+  float *scale;         /* [columns] square roots of the diagonal of the damped Gram matrix, by
+                           which it was scaled */
+  uint8_t *before;      /* [rows, columns] mask at the time when the penalty rho was last changed */
   int64_t *changed;     /* [rows] for each row, the number of elements of the mask that changed
-                           since then */
-  uint8_t *mask;        /* [rows, columns] 1 where d is not zero by the pattern */
+                           since rho was last changed */
+  uint8_t *mask;        /* [rows, columns] the current mask: 1 where the pattern keeps the weight */
 } admm;
 
 /* ---- begin and end ---- */
@@ -97,8 +101,8 @@ static void scale_gram_matrix(admm *a, double damping) {
   }
 }
 
-/* Sets D of each row to its largest weights, the others to 0, and V to 0. */
-static void start_rows_from_magnitudes(int64_t begin, int64_t end, void *context) {
+/* Initializes rows for ADMM: D gets each row's largest weights, zeros elsewhere; V gets zeros. */
+static void init_rows_by_magnitude(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int n = a->fit->columns;
   for (int64_t row = begin; row < end; row++) {
@@ -112,14 +116,15 @@ static void start_rows_from_magnitudes(int64_t begin, int64_t end, void *context
   }
 }
 
-static void start_all_rows_from_magnitudes(admm *a) {
-  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, start_rows_from_magnitudes, a);
+static void init_all_rows_by_magnitude(admm *a) {
+  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, init_rows_by_magnitude, a);
 }
 
 /* ---- steps ---- */
 
-/* Factorizes H + rho I, which is positive definite, since d > 0 was added to the diagonal of H.
- * Where d is below the precision of float, the factorization may fail; rho is then raised. */
+/* Computes the Cholesky factor of H + rho I, for the Gram matrix H and the penalty rho. The matrix
+ * is positive definite, since the damping d > 0 was added to its diagonal. Where d is below the
+ * precision of float, the factorization may fail; rho is then raised. */
 static void factorize_shifted_gram(admm *a) {
   const int n = a->fit->columns;
   for (;;) {
@@ -130,7 +135,8 @@ static void factorize_shifted_gram(admm *a) {
   }
 }
 
-/* Computes D and V from B for the rows [begin, end). */
+/* Does one half of an ADMM step for the rows [begin, end): projects the weights to the pattern,
+ * which gives D, and updates V. */
 static void project_rows_to_pattern(const admm *a, int64_t begin, int64_t end) {
   const int n = a->fit->columns;
   const float rho = (float)a->rho, by = (float)(1 / a->rho);
@@ -151,8 +157,8 @@ static int count_rows_in_block(const admm *a) {
   return a->fit->rows >= 512 ? 128 : a->fit->rows >= 256 ? 64 : 32;
 }
 
-/* Runs STEPS_A_RHO iterations on the blocks of rows [begin, end). While rho is constant, rows do
- * not depend on each other. */
+/* Runs STEPS_A_RHO iterations on the blocks of rows [begin, end). While the penalty rho is
+ * constant, rows do not depend on each other. */
 static void iterate_row_blocks(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int at_once = count_rows_in_block(a);
@@ -178,9 +184,8 @@ static void iterate_row_blocks(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Returns the changes of the mask since rho was last changed, divided by the number of kept
- * weights. */
-static double fraction_of_changed_mask(const admm *a) {
+/* Returns what fraction of the kept weights changed since the penalty rho was last changed. */
+static double compute_changed_fraction_of_mask(const admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   int64_t changed = 0, kept = 0;
   for (int row = 0; row < a->fit->rows; row++) changed += a->changed[row];
@@ -188,27 +193,28 @@ static double fraction_of_changed_mask(const admm *a) {
   return (double)changed / (double)kept;
 }
 
-/* Runs the iteration until it converges; returns false if it was interrupted. */
+/* Runs the ADMM iteration until the mask hardly changes any more. Returns false if it was
+ * interrupted. */
 static bool iterate_until_converged(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   bool raising = false; /* rho is raised after each round; at first it is lowered until the mask
                            changes */
   a->rho = FIRST_RHO;
-  start_all_rows_from_magnitudes(a);
+  init_all_rows_by_magnitude(a);
   memcpy(a->before, a->mask, count);
   for (int at = 0; at < MOST_STEPS; at += STEPS_A_RHO) {
     if (laci_interrupted()) return false;
     factorize_shifted_gram(a);
     laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, count_rows_in_block(a)), 1,
                   iterate_row_blocks, a);
-    const double change = fraction_of_changed_mask(a);
+    const double change = compute_changed_fraction_of_mask(a);
     if (change > SOME) raising = true;
     if (raising && !(change > HARDLY_ANY)) break;
     if (raising) {
       a->rho *= change > MUCH ? 1.3 : change > SOME ? 1.2 : 1.1;
     } else {
       a->rho /= 5;
-      start_all_rows_from_magnitudes(a);
+      init_all_rows_by_magnitude(a);
     }
     if (a->rho > MOST_RHO) a->rho = MOST_RHO;
   }

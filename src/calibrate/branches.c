@@ -100,7 +100,7 @@ static bool reads_value(const laci_node *node, int value) {
   return false;
 }
 
-/* Computes the lists of readers of all values again, after nodes were inlined. */
+/* Lists the readers of every value again, after nodes were moved out of branches. */
 static lac_status list_value_readers(branching *b, lac_error *err) {
   laci_graph *graph = &b->n->graph;
   int *at_once = laci_alloc((size_t)graph->n_nodes + 1, sizeof *at_once);

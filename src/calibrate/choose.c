@@ -32,15 +32,15 @@ typedef struct chooser {
 
 /* ---- Features ---- */
 
-static float clip_and_weigh(double apart, double weight) {
+static float clip_and_weight_feature(double apart, double weight) {
   const double least = -(double)most_apart, most = (double)most_apart;
   return (float)(weight * (apart < least ? least : apart < most ? apart : most));
 }
 
 /* Writes to `row` a sample's features for one normalization, from that normalization's input x
  * [channels, inner]. */
-static void set_features(const chooser *c, const laci_norm *n, const float *x, int64_t inner,
-                         float *row) {
+static void compute_features_for_norm(const chooser *c, const laci_norm *n, const float *x,
+                                      int64_t inner, float *row) {
   const double weight = 1 / sqrt((double)n->channels * c->norms.n);
   for (int64_t channel = 0; channel < n->channels; channel++) {
     const double mean = n->mean[channel], variance = n->variance[channel];
@@ -51,13 +51,14 @@ static void set_features(const chooser *c, const laci_norm *n, const float *x, i
       squares += apart * apart;
     }
     row[2 * n->first + 2 * (size_t)channel] =
-        clip_and_weigh(sum / (double)inner / sqrt(variance), weight);
+        clip_and_weight_feature(sum / (double)inner / sqrt(variance), weight);
     row[2 * n->first + 2 * (size_t)channel + 1] =
-        clip_and_weigh(squares / (double)inner / variance - 1, weight);
+        clip_and_weight_feature(squares / (double)inner / variance - 1, weight);
   }
 }
 
-static lac_status set_features_of_value(void *context, const laci_observed *seen, lac_error *err) {
+static lac_status compute_features_of_batch(void *context, const laci_observed *seen,
+                                            lac_error *err) {
   const chooser *c = context;
   const laci_norm *n = &c->norms.list[seen->place];
   const laci_shape *shape = seen->shape;
@@ -66,8 +67,8 @@ static lac_status set_features_of_value(void *context, const laci_observed *seen
     return LAC_OK;
   const int64_t sample = seen->n / shape->dims[0], inner = sample / n->channels;
   for (int64_t k = 0; k < shape->dims[0] && seen->first + k < c->how->candidates->count; k++)
-    set_features(c, n, seen->elements + k * sample, inner,
-                 c->features + (size_t)(seen->first + k) * c->width);
+    compute_features_for_norm(c, n, seen->elements + k * sample, inner,
+                              c->features + (size_t)(seen->first + k) * c->width);
   return LAC_OK;
 }
 
@@ -87,7 +88,7 @@ static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_
                                     .n_batches = cut.n_batches,
                                     .pool = c->how->pool,
                                     .budget = c->how->budget,
-                                    .on_value = set_features_of_value,
+                                    .on_value = compute_features_of_batch,
                                     .context = c,
                                     .what = "statistics of samples"};
   *n_measured = cut.batch * cut.n_batches;
@@ -123,7 +124,7 @@ static double sum_of_squares(const float *row, size_t width) {
   return sum;
 }
 
-static void add_features_to_sum(chooser *c, int64_t place) {
+static void add_row_to_sum(chooser *c, int64_t place) {
   const float *row = c->features + (size_t)place * c->width;
   for (size_t at = 0; at < c->width; at++) c->sum[at] += row[at];
 }
@@ -132,7 +133,7 @@ static void add_features_to_sum(chooser *c, int64_t place) {
  * already. */
 static void choose_rows(chooser *c, int64_t n_measured, int64_t *places, laci_choice *choice) {
   const double n = (double)c->how->n;
-  for (int64_t k = 0; k < c->how->n; k++) add_features_to_sum(c, k);
+  for (int64_t k = 0; k < c->how->n; k++) add_row_to_sum(c, k);
   choice->first = sum_of_squares(c->sum, c->width) / (n * n);
   memset(c->sum, 0, c->width * sizeof *c->sum);
   for (int64_t k = 0; k < c->how->n; k++) {
@@ -142,7 +143,7 @@ static void choose_rows(chooser *c, int64_t n_measured, int64_t *places, laci_ch
       if (c->cost[at] < INFINITY && (best < 0 || c->cost[at] < c->cost[best])) best = at;
     places[k] = best;
     c->cost[best] = INFINITY;
-    add_features_to_sum(c, best);
+    add_row_to_sum(c, best);
   }
   choice->chosen = sum_of_squares(c->sum, c->width) / (n * n);
 }

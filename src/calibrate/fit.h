@@ -37,12 +37,13 @@ typedef struct laci_fit {
   laci_mask_form form;  /* form of the mask (sparse/mask.h), whose rows are the fit's rows */
   int v;                /* V of the pattern V:N:M; 0 for other patterns */
   uint64_t seed;        /* random seed, for scores that draw random numbers */
-  const double *h;      /* [columns, columns] H, both triangles; NULL: the score needs no inputs */
-  const double *k;      /* [columns, columns] K, whose rows belong to the dense network's inputs;
-                          NULL: K equals H (symmetric form) */
-  double positions;     /* number of inputs x over which H and K are summed */
+  const double *h;      /* [columns, columns] Gram matrix H of the inputs in the pruned network,
+                           both triangles; NULL: the score needs no inputs */
+  const double *k;      /* [columns, columns] K, the products of the dense network's inputs (rows)
+                           with the pruned network's (columns); NULL: K equals H (symmetric form) */
+  double positions;     /* number of inputs (positions) over which the products were summed */
   double damping;       /* the damping d divided by mean(diag H); 0: d follows from the rule at the
-                          top of this file */
+                           top of this file */
   const double *weight; /* [rows, columns] W_d, the dense weights */
 } laci_fit;
 
@@ -59,7 +60,8 @@ const char *laci_score_title(const laci_score *score); /* returns the score's na
                                                           it: "ALPS" */
 const char *laci_score_paper(const laci_score *score); /* returns the paper that defines the score:
                                                           authors, title, where, year */
-/** Does the score read H? If not, it needs no calibration inputs. */
+/** Does the score read the Gram matrix of the layer's inputs? If not, it needs no calibration
+ * samples. */
 bool laci_score_needs_gram(const laci_score *score);
 
 /** Does the score rate every weight by itself, so that masks of any form can be chosen by it? Other

@@ -2,7 +2,7 @@
  * How long calibrations (walks through the network) will take, and how much memory, before the
  * first begins. What costs time is done once, on this machine as loaded as it is, and multiplied:
  *
- *     a batch in every lane through the dense network    times batches, of both networks
+ *     a batch in every worker through the dense network    times batches, of both networks
  *     a batch added to the sums of each layer            times batches
  *     a factorization and a substitution of some sizes   times those of a typical fit
  *
@@ -18,7 +18,7 @@
 #include "base/divide.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
-#include "calibrate/lanes_in.h"
+#include "calibrate/workers_in.h"
 #include "cpu/pool.h"
 #include "kernel/gram/unfold.h"
 #include "kernel/linear/linear.h"
@@ -33,9 +33,9 @@ enum {
   ROWS = 32,           /* number of right-hand sides of the triangular solve that is timed */
   TIMES = 3,           /* number of timed runs for each matrix size */
   JUDGED = 3,          /* number of weights whose outputs are compared to judge a layer's fit
-                 (layer_error.c) */
-  WORK_OF_ELEMENT = 64 /* number of multiplications that take as long as a node that is no layer
-                          takes to compute an element */
+                          (layer_error.c) */
+  WORK_OF_ELEMENT = 64 /* number of multiplications that take as long as computing one element in a
+                          node that is no layer */
 };
 static const double LEAST_SECONDS = 5; /* a shorter forecast is not logged */
 static const double LEAST_WORK = 5e10; /* minimum number of multiplications of calibrations whose
@@ -75,7 +75,7 @@ static double count_work_of_fit(const laci_matrix_layer *l) {
          (columns / 3 + SUBSTITUTIONS * (double)l->rows * (double)l->unfold.groups);
 }
 
-static bool is_worth_trials(const laci_walk_state *w, bool sums) {
+static bool is_forecast_worth_trials(const laci_walk_state *w, bool sums) {
   double work = count_work_of_run(w) * 2 * (double)w->cut.n_batches;
   for (int l = 0; l < w->plan.n_layers && sums; l++)
     work += count_work_of_sums(w, &w->plan.layers[l]) * (double)w->cut.n_fitted +
@@ -88,9 +88,9 @@ static bool is_worth_trials(const laci_walk_state *w, bool sums) {
 typedef struct trial_run {
   const laci_walk_state *w;
   laci_part part;
-  laci_part_engines lanes;
-  void **places; /* [n_lanes, n_inputs + n_outputs] addresses of the part's inputs and outputs, for
-                    each lane */
+  laci_part_engines workers;
+  void **places; /* [n_workers, n_inputs + n_outputs] addresses of the part's inputs and outputs,
+                    for each worker */
   void **owned;  /* as `places`, but only the buffers that were allocated here; NULL for others */
   _Atomic bool failed;
 } trial_run;
@@ -120,16 +120,16 @@ static bool find_whole_network(laci_walk_state *w, laci_part *part) {
   return ok;
 }
 
-/* Gives every lane (engine) the first batch as input, and memory for the outputs. False: no memory,
- * or the batch cannot be read. */
+/* Gives every worker (engine) the first batch as input, and memory for the outputs. False: no
+ * memory, or the batch cannot be read. */
 static bool set_trial_inputs_and_outputs(trial_run *t) {
   const laci_walk_state *w = t->w;
   const int n = count_ports(t);
-  t->places = laci_alloc((size_t)(w->n_lanes * n) + 1, sizeof *t->places);
-  t->owned = laci_alloc((size_t)(w->n_lanes * n) + 1, sizeof *t->owned);
+  t->places = laci_alloc((size_t)(w->n_workers * n) + 1, sizeof *t->places);
+  t->owned = laci_alloc((size_t)(w->n_workers * n) + 1, sizeof *t->owned);
   bool ok = t->places && t->owned;
   lac_error ignored = {0};
-  for (int at = 0; ok && at < w->n_lanes * n; at++) {
+  for (int at = 0; ok && at < w->n_workers * n; at++) {
     const int port = at % n;
     const bool in = port < t->part.n_inputs;
     const int value = in ? t->part.inputs[port] : t->part.outputs[port - t->part.n_inputs];
@@ -144,19 +144,19 @@ static bool set_trial_inputs_and_outputs(trial_run *t) {
 }
 
 static void clear_trial_run(trial_run *t) {
-  for (int at = 0; t->owned && at < t->w->n_lanes * count_ports(t); at++) laci_free(t->owned[at]);
+  for (int at = 0; t->owned && at < t->w->n_workers * count_ports(t); at++) laci_free(t->owned[at]);
   laci_free(t->places);
   laci_free(t->owned);
-  laci_part_engines_clear(&t->lanes);
+  laci_part_engines_clear(&t->workers);
 }
 
-static void run_lanes(int64_t begin, int64_t end, void *context) {
+static void run_trial_batch(int64_t begin, int64_t end, void *context) {
   trial_run *t = context;
   const int n = count_ports(t);
   lac_error ignored = {0};
-  for (int64_t lane = begin; lane < end; lane++) {
-    void **places = t->places + lane * n;
-    if (laci_part_engines_run(&t->lanes, (int)lane, (const void *const *)places,
+  for (int64_t worker = begin; worker < end; worker++) {
+    void **places = t->places + worker * n;
+    if (laci_part_engines_run(&t->workers, (int)worker, (const void *const *)places,
                               places + t->part.n_inputs, &ignored))
       t->failed = true;
   }
@@ -177,9 +177,9 @@ static double relative_batch_size(const laci_walk_state *w) {
   return first > 0 ? all / first / (double)w->cut.n_batches : 1;
 }
 
-/* Returns the number of nodes that are run for the pruned network, relative to those for the dense
- * one. */
-static double share_of_pruned(const laci_walk_state *w) {
+/* Returns the number of nodes that the calibration runs in the pruned network, divided by the
+ * number in the dense one. */
+static double compute_ratio_of_pruned_to_dense_nodes(const laci_walk_state *w) {
   double n[LACI_STREAMS] = {0};
   for (int s = 0; s < w->plan.n_stops; s++)
     for (int stream = 0; stream < LACI_STREAMS; stream++)
@@ -197,22 +197,23 @@ static double forecast_runs(laci_walk_state *w) {
   double seconds = -1;
   if (!find_whole_network(w, &t.part)) return -1;
   const double began = laci_clock_seconds();
-  t.lanes = (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
+  t.workers =
+      (laci_part_engines){.n = w->n_workers, .budget = &budget, .engine = w->samples->engine};
   const lac_status st = laci_part_engines_create(w->network, &t.part, w->weights[LACI_STREAM_DENSE],
-                                                 &t.lanes, &ignored);
+                                                 &t.workers, &ignored);
   const double made = laci_clock_seconds() - began;
   if (!st && set_trial_inputs_and_outputs(&t)) {
     double least = 0;
-    const int tries = w->cut.n_batches > 8 * (int64_t)w->n_lanes ? 2 : 1;
+    const int tries = w->cut.n_batches > 8 * (int64_t)w->n_workers ? 2 : 1;
     for (int i = 0; i < tries; i++) {
       const double start = laci_clock_seconds();
-      laci_pool_for(w->options->pool, w->n_lanes, 1, run_lanes, &t);
+      laci_pool_for(w->options->pool, w->n_workers, 1, run_trial_batch, &t);
       const double spent = laci_clock_seconds() - start;
       if (i == 0 || spent < least) least = spent;
     }
-    const double rounds = (double)laci_ceil_div(w->cut.n_batches, w->n_lanes),
-                 judged = (double)laci_ceil_div(laci_walk_count_held_back(w), w->n_lanes),
-                 networks = 1 + share_of_pruned(w);
+    const double rounds = (double)laci_ceil_div(w->cut.n_batches, w->n_workers),
+                 judged = (double)laci_ceil_div(laci_walk_count_held_back(w), w->n_workers),
+                 networks = 1 + compute_ratio_of_pruned_to_dense_nodes(w);
     if (!t.failed)
       seconds = least * relative_batch_size(w) * (rounds * networks + judged * (JUDGED + 2)) +
                 made * (double)w->n_shape_sets * (networks + JUDGED + 2);
@@ -253,9 +254,8 @@ typedef struct rates {
   double solution[N_SIZES];     /* seconds of a Cholesky factorization in double, by one thread */
 } rates;
 
-/* Returns the number of rows and columns of the matrix with index `at` among those that are
- * timed. */
-static int side_of_timed_matrix(int at) { return LEAST_SIZE << at; }
+/* Returns the number of rows and columns of the timed matrix with index `at`. */
+static int size_of_timed_matrix(int at) { return LEAST_SIZE << at; }
 
 /* The matrices for the timing of one size n. */
 typedef struct matrices {
@@ -273,8 +273,8 @@ static void fill_matrices(const matrices *m, size_t n) {
 
 /* Writes to *r the times for the matrix size with index `at`, each the mean of TIMES runs after an
  * untimed one. False: no memory. */
-static bool measure_size(laci_pool *pool, int at, rates *r) {
-  const size_t n = (size_t)side_of_timed_matrix(at);
+static bool time_matrices_of_size(laci_pool *pool, int at, rates *r) {
+  const size_t n = (size_t)size_of_timed_matrix(at);
   const matrices m = {.a = laci_alloc(n * n, sizeof(float)),
                       .b = laci_alloc(n * ROWS, sizeof(float)),
                       .c = laci_alloc(n * n, sizeof(double))};
@@ -299,13 +299,13 @@ static bool measure_size(laci_pool *pool, int at, rates *r) {
   return ok;
 }
 
-/* Returns the time for size n, scaled from the nearest smaller size that was timed: it grows as n
- * to this power. */
-static double at_size(const double *seconds, int64_t n, int power) {
+/* Returns the time for size n, scaled from the nearest smaller size that was timed: it grows with n
+ * to the power `power`. */
+static double scale_time_to_size(const double *seconds, int64_t n, int power) {
   int at = 0;
-  while (at < N_SIZES - 1 && side_of_timed_matrix(at + 1) <= n) at++;
+  while (at < N_SIZES - 1 && size_of_timed_matrix(at + 1) <= n) at++;
   double factor = 1;
-  for (int i = 0; i < power; i++) factor *= (double)n / (double)side_of_timed_matrix(at);
+  for (int i = 0; i < power; i++) factor *= (double)n / (double)size_of_timed_matrix(at);
   return seconds[at] * factor;
 }
 
@@ -314,12 +314,12 @@ static double forecast_fit(const laci_walk_state *w, const laci_matrix_layer *l,
   const double share = (double)w->options->pattern.n / (double)w->options->pattern.m;
   double seconds = 0;
   if (laci_score_needs_gram(w->options->score))
-    seconds =
-        FACTORS * (at_size(r->factor, l->columns, 3) +
-                   SUBSTITUTIONS * at_size(r->substitution, l->columns, 2) * rows / ROWS / threads);
+    seconds = FACTORS * (scale_time_to_size(r->factor, l->columns, 3) +
+                         SUBSTITUTIONS * scale_time_to_size(r->substitution, l->columns, 2) * rows /
+                             ROWS / threads);
   if (w->options->solve) {
     const int64_t support = (int64_t)((double)l->columns * share) + 1;
-    seconds += rows * at_size(r->solution, support, 3) / threads;
+    seconds += rows * scale_time_to_size(r->solution, support, 3) / threads;
   }
   return seconds * (double)l->unfold.groups;
 }
@@ -331,11 +331,11 @@ static double forecast_fits(laci_walk_state *w) {
   for (int l = 0; l < w->plan.n_layers; l++)
     if (w->plan.layers[l].columns > most) most = w->plan.layers[l].columns;
   for (int at = 0; at < N_SIZES; at++) {
-    if (at > 0 && side_of_timed_matrix(at) > most) {
+    if (at > 0 && size_of_timed_matrix(at) > most) {
       r.factor[at] = r.factor[at - 1] * 8;
       r.substitution[at] = r.substitution[at - 1] * 4;
       r.solution[at] = r.solution[at - 1] * 8;
-    } else if (!measure_size(w->options->pool, at, &r)) {
+    } else if (!time_matrices_of_size(w->options->pool, at, &r)) {
       return -1;
     }
   }
@@ -348,7 +348,7 @@ static double forecast_fits(laci_walk_state *w) {
 /* Returns the index of the last stop for which the value is kept. The value is an output of the
  * part before stop s, so that is at least s. (A stop is a value that layers read; they are
  * calibrated there.) */
-static int last_stop_that_keeps(const laci_walk_state *w, int value, int s) {
+static int find_last_stop_that_keeps_value(const laci_walk_state *w, int value, int s) {
   return w->plan.last_stop[value] > s ? w->plan.last_stop[value] : s;
 }
 
@@ -371,7 +371,7 @@ static uint64_t bytes_between_layers(const laci_walk_state *w) {
       for (int stream = 0; stream < LACI_STREAMS; stream++) {
         const laci_part *part = &w->plan.stops[before].part[stream];
         for (int i = 0; i < part->n_outputs; i++)
-          if (last_stop_that_keeps(w, part->outputs[i], before) == s)
+          if (find_last_stop_that_keeps_value(w, part->outputs[i], before) == s)
             live -= laci_walk_largest_value_bytes(w, part->outputs[i]);
       }
     for (int i = 0; i < graph->n_inputs; i++)
@@ -395,7 +395,7 @@ void laci_walk_forecast(laci_walk_state *w) {
   w->out->forecast_bytes =
       w->memory + (between < w->allocator.memory_limit ? between : w->allocator.memory_limit);
   const bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
-  if (!is_worth_trials(w, sums)) return;
+  if (!is_forecast_worth_trials(w, sums)) return;
   const double runs = forecast_runs(w);
   const double grams = runs >= 0 && sums ? forecast_sums(w) : 0;
   const double fits = grams >= 0 && sums ? forecast_fits(w) : 0;

@@ -14,9 +14,10 @@ typedef struct laci_grams {
   laci_unfold unfold;  /* how a batch of the value is unfolded into the inputs x */
   int layer;           /* index of a layer that reads this unfolding; set by the caller */
   int64_t n_positions; /* number of positions (inputs x) that are summed so far */
-  double *h;           /* [groups, columns, columns] H = sum x_p x_p' */
-  double *k;           /* [groups, columns, columns] K = sum x_d x_p', whose rows belong to the
-                          dense network's inputs; NULL: K equals H */
+  double *h;           /* [groups, columns, columns] Gram matrices of the inputs in the pruned
+                          network, H = sum x_p x_p' */
+  double *k;           /* [groups, columns, columns] products of the dense network's inputs (rows)
+                          with the pruned network's (columns), K = sum x_d x_p'; NULL: K equals H */
   int64_t most;        /* limit of the positions of a batch that are summed */
   int64_t *positions;  /* indices of the positions of a batch that are summed; NULL: all are
                           summed */

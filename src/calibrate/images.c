@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each lane fits a batch with two engines of one thread. The first computes the inputs x of the
+ * Each worker fits a batch with two engines of one thread. The first computes the inputs x of the
  * normalizations. From these a target t = x - g follows, where g is the gradient of the loss by x.
  * The second engine runs the loss sum |x - t|^2 / 2, whose gradient by x is g, back to the pixels.
  * All g have the same large factor, so that x - t keeps its digits. */
@@ -21,16 +21,16 @@
 #include "graph/graph.h"
 #include "graph/infer.h"
 
-enum { MOST_LANES = 16, HELD_PART = 4, COLOURS = 3 };
+enum { MOST_WORKERS = 16, HELD_PART = 4, COLOURS = 3 };
 static const double rate = 0.05, first_decay = 0.9, second_decay = 0.999, smallest = 1e-8,
                     variation = 0.02;
-static const uint64_t most_bytes = (uint64_t)4 << 30; /* limit of the memory of all lanes, if there
-                                                         are several */
+static const uint64_t most_bytes = (uint64_t)4 << 30; /* limit of the memory of all workers, if
+                                                         there are several */
 static const char what[] = "fitted images";
 
-/** Two engines of one thread, and the buffers of the batch of images that they fit. Several lanes
+/** Two engines of one thread, and the buffers of the batch of images that they fit. Several workers
  * fit different batches at the same time. */
-typedef struct fit_lane {
+typedef struct fit_worker {
   const struct fitting *fit;
   laci_engine *forward, *backward;
   void **values;          /* [n_norms] inputs of the normalizations, which are then replaced by
@@ -39,10 +39,10 @@ typedef struct fit_lane {
   float *gradient;        /* [batch, image] gradient of the loss by the pixels */
   float *first, *second;  /* [batch, image] first and second moment of Adam */
   float *images;          /* the images of the batch */
-  laci_fitted_images sum; /* sum of the results of this lane's batches */
+  laci_fitted_images sum; /* sum of the results of this worker's batches */
   lac_status status;
   lac_error err;
-} fit_lane;
+} fit_worker;
 
 typedef struct fitting {
   const laci_fit_images_options *how;
@@ -54,8 +54,8 @@ typedef struct fitting {
   int64_t *inner;                 /* [n_norms] for each normalization's input, the number of
                                      elements of a channel of one image */
   double factor;                  /* common factor of all gradients, which keeps them large */
-  fit_lane lanes[MOST_LANES];
-  int n_lanes;
+  fit_worker workers[MOST_WORKERS];
+  int n_workers;
   float *images;
   laci_fitted_images *batches; /* [n / batch] result for each batch */
 } fitting;
@@ -162,34 +162,34 @@ static lac_status measure_norm_sizes(fitting *f, lac_error *err) {
                                 : laci_fail(err, LAC_UNSUPPORTED, "%s: no statistics", what);
 }
 
-/* ---- Lanes ---- */
+/* ---- Workers ---- */
 
-static void destroy_lane_engines(fit_lane *lane) {
-  for (int k = 0; lane->values && k < lane->fit->norms.n; k++) laci_free(lane->values[k]);
-  laci_free(lane->values);
-  laci_free(lane->inputs);
-  laci_free(lane->gradient);
-  laci_free(lane->first);
-  laci_free(lane->second);
-  laci_engine_destroy(lane->forward);
-  laci_engine_destroy(lane->backward);
-  *lane = (fit_lane){.fit = NULL};
+static void destroy_worker_engines(fit_worker *worker) {
+  for (int k = 0; worker->values && k < worker->fit->norms.n; k++) laci_free(worker->values[k]);
+  laci_free(worker->values);
+  laci_free(worker->inputs);
+  laci_free(worker->gradient);
+  laci_free(worker->first);
+  laci_free(worker->second);
+  laci_engine_destroy(worker->forward);
+  laci_engine_destroy(worker->backward);
+  *worker = (fit_worker){.fit = NULL};
 }
 
-static lac_status create_lane_engines(const fitting *f, fit_lane *lane, laci_budget *budget,
-                                      lac_error *err) {
+static lac_status create_worker_engines(const fitting *f, fit_worker *worker, laci_budget *budget,
+                                        lac_error *err) {
   const laci_engine_options options = {
       .threads = 1, .dense_only = true, .finite = LACI_FINITE_ASSUMED, .budget = budget};
   const size_t pixels = (size_t)(f->how->batch * f->image), n = (size_t)f->norms.n;
-  lane->fit = f;
-  lac_status st = laci_engine_create(f->forward, &options, &lane->forward, err);
-  if (!st) st = laci_engine_create(f->backward, &options, &lane->backward, err);
+  worker->fit = f;
+  lac_status st = laci_engine_create(f->forward, &options, &worker->forward, err);
+  if (!st) st = laci_engine_create(f->backward, &options, &worker->backward, err);
   if (st) return st;
-  lane->values = laci_alloc(n, sizeof *lane->values);
-  lane->inputs = laci_alloc(n + 1, sizeof *lane->inputs);
-  lane->gradient = laci_alloc(pixels, sizeof *lane->gradient);
-  lane->first = laci_alloc(pixels, sizeof *lane->first);
-  lane->second = laci_alloc(pixels, sizeof *lane->second);
+  worker->values = laci_alloc(n, sizeof *worker->values);
+  worker->inputs = laci_alloc(n + 1, sizeof *worker->inputs);
+  worker->gradient = laci_alloc(pixels, sizeof *worker->gradient);
+  worker->first = laci_alloc(pixels, sizeof *worker->first);
+  worker->second = laci_alloc(pixels, sizeof *worker->second);
   for (size_t k = 0; k < n; k++)
     laci_budget_add_unnamed(
         budget,
@@ -197,29 +197,29 @@ static lac_status create_lane_engines(const fitting *f, fit_lane *lane, laci_bud
   laci_budget_add_unnamed(budget, laci_count_bytes_saturated(3 * (int64_t)pixels, 4));
   st = laci_budget_check(budget, what, err);
   if (st) return st;
-  bool ok = lane->values && lane->inputs && lane->gradient && lane->first && lane->second;
+  bool ok = worker->values && worker->inputs && worker->gradient && worker->first && worker->second;
   for (size_t k = 0; ok && k < n; k++) {
     const size_t count = (size_t)(f->how->batch * f->norms.list[k].channels * f->inner[k]);
-    ok = (lane->values[k] = laci_alloc(count, sizeof(float))) != NULL;
+    ok = (worker->values[k] = laci_alloc(count, sizeof(float))) != NULL;
   }
   return ok ? LAC_OK : laci_fail_memory(err, what);
 }
 
-static lac_status create_all_lanes(fitting *f, lac_error *err) {
+static lac_status create_all_workers(fitting *f, lac_error *err) {
   laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
   int64_t most = laci_pool_threads(f->how->pool);
-  if (most > MOST_LANES) most = MOST_LANES;
+  if (most > MOST_WORKERS) most = MOST_WORKERS;
   if (most > f->how->n / f->how->batch) most = f->how->n / f->how->batch;
   const uint64_t before = budget.needed;
-  lac_status st = create_lane_engines(f, &f->lanes[0], &budget, err);
+  lac_status st = create_worker_engines(f, &f->workers[0], &budget, err);
   const uint64_t each = budget.needed - before;
-  f->n_lanes = 1;
-  while (!st && f->n_lanes < most && (uint64_t)(f->n_lanes + 1) * each <= most_bytes) {
-    if (create_lane_engines(f, &f->lanes[f->n_lanes], &budget, NULL)) {
-      destroy_lane_engines(&f->lanes[f->n_lanes]);
+  f->n_workers = 1;
+  while (!st && f->n_workers < most && (uint64_t)(f->n_workers + 1) * each <= most_bytes) {
+    if (create_worker_engines(f, &f->workers[f->n_workers], &budget, NULL)) {
+      destroy_worker_engines(&f->workers[f->n_workers]);
       break;
     }
-    f->n_lanes++;
+    f->n_workers++;
   }
   return st;
 }
@@ -268,8 +268,8 @@ static double set_channel_target(const fitting *f, const laci_norm *norm, int64_
 
 /* Replaces the inputs of the normalizations by their targets. *loss, *held: the distances from the
  * stored statistics, of the normalizations in the loss and of those held back. */
-static void set_targets_of_norms(const fit_lane *lane, double *loss, double *held) {
-  const fitting *f = lane->fit;
+static void set_targets_of_norms(const fit_worker *worker, double *loss, double *held) {
+  const fitting *f = worker->fit;
   double sums[2] = {0};
   int n[2] = {0};
   for (int k = 0; k < f->norms.n; k++) n[is_held_back_norm(k)]++;
@@ -278,7 +278,7 @@ static void set_targets_of_norms(const fit_lane *lane, double *loss, double *hel
     double sum = 0;
     const double weight = is_held_back_norm(k) ? 0 : 1 / ((double)norm->channels * n[0]);
     for (int64_t c = 0; c < norm->channels; c++) {
-      float *x = (float *)lane->values[k] + c * f->inner[k];
+      float *x = (float *)worker->values[k] + c * f->inner[k];
       sum += set_channel_target(f, norm, c, f->inner[k], x, weight);
     }
     sums[is_held_back_norm(k)] += sum / (double)norm->channels / n[is_held_back_norm(k)];
@@ -287,11 +287,11 @@ static void set_targets_of_norms(const fit_lane *lane, double *loss, double *hel
   *held = sums[1];
 }
 
-static float sign(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F; }
+static float sign_of_number(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F; }
 
 /* Adds the gradient of the total variation, the mean absolute difference of neighbouring pixels. */
-static void add_variation_gradient(const fit_lane *lane) {
-  const fitting *f = lane->fit;
+static void add_variation_gradient(const fit_worker *worker) {
+  const fitting *f = worker->fit;
   const laci_shape *shape = &f->how->shape;
   const bool last = f->how->channels_last;
   const int64_t height = shape->dims[last ? 1 : 2], width = shape->dims[last ? 2 : 3];
@@ -307,9 +307,9 @@ static void add_variation_gradient(const fit_lane *lane) {
           for (int axis = 0; axis < 2; axis++) {
             if (axis ? y + 1 == height : x + 1 == width) continue;
             const int64_t next = at + (axis ? down : right);
-            const float pull = weight * sign(lane->images[at] - lane->images[next]);
-            lane->gradient[at] += pull;
-            lane->gradient[next] -= pull;
+            const float pull = weight * sign_of_number(worker->images[at] - worker->images[next]);
+            worker->gradient[at] += pull;
+            worker->gradient[next] -= pull;
           }
         }
       }
@@ -317,8 +317,8 @@ static void add_variation_gradient(const fit_lane *lane) {
   }
 }
 
-static void update_pixels(const fit_lane *lane, int step) {
-  const fitting *f = lane->fit;
+static void update_pixels(const fit_worker *worker, int step) {
+  const fitting *f = worker->fit;
   const laci_shape *shape = &f->how->shape;
   const bool last = f->how->channels_last;
   const int64_t channels = shape->dims[last ? 3 : 1], plane = f->image / channels;
@@ -326,60 +326,60 @@ static void update_pixels(const fit_lane *lane, int step) {
   const double bias1 = 1 - pow(first_decay, step + 1), bias2 = 1 - pow(second_decay, step + 1);
   for (int64_t at = 0; at < f->how->batch * f->image; at++) {
     const int64_t c = last ? at % channels : at / plane % channels;
-    const double g = (double)lane->gradient[at] * scale;
-    const double m = first_decay * (double)lane->first[at] + (1 - first_decay) * g;
-    const double v = second_decay * (double)lane->second[at] + (1 - second_decay) * g * g;
-    lane->first[at] = (float)m;
-    lane->second[at] = (float)v;
+    const double g = (double)worker->gradient[at] * scale;
+    const double m = first_decay * (double)worker->first[at] + (1 - first_decay) * g;
+    const double v = second_decay * (double)worker->second[at] + (1 - second_decay) * g * g;
+    worker->first[at] = (float)m;
+    worker->second[at] = (float)v;
     const double moved =
-        (double)lane->images[at] - rate * (m / bias1) / (sqrt(v / bias2) + smallest);
+        (double)worker->images[at] - rate * (m / bias1) / (sqrt(v / bias2) + smallest);
     const double low = (double)f->how->low[c], high = (double)f->how->high[c];
-    lane->images[at] = (float)(moved < low ? low : moved > high ? high : moved);
+    worker->images[at] = (float)(moved < low ? low : moved > high ? high : moved);
   }
 }
 
-static lac_status compute_targets(fit_lane *lane, double *loss, double *held) {
-  const void *images[] = {lane->images};
-  lac_status st = laci_engine_run(lane->forward, images, lane->values, &lane->err);
-  if (!st) set_targets_of_norms(lane, loss, held);
+static lac_status compute_targets(fit_worker *worker, double *loss, double *held) {
+  const void *images[] = {worker->images};
+  lac_status st = laci_engine_run(worker->forward, images, worker->values, &worker->err);
+  if (!st) set_targets_of_norms(worker, loss, held);
   return st;
 }
 
-static lac_status fit_batch(fit_lane *lane, laci_fitted_images *to) {
-  const fitting *f = lane->fit;
+static lac_status fit_batch(fit_worker *worker, laci_fitted_images *to) {
+  const fitting *f = worker->fit;
   const size_t bytes = (size_t)(f->how->batch * f->image) * sizeof(float);
   int n_inputs = 0;
-  lane->inputs[n_inputs++] = lane->images;
+  worker->inputs[n_inputs++] = worker->images;
   for (int k = 0; k < f->norms.n; k++)
-    if (!is_held_back_norm(k)) lane->inputs[n_inputs++] = lane->values[k];
-  memset(lane->first, 0, bytes);
-  memset(lane->second, 0, bytes);
+    if (!is_held_back_norm(k)) worker->inputs[n_inputs++] = worker->values[k];
+  memset(worker->first, 0, bytes);
+  memset(worker->second, 0, bytes);
   for (int step = 0; step <= f->how->steps; step++) {
-    void *gradient[] = {lane->gradient};
+    void *gradient[] = {worker->gradient};
     double loss = 0, held = 0;
-    if (laci_interrupted()) return laci_fail(&lane->err, LAC_INTERRUPTED, "interrupted");
-    lac_status st = compute_targets(lane, &loss, &held);
+    if (laci_interrupted()) return laci_fail(&worker->err, LAC_INTERRUPTED, "interrupted");
+    lac_status st = compute_targets(worker, &loss, &held);
     if (st) return st;
     if (step == 0) *to = (laci_fitted_images){.before = loss, .held_before = held};
     to->after = loss;
     to->held_after = held;
     if (step == f->how->steps) break;
-    st = laci_engine_run(lane->backward, lane->inputs, gradient, &lane->err);
+    st = laci_engine_run(worker->backward, worker->inputs, gradient, &worker->err);
     if (st) return st;
-    add_variation_gradient(lane);
-    update_pixels(lane, step);
+    add_variation_gradient(worker);
+    update_pixels(worker, step);
   }
   return LAC_OK;
 }
 
-static void fit_batches_of_lanes(int64_t begin, int64_t end, void *context) {
+static void fit_batches_of_workers(int64_t begin, int64_t end, void *context) {
   fitting *f = context;
   const int64_t n = f->how->n / f->how->batch;
   for (int64_t at = begin; at < end; at++) {
-    fit_lane *lane = &f->lanes[at];
-    for (int64_t k = at; k < n && !lane->status; k += f->n_lanes) {
-      lane->images = f->images + k * f->how->batch * f->image;
-      lane->status = fit_batch(lane, &f->batches[k]);
+    fit_worker *worker = &f->workers[at];
+    for (int64_t k = at; k < n && !worker->status; k += f->n_workers) {
+      worker->images = f->images + k * f->how->batch * f->image;
+      worker->status = fit_batch(worker, &f->batches[k]);
     }
   }
 }
@@ -388,11 +388,11 @@ static lac_status fit_all(fitting *f, laci_fitted_images *result, lac_error *err
   const int64_t n = f->how->n / f->how->batch;
   f->batches = laci_alloc((size_t)n, sizeof *f->batches);
   if (!f->batches) return laci_fail_memory(err, what);
-  laci_pool_for(f->how->pool, f->n_lanes, 1, fit_batches_of_lanes, f);
-  for (int at = 0; at < f->n_lanes; at++) {
-    if (!f->lanes[at].status) continue;
-    if (err) *err = f->lanes[at].err;
-    return f->lanes[at].status;
+  laci_pool_for(f->how->pool, f->n_workers, 1, fit_batches_of_workers, f);
+  for (int at = 0; at < f->n_workers; at++) {
+    if (!f->workers[at].status) continue;
+    if (err) *err = f->workers[at].err;
+    return f->workers[at].status;
   }
   for (int64_t k = 0; k < n; k++) {
     result->before += f->batches[k].before / (double)n;
@@ -418,10 +418,10 @@ lac_status laci_fit_images(const laci_graph *graph, const laci_fit_images_option
     if (!st) st = build_forward_graph(&f, &f.forward, err);
     if (!st) st = measure_norm_sizes(&f, err);
     if (!st) st = build_backward_graph(&f, err);
-    if (!st) st = create_all_lanes(&f, err);
+    if (!st) st = create_all_workers(&f, err);
     if (!st) st = fit_all(&f, result, err);
   }
-  for (int at = 0; at < f.n_lanes; at++) destroy_lane_engines(&f.lanes[at]);
+  for (int at = 0; at < f.n_workers; at++) destroy_worker_engines(&f.workers[at]);
   laci_free(f.batches);
   laci_free(f.inner);
   laci_graph_destroy(f.forward);

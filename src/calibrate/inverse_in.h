@@ -5,19 +5,21 @@
 
 #include "calibrate/score_in.h"
 
-/** Computes inverse [columns, columns] = (H + d I)^-1, both triangles. Fails LAC_NO_MEMORY. */
+/** Computes the inverse of the damped Gram matrix, (H + d I)^-1 [columns, columns], both triangles.
+ * Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_fit_invert_gram(const laci_score_input *input, double *inverse,
                                                lac_error *err);
 
-/** Computes the dense weights with which pruning begins, start [rows, columns] = G (H + d I)^-1.
- * They have the least damped error without a mask; in the symmetric form they are W_d. */
+/** Computes the weights with which pruning begins, start [rows, columns] = G (H + d I)^-1
+ * (score_in.h). They have the least damped error without a mask; in the symmetric form they are
+ * W_d. */
 LAC_MUST_CHECK lac_status laci_fit_compute_start_weights(const laci_score_input *input,
                                                          const double *inverse, double *start,
                                                          lac_error *err);
 
-/** Computes |start| / sqrt((H + d I)^-1_jj) for each weight: the root of the error that removing
- * this weight alone adds, if the other weights are updated to compensate. It can be the `saliency`
- * of a laci_score. */
+/** Computes the saliency of Optimal Brain Surgeon for each weight, |start| / sqrt((H + d I)^-1_jj):
+ * the root of the error that removing this weight alone adds, if the other weights are updated to
+ * compensate. It can be the `saliency` of a laci_score. */
 LAC_MUST_CHECK lac_status laci_fit_compute_obs_saliency(const laci_score_input *input, double *out,
                                                         lac_error *err);
 

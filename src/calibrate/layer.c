@@ -111,7 +111,7 @@ static const char *describe_layer_input(const laci_network *n, laci_matrix_layer
   return l->unfold.channels == from->channels_in ? NULL : "its weight is not a plain matrix";
 }
 
-static const char *why_weight_not_usable(const laci_analysis *analysis, const laci_layer *from) {
+static const char *explain_unusable_weight(const laci_analysis *analysis, const laci_layer *from) {
   const laci_stored *stored = &analysis->graph->stored[from->stored];
   int n_same = 0;
   for (int l = 0; l < analysis->n_layers; l++) n_same += analysis->layers[l].stored == from->stored;
@@ -126,7 +126,7 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   const laci_layer *from = &analysis->layers[layer];
   const laci_node *node = &n->graph.nodes[from->node];
   const laci_stored *stored = &n->graph.stored[from->stored];
-  const char *reason = why_weight_not_usable(analysis, from);
+  const char *reason = explain_unusable_weight(analysis, from);
   if (reason) return reason;
   bool matrix = node->op == &laci_op_gemm || node->op == &laci_op_mat_mul;
   bool window = node->op == &laci_op_conv || node->op == &laci_op_conv_transpose;

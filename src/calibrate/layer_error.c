@@ -5,7 +5,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "calibrate/lanes_in.h"
+#include "calibrate/workers_in.h"
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
@@ -14,13 +14,13 @@ enum { WEIGHTS = 3 }; /* number of weights that are compared: the dense one and 
 typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
-  laci_part_engines lanes[WEIGHTS];
+  laci_part_engines workers[WEIGHTS];
   int shape_set;          /* index of the shape set of the batches that are run */
-  const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
+  const int64_t *batches; /* [n_workers] index of the batch that each worker (engine) runs */
   int64_t n_outputs;
-  void **in;   /* [n_lanes, LACI_STREAMS] buffers for values that are stored in a file */
-  float **out; /* [n_lanes, WEIGHTS] the layer's outputs with each of the weights */
-  laci_layer_errors *sums; /* [n_lanes] errors of each lane's batch */
+  void **in;   /* [n_workers, LACI_STREAMS] buffers for values that are stored in a file */
+  float **out; /* [n_workers, WEIGHTS] the layer's outputs with each of the weights */
+  laci_layer_errors *sums; /* [n_workers] errors of each worker's batch */
   lac_status *status;
   lac_error *errors;
 } trial;
@@ -43,9 +43,9 @@ static lac_status create_trial_engines(trial *t, const uint8_t *const others[2],
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
     if (i > 0) weights[t->layer->stored] = others[i - 1];
-    t->lanes[i] =
-        (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-    st = laci_part_engines_create(w->networks[t->shape_set], &part, weights, &t->lanes[i], err);
+    t->workers[i] =
+        (laci_part_engines){.n = w->n_workers, .budget = &budget, .engine = w->samples->engine};
+    st = laci_part_engines_create(w->networks[t->shape_set], &part, weights, &t->workers[i], err);
   }
   laci_free(there);
   laci_free(weights);
@@ -54,19 +54,20 @@ static lac_status create_trial_engines(trial *t, const uint8_t *const others[2],
 
 static lac_status alloc_trial_buffers(trial *t, lac_error *err) {
   const laci_walk_state *w = t->w;
-  size_t lanes = (size_t)w->n_lanes;
+  size_t workers = (size_t)w->n_workers;
   int output = w->network->graph.nodes[t->layer->node].outputs[0];
   size_t in = (size_t)laci_walk_largest_value_bytes(w, t->layer->value);
   size_t out = (size_t)laci_network_value_bytes(w->networks[t->shape_set], output);
   t->n_outputs = (int64_t)(out / sizeof(float));
-  t->in = laci_alloc(lanes * LACI_STREAMS, sizeof *t->in);
-  t->out = laci_alloc(lanes * WEIGHTS, sizeof *t->out);
-  t->sums = laci_alloc(lanes, sizeof *t->sums);
-  t->status = laci_alloc(lanes, sizeof *t->status);
-  t->errors = laci_alloc(lanes, sizeof *t->errors);
+  t->in = laci_alloc(workers * LACI_STREAMS, sizeof *t->in);
+  t->out = laci_alloc(workers * WEIGHTS, sizeof *t->out);
+  t->sums = laci_alloc(workers, sizeof *t->sums);
+  t->status = laci_alloc(workers, sizeof *t->status);
+  t->errors = laci_alloc(workers, sizeof *t->errors);
   bool ok = t->in && t->out && t->sums && t->status && t->errors;
-  for (size_t i = 0; ok && i < lanes * WEIGHTS; i++) ok = (t->out[i] = laci_alloc(out, 1)) != NULL;
-  for (size_t i = 0; ok && i < lanes * LACI_STREAMS; i++) {
+  for (size_t i = 0; ok && i < workers * WEIGHTS; i++)
+    ok = (t->out[i] = laci_alloc(out, 1)) != NULL;
+  for (size_t i = 0; ok && i < workers * LACI_STREAMS; i++) {
     const laci_stored_batches *kept =
         laci_walk_stored_batches(w, (int)(i % LACI_STREAMS), t->layer->value);
     if (!laci_stored_batches_in_memory(kept)) ok = (t->in[i] = laci_alloc(in, 1)) != NULL;
@@ -75,10 +76,10 @@ static lac_status alloc_trial_buffers(trial *t, lac_error *err) {
 }
 
 static void clear_trial(trial *t) {
-  size_t lanes = (size_t)t->w->n_lanes;
-  for (int i = 0; i < WEIGHTS; i++) laci_part_engines_clear(&t->lanes[i]);
-  for (size_t i = 0; t->out && i < lanes * WEIGHTS; i++) laci_free(t->out[i]);
-  for (size_t i = 0; t->in && i < lanes * LACI_STREAMS; i++) laci_free(t->in[i]);
+  size_t workers = (size_t)t->w->n_workers;
+  for (int i = 0; i < WEIGHTS; i++) laci_part_engines_clear(&t->workers[i]);
+  for (size_t i = 0; t->out && i < workers * WEIGHTS; i++) laci_free(t->out[i]);
+  for (size_t i = 0; t->in && i < workers * LACI_STREAMS; i++) laci_free(t->in[i]);
   laci_free(t->in);
   laci_free(t->out);
   laci_free(t->sums);
@@ -86,20 +87,20 @@ static void clear_trial(trial *t) {
   laci_free(t->errors);
 }
 
-static lac_status run_batch_in_lane(const trial *t, int lane, int64_t batch, lac_error *err) {
+static lac_status run_batch_in_worker(const trial *t, int worker, int64_t batch, lac_error *err) {
   const void *x[LACI_STREAMS];
   lac_status st = LAC_OK;
   for (int stream = 0; stream < LACI_STREAMS && !st; stream++) {
     const laci_stored_batches *kept = laci_walk_stored_batches(t->w, stream, t->layer->value);
-    void *buffer = t->in[lane * LACI_STREAMS + stream];
+    void *buffer = t->in[worker * LACI_STREAMS + stream];
     x[stream] = buffer ? buffer : laci_stored_batches_address(kept, batch);
     if (buffer) st = laci_stored_batches_read(kept, batch, buffer, err);
   }
-  float **y = t->out + lane * WEIGHTS;
+  float **y = t->out + worker * WEIGHTS;
   for (int i = 0; i < WEIGHTS && !st; i++) {
     const void *in = x[i == 0 ? LACI_STREAM_DENSE : LACI_STREAM_PRUNED];
     void *out = y[i];
-    st = laci_part_engines_run(&t->lanes[i], lane, &in, &out, err);
+    st = laci_part_engines_run(&t->workers[i], worker, &in, &out, err);
   }
   laci_layer_errors sum = {0};
   for (int64_t j = 0; j < t->n_outputs && !st; j++) {
@@ -109,29 +110,29 @@ static lac_status run_batch_in_lane(const trial *t, int lane, int64_t batch, lac
     sum.errors[0] += first * first;
     sum.errors[1] += second * second;
   }
-  t->sums[lane] = sum;
+  t->sums[worker] = sum;
   return st;
 }
 
-static void run_batches_in_lanes(int64_t begin, int64_t end, void *context) {
+static void run_batches_in_workers(int64_t begin, int64_t end, void *context) {
   const trial *t = context;
-  for (int64_t lane = begin; lane < end; lane++)
-    t->status[lane] = run_batch_in_lane(t, (int)lane, t->batches[lane], &t->errors[lane]);
+  for (int64_t worker = begin; worker < end; worker++)
+    t->status[worker] = run_batch_in_worker(t, (int)worker, t->batches[worker], &t->errors[worker]);
 }
 
 static lac_status sum_errors_of_batches(trial *t, const int64_t *batches, int64_t n_batches,
                                         laci_layer_errors *errors, lac_error *err) {
   const laci_walk_state *w = t->w;
-  for (int64_t at = 0; at < n_batches; at += w->n_lanes) {
-    int64_t n = n_batches - at < w->n_lanes ? n_batches - at : w->n_lanes;
+  for (int64_t at = 0; at < n_batches; at += w->n_workers) {
+    int64_t n = n_batches - at < w->n_workers ? n_batches - at : w->n_workers;
     t->batches = batches + at;
     memset(t->errors, 0, (size_t)n * sizeof *t->errors);
-    laci_pool_for(w->options->pool, n, 1, run_batches_in_lanes, t);
-    for (int64_t lane = 0; lane < n; lane++) {
-      if (t->status[lane] && err) *err = t->errors[lane];
-      if (t->status[lane]) return t->status[lane];
-      errors->energy += t->sums[lane].energy;
-      for (int i = 0; i < 2; i++) errors->errors[i] += t->sums[lane].errors[i];
+    laci_pool_for(w->options->pool, n, 1, run_batches_in_workers, t);
+    for (int64_t worker = 0; worker < n; worker++) {
+      if (t->status[worker] && err) *err = t->errors[worker];
+      if (t->status[worker]) return t->status[worker];
+      errors->energy += t->sums[worker].energy;
+      for (int i = 0; i < 2; i++) errors->errors[i] += t->sums[worker].errors[i];
     }
   }
   return LAC_OK;

@@ -50,7 +50,7 @@ static bool is_constant(const laci_network *n, int value) {
   return true;
 }
 
-static const char *why_node_not_computable(laci_network *n, const laci_node *node) {
+static const char *explain_uncomputable_node(laci_network *n, const laci_node *node) {
   lac_error why = {0};
   char text[sizeof why.text + 128];
   for (int i = 0; i < node->n_inputs; i++) {
@@ -83,7 +83,7 @@ static void mark_constant_and_refused(laci_network *n) {
   for (int v = 0; v < n->graph.n_values; v++) n->constant[v] = n->graph.values[v].stored >= 0;
   for (int at = 0; at < n->graph.n_nodes; at++) {
     const laci_node *node = &n->graph.nodes[at];
-    const char *refusal = why_node_not_computable(n, node);
+    const char *refusal = explain_uncomputable_node(n, node);
     for (int i = 0; i < node->n_outputs; i++) {
       int value = node->outputs[i];
       if (value < 0) continue;

@@ -28,8 +28,9 @@ enum {
 
 typedef struct pruning {
   const laci_fit *fit;
-  const double *inverse; /* [columns, columns] (H + d I)^-1 */
-  double least; /* lower bound of P's diagonal elements, but for rounding: 1 / trace(H + d I) */
+  const double *inverse; /* [columns, columns] inverse of the damped Gram matrix, (H + d I)^-1 */
+  double least; /* lower bound of the diagonal elements of the inverse P, apart from rounding: 1 /
+                   trace(H + d I) */
   uint8_t *mask;
   double *weight; /* [rows, columns] initially the start weights, at the end the result */
   _Atomic int next;
@@ -39,19 +40,19 @@ typedef struct pruning {
 /** A thread's memory for pruning one row. Its n columns are those whose weights were not removed
  * yet at the last update of P. */
 typedef struct scratch {
-  int n;                /* number of columns of P */
+  int n;                /* number of columns of the inverse P */
   int n_pending;        /* number of vectors in u, one for each step since the last update of P */
   double *p;            /* [n, n] P (top of this file), lower triangle */
   double *u;            /* [PENDING, n] vectors u by which P has not been updated yet */
-  double *w, *diagonal; /* [n] weights, and the current diagonal of P */
-  int *column;          /* [n] for each column of P, the weight's column in the row */
+  double *w, *diagonal; /* [n] weights of the row, and the current diagonal of the inverse P */
+  int *column;          /* [n] for each column of the inverse P, the weight's column in the row */
   int *block;           /* [n] index of the N:M block that the weight is in */
   uint8_t *alive;       /* [n] 1: the weight has not been removed */
   int *excess;          /* [number of blocks] how many weights of each block must still be
                            removed */
 } scratch;
 
-static bool scratch_init(scratch *own, const laci_fit *fit) {
+static bool alloc_scratch(scratch *own, const laci_fit *fit) {
   const size_t n = (size_t)fit->columns;
   own->p = laci_alloc(n * n, sizeof *own->p);
   own->u = laci_alloc(n * PENDING, sizeof *own->u);
@@ -65,7 +66,7 @@ static bool scratch_init(scratch *own, const laci_fit *fit) {
          own->excess;
 }
 
-static void scratch_clear(scratch *own) {
+static void free_scratch(scratch *own) {
   laci_free(own->p);
   laci_free(own->u);
   laci_free(own->w);
@@ -135,7 +136,8 @@ static void remove_weight(scratch *own, int at, double least_diagonal) {
   own->n_pending++;
 }
 
-/* Sets P to P - U' U (U: the rows of u), without the rows and columns of removed weights. */
+/* Subtracts the pending outer products from the inverse, P - U' U (U: the rows of u), and drops the
+ * rows and columns of removed weights. */
 static void update_inverse(scratch *own) {
   const int n = own->n;
   int left = 0;
@@ -196,7 +198,7 @@ static void prune_rows_of_thread(int64_t begin, int64_t end, void *context) {
   (void)begin;
   (void)end;
   if (atomic_load(&job->next) >= job->fit->rows) return;
-  if (!scratch_init(&own, job->fit)) job->short_of_memory = true;
+  if (!alloc_scratch(&own, job->fit)) job->short_of_memory = true;
   while (!job->short_of_memory) {
     const int row = atomic_fetch_add(&job->next, 1);
     if (row >= job->fit->rows) break;
@@ -204,7 +206,7 @@ static void prune_rows_of_thread(int64_t begin, int64_t end, void *context) {
     if (job->interrupted) break;
     prune_row(job, &own, row);
   }
-  scratch_clear(&own);
+  free_scratch(&own);
 }
 
 static lac_status choose_mask(const laci_score_input *input, uint8_t *mask, double *weight,

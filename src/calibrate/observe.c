@@ -11,14 +11,14 @@
 #include "cpu/pool.h"
 #include "engine/engine.h"
 
-enum { MOST_LANES = 16 };
+enum { MOST_WORKERS = 16 };
 
-/** An engine of one thread, and the batch that it runs. Several lanes run different batches at the
- * same time. */
-typedef struct observe_lane {
+/** An engine of one thread, and the batch that it runs. Several workers run different batches at
+ * the same time. */
+typedef struct observe_worker {
   laci_observation *observation;
   int number;
-  int64_t first; /* index of the first sample of the batch that the lane runs */
+  int64_t first; /* index of the first sample of the batch that the worker runs */
   laci_engine *engine;
   void **in; /* [n_in] buffers of the network's inputs */
   int n_in;
@@ -26,12 +26,12 @@ typedef struct observe_lane {
   void **out;
   lac_status status;
   lac_error err;
-} observe_lane;
+} observe_worker;
 
 struct laci_observation {
   laci_observe_options how;
   const laci_weighted_graph *from;
-  int shape_set; /* index of the shape set of the samples that the lanes run */
+  int shape_set; /* index of the shape set of the samples that the workers run */
   laci_network *network;
   laci_graph *part; /* the network's graph without inputs that all samples share; NULL: there are
                        none */
@@ -39,20 +39,20 @@ struct laci_observation {
   int n_values;
   int *place; /* for each value of the graph that is run, its index in how.values; -1: it is not
                  observed */
-  observe_lane *lanes;
-  int n_lanes, most_lanes;
+  observe_worker *workers;
+  int n_workers, most_workers;
 };
 
-static lac_status show_value(void *context, int value, const laci_engine_port *port,
-                             const void *content, lac_error *err) {
-  observe_lane *lane = context;
-  const laci_observation *o = lane->observation;
+static lac_status pass_value_to_caller(void *context, int value, const laci_engine_port *port,
+                                       const void *content, lac_error *err) {
+  observe_worker *worker = context;
+  const laci_observation *o = worker->observation;
   if (value < 0 || o->place[value] < 0) return LAC_OK;
   if (port->type.dtype != LAC_DTYPE_F32)
     return laci_fail(err, LAC_UNSUPPORTED, "value '%s' is not of floats", port->name);
-  const laci_observed seen = {.lane = lane->number,
+  const laci_observed seen = {.worker = worker->number,
                               .place = o->place[value],
-                              .first = lane->first,
+                              .first = worker->first,
                               .shape = &port->type.shape,
                               .elements = content,
                               .n = laci_shape_count(&port->type.shape)};
@@ -80,11 +80,13 @@ static void *alloc_port_buffer(const laci_engine_port *port) {
   return laci_alloc(port->size_bytes + 1, 1);
 }
 
-static lac_status create_lane_engine(laci_observation *o, observe_lane *lane, laci_budget *budget,
-                                     lac_error *err) {
+static lac_status create_worker_engine(laci_observation *o, observe_worker *worker,
+                                       laci_budget *budget, lac_error *err) {
   const laci_graph *graph = graph_that_runs(o);
-  const laci_engine_observer observer = {
-      .values = o->values, .n_values = o->n_values, .on_value = show_value, .context = lane};
+  const laci_engine_observer observer = {.values = o->values,
+                                         .n_values = o->n_values,
+                                         .on_value = pass_value_to_caller,
+                                         .context = worker};
   laci_engine_options options = {
       .engine = o->how.samples->engine,
       .threads = 1,
@@ -94,47 +96,48 @@ static lac_status create_lane_engine(laci_observation *o, observe_lane *lane, la
       .budget = budget,
       .observer = &observer};
   const laci_engine_port *ports;
-  lane->observation = o;
-  lane->number = o->n_lanes;
-  lac_status st = laci_engine_create(graph, &options, &lane->engine, err);
+  worker->observation = o;
+  worker->number = o->n_workers;
+  lac_status st = laci_engine_create(graph, &options, &worker->engine, err);
   if (st) return st;
-  int n_in = laci_engine_inputs(lane->engine, &ports);
-  lane->n_in = o->network->graph.n_inputs;
-  lane->in = laci_alloc((size_t)lane->n_in + 1, sizeof *lane->in);
-  lane->ports = laci_alloc((size_t)n_in + 1, sizeof *lane->ports);
-  bool ok = lane->in && lane->ports;
-  for (int i = 0; i < lane->n_in && ok; i++) ok = (lane->in[i] = alloc_input(o, i)) != NULL;
+  int n_in = laci_engine_inputs(worker->engine, &ports);
+  worker->n_in = o->network->graph.n_inputs;
+  worker->in = laci_alloc((size_t)worker->n_in + 1, sizeof *worker->in);
+  worker->ports = laci_alloc((size_t)n_in + 1, sizeof *worker->ports);
+  bool ok = worker->in && worker->ports;
+  for (int i = 0; i < worker->n_in && ok; i++) ok = (worker->in[i] = alloc_input(o, i)) != NULL;
   for (int i = 0; i < n_in && ok; i++)
-    lane->ports[i] = lane->in[find_input_by_name(o, ports[i].name)];
-  int n_out = laci_engine_outputs(lane->engine, &ports);
-  lane->out = ok ? laci_alloc((size_t)n_out + 1, sizeof *lane->out) : NULL;
-  ok = ok && lane->out;
-  for (int i = 0; i < n_out && ok; i++) ok = (lane->out[i] = alloc_port_buffer(&ports[i])) != NULL;
+    worker->ports[i] = worker->in[find_input_by_name(o, ports[i].name)];
+  int n_out = laci_engine_outputs(worker->engine, &ports);
+  worker->out = ok ? laci_alloc((size_t)n_out + 1, sizeof *worker->out) : NULL;
+  ok = ok && worker->out;
+  for (int i = 0; i < n_out && ok; i++)
+    ok = (worker->out[i] = alloc_port_buffer(&ports[i])) != NULL;
   return ok ? LAC_OK : laci_fail_memory(err, o->how.what);
 }
 
-static void clear_lane(observe_lane *lane) {
+static void clear_worker(observe_worker *worker) {
   const laci_engine_port *ports;
-  int n_out = lane->engine ? laci_engine_outputs(lane->engine, &ports) : 0;
-  for (int i = 0; lane->in && i < lane->n_in; i++) laci_free(lane->in[i]);
-  for (int i = 0; lane->out && i < n_out; i++) laci_free(lane->out[i]);
-  laci_free(lane->in);
-  laci_free((void *)lane->ports);
-  laci_free(lane->out);
-  laci_engine_destroy(lane->engine);
+  int n_out = worker->engine ? laci_engine_outputs(worker->engine, &ports) : 0;
+  for (int i = 0; worker->in && i < worker->n_in; i++) laci_free(worker->in[i]);
+  for (int i = 0; worker->out && i < n_out; i++) laci_free(worker->out[i]);
+  laci_free(worker->in);
+  laci_free((void *)worker->ports);
+  laci_free(worker->out);
+  laci_engine_destroy(worker->engine);
 }
 
-/* Creates the lanes (engines). The first one must fit in memory; more are added while memory
+/* Creates the workers (engines). The first one must fit in memory; more are added while memory
  * allows. */
-static lac_status create_lanes(laci_observation *o, lac_error *err) {
+static lac_status create_workers(laci_observation *o, lac_error *err) {
   laci_budget budget = o->how.budget ? *o->how.budget : laci_budget_with_limit(UINT64_MAX);
-  for (; o->n_lanes < o->most_lanes; o->n_lanes++) {
+  for (; o->n_workers < o->most_workers; o->n_workers++) {
     lac_error why = {0};
-    lac_status st = create_lane_engine(o, &o->lanes[o->n_lanes], &budget, &why);
+    lac_status st = create_worker_engine(o, &o->workers[o->n_workers], &budget, &why);
     if (!st) continue;
-    clear_lane(&o->lanes[o->n_lanes]);
-    o->lanes[o->n_lanes] = (observe_lane){0};
-    bool enough = o->n_lanes > 0 && (st == LAC_MEMORY_LIMIT || st == LAC_NO_MEMORY);
+    clear_worker(&o->workers[o->n_workers]);
+    o->workers[o->n_workers] = (observe_worker){0};
+    bool enough = o->n_workers > 0 && (st == LAC_MEMORY_LIMIT || st == LAC_NO_MEMORY);
     if (!enough && err) *err = why;
     return enough ? LAC_OK : st;
   }
@@ -142,11 +145,11 @@ static lac_status create_lanes(laci_observation *o, lac_error *err) {
 }
 
 static void clear_shape_set(laci_observation *o) {
-  for (int lane = 0; lane < o->n_lanes; lane++) {
-    clear_lane(&o->lanes[lane]);
-    o->lanes[lane] = (observe_lane){0};
+  for (int worker = 0; worker < o->n_workers; worker++) {
+    clear_worker(&o->workers[worker]);
+    o->workers[worker] = (observe_worker){0};
   }
-  o->n_lanes = 0;
+  o->n_workers = 0;
   laci_free(o->place);
   laci_free(o->values);
   laci_graph_destroy(o->part);
@@ -197,7 +200,7 @@ static lac_status prepare_shape_set(laci_observation *o, int shape_set, lac_erro
       laci_network_create(o->from, o->how.samples, shape_set, o->how.batch, &o->network, err);
   if (!st && o->network->is_reduced) st = build_part_without_constants(o, err);
   if (!st) st = find_observed_values(o, err);
-  return st ? st : create_lanes(o, err);
+  return st ? st : create_workers(o, err);
 }
 
 lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe_options *options,
@@ -208,11 +211,11 @@ lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe
   o->how = *options;
   o->from = from;
   int most = laci_pool_threads(options->pool);
-  if (most > MOST_LANES) most = MOST_LANES;
+  if (most > MOST_WORKERS) most = MOST_WORKERS;
   if (most > options->n_batches) most = (int)options->n_batches;
-  o->most_lanes = most < 1 ? 1 : most;
-  o->lanes = laci_alloc((size_t)o->most_lanes, sizeof *o->lanes);
-  lac_status st = o->lanes ? prepare_shape_set(o, 0, err) : laci_fail_memory(err, options->what);
+  o->most_workers = most < 1 ? 1 : most;
+  o->workers = laci_alloc((size_t)o->most_workers, sizeof *o->workers);
+  lac_status st = o->workers ? prepare_shape_set(o, 0, err) : laci_fail_memory(err, options->what);
   if (st) laci_observe_close(o);
   else *observation = o;
   return st;
@@ -221,38 +224,38 @@ lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe
 void laci_observe_close(laci_observation *o) {
   if (!o) return;
   clear_shape_set(o);
-  laci_free(o->lanes);
+  laci_free(o->workers);
   laci_free(o);
 }
 
-int laci_observe_max_parallel_batches(const laci_observation *o) { return o->most_lanes; }
+int laci_observe_max_parallel_batches(const laci_observation *o) { return o->most_workers; }
 
-static void run_lane_batches(int64_t begin, int64_t end, void *context) {
+static void run_worker_batches(int64_t begin, int64_t end, void *context) {
   const laci_observation *o = context;
   for (int64_t at = begin; at < end; at++) {
-    observe_lane *lane = &o->lanes[at];
-    lane->status = laci_engine_run(lane->engine, lane->ports, lane->out, &lane->err);
+    observe_worker *worker = &o->workers[at];
+    worker->status = laci_engine_run(worker->engine, worker->ports, worker->out, &worker->err);
   }
 }
 
 static lac_status run_batches_of_shape_set(laci_observation *o, const int64_t *firsts,
                                            int64_t n_batches, lac_error *err) {
   const laci_observe_options *how = &o->how;
-  for (int64_t done = 0; done < n_batches; done += o->n_lanes) {
+  for (int64_t done = 0; done < n_batches; done += o->n_workers) {
     if (laci_interrupted())
       return laci_fail(err, LAC_INTERRUPTED, "interrupted while %s were measured", how->what);
-    int64_t n = n_batches - done < o->n_lanes ? n_batches - done : o->n_lanes;
+    int64_t n = n_batches - done < o->n_workers ? n_batches - done : o->n_workers;
     for (int64_t at = 0; at < n; at++) {
-      observe_lane *lane = &o->lanes[at];
-      lane->first = firsts[done + at];
+      observe_worker *worker = &o->workers[at];
+      worker->first = firsts[done + at];
       lac_status st =
-          how->samples->fetch(how->samples->context, lane->first, how->batch, lane->in, err);
+          how->samples->fetch(how->samples->context, worker->first, how->batch, worker->in, err);
       if (st) return st;
     }
-    laci_pool_for(how->pool, n, 1, run_lane_batches, o);
+    laci_pool_for(how->pool, n, 1, run_worker_batches, o);
     for (int64_t at = 0; at < n; at++) {
-      if (o->lanes[at].status && err) *err = o->lanes[at].err;
-      if (o->lanes[at].status) return o->lanes[at].status;
+      if (o->workers[at].status && err) *err = o->workers[at].err;
+      if (o->workers[at].status) return o->workers[at].status;
     }
   }
   return LAC_OK;

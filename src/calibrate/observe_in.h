@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a network over samples and passes chosen values to a function. Several batches are run at
- * the same time, each in a lane with an engine of one thread. So values do not depend on the number
- * of threads. Private to calibrate. */
+ * the same time, each in a worker with an engine of one thread. So values do not depend on the
+ * number of threads. Private to calibrate. */
 #ifndef LACI_CALIBRATE_OBSERVE_IN_H
 #define LACI_CALIBRATE_OBSERVE_IN_H
 
@@ -9,8 +9,8 @@
 
 /** A value in one batch, as it is passed to the caller's function. */
 typedef struct laci_observed {
-  int lane;      /* index of the lane (engine) that computed the value; several lanes may call the
-                    function at the same time, each with one value */
+  int worker;    /* index of the worker (engine) that computed the value; several workers may call
+                    the function at the same time, each with one value */
   int place;     /* index of the value in laci_observe_options.values */
   int64_t first; /* index of the first sample of the batch */
   const laci_shape *shape;
@@ -45,7 +45,7 @@ LAC_MUST_CHECK lac_status laci_observe_open(const laci_weighted_graph *from,
                                             laci_observation **observation, lac_error *err);
 void laci_observe_close(laci_observation *observation); /* NULL is fine */
 
-/** Returns the maximum number of lanes (engines that run at the same time), at least 1. */
+/** Returns the maximum number of workers (engines that run at the same time), at least 1. */
 int laci_observe_max_parallel_batches(const laci_observation *observation);
 
 /** Runs all batches. May be called again. Fails as samples->fetch, laci_engine_run and

@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/output_cache_in.h"
-#include "calibrate/lanes_in.h"
+#include "calibrate/workers_in.h"
 #include "calibrate/parts_in.h"
 #include "calibrate/samples.h"
 #include "cpu/pool.h"
 #include "tensor/buf.h"
 
-enum { NETWORKS = 2, MOST_LANES = 16 };
+enum { NETWORKS = 2, MOST_WORKERS = 16 };
 
 /* Results of the comparison, summed over one batch. */
 typedef struct sums {
@@ -32,7 +32,7 @@ typedef struct variety {
   bool outputs_vary;
 } variety;
 
-/* The results over all samples. */
+/* The results of the comparison, summed over all samples. */
 typedef struct totals {
   sums sums;
   int n_shape_sets; /* number of shape sets that occur among the samples */
@@ -46,22 +46,23 @@ typedef struct comparison {
   const laci_compare_options *how;
   laci_network *networks[NETWORKS];
   laci_part parts[NETWORKS];
-  laci_part_engines lanes[NETWORKS];
-  int n_lanes, n_inputs, n_outputs;
+  laci_part_engines workers[NETWORKS];
+  int n_workers, n_inputs, n_outputs;
   int64_t n_units; /* number of independent units of a batch that are compared: its samples if every
                       output has an axis of samples, else 1 */
-  void **in;       /* [n_lanes, n_inputs] inputs of the first network */
-  void **out;      /* [n_lanes, NETWORKS, n_outputs] outputs of both networks */
+  void **in;       /* [n_workers, n_inputs] inputs of the first network */
+  void **out;      /* [n_workers, NETWORKS, n_outputs] outputs of both networks */
   int shape_set;   /* index of the shape set of the samples that are compared */
   int64_t *firsts; /* [n_batches] the first sample of each batch of this shape set */
   int64_t n_batches;
-  const int64_t *at;     /* [n_lanes] the first sample of each lane's batch: points into `firsts` */
-  const uint8_t **known; /* [n_lanes] outputs of the first network from an earlier comparison; NULL:
-                            they must be computed */
+  const int64_t *at;     /* [n_workers] the first sample of each worker's batch: points into
+                            `firsts` */
+  const uint8_t **known; /* [n_workers] outputs of the first network from an earlier comparison;
+                            NULL: they must be computed */
   variety seen;
   laci_output_parts *output_parts; /* [n_outputs] how each output is divided into parts; decided by
                                       the first batch */
-  sums *sums;                      /* [n_lanes] results for each lane's batch */
+  sums *sums;                      /* [n_workers] results for each worker's batch */
   lac_status *status;
   lac_error *errors;
 } comparison;
@@ -125,28 +126,28 @@ static int64_t count_units(const comparison *c) {
   return c->how->batch;
 }
 
-/* Returns the number of lanes (engines that run at the same time): limited by threads, batches and
- * memory. */
-static int count_lanes(const comparison *c, laci_budget *budget) {
-  uint64_t lane = 0;
-  for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory_bytes(c->networks[i], &c->parts[i]);
+/* Returns the number of workers (engines that run at the same time): limited by threads, batches
+ * and memory. */
+static int count_workers(const comparison *c, laci_budget *budget) {
+  uint64_t worker = 0;
+  for (int i = 0; i < NETWORKS; i++) worker += laci_part_memory_bytes(c->networks[i], &c->parts[i]);
   int n = laci_pool_threads(c->how->pool);
-  if (n > MOST_LANES) n = MOST_LANES;
+  if (n > MOST_WORKERS) n = MOST_WORKERS;
   if (n > c->n_batches) n = (int)c->n_batches;
-  while (n > 1 && !laci_budget_allows(budget, lane * (uint64_t)n)) n /= 2;
+  while (n > 1 && !laci_budget_allows(budget, worker * (uint64_t)n)) n /= 2;
   return n > 0 ? n : 1;
 }
 
 static lac_status alloc_comparison_buffers(comparison *c, lac_error *err) {
   const laci_network *a = c->networks[0];
-  size_t lanes = (size_t)c->n_lanes;
-  size_t n_in = lanes * (size_t)c->n_inputs, n_out = lanes * (size_t)(NETWORKS * c->n_outputs);
+  size_t workers = (size_t)c->n_workers;
+  size_t n_in = workers * (size_t)c->n_inputs, n_out = workers * (size_t)(NETWORKS * c->n_outputs);
   c->in = laci_alloc(n_in + 1, sizeof *c->in);
   c->out = laci_alloc(n_out + 1, sizeof *c->out);
-  c->sums = laci_alloc(lanes, sizeof *c->sums);
-  c->status = laci_alloc(lanes, sizeof *c->status);
-  c->errors = laci_alloc(lanes, sizeof *c->errors);
-  c->known = laci_alloc(lanes, sizeof *c->known);
+  c->sums = laci_alloc(workers, sizeof *c->sums);
+  c->status = laci_alloc(workers, sizeof *c->status);
+  c->errors = laci_alloc(workers, sizeof *c->errors);
+  c->known = laci_alloc(workers, sizeof *c->known);
   c->output_parts = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->output_parts);
   c->seen.first_in = laci_alloc((size_t)c->n_inputs + 1, sizeof *c->seen.first_in);
   c->seen.first_out = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->seen.first_out);
@@ -180,26 +181,26 @@ static lac_status comparison_init(comparison *c, const laci_weighted_graph *cons
   c->n_inputs = c->networks[0]->graph.n_inputs;
   c->n_outputs = c->networks[0]->graph.n_outputs;
   c->n_units = count_units(c);
-  c->n_lanes = count_lanes(c, &budget);
+  c->n_workers = count_workers(c, &budget);
   st = alloc_comparison_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
     if (i == 0 && are_all_outputs_cached(c)) continue;
-    c->lanes[i] =
-        (laci_part_engines){.n = c->n_lanes, .budget = &budget, .engine = c->samples->engine};
+    c->workers[i] =
+        (laci_part_engines){.n = c->n_workers, .budget = &budget, .engine = c->samples->engine};
     st = laci_part_engines_create(c->networks[i], &c->parts[i], c->networks[i]->weights,
-                                  &c->lanes[i], err);
+                                  &c->workers[i], err);
   }
   return st;
 }
 
 static void comparison_clear(comparison *c) {
-  size_t lanes = (size_t)c->n_lanes;
+  size_t workers = (size_t)c->n_workers;
   for (int i = 0; i < NETWORKS; i++) {
-    laci_part_engines_clear(&c->lanes[i]);
+    laci_part_engines_clear(&c->workers[i]);
     laci_network_destroy(c->networks[i]);
   }
-  for (size_t i = 0; c->in && i < lanes * (size_t)c->n_inputs; i++) laci_free(c->in[i]);
-  for (size_t i = 0; c->out && i < lanes * (size_t)(NETWORKS * c->n_outputs); i++)
+  for (size_t i = 0; c->in && i < workers * (size_t)c->n_inputs; i++) laci_free(c->in[i]);
+  for (size_t i = 0; c->out && i < workers * (size_t)(NETWORKS * c->n_outputs); i++)
     laci_free(c->out[i]);
   for (int i = 0; c->seen.first_in && i < c->n_inputs; i++) laci_free(c->seen.first_in[i]);
   for (int i = 0; c->seen.first_out && i < c->n_outputs; i++) laci_free(c->seen.first_out[i]);
@@ -220,7 +221,7 @@ static void comparison_clear(comparison *c) {
 /* ---- Do the samples and outputs vary? ---- */
 
 /* Returns the bytes of one sample of a value whose axis 0 is the batch, else those of the value. */
-static size_t bytes_of_sample(const comparison *c, int value) {
+static size_t count_bytes_of_sample(const comparison *c, int value) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;
   size_t bytes = (size_t)laci_network_value_bytes(n, value);
@@ -252,14 +253,15 @@ static bool varies_inside(const uint8_t *sample, size_t bytes, size_t element) {
   return memcmp(sample, sample + element, bytes - element) != 0;
 }
 
-static bool update_input_variety(comparison *c, int64_t lane) {
+static bool update_input_variety(comparison *c, int64_t worker) {
   const laci_network *n = c->networks[0];
   bool ok = true;
   for (int i = 0; i < c->n_inputs && ok; i++) {
     int value = n->graph.inputs[i];
     const laci_type *type = &n->graph.values[value].type;
-    size_t bytes = (size_t)laci_network_value_bytes(n, value), sample = bytes_of_sample(c, value);
-    const uint8_t *batch = c->in[lane * c->n_inputs + i];
+    size_t bytes = (size_t)laci_network_value_bytes(n, value),
+           sample = count_bytes_of_sample(c, value);
+    const uint8_t *batch = c->in[worker * c->n_inputs + i];
     size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
     c->seen.inputs_vary =
         c->seen.inputs_vary || differs_from_first(&c->seen.first_in[i], batch, bytes, sample, &ok);
@@ -269,22 +271,22 @@ static bool update_input_variety(comparison *c, int64_t lane) {
   return ok;
 }
 
-static bool update_output_variety(comparison *c, int64_t lane) {
+static bool update_output_variety(comparison *c, int64_t worker) {
   const laci_network *n = c->networks[0];
   bool ok = true;
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
     int value = n->graph.outputs[i];
     c->seen.outputs_vary = differs_from_first(
-        &c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
-        (size_t)laci_network_value_bytes(n, value), bytes_of_sample(c, value), &ok);
+        &c->seen.first_out[i], c->out[worker * NETWORKS * c->n_outputs + i],
+        (size_t)laci_network_value_bytes(n, value), count_bytes_of_sample(c, value), &ok);
   }
   return ok;
 }
 
-static lac_status update_variety(comparison *c, int64_t n_lanes, lac_error *err) {
+static lac_status update_variety(comparison *c, int64_t n_workers, lac_error *err) {
   bool ok = true;
-  for (int64_t lane = 0; lane < n_lanes && ok; lane++)
-    ok = update_input_variety(c, lane) && update_output_variety(c, lane);
+  for (int64_t worker = 0; worker < n_workers && ok; worker++)
+    ok = update_input_variety(c, worker) && update_output_variety(c, worker);
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
@@ -301,46 +303,48 @@ static const char *find_reason_for_doubt(const laci_compare_options *how, const 
 
 /* ---- A batch ---- */
 
-/* Runs one network on the batch of a lane. A part's inputs are those inputs of the network that the
- * part reads. */
-static lac_status run_network_in_lane(const comparison *c, int which, int lane, lac_error *err) {
+/* Runs one network on the batch of a worker. A part's inputs are those inputs of the network that
+ * the part reads. */
+static lac_status run_network_in_worker(const comparison *c, int which, int worker,
+                                        lac_error *err) {
   const laci_part *part = &c->parts[which];
   const laci_graph *graph = &c->networks[which]->graph;
   const void **in = laci_alloc((size_t)part->n_inputs + 1, sizeof *in);
   if (!in) return laci_fail_memory(err, "outputs to be compared");
   for (int i = 0; i < part->n_inputs; i++) {
     for (int port = 0; port < c->n_inputs; port++)
-      if (graph->inputs[port] == part->inputs[i]) in[i] = c->in[lane * c->n_inputs + port];
+      if (graph->inputs[port] == part->inputs[i]) in[i] = c->in[worker * c->n_inputs + port];
   }
-  void **out = c->out + (lane * NETWORKS + which) * c->n_outputs;
-  lac_status st = laci_part_engines_run(&c->lanes[which], lane, in, out, err);
+  void **out = c->out + (worker * NETWORKS + which) * c->n_outputs;
+  lac_status st = laci_part_engines_run(&c->workers[which], worker, in, out, err);
   laci_free(in);
   return st;
 }
 
-static size_t bytes_of_output(const comparison *c, int output) {
+static size_t count_bytes_of_output(const comparison *c, int output) {
   const laci_network *n = c->networks[0];
   return (size_t)laci_network_value_bytes(n, n->graph.outputs[output]);
 }
 
-/* Copies the first network's outputs, known from an earlier comparison, into the lane's buffers. */
-static void copy_cached_outputs(const comparison *c, int lane) {
-  const uint8_t *from = c->known[lane];
+/* Copies the first network's outputs, known from an earlier comparison, into the worker's
+ * buffers. */
+static void copy_cached_outputs(const comparison *c, int worker) {
+  const uint8_t *from = c->known[worker];
   for (int i = 0; i < c->n_outputs; i++) {
-    memcpy(c->out[lane * NETWORKS * c->n_outputs + i], from, bytes_of_output(c, i));
-    from += bytes_of_output(c, i);
+    memcpy(c->out[worker * NETWORKS * c->n_outputs + i], from, count_bytes_of_output(c, i));
+    from += count_bytes_of_output(c, i);
   }
 }
 
-static void cache_outputs(const comparison *c, int lane) {
+static void cache_outputs(const comparison *c, int worker) {
   const int64_t batch = c->how->batch;
   uint64_t bytes = 0;
-  if (c->known[lane]) return;
-  for (int i = 0; i < c->n_outputs; i++) bytes += bytes_of_output(c, i);
-  uint8_t *to = laci_output_cache_add(c->how->cache, c->at[lane], batch, bytes);
+  if (c->known[worker]) return;
+  for (int i = 0; i < c->n_outputs; i++) bytes += count_bytes_of_output(c, i);
+  uint8_t *to = laci_output_cache_add(c->how->cache, c->at[worker], batch, bytes);
   for (int i = 0; to && i < c->n_outputs; i++) {
-    memcpy(to, c->out[lane * NETWORKS * c->n_outputs + i], bytes_of_output(c, i));
-    to += bytes_of_output(c, i);
+    memcpy(to, c->out[worker * NETWORKS * c->n_outputs + i], count_bytes_of_output(c, i));
+    to += count_bytes_of_output(c, i);
   }
 }
 
@@ -351,13 +355,13 @@ static int64_t index_of_largest(const float *x, int64_t n) {
   return at;
 }
 
-static void compare_answers(const comparison *c, int lane, const float *const y[NETWORKS],
+static void compare_answers(const comparison *c, int worker, const float *const y[NETWORKS],
                             const laci_shape *shape, sums *s) {
   int64_t n = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
   if (n < 2 || c->output_parts[0].unit_rows) return;
   int64_t count = laci_shape_count(shape) / n;
   const int64_t *labels = count == c->how->batch ? c->samples->labels : NULL;
-  int64_t first = c->at[lane];
+  int64_t first = c->at[worker];
   s->n_answers = count;
   s->n_labelled = labels ? count : 0;
   for (int64_t i = 0; i < count; i++) {
@@ -373,7 +377,8 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
 }
 
 /* Adds the squares of n elements of an output: *error += sum (a - b)^2, *energy += sum a^2. */
-static void add_squares(const float *a, const float *b, int64_t n, double *error, double *energy) {
+static void add_squared_differences(const float *a, const float *b, int64_t n, double *error,
+                                    double *energy) {
   for (int64_t j = 0; j < n; j++) {
     double of_a = (double)a[j], difference = of_a - (double)b[j];
     *error += difference * difference;
@@ -400,42 +405,42 @@ static void add_part_errors(const comparison *c, int output, const float *const 
   }
 }
 
-static void add_unit_errors(const comparison *c, int lane, int64_t unit, sums *all) {
+static void add_unit_errors(const comparison *c, int worker, int64_t unit, sums *all) {
   const laci_network *n = c->networks[0];
   double e = 0, s = 0;
   for (int i = 0; i < c->n_outputs; i++) {
     const laci_type *type = &n->graph.values[n->graph.outputs[i]].type;
     if (!laci_dtype_is_float(type->dtype)) continue;
     const int64_t count = laci_shape_count(&type->shape) / c->n_units;
-    const float *a = c->out[lane * NETWORKS * c->n_outputs + i];
-    const float *b = c->out[(lane * NETWORKS + 1) * c->n_outputs + i];
-    add_squares(a + unit * count, b + unit * count, count, &e, &s);
+    const float *a = c->out[worker * NETWORKS * c->n_outputs + i];
+    const float *b = c->out[(worker * NETWORKS + 1) * c->n_outputs + i];
+    add_squared_differences(a + unit * count, b + unit * count, count, &e, &s);
     add_part_errors(c, i, (const float *const[NETWORKS]){a, b}, unit, all);
   }
   const laci_error_sums one = make_sums_of_unit(e, s);
   laci_error_sums_add(&all->errors, &one);
 }
 
-static void add_batch_errors(const comparison *c, int lane, sums *s) {
+static void add_batch_errors(const comparison *c, int worker, sums *s) {
   const laci_network *n = c->networks[0];
-  for (int64_t unit = 0; unit < c->n_units; unit++) add_unit_errors(c, lane, unit, s);
+  for (int64_t unit = 0; unit < c->n_units; unit++) add_unit_errors(c, worker, unit, s);
   if (c->n_outputs < 1) return;
   const laci_type *type = &n->graph.values[n->graph.outputs[0]].type;
-  const float *y[NETWORKS] = {c->out[lane * NETWORKS * c->n_outputs],
-                              c->out[(lane * NETWORKS + 1) * c->n_outputs]};
-  if (laci_dtype_is_float(type->dtype)) compare_answers(c, lane, y, &type->shape, s);
+  const float *y[NETWORKS] = {c->out[worker * NETWORKS * c->n_outputs],
+                              c->out[(worker * NETWORKS + 1) * c->n_outputs]};
+  if (laci_dtype_is_float(type->dtype)) compare_answers(c, worker, y, &type->shape, s);
 }
 
-static void run_and_compare_lanes(int64_t begin, int64_t end, void *context) {
+static void run_and_compare_workers(int64_t begin, int64_t end, void *context) {
   const comparison *c = context;
-  for (int64_t lane = begin; lane < end; lane++) {
+  for (int64_t worker = begin; worker < end; worker++) {
     lac_status st = LAC_OK;
-    if (c->known[lane]) copy_cached_outputs(c, (int)lane);
-    for (int i = c->known[lane] ? 1 : 0; i < NETWORKS && !st; i++)
-      st = run_network_in_lane(c, i, (int)lane, &c->errors[lane]);
-    c->sums[lane] = (sums){0};
-    if (!st) add_batch_errors(c, (int)lane, &c->sums[lane]);
-    c->status[lane] = st;
+    if (c->known[worker]) copy_cached_outputs(c, (int)worker);
+    for (int i = c->known[worker] ? 1 : 0; i < NETWORKS && !st; i++)
+      st = run_network_in_worker(c, i, (int)worker, &c->errors[worker]);
+    c->sums[worker] = (sums){0};
+    if (!st) add_batch_errors(c, (int)worker, &c->sums[worker]);
+    c->status[worker] = st;
   }
 }
 
@@ -450,12 +455,13 @@ static void add_sums(sums *to, const sums *from) {
   for (int p = 0; p < LACI_MOST_PARTS; p++) laci_error_sums_add(&to->parts[p], &from->parts[p]);
 }
 
-/* Decides how outputs are cut into parts, from the first network's outputs for the batch of lane 0.
+/* Decides how outputs are cut into parts, from the first network's outputs for the batch of worker
+ * 0.
  * */
 static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) {
   const laci_graph *graph = &c->networks[0]->graph;
   if (c->known[0]) copy_cached_outputs(c, 0);
-  lac_status st = c->known[0] ? LAC_OK : run_network_in_lane(c, 0, 0, err);
+  lac_status st = c->known[0] ? LAC_OK : run_network_in_worker(c, 0, 0, err);
   int n = 0;
   for (int i = 0; i < c->n_outputs && !st && n + 2 <= LACI_MOST_PARTS; i++) {
     const laci_type *type = &graph->values[graph->outputs[i]].type;
@@ -475,27 +481,27 @@ static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) 
 
 static lac_status compare_all(comparison *c, totals *t, lac_error *err) {
   const int64_t batch = c->how->batch;
-  for (int64_t done = 0; done < c->n_batches; done += c->n_lanes) {
+  for (int64_t done = 0; done < c->n_batches; done += c->n_workers) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted in a comparison");
     int64_t n = c->n_batches - done;
-    if (n > c->n_lanes) n = c->n_lanes;
+    if (n > c->n_workers) n = c->n_workers;
     c->at = c->firsts + done;
     lac_status st = LAC_OK;
-    for (int64_t lane = 0; lane < n && !st; lane++)
-      st = c->samples->fetch(c->samples->context, c->at[lane], batch, c->in + lane * c->n_inputs,
-                             err);
+    for (int64_t worker = 0; worker < n && !st; worker++)
+      st = c->samples->fetch(c->samples->context, c->at[worker], batch,
+                             c->in + worker * c->n_inputs, err);
     if (st) return st;
-    for (int64_t lane = 0; lane < n; lane++)
-      c->known[lane] = laci_output_cache_find(c->how->cache, c->at[lane], batch);
+    for (int64_t worker = 0; worker < n; worker++)
+      c->known[worker] = laci_output_cache_find(c->how->cache, c->at[worker], batch);
     memset(c->errors, 0, (size_t)n * sizeof *c->errors);
     if (done == 0) st = decide_output_parts(c, t, err);
     if (st) return st;
-    laci_pool_for(c->how->pool, n, 1, run_and_compare_lanes, c);
-    for (int64_t lane = 0; lane < n; lane++) {
-      if (c->status[lane] && err) *err = c->errors[lane];
-      if (c->status[lane]) return c->status[lane];
-      add_sums(&t->sums, &c->sums[lane]);
-      cache_outputs(c, (int)lane);
+    laci_pool_for(c->how->pool, n, 1, run_and_compare_workers, c);
+    for (int64_t worker = 0; worker < n; worker++) {
+      if (c->status[worker] && err) *err = c->errors[worker];
+      if (c->status[worker]) return c->status[worker];
+      add_sums(&t->sums, &c->sums[worker]);
+      cache_outputs(c, (int)worker);
     }
     st = update_variety(c, n, err);
     if (st) return st;

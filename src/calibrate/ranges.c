@@ -14,8 +14,8 @@
 typedef struct range_job {
   const laci_ranges_options *how;
   const laci_graph *graph;
-  laci_range *ranges; /* [n_lanes, n_values] ranges of each lane's (engine's) batches */
-  int n_lanes;
+  laci_range *ranges; /* [n_workers, n_values] ranges of each worker's (engine's) batches */
+  int n_workers;
   bool counts; /* true in the second pass, which fills the histograms */
 } range_job;
 
@@ -44,13 +44,13 @@ static void add_to_histogram(laci_range *r, const float *x, int64_t n) {
   }
 }
 
-static laci_range *range_in_lane(const range_job *job, int lane, int value) {
-  return &job->ranges[(size_t)lane * (size_t)job->how->n_values + (size_t)value];
+static laci_range *range_in_worker(const range_job *job, int worker, int value) {
+  return &job->ranges[(size_t)worker * (size_t)job->how->n_values + (size_t)value];
 }
 
 static lac_status add_value_to_range(void *context, const laci_observed *seen, lac_error *err) {
   const range_job *job = context;
-  laci_range *r = range_in_lane(job, seen->lane, seen->place);
+  laci_range *r = range_in_worker(job, seen->worker, seen->place);
   if (job->counts) add_to_histogram(r, seen->elements, seen->n);
   else if (!widen_range(r, seen->elements, seen->n))
     return laci_fail(err, LAC_BAD_VALUE,
@@ -59,21 +59,22 @@ static lac_status add_value_to_range(void *context, const laci_observed *seen, l
   return LAC_OK;
 }
 
-static void merge_lane_ranges(const range_job *job, laci_range *ranges) {
+static void merge_worker_ranges(const range_job *job, laci_range *ranges) {
   for (int v = 0; v < job->how->n_values; v++) {
-    for (int lane = 0; lane < job->n_lanes; lane++) {
-      const laci_range *r = range_in_lane(job, lane, v);
+    for (int worker = 0; worker < job->n_workers; worker++) {
+      const laci_range *r = range_in_worker(job, worker, v);
       if (r->low < ranges[v].low) ranges[v].low = r->low;
       if (r->high > ranges[v].high) ranges[v].high = r->high;
     }
-    for (int lane = 0; lane < job->n_lanes; lane++) *range_in_lane(job, lane, v) = ranges[v];
+    for (int worker = 0; worker < job->n_workers; worker++)
+      *range_in_worker(job, worker, v) = ranges[v];
   }
 }
 
-static void merge_lane_histograms(const range_job *job, laci_range *ranges) {
+static void merge_worker_histograms(const range_job *job, laci_range *ranges) {
   for (int v = 0; v < job->how->n_values; v++) {
-    for (int lane = 0; lane < job->n_lanes; lane++) {
-      const laci_range *r = range_in_lane(job, lane, v);
+    for (int worker = 0; worker < job->n_workers; worker++) {
+      const laci_range *r = range_in_worker(job, worker, v);
       ranges[v].n_zeros += r->n_zeros;
       ranges[v].n_others += r->n_others;
       for (int k = 0; k < LACI_RANGE_BINS; k++) ranges[v].bins[k] += r->bins[k];
@@ -98,14 +99,15 @@ lac_status laci_ranges_measure(const laci_weighted_graph *from, const laci_range
   memset(ranges, 0, (size_t)options->n_values * sizeof *ranges);
   lac_status st = laci_observe_open(from, &how, &observation, err);
   if (st) return st;
-  job.n_lanes = laci_observe_max_parallel_batches(observation);
-  job.ranges = laci_alloc((size_t)job.n_lanes * (size_t)options->n_values + 1, sizeof *job.ranges);
+  job.n_workers = laci_observe_max_parallel_batches(observation);
+  job.ranges =
+      laci_alloc((size_t)job.n_workers * (size_t)options->n_values + 1, sizeof *job.ranges);
   if (!job.ranges) st = laci_fail_memory(err, how.what);
   if (!st) st = laci_observe_run(observation, err);
-  if (!st) merge_lane_ranges(&job, ranges);
+  if (!st) merge_worker_ranges(&job, ranges);
   job.counts = true;
   if (!st) st = laci_observe_run(observation, err);
-  if (!st) merge_lane_histograms(&job, ranges);
+  if (!st) merge_worker_histograms(&job, ranges);
   laci_free(job.ranges);
   laci_observe_close(observation);
   return st;

@@ -46,7 +46,7 @@ typedef enum laci_range_rule {
 
 /** The integers that represent a range: x = (q - zero) * scale, q in [least, most]. */
 typedef struct laci_affine {
-  float scale; /* 0: all elements are 0 */
+  float scale; /* the number that an integer step stands for; 0: all elements are 0 */
   int zero, least, most;
   double error; /* squared error of rounding and clipping, divided by the sum of squares; estimated
                    from the bins */

@@ -52,7 +52,8 @@ int64_t laci_calibration_required_batch(const laci_graph *graph,
   return graph->n_inputs > 0 ? 1 : 0;
 }
 
-const char *laci_calibration_why_not_stackable(const laci_calibration_samples *s, int n_inputs) {
+const char *laci_calibration_explain_unstackable_samples(const laci_calibration_samples *s,
+                                                         int n_inputs) {
   if (s->n_shape_sets > 1) return "samples of different sizes";
   for (int i = 0; i < n_inputs; i++) {
     if (s->constants && s->constants[i]) return "an input that all samples share";

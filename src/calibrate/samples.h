@@ -62,8 +62,8 @@ int64_t laci_calibration_required_batch(const laci_graph *graph,
                                         const laci_calibration_samples *samples);
 /** Returns why samples cannot be concatenated along axis 0 of every input (constants, other axes,
  * several shape sets), a static text; NULL: they can. */
-const char *laci_calibration_why_not_stackable(const laci_calibration_samples *samples,
-                                               int n_inputs);
+const char *laci_calibration_explain_unstackable_samples(const laci_calibration_samples *samples,
+                                                         int n_inputs);
 
 static inline int laci_calibration_sample_axis(const laci_calibration_samples *s, int input) {
   return s->axes ? s->axes[input] : 0;

@@ -15,7 +15,8 @@
 typedef struct laci_score_input {
   const laci_fit *fit;
   laci_pool *pool;
-  double damping; /* damping d, which is added to the diagonals of H and K; > 0 */
+  double damping; /* damping > 0 that is added to the diagonals of the products of inputs (d in
+                     fit.h) */
 } laci_score_input;
 
 struct laci_score {
@@ -37,11 +38,12 @@ struct laci_score {
 #include "calibrate/score.def"
 #undef LACI_SCORE
 
-/** Returns d as defined at the top of fit.h; 1 where H is all zeros, since any d > 0 is right
- * there. */
+/** Returns the damping of a fit, d in fit.h; 1 where all inputs are zero, since any damping > 0 is
+ * right there. */
 double laci_fit_compute_damping(const laci_fit *fit);
 
-/** Computes target [rows, columns] = W_d (K + d I). */
+/** Computes the right-hand side of the least-squares fit, target [rows, columns] = W_d (K + d I),
+ * from the dense weights W_d. */
 void laci_fit_compute_target(const laci_score_input *input, double *target);
 
 /** Computes out [rows, columns] = weight [rows, columns] times matrix [columns, columns]. */

@@ -35,8 +35,8 @@ enum {
 }; /* limit of the tries, each with 10 times the damping d; the last one adds 1e40 d, which makes H
       negligible */
 
-static const double RESIDUAL = 1e-8; /* the residual of the refined solution must be below this
-                                        fraction of the largest |G[s]| */
+static const double RESIDUAL = 1e-8; /* the refinement ends when the residual is below this fraction
+                                        of the right-hand side's largest element */
 
 typedef struct sorted_row {
   const uint8_t *mask;
@@ -64,12 +64,14 @@ typedef struct solver {
  * for large n. */
 typedef struct scratch {
   int *support;   /* [n] indices of the kept columns (s in the comments below) */
-  double *matrix; /* [n, n] A[s, s], lower triangle, overwritten by its factor */
-  double *side;   /* [n] right-hand side G[s] */
+  double *matrix; /* [n, n] the damped Gram matrix of the kept columns, A[s, s]: lower triangle,
+                     overwritten by its Cholesky factor */
+  double *side;   /* [n] right-hand side of the row's linear system, G[s] */
   double *answer; /* [n] solution w[s] */
-  double *rest;   /* [n] residual: side - answer * A[s, s] */
-  double *scale;  /* [n] 1 / sqrt of the diagonal of A[s, s] */
-  float *factor;  /* [n, n] Cholesky factor of A[s, s], scaled to a unit diagonal */
+  double *rest;   /* [n] residual of the linear system: side - answer * A[s, s] */
+  double *scale;  /* [n] 1 / sqrt of the diagonal of A[s, s], which scales the system to a unit
+                     diagonal */
+  float *factor;  /* [n, n] Cholesky factor in float of A[s, s], scaled to a unit diagonal */
   float *step;    /* [n] correction of the solution in one step of the refinement */
 } scratch;
 
@@ -118,8 +120,8 @@ static void gather_support_matrix(const solver *s, const int *support, int n, do
   }
 }
 
-/* Factorizes A[s, s], A = H + d I. It is positive definite unless the rounding of H exceeds d: then
- * d is raised. */
+/* Computes the Cholesky factor of the damped Gram matrix of the kept columns. It is positive
+ * definite unless the rounding of the Gram matrix exceeds the damping, which is then raised. */
 static void factorize_support(const solver *s, const int *support, int n, double *factor) {
   double damping = s->input->damping;
   gather_support_matrix(s, support, n, damping, factor);
@@ -200,7 +202,7 @@ static void solve_support_group(const solver *s, const support_group *group, con
   solve_rows_of_group(s, group, own, n);
 }
 
-static bool scratch_init(scratch *own, int most) {
+static bool alloc_scratch(scratch *own, int most) {
   const size_t n = (size_t)most;
   own->support = laci_alloc(n, sizeof *own->support);
   own->matrix = laci_alloc(n * n, sizeof *own->matrix);
@@ -215,7 +217,7 @@ static bool scratch_init(scratch *own, int most) {
   return own->rest && own->scale && own->factor && own->step;
 }
 
-static void scratch_clear(scratch *own) {
+static void free_scratch(scratch *own) {
   laci_free(own->support);
   laci_free(own->matrix);
   laci_free(own->side);
@@ -232,7 +234,7 @@ static void solve_groups_of_thread(int64_t begin, int64_t end, void *context) {
   (void)begin;
   (void)end;
   if (atomic_load(&s->next) >= s->n_groups) return;
-  if (!scratch_init(&own, s->most_support)) s->short_of_memory = true;
+  if (!alloc_scratch(&own, s->most_support)) s->short_of_memory = true;
   while (!s->short_of_memory) {
     const int at = atomic_fetch_add(&s->next, 1);
     if (at >= s->n_groups) break;
@@ -240,7 +242,7 @@ static void solve_groups_of_thread(int64_t begin, int64_t end, void *context) {
     if (s->interrupted) break;
     solve_support_group(s, &s->groups[at], &own);
   }
-  scratch_clear(&own);
+  free_scratch(&own);
 }
 
 lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci_pool *pool,

@@ -18,7 +18,8 @@ enum { PANEL_COLUMNS = 128, ROWS_AT_ONCE = 32 };
 
 typedef struct pruning {
   const laci_fit *fit;
-  const double *factor; /* [columns, columns] U, upper triangular (top of this file) */
+  const double *factor; /* [columns, columns] upper triangular Cholesky factor U of the inverse of
+                           the damped Gram matrix (top of this file) */
   uint8_t *mask;
   double *weight; /* [rows, columns] weights, which are pruned in place */
 } pruning;

@@ -6,10 +6,10 @@
 #include "calibrate/solve_in.h"
 #include "kernel/linear/linear.h"
 
-static const double LEAST_DAMPING = 0.01; /* minimum damping as a fraction of mean(diag H), as
-                                             published for SparseGPT */
-static const double SCARCE = 0.25;        /* damping for few samples, as a fraction of mean(diag H)
-                                             that is multiplied by columns / positions */
+static const double LEAST_DAMPING = 0.01; /* minimum damping, as a fraction of the Gram matrix's
+                                             mean diagonal element; published for SparseGPT */
+static const double SCARCE = 0.25;        /* with few samples, the damping is this * columns /
+                                             positions * the Gram matrix's mean diagonal element */
 
 double laci_fit_compute_damping(const laci_fit *fit) {
   double trace = 0, part = fit->damping;
@@ -68,7 +68,8 @@ lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight, dou
     st = laci_fail_memory(err, "a layer's error");
     goto out;
   }
-  if (rest) { /* symmetric form (K = H): computed from W - W_d, so that nothing cancels */
+  if (rest) { /* H and K are equal: computed from the difference of the weights, so that nothing
+                 cancels */
     for (int64_t at = 0; at < count; at++) rest[at] = weight[at] - fit->weight[at];
     multiply_by_matrix(pool, fit, rest, fit->h, product);
     *error = dot_product(rest, product, count);

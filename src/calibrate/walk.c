@@ -154,12 +154,12 @@ static lac_status prune_too_large_layers(laci_walk_state *w, const bool *is_prun
   int n = 0;
   lac_status st = LAC_OK;
   for (int l = 0; l < w->plan.n_layers; l++)
-    n += laci_walk_why_too_large(w, &w->plan.layers[l]) == NULL;
+    n += laci_walk_explain_too_large_fit(w, &w->plan.layers[l]) == NULL;
   if (n == 0 || n == w->plan.n_layers) return LAC_OK;
   n = 0;
   for (int l = 0; l < w->plan.n_layers && !st; l++) {
     const laci_matrix_layer layer = w->plan.layers[l];
-    const char *reason = laci_walk_why_too_large(w, &layer);
+    const char *reason = laci_walk_explain_too_large_fit(w, &layer);
     if (!reason) {
       w->plan.layers[n++] = layer;
       continue;

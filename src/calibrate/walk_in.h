@@ -20,8 +20,8 @@ typedef struct laci_walk_state {
   const uint8_t **pruned;  /* [n_stored] current weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
-  int n_lanes; /* number of lanes: engines that run different batches at the same time
-                  (lanes_in.h) */
+  int n_workers; /* number of workers: engines that run different batches at the same time
+                    (workers_in.h) */
   laci_batch_allocator allocator;
   uint64_t memory; /* bytes that the calibration plans to hold in addition to the stored values */
   laci_stored_batches *
@@ -76,13 +76,13 @@ static inline uint64_t laci_walk_largest_value_bytes(const laci_walk_state *w, i
 /** Counts n batches as done and logs the progress. Fails LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *err);
 
-/** Chooses the number of lanes (engines that run at the same time), and how many bytes of stored
+/** Chooses the number of workers (engines that run at the same time), and how many bytes of stored
  * values stay in memory. Fails LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
 /** Returns why the layer's fit exceeds the memory limit even if it is done alone: a static text, or
  * one in the result's arena. NULL: it does not. (walk_memory.c) */
-const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer);
+const char *laci_walk_explain_too_large_fit(laci_walk_state *w, const laci_matrix_layer *layer);
 
 /** Returns the limit of the positions (inputs x) of a batch that are summed for a layer
  * (walk.c). */

@@ -9,7 +9,7 @@
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
-enum { MOST_LANES = 32 };
+enum { MOST_WORKERS = 32 };
 /* Limit of the bytes of values between layers that are kept in memory. Others go to files, which
  * the system caches while it has free memory. */
 static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
@@ -20,9 +20,9 @@ static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int
   return bytes;
 }
 
-/* Returns the bytes of the engines and buffers of one lane: of the part before a stop, in both
+/* Returns the bytes of the engines and buffers of one worker: of the part before a stop, in both
  * networks. */
-static uint64_t bytes_of_lane(const laci_walk_state *w, const laci_stop *stop) {
+static uint64_t bytes_of_worker(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
   for (int stream = 0; stream < LACI_STREAMS; stream++) {
     const laci_part *part = &stop->part[stream];
@@ -72,7 +72,7 @@ static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_l
   int output = w->network->graph.nodes[l->node].outputs[0];
   uint64_t judges = 3 * (laci_walk_largest_value_bytes(w, output) + stored->size_bytes) +
                     2 * laci_walk_largest_value_bytes(w, l->value);
-  judges *= (uint64_t)w->n_lanes;
+  judges *= (uint64_t)w->n_workers;
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }
 
@@ -80,8 +80,8 @@ static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_l
  * larger of its engines and its fits. Stored values are not counted. */
 static void add_stop_to_budget(const laci_walk_state *w, const laci_stop *stop,
                                laci_budget *budget) {
-  uint64_t lanes = bytes_of_lane(w, stop) * (uint64_t)w->n_lanes, sums = bytes_of_sums(w, stop),
-           most = 0;
+  uint64_t workers = bytes_of_worker(w, stop) * (uint64_t)w->n_workers,
+           sums = bytes_of_sums(w, stop), most = 0;
   const char *name = w->network->graph.values[stop->value].name;
   const laci_matrix_layer *largest = &w->plan.layers[stop->first_layer];
   for (int l = 0; l < stop->n_layers; l++) {
@@ -93,7 +93,7 @@ static void add_stop_to_budget(const laci_walk_state *w, const laci_stop *stop,
   }
   laci_budget_add(budget, sums, "sums over what layers read of %s", name);
   /* Engines are freed before layers are fitted, so only the larger of the two counts. */
-  if (lanes > most) laci_budget_add(budget, lanes, "running the network up to %s", name);
+  if (workers > most) laci_budget_add(budget, workers, "running the network up to %s", name);
   else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
 }
 
@@ -110,11 +110,11 @@ static laci_budget budget_before_first_stop(const laci_walk_state *w) {
   return start;
 }
 
-const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer) {
+const char *laci_walk_explain_too_large_fit(laci_walk_state *w, const laci_matrix_layer *layer) {
   const laci_budget start = budget_before_first_stop(w);
   const bool asymmetric = !w->options->symmetric && w->plan.differs[layer->value];
   char needs[32], left[32], text[128];
-  w->n_lanes = 1;
+  w->n_workers = 1;
   const uint64_t bytes =
       laci_grams_memory_bytes(&layer->unfold, asymmetric) + bytes_of_layer_fit(w, layer);
   if (laci_budget_allows(&start, bytes)) return NULL;
@@ -139,12 +139,12 @@ static laci_budget budget_of_largest_stop(const laci_walk_state *w) {
 
 lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   int64_t threads = laci_pool_threads(w->options->pool);
-  if (threads > MOST_LANES) threads = MOST_LANES;
+  if (threads > MOST_WORKERS) threads = MOST_WORKERS;
   if (threads > w->cut.n_batches) threads = w->cut.n_batches;
-  w->n_lanes = (int)threads;
+  w->n_workers = (int)threads;
   laci_budget most = budget_of_largest_stop(w);
-  while (w->n_lanes > 1 && most.needed > most.limit) {
-    w->n_lanes /= 2;
+  while (w->n_workers > 1 && most.needed > most.limit) {
+    w->n_workers /= 2;
     most = budget_of_largest_stop(w);
   }
   lac_status st = laci_budget_check(&most, "the calibration", err);
@@ -160,7 +160,7 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   laci_log(LAC_LOG_DEBUG,
            "calibration: %d batch%s at a time, %s besides the values between layers, of which at "
            "most %s are in memory",
-           w->n_lanes, w->n_lanes == 1 ? "" : "es",
+           w->n_workers, w->n_workers == 1 ? "" : "es",
            laci_size_text(most.needed, needed, sizeof needed),
            laci_size_text(w->allocator.memory_limit, in_memory, sizeof in_memory));
   return LAC_OK;

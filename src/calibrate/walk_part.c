@@ -3,23 +3,24 @@
  * same time, each on its own engine. Then the batches are added to the sums, one by one.
  *
  * Values in memory are read and written in place. Values in files are copied through buffers of the
- * lane. */
+ * worker. */
 #include <string.h>
 
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "calibrate/lanes_in.h"
+#include "calibrate/workers_in.h"
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
 /* The part of the dense or of the pruned network that is run, and its engines. */
 typedef struct stream_part {
   const laci_part *part;
-  laci_part_engines lanes;
-  void **buffers; /* [n_lanes, n_inputs + n_outputs] buffers for values that are stored in files;
+  laci_part_engines workers;
+  void **buffers; /* [n_workers, n_inputs + n_outputs] buffers for values that are stored in files;
                      NULL: the value is in memory */
-  void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
+  void **places;  /* [n_workers, n_inputs + n_outputs] addresses of the values of the worker's
+                     batch */
 } stream_part;
 
 /* A run of a part in both networks, up to a stop's value, for batches of one shape set. */
@@ -28,7 +29,7 @@ typedef struct part_run {
   int value;
   int shape_set; /* index of the shape set that the batches' samples have (samples.h) */
   stream_part streams[LACI_STREAMS];
-  const int64_t *batches; /* [n_lanes] index of the batch that each lane (engine) runs */
+  const int64_t *batches; /* [n_workers] index of the batch that each worker (engine) runs */
   lac_status *status;
   lac_error *errors;
 } part_run;
@@ -75,31 +76,31 @@ static lac_status prepare_part_of_stream(part_run *p, int stop, int stream, lac_
     if (!w->kept[stream][part->outputs[i]])
       st = alloc_output_storage(w, stop, stream, part->outputs[i], err);
   if (st) return st;
-  one->buffers = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->buffers);
-  one->places = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->places);
+  one->buffers = laci_alloc((size_t)(w->n_workers * n), sizeof *one->buffers);
+  one->places = laci_alloc((size_t)(w->n_workers * n), sizeof *one->places);
   if (!one->buffers || !one->places) return laci_fail_memory(err, "a part of the network");
   for (int port = 0; port < n; port++) {
     int value = value_of_port(one, port);
     const laci_stored_batches *kept = laci_walk_stored_batches(w, stream, value);
     if (laci_stored_batches_in_memory(kept) && kept->n == w->cut.n_batches) continue;
-    for (int lane = 0; lane < w->n_lanes; lane++) {
+    for (int worker = 0; worker < w->n_workers; worker++) {
       void *buffer = laci_alloc((size_t)laci_walk_largest_value_bytes(w, value), 1);
       if (!buffer) return laci_fail_memory(err, "a part of the network");
-      one->buffers[lane * n + port] = buffer;
+      one->buffers[worker * n + port] = buffer;
     }
   }
   if (part->n_nodes == 0) return LAC_OK;
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
-  one->lanes =
-      (laci_part_engines){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
-  return laci_part_engines_create(w->networks[p->shape_set], part, w->weights[stream], &one->lanes,
-                                  err);
+  one->workers =
+      (laci_part_engines){.n = w->n_workers, .budget = &budget, .engine = w->samples->engine};
+  return laci_part_engines_create(w->networks[p->shape_set], part, w->weights[stream],
+                                  &one->workers, err);
 }
 
 static void clear_part_of_stream(const laci_walk_state *w, stream_part *one) {
-  laci_part_engines_clear(&one->lanes);
-  for (int i = 0; one->buffers && i < w->n_lanes * count_part_ports(one); i++)
+  laci_part_engines_clear(&one->workers);
+  for (int i = 0; one->buffers && i < w->n_workers * count_part_ports(one); i++)
     laci_free(one->buffers[i]);
   laci_free(one->buffers);
   laci_free(one->places);
@@ -111,11 +112,11 @@ static bool is_batch_stored(const laci_stored_batches *kept, int64_t batch) {
   return batch >= kept->first && batch < kept->first + kept->n;
 }
 
-static lac_status run_part_on_batch(const part_run *p, int stream, int lane, int64_t batch,
+static lac_status run_part_on_batch(const part_run *p, int stream, int worker, int64_t batch,
                                     lac_error *err) {
   const stream_part *one = &p->streams[stream];
   int n = count_part_ports(one), n_inputs = one->part->n_inputs;
-  void **buffers = one->buffers + lane * n, **places = one->places + lane * n;
+  void **buffers = one->buffers + worker * n, **places = one->places + worker * n;
   lac_status st = LAC_OK;
   if (n == 0) return LAC_OK;
   for (int port = 0; port < n && !st; port++) {
@@ -127,8 +128,8 @@ static lac_status run_part_on_batch(const part_run *p, int stream, int lane, int
     if (port < n_inputs) st = laci_stored_batches_read(kept, batch, places[port], err);
   }
   if (st || one->part->n_nodes == 0) return st;
-  st =
-      laci_part_engines_run(&one->lanes, lane, (const void *const *)places, places + n_inputs, err);
+  st = laci_part_engines_run(&one->workers, worker, (const void *const *)places, places + n_inputs,
+                             err);
   for (int port = n_inputs; port < n && !st; port++) {
     const laci_stored_batches *kept =
         laci_walk_stored_batches(p->w, stream, value_of_port(one, port));
@@ -138,23 +139,23 @@ static lac_status run_part_on_batch(const part_run *p, int stream, int lane, int
   return st;
 }
 
-static void run_batches_in_lanes(int64_t begin, int64_t end, void *context) {
+static void run_batches_in_workers(int64_t begin, int64_t end, void *context) {
   const part_run *p = context;
-  for (int64_t lane = begin; lane < end; lane++) {
+  for (int64_t worker = begin; worker < end; worker++) {
     lac_status st = LAC_OK;
     for (int stream = 0; stream < LACI_STREAMS && !st; stream++)
-      st = run_part_on_batch(p, stream, (int)lane, p->batches[lane], &p->errors[lane]);
-    p->status[lane] = st;
+      st = run_part_on_batch(p, stream, (int)worker, p->batches[worker], &p->errors[worker]);
+    p->status[worker] = st;
   }
 }
 
-/* Returns the stop's value in a network, for the batch that the lane has just run. */
-static const float *find_stop_value(const part_run *p, int stream, int lane) {
+/* Returns the stop's value in a network, for the batch that the worker has just run. */
+static const float *find_stop_value(const part_run *p, int stream, int worker) {
   if (!p->w->plan.differs[p->value]) stream = LACI_STREAM_DENSE;
   const stream_part *one = &p->streams[stream];
   int n = count_part_ports(one);
   for (int port = n - 1; port >= 0; port--) {
-    if (value_of_port(one, port) == p->value) return one->places[lane * n + port];
+    if (value_of_port(one, port) == p->value) return one->places[worker * n + port];
   }
   return NULL;
 }
@@ -163,15 +164,15 @@ static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams,
                                       lac_error *err) {
   laci_walk_state *w = p->w;
   memset(p->errors, 0, (size_t)n * sizeof *p->errors);
-  laci_pool_for(w->options->pool, n, 1, run_batches_in_lanes, p);
-  for (int lane = 0; lane < n; lane++) {
-    if (p->status[lane] && err) *err = p->errors[lane];
-    if (p->status[lane]) return p->status[lane];
+  laci_pool_for(w->options->pool, n, 1, run_batches_in_workers, p);
+  for (int worker = 0; worker < n; worker++) {
+    if (p->status[worker] && err) *err = p->errors[worker];
+    if (p->status[worker]) return p->status[worker];
   }
-  for (int lane = 0; lane < n; lane++) {
-    if (p->batches[lane] >= w->cut.n_fitted) continue;
-    const float *dense = find_stop_value(p, LACI_STREAM_DENSE, lane);
-    const float *pruned = find_stop_value(p, LACI_STREAM_PRUNED, lane);
+  for (int worker = 0; worker < n; worker++) {
+    if (p->batches[worker] >= w->cut.n_fitted) continue;
+    const float *dense = find_stop_value(p, LACI_STREAM_DENSE, worker);
+    const float *pruned = find_stop_value(p, LACI_STREAM_PRUNED, worker);
     for (int m = 0; m < n_grams; m++) laci_grams_add(&grams[m], dense, pruned, w->options->pool);
   }
   return LAC_OK;
@@ -187,11 +188,11 @@ static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, lac
     p->streams[stream] = (stream_part){.part = &w->plan.stops[stop].part[stream]};
   for (int stream = 0; stream < LACI_STREAMS && !st; stream++)
     st = prepare_part_of_stream(p, stop, stream, err);
-  for (int64_t at = 0; at < n && !st; at += w->n_lanes) {
-    const int64_t left = n - at, lanes = left < w->n_lanes ? left : w->n_lanes;
+  for (int64_t at = 0; at < n && !st; at += w->n_workers) {
+    const int64_t left = n - at, workers = left < w->n_workers ? left : w->n_workers;
     p->batches = batches + at;
-    st = run_and_sum_batches(p, lanes, grams, n_grams, err);
-    if (!st) st = laci_walk_report_progress(w, lanes, err);
+    st = run_and_sum_batches(p, workers, grams, n_grams, err);
+    if (!st) st = laci_walk_report_progress(w, workers, err);
   }
   for (int stream = 0; stream < LACI_STREAMS; stream++)
     clear_part_of_stream(w, &p->streams[stream]);
@@ -215,8 +216,8 @@ lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams, i
                               lac_error *err) {
   part_run p = {.w = w, .value = w->plan.stops[stop].value};
   int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
-  p.status = laci_alloc((size_t)w->n_lanes, sizeof *p.status);
-  p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
+  p.status = laci_alloc((size_t)w->n_workers, sizeof *p.status);
+  p.errors = laci_alloc((size_t)w->n_workers, sizeof *p.errors);
   lac_status st =
       p.status && p.errors && batches ? LAC_OK : laci_fail_memory(err, "a part of the network");
   for (p.shape_set = 0; p.shape_set < w->n_shape_sets && !st; p.shape_set++) {

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creates and runs the engines of a part of the network. */
-#include "calibrate/lanes_in.h"
+#include "calibrate/workers_in.h"
 
 #include "base/error.h"
 #include "engine/engine.h"
 
 lac_status laci_part_engines_create(const laci_network *network, const laci_part *part,
-                                    const uint8_t *const *weights, laci_part_engines *lanes,
+                                    const uint8_t *const *weights, laci_part_engines *workers,
                                     lac_error *err) {
-  lanes->engines = laci_alloc((size_t)lanes->n, sizeof(laci_engine *));
-  lac_status st = lanes->engines ? LAC_OK : laci_fail_memory(err, "a part of the network");
-  if (!st) st = laci_part_build_graph(network, part, weights, &lanes->graph, err);
-  for (int lane = 0; lane < lanes->n && !st; lane++) {
+  workers->engines = laci_alloc((size_t)workers->n, sizeof(laci_engine *));
+  lac_status st = workers->engines ? LAC_OK : laci_fail_memory(err, "a part of the network");
+  if (!st) st = laci_part_build_graph(network, part, weights, &workers->graph, err);
+  for (int worker = 0; worker < workers->n && !st; worker++) {
     laci_engine_options options = {
-        .engine = lanes->engine, .threads = 1, .dense_only = true, .budget = lanes->budget};
-    st = laci_engine_create(lanes->graph, &options, &lanes->engines[lane], err);
+        .engine = workers->engine, .threads = 1, .dense_only = true, .budget = workers->budget};
+    st = laci_engine_create(workers->graph, &options, &workers->engines[worker], err);
   }
-  if (st) laci_part_engines_clear(lanes);
+  if (st) laci_part_engines_clear(workers);
   return st;
 }
 
-void laci_part_engines_clear(laci_part_engines *lanes) {
-  for (int lane = 0; lanes->engines && lane < lanes->n; lane++)
-    laci_engine_destroy(lanes->engines[lane]);
-  laci_free(lanes->engines);
-  laci_graph_destroy(lanes->graph);
-  *lanes = (laci_part_engines){0};
+void laci_part_engines_clear(laci_part_engines *workers) {
+  for (int worker = 0; workers->engines && worker < workers->n; worker++)
+    laci_engine_destroy(workers->engines[worker]);
+  laci_free(workers->engines);
+  laci_graph_destroy(workers->graph);
+  *workers = (laci_part_engines){0};
 }
 
-lac_status laci_part_engines_run(const laci_part_engines *lanes, int lane,
+lac_status laci_part_engines_run(const laci_part_engines *workers, int worker,
                                  const void *const *inputs, void *const *outputs, lac_error *err) {
-  return laci_engine_run(lanes->engines[lane], inputs, outputs, err);
+  return laci_engine_run(workers->engines[worker], inputs, outputs, err);
 }

@@ -37,7 +37,7 @@ typedef struct refiner {
                             element */
 } refiner;
 
-static const laci_graph *graph_of_refiner(const refiner *r) { return r->p->analysis->graph; }
+static const laci_graph *get_graph(const refiner *r) { return r->p->analysis->graph; }
 
 static int64_t count_fitting_samples(const refiner *r) {
   return r->how->samples->count - r->how->samples->held_back;
@@ -46,7 +46,7 @@ static int64_t count_fitting_samples(const refiner *r) {
 /* ---- The pruned network with its current weights ---- */
 
 static void list_current_weights(refiner *r) {
-  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
+  for (int s = 0; s < get_graph(r)->n_stored; s++) {
     r->mixed[s] = r->new_bytes[s]         ? r->new_bytes[s]
                   : r->fitted->weights[s] ? r->fitted->weights[s]
                                           : r->p->weights[s];
@@ -56,7 +56,7 @@ static void list_current_weights(refiner *r) {
 /* Collects the masks that calibration chose, and those of layers whose mask an earlier pruning
  * chose. */
 static lac_status collect_masks(refiner *r, lac_error *err) {
-  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
+  for (int s = 0; s < get_graph(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
   for (int k = 0; k < r->p->n_masks; k++) {
     const laci_pruned_mask *mask = &r->p->masks[k];
     uint8_t *bytes = laci_alloc((size_t)mask->count, 1);
@@ -69,14 +69,14 @@ static lac_status collect_masks(refiner *r, lac_error *err) {
   return LAC_OK;
 }
 
-static void set_made_weight(refiner *r, int stored, uint8_t *take) {
+static void replace_new_weight(refiner *r, int stored, uint8_t *take) {
   laci_free(r->new_bytes[stored]);
   r->new_bytes[stored] = take;
 }
 
 /* Moves the new weights into the pruning, which has the dense network's weights until then. */
 static void move_new_weights(refiner *r) {
-  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) {
+  for (int s = 0; s < get_graph(r)->n_stored; s++) {
     if (!r->new_bytes[s]) continue;
     uint8_t **place = r->fitted->masks[s] ? &r->fitted->weights[s] : &r->p->weights[s];
     laci_free(*place);
@@ -97,7 +97,7 @@ static lac_status compare_outputs(refiner *r, const laci_weighted_graph *candida
                                     .batch = cut->batch,
                                     .pool = r->pool,
                                     .budget = r->options->budget};
-  const laci_weighted_graph dense = {graph_of_refiner(r), (const uint8_t *const *)r->p->weights};
+  const laci_weighted_graph dense = {get_graph(r), (const uint8_t *const *)r->p->weights};
   return laci_compare_outputs(&dense, candidate, r->options->calibration->samples, &how, difference,
                               err);
 }
@@ -137,7 +137,7 @@ static lac_status estimate_statistics(refiner *r, laci_graph *view, lac_error *e
 static lac_status recalibrate_norms(refiner *r, lac_error *err) {
   laci_graph *view = NULL;
   laci_output_difference found;
-  lac_status st = laci_graph_view_create(graph_of_refiner(r), r->mixed, &view, err);
+  lac_status st = laci_graph_view_create(get_graph(r), r->mixed, &view, err);
   if (!st) st = estimate_statistics(r, view, err);
   const laci_weighted_graph candidate = {.graph = view};
   if (!st) st = compare_outputs(r, &candidate, &found, err);
@@ -147,7 +147,7 @@ static lac_status recalibrate_norms(refiner *r, lac_error *err) {
   }
   for (int s = 0; !st && r->to->recalibrated && s < view->n_stored; s++) {
     if (!view->stored[s].owned) continue;
-    set_made_weight(r, s, view->stored[s].owned);
+    replace_new_weight(r, s, view->stored[s].owned);
     view->stored[s].owned = NULL;
   }
   if (!st && r->to->recalibrated) r->fitted->outputs = found;
@@ -181,9 +181,9 @@ static lac_status train_in_largest_batch(refiner *r, const laci_weighted_graph *
 }
 
 static lac_status refine_network(refiner *r, lac_error *err) {
-  const int n = graph_of_refiner(r)->n_stored;
-  const laci_weighted_graph student = {graph_of_refiner(r), r->mixed};
-  const laci_weighted_graph teacher = {graph_of_refiner(r), (const uint8_t *const *)r->p->weights};
+  const int n = get_graph(r)->n_stored;
+  const laci_weighted_graph student = {get_graph(r), r->mixed};
+  const laci_weighted_graph teacher = {get_graph(r), (const uint8_t *const *)r->p->weights};
   laci_refined refined;
   laci_output_difference found = r->fitted->outputs;
   lac_status st = train_in_largest_batch(r, &student, &teacher, &refined, err);
@@ -192,7 +192,7 @@ static lac_status refine_network(refiner *r, lac_error *err) {
     if (refined.weights[s]) r->mixed[s] = refined.weights[s];
   if (refined.kept) st = compare_outputs(r, &student, &found, err);
   for (int s = 0; s < n && refined.kept && !st; s++) {
-    if (refined.weights[s]) set_made_weight(r, s, refined.weights[s]);
+    if (refined.weights[s]) replace_new_weight(r, s, refined.weights[s]);
     refined.weights[s] = NULL;
   }
   if (!st) {
@@ -214,7 +214,7 @@ static lac_status refine_network(refiner *r, lac_error *err) {
 static lac_status keep_if_loss_allows(refiner *r, const laci_output_difference *fitted,
                                       lac_error *err) {
   const double limit = r->options->calibration->max_drop;
-  const laci_weighted_graph pruned = {graph_of_refiner(r), r->mixed};
+  const laci_weighted_graph pruned = {get_graph(r), r->mixed};
   laci_judged_drop drop;
   if (limit < 0 || !(r->to->recalibrated || r->to->refined)) return LAC_OK;
   const laci_drop_candidate candidate = {&r->fitted->cut, &pruned, r->pool, NULL};
@@ -224,7 +224,7 @@ static lac_status keep_if_loss_allows(refiner *r, const laci_output_difference *
     r->p->calibration.drop = drop;
     return LAC_OK;
   }
-  for (int s = 0; s < graph_of_refiner(r)->n_stored; s++) set_made_weight(r, s, NULL);
+  for (int s = 0; s < get_graph(r)->n_stored; s++) replace_new_weight(r, s, NULL);
   r->fitted->outputs = *fitted;
   r->to->recalibrated = r->to->refined = false;
   r->to->reason =
@@ -253,7 +253,7 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
   refiner r = {.p = p, .options = options, .how = how, .pool = pool, .fitted = p->fitted, .to = to};
   if (!p->fitted) return LAC_OK;
   const char *unlike =
-      laci_calibration_why_not_stackable(how->samples, p->analysis->graph->n_inputs);
+      laci_calibration_explain_unstackable_samples(how->samples, p->analysis->graph->n_inputs);
   if (p->fitted->outputs_reason || unlike) {
     char text[160] = "outputs could not be compared";
     if (unlike) (void)snprintf(text, sizeof text, "%s: no steps are taken on such data", unlike);

@@ -18,27 +18,27 @@
 
 static const char what[] = "statistics again";
 
-enum { MOST_LANES = 16 };
+enum { MOST_WORKERS = 16 };
 
-/** A lane runs one batch at a time on an engine of one thread. So a batch's statistics do not
- * depend on the number of lanes. */
-typedef struct lane {
+/** A worker runs one batch at a time on an engine of one thread. So a batch's statistics do not
+ * depend on the number of workers. */
+typedef struct worker {
   laci_engine *engine;
   void *images;
   const void **inputs; /* [number of graph inputs] addresses of the engine's inputs */
   void **outputs;      /* [number of graph outputs] addresses of the engine's outputs */
-  float *now;          /* [size] statistics of the lane's batch */
+  float *now;          /* [size] statistics of the worker's batch */
   lac_status status;
   lac_error err;
-} lane;
+} worker;
 
 typedef struct job {
   const laci_calibration_samples *samples;
   const laci_recalibrate_options *options;
   laci_training_graph *graph;
   int64_t batch, n_batches;
-  lane lanes[MOST_LANES];
-  int n_lanes;
+  worker workers[MOST_WORKERS];
+  int n_workers;
   float *before;    /* [size] statistics that the model has before the re-estimation */
   double *sums;     /* [size] sums of the statistics of all batches */
   int64_t *offsets; /* [n_stats] offset of each statistic in the arrays [size] */
@@ -74,18 +74,18 @@ static lac_status read_statistics(job *j, const laci_graph *model, lac_error *er
   return LAC_OK;
 }
 
-/* ---- Lanes ---- */
+/* ---- Workers ---- */
 
-static void clear_lane(lane *l) {
+static void clear_worker(worker *l) {
   laci_engine_destroy(l->engine);
   laci_free(l->images);
   laci_free(l->inputs);
   laci_free(l->outputs);
   laci_free(l->now);
-  *l = (lane){.engine = NULL};
+  *l = (worker){.engine = NULL};
 }
 
-static void bind_lane_buffers(const job *j, lane *l) {
+static void bind_worker_buffers(const job *j, worker *l) {
   const laci_training_graph *g = j->graph;
   for (int i = 0; i < g->graph->n_inputs; i++)
     if (g->graph->inputs[i] == g->images) l->inputs[i] = l->images;
@@ -97,7 +97,7 @@ static void bind_lane_buffers(const job *j, lane *l) {
   }
 }
 
-static lac_status create_lane_engine(job *j, lane *l, laci_budget *budget, lac_error *err) {
+static lac_status create_worker_engine(job *j, worker *l, laci_budget *budget, lac_error *err) {
   const laci_training_graph *g = j->graph;
   const laci_engine_options how = {.engine = j->samples->engine,
                                    .threads = 1,
@@ -114,36 +114,36 @@ static lac_status create_lane_engine(job *j, lane *l, laci_budget *budget, lac_e
   l->outputs = laci_alloc((size_t)g->graph->n_outputs, sizeof *l->outputs);
   l->now = laci_alloc((size_t)j->size, sizeof *l->now);
   if (!l->images || !l->inputs || !l->outputs || !l->now) return laci_fail_memory(err, what);
-  bind_lane_buffers(j, l);
+  bind_worker_buffers(j, l);
   return LAC_OK;
 }
 
-/** Creates as many lanes (engines) as there are threads and batches, and as memory allows. */
-static lac_status create_lanes(job *j, lac_error *err) {
+/** Creates as many workers (engines) as there are threads and batches, and as memory allows. */
+static lac_status create_workers(job *j, lac_error *err) {
   laci_budget budget =
       j->options->budget ? *j->options->budget : (laci_budget){.limit = UINT64_MAX};
   int64_t most = laci_pool_threads(j->options->pool);
-  if (most > MOST_LANES) most = MOST_LANES;
+  if (most > MOST_WORKERS) most = MOST_WORKERS;
   if (most > j->n_batches) most = j->n_batches;
-  lac_status st = create_lane_engine(j, &j->lanes[0], &budget, err);
-  if (!st) j->n_lanes = 1;
-  while (!st && j->n_lanes < most) {
-    lane *next = &j->lanes[j->n_lanes];
-    if (create_lane_engine(j, next, &budget, NULL)) {
-      clear_lane(next);
+  lac_status st = create_worker_engine(j, &j->workers[0], &budget, err);
+  if (!st) j->n_workers = 1;
+  while (!st && j->n_workers < most) {
+    worker *next = &j->workers[j->n_workers];
+    if (create_worker_engine(j, next, &budget, NULL)) {
+      clear_worker(next);
       break;
     }
-    j->n_lanes++;
+    j->n_workers++;
   }
   return st;
 }
 
 /* ---- Batches ---- */
 
-static void run_batches_of_lanes(int64_t begin, int64_t end, void *context) {
+static void run_batches_of_workers(int64_t begin, int64_t end, void *context) {
   job *j = context;
   for (int64_t at = begin; at < end; at++) {
-    lane *l = &j->lanes[at];
+    worker *l = &j->workers[at];
     l->status = laci_engine_run(l->engine, l->inputs, l->outputs, &l->err);
   }
 }
@@ -153,12 +153,12 @@ static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err)
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < n && !st; at++) {
     st = j->samples->fetch(j->samples->context, j->options->first + (k + at) * j->batch, j->batch,
-                           &j->lanes[at].images, err);
+                           &j->workers[at].images, err);
   }
   if (st) return st;
-  laci_pool_for(j->options->pool, n, 1, run_batches_of_lanes, j);
+  laci_pool_for(j->options->pool, n, 1, run_batches_of_workers, j);
   for (int64_t at = 0; at < n; at++) {
-    const lane *l = &j->lanes[at];
+    const worker *l = &j->workers[at];
     if (l->status && err) *err = l->err;
     if (l->status) return l->status;
     for (int64_t i = 0; i < j->size; i++) j->sums[i] += (double)l->now[i];
@@ -168,9 +168,9 @@ static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err)
 
 static lac_status run_all_batches(job *j, lac_error *err) {
   lac_status st = LAC_OK;
-  for (int64_t k = 0; k < j->n_batches && !st; k += j->n_lanes) {
+  for (int64_t k = 0; k < j->n_batches && !st; k += j->n_workers) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    int64_t left = j->n_batches - k, n = left < j->n_lanes ? left : j->n_lanes;
+    int64_t left = j->n_batches - k, n = left < j->n_workers ? left : j->n_workers;
     st = run_batches_from(j, k, n, err);
     laci_progress(what, k + n, j->n_batches);
   }
@@ -211,11 +211,11 @@ lac_status laci_recalibrate_batch_norms(laci_graph *model, const laci_calibratio
   j.n_batches = options->n / j.batch;
   lac_status st = create_forward_graph(&j, model, err);
   if (!st) st = read_statistics(&j, model, err);
-  if (!st) st = create_lanes(&j, err);
+  if (!st) st = create_workers(&j, err);
   if (!st) st = run_all_batches(&j, err);
   if (!st) st = store_statistics(&j, model, err);
   if (!st) *result = (laci_recalibrated){.n_norms = j.graph->n_stats / 2, .n_batches = j.n_batches};
-  for (int at = 0; at < j.n_lanes + (j.n_lanes == 0); at++) clear_lane(&j.lanes[at]);
+  for (int at = 0; at < j.n_workers + (j.n_workers == 0); at++) clear_worker(&j.workers[at]);
   laci_training_graph_destroy(j.graph);
   laci_free(j.before);
   laci_free(j.sums);

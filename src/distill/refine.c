@@ -58,7 +58,7 @@ static lac_status judge_candidate(job *j, const laci_graph *candidate,
 
 /* ---- Steps ---- */
 
-static double rate_of(const job *j, int64_t step, int64_t steps) {
+static double compute_learning_rate(const job *j, int64_t step, int64_t steps) {
   const double pi = 3.14159265358979323846;
   double ramp = (double)(step + 1) / WARM_UP;
   double cosine = steps > 0 ? (1 + cos(pi * (double)step / (double)steps)) / 2 : 1;
@@ -74,14 +74,14 @@ static int64_t count_steps_in_time(const job *j, int64_t done, double step_secon
   return done + more;
 }
 
-static lac_status step_once(job *j, int64_t step, int64_t steps, lac_error *err) {
+static lac_status run_one_training_step(job *j, int64_t step, int64_t steps, lac_error *err) {
   const float *images, *const *targets;
   float loss = 0;
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
   lac_status st = laci_distill_targets_next_batch(j->batches, &images, &targets, err);
   if (!st) {
-    st = laci_reconstruct_train_step(j->reconstruct, images, targets, rate_of(j, step, steps),
-                                     &loss, err);
+    st = laci_reconstruct_train_step(j->reconstruct, images, targets,
+                                     compute_learning_rate(j, step, steps), &loss, err);
   }
   if (step == 0) j->to->loss_first = (double)loss;
   j->to->loss_last = (double)loss;
@@ -95,7 +95,7 @@ static lac_status run_training_steps(job *j, lac_error *err) {
   lac_status st = LAC_OK;
   for (; (steps == 0 || step < steps) && !st; step++) {
     double start = laci_clock_seconds();
-    st = step_once(j, step, steps, err);
+    st = run_one_training_step(j, step, steps, err);
     double now = laci_clock_seconds();
     if (n_times < (int)(sizeof times / sizeof *times) && step > 0) times[n_times++] = now - start;
     bool enough =
