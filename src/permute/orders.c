@@ -178,8 +178,8 @@ static int64_t combined_outer_index(const struct laci_order_walk_item *item, int
  * innermost axis: at, at + 1, ... Along it, an order gives the offsets; without an order the stride
  * does. The outer axes add a constant. A grouped order whose rows are along this axis adds its
  * offsets. */
-static void list_line_sources(const laci_order_walk *walk, const int64_t *index, int64_t at,
-                              int64_t n, int64_t base, int64_t *restrict sources) {
+static void list_offsets_along_line(const laci_order_walk *walk, const int64_t *index, int64_t at,
+                                    int64_t n, int64_t base, int64_t *restrict sources) {
   int inner = walk->rank - 1;
   const int64_t *offset = NULL;
   int64_t step = 0;
@@ -209,7 +209,7 @@ static void list_line_sources(const laci_order_walk *walk, const int64_t *index,
   }
 }
 
-void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, int64_t n,
+void laci_order_walk_list_offsets(const laci_order_walk *walk, int64_t first, int64_t n,
                                   int64_t *sources) {
   int inner = walk->rank - 1;
   if (inner < 0) { /* no axis is reordered, and the whole tensor is copied as one run */
@@ -224,7 +224,7 @@ void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, in
       if (axis < inner) base += index[axis] * walk->strides[axis];
     }
     int64_t at = index[inner], now = walk->dims[inner] - at < n ? walk->dims[inner] - at : n;
-    list_line_sources(walk, index, at, now, base, sources);
+    list_offsets_along_line(walk, index, at, now, base, sources);
     first += now;
     n -= now;
     sources += now;
@@ -267,7 +267,7 @@ lac_status laci_reorder(const laci_shape *shape, size_t element_size,
   int64_t sources[SOURCES_AT_ONCE];
   for (int64_t first = 0; first < walk.n_runs; first += SOURCES_AT_ONCE) {
     int64_t n = walk.n_runs - first < SOURCES_AT_ONCE ? walk.n_runs - first : SOURCES_AT_ONCE;
-    laci_order_walk_list_sources(&walk, first, n, sources);
+    laci_order_walk_list_offsets(&walk, first, n, sources);
     gather_elements(sources, n, walk.run, element_size, in,
                     (uint8_t *)out + (size_t)(first * walk.run) * element_size);
   }

@@ -14,7 +14,7 @@ typedef struct laci_axis_order {
   int n_axes;
   int axes[LACI_MAX_RANK]; /* axes that the order applies to, the slowest first */
   int64_t count;           /* length of `order`: the product of the sizes of `axes`; for a grouped
-                    convolution, n_groups * size of axes[0] */
+                              convolution, n_groups * size of axes[0] */
   const int32_t *order;    /* [count] for each new combined index, the old one that moves there */
   /* number of groups of a grouped convolution; 0: none. axes[0] is then reordered in each group by
      itself. With s = size of axes[0], rows of group g (along row_axis, counted after reordering)
@@ -50,7 +50,7 @@ LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_s
 
 /** Maps the elements of a reordered tensor to their old offsets, in runs of adjacent elements. Run
  * r of the new tensor has its elements [r * run, (r + 1) * run). They are copied from the old
- * tensor's elements beginning at sources[r] (laci_order_walk_list_sources). With this a caller can
+ * tensor's elements beginning at sources[r] (laci_order_walk_list_offsets). With this a caller can
  * compare or gather elements without a reordered copy. Zero-initialize it; clear it also after a
  * failure. */
 typedef struct laci_order_walk {
@@ -79,7 +79,7 @@ LAC_MUST_CHECK lac_status laci_order_walk_init(laci_order_walk *walk, const laci
 void laci_order_walk_clear(laci_order_walk *walk);
 /** Sets sources[i], 0 <= i < n, to the old offset of run first + i, in elements. Any thread may
  * call it. */
-void laci_order_walk_list_sources(const laci_order_walk *walk, int64_t first, int64_t n,
+void laci_order_walk_list_offsets(const laci_order_walk *walk, int64_t first, int64_t n,
                                   int64_t *sources);
 
 #endif

@@ -22,12 +22,13 @@
 typedef struct builder {
   laci_plan *plan;
   laci_pattern pattern;
-  const laci_weight_view *views; /* weights to be scored, as in laci_search_options */
+  const laci_weight_view *views; /* weights to be scored instead of the analysis's, as in
+                                    laci_search_options */
   laci_arena arena;              /* memory of the problems and of the arrays below */
   int *first;         /* [n_searchable + 1] index in long_run at which the consumers of each group
                          begin */
   bool *long_run;     /* [consumers of all searchable groups] true: the search leaves this consumer
-                         out (see mark_long_runs) */
+                         out (see mark_consumers_with_long_runs) */
   bool *mixed;        /* [n_searchable] true: a block of the group also holds channels of another
                          group */
   int *n_layers_with; /* [n_stored] number of layers that read each stored tensor */
@@ -62,7 +63,7 @@ typedef struct user {
   int layer, conv_group, group, at;
 } user;
 
-static const laci_consumer *consumer_of_user(const builder *b, const user *u) {
+static const laci_consumer *find_consumer_of_user(const builder *b, const user *u) {
   return &b->plan->analysis->groups[u->group].consumers[u->at];
 }
 
@@ -78,10 +79,10 @@ static int compare_users_by_rows(const void *x, const void *y) {
  * channel only, whatever the order is. If runs are much longer than blocks, hardly any block
  * depends on the order, and the search leaves the layer out. The n users are all consumers of one
  * group that read the same rows. */
-static void mark_long_runs(builder *b, const user *users, int n) {
-  int32_t low = consumer_of_user(b, users)->column[0], high = low;
+static void mark_consumers_with_long_runs(builder *b, const user *users, int n) {
+  int32_t low = find_consumer_of_user(b, users)->column[0], high = low;
   for (int k = 1; k < n; k++) {
-    int32_t column = consumer_of_user(b, &users[k])->column[0];
+    int32_t column = find_consumer_of_user(b, &users[k])->column[0];
     low = column < low ? column : low;
     high = column > high ? column : high;
   }
@@ -126,14 +127,15 @@ static bool mark_mixed_groups(builder *b, const user *users, int n) {
   for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
   for (int k = 0; k < n; k++) {
     if (b->plan->fixed[users[k].group]) continue;
-    const int32_t *column = consumer_of_user(b, &users[k])->column;
+    const int32_t *column = find_consumer_of_user(b, &users[k])->column;
     for (int c = 0; c < a->groups[users[k].group].n_channels; c++)
       searched_by[column[c]] = users[k].group;
   }
   for (int k = 0; k < n; k++) {
     int g = users[k].group;
     if (!b->plan->fixed[g] && !b->mixed[g])
-      b->mixed[g] = shares_blocks_with_group(b, g, searched_by, consumer_of_user(b, &users[k]));
+      b->mixed[g] =
+          shares_blocks_with_group(b, g, searched_by, find_consumer_of_user(b, &users[k]));
   }
   laci_free(searched_by);
   return true;
@@ -141,19 +143,19 @@ static bool mark_mixed_groups(builder *b, const user *users, int n) {
 
 static bool mark_long_runs_and_mixed(builder *b, const user *users, int n_users) {
   for (int at = 0, n; at < n_users; at += n) {
-    for (n = 1; at + n < n_users && read_same_rows(consumer_of_user(b, &users[at]),
-                                                   consumer_of_user(b, &users[at + n]));)
+    for (n = 1; at + n < n_users && read_same_rows(find_consumer_of_user(b, &users[at]),
+                                                   find_consumer_of_user(b, &users[at + n]));)
       n++;
     if (!mark_mixed_groups(b, users + at, n)) return false;
     for (int k = 0, same; k < n; k += same) {
       for (same = 1; k + same < n && users[at + k + same].group == users[at + k].group;) same++;
-      mark_long_runs(b, users + at + k, same);
+      mark_consumers_with_long_runs(b, users + at + k, same);
     }
   }
   return true;
 }
 
-static bool plan_builder_init(builder *b) {
+static bool init_plan_builder(builder *b) {
   const laci_analysis *a = b->plan->analysis;
   size_t n = (size_t)a->n_searchable;
   b->first = laci_arena_alloc(&b->arena, n + 1, sizeof *b->first);
@@ -184,7 +186,7 @@ static bool plan_builder_init(builder *b) {
 
 /* Sets *held to a table: for each column of the consumer's rows, the old column that is there after
  * the orders found so far. NULL: these columns were not reordered. */
-static bool find_held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
+static bool find_reordered_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];
   laci_value_axes axes[LACI_MAX_RANK];
@@ -231,7 +233,7 @@ static bool make_search_problem(builder *b, int g, const laci_weight_view *views
     bool known = problem->n_slices > 1 && read_same_rows(one, before);
     before = one;
     if (known) slice->original_column = slice[-1].original_column;
-    else if (!find_held_columns(b, one, &slice->original_column)) return false;
+    else if (!find_reordered_columns(b, one, &slice->original_column)) return false;
   }
   return true;
 }
@@ -394,7 +396,7 @@ lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
   laci_comm *comm = options->comm;
   double cost[2] = {0}; /* cost[0]: of independent groups. cost[1]: of mixed groups, which use one
                            thread most of the time */
-  lac_status st = plan_builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
+  lac_status st = init_plan_builder(&b) ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && end > 0 && !st; g++) { /* costs are only needed to divide a time limit */
     laci_problem problem;
     if (plan->fixed[g]) continue;

@@ -18,9 +18,11 @@ typedef struct field {
                               columns */
   int n_copies;
   const laci_slice **copies;
-  int32_t *copy_at, *place_at; /* [columns] for each column, the copy of the class and the place in
-                                  it; -1: the column belongs to no place */
-  bool mixes_copies;           /* true: a block contains places of two copies of the class */
+  int32_t *copy_at, *place_at; /* [columns] for each column of the weight: the copy of the class's
+                                  channels that it belongs to, and its place among these; -1: it
+                                  belongs to none */
+  bool mixes_copies;           /* true: a block contains places of two copies of the class's
+                                  channels */
 } field;
 
 /* A stack: slices that divide the places into the same blocks. */
@@ -92,7 +94,7 @@ static lac_status check_slice(const builder *b, const laci_slice *s) {
   return LAC_OK;
 }
 
-static bool are_on_same_rows(const laci_slice *a, const laci_slice *b) {
+static bool have_same_rows(const laci_slice *a, const laci_slice *b) {
   return a->weight.bytes == b->weight.bytes && a->outer_begin == b->outer_begin &&
          a->outer_end == b->outer_end && a->weight.columns == b->weight.columns &&
          a->weight.inner == b->weight.inner;
@@ -114,7 +116,7 @@ static lac_status add_field(builder *b, const laci_slice *s, field **out) {
 static lac_status add_slice_to_field(builder *b, const laci_slice *s) {
   field *f = NULL;
   for (int i = 0; i < b->n_fields && !f; i++) {
-    if (are_on_same_rows(b->fields[i].first, s)) f = &b->fields[i];
+    if (have_same_rows(b->fields[i].first, s)) f = &b->fields[i];
   }
   if (!f) {
     lac_status st = add_field(b, s, &f);
@@ -228,9 +230,10 @@ static int64_t find_source_column(const laci_slice *s, int64_t p) {
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
-/* Counts in held[], for each block of a slice (number `member` of the stack), the columns that are
- * no places of the class. If links is not NULL, also writes the source of each such column.
- * fixed_begin: first fixed column of each block in the cut. Returns the number of these columns. */
+/* Lists the columns of a slice that share a block with the class but do not belong to it. The
+ * search leaves them in place. held[block] becomes their number in each block. links, if not NULL,
+ * gets where each of them is read from. member: number of the slice in the stack. fixed_begin:
+ * first fixed column of each block in the cut. Returns the number of these columns. */
 static int list_fixed_columns(const builder *b, const stack *k, int member,
                               const int32_t *fixed_begin, int32_t *held, link *links) {
   const int m = b->problem->pattern.m;
@@ -299,8 +302,7 @@ static lac_status fill_stacked_part(builder *b, const stack *k, int member,
   int n_held = list_fixed_columns(b, k, member, fixed_begin, held, links + n);
   st = fill_cut_part(b, k->members[member], links, n + n_held, part);
   for (int j = 0; j < n; j++)
-    held[k->block_of[j]]++; /* from here on, held counts all columns of a
-                                                         block */
+    held[k->block_of[j]]++; /* from here on, held counts all columns of a block */
   for (int g = 0; g < k->n_blocks; g++) part->n_kept += min_int(b->problem->pattern.n, held[g]);
 out:
   laci_free(held);

@@ -41,8 +41,8 @@ typedef struct side {
 
 struct laci_exchange_scratch {
   side a, b;
-  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* [offer of a][offer of b] sum over rows of the
-                                               formula's last term, for both blocks */
+  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* [offer of a][offer of b] sum over rows of the term
+                                               that depends on both offers, for both blocks */
 };
 
 laci_exchange_scratch *laci_exchange_scratch_create(void) {
@@ -95,18 +95,18 @@ static void sort_columns_by_row(const laci_exchange_block *b, size_t row, int n_
 
 /* Removes the values high and low from a row of a block. Returns the k-th largest of the remaining
  * values. own: the k-th largest of all values; below, last: the two after it. */
-static inline int16_t largest_without_offer(int16_t high, int16_t low, int16_t own, int16_t below,
-                                            int16_t last) {
+static inline int16_t find_largest_without_offer(int16_t high, int16_t low, int16_t own,
+                                                 int16_t below, int16_t last) {
   int16_t under = low < below ? below : last;
   return high < own ? own : under;
 }
 
-/* Fills an offer with the columns x and y. places: the last two values that the block keeps, then
- * the two after them. Returns the offer's share minus the values that the block keeps above its
- * last one. Without the offer, the sum of the largest values loses max(0, high - next) and max(0,
- * low - after). */
-static int32_t fill_offer_rows(offer *restrict o, const int16_t *restrict x,
-                               const int16_t *restrict y, int16_t (*restrict places)[ROWS]) {
+/* Computes the values of an offer that consists of the columns x and y, for each row. places: the
+ * last two values that the block keeps, then the two after them. Returns the offer's share minus
+ * the values that the block keeps above its last one. Without the offer, the sum of the largest
+ * values loses max(0, high - next) and max(0, low - after). */
+static int32_t compute_offer_rows(offer *restrict o, const int16_t *restrict x,
+                                  const int16_t *restrict y, int16_t (*restrict places)[ROWS]) {
   int32_t sum = 0;
   for (int r = 0; r < ROWS; r++) {
     int16_t a = x[r], b = y[r], high = a > b ? a : b, low = a > b ? b : a;
@@ -114,8 +114,8 @@ static int32_t fill_offer_rows(offer *restrict o, const int16_t *restrict x,
     int16_t gives = high < next ? high : next, over = low > after ? low : after;
     o->high[r] = high;
     o->low[r] = low;
-    o->first[r] = largest_without_offer(high, low, upper, next, after);
-    o->second[r] = largest_without_offer(high, low, next, after, last);
+    o->first[r] = find_largest_without_offer(high, low, upper, next, after);
+    o->second[r] = find_largest_without_offer(high, low, next, after, last);
     sum += (int16_t)(gives + after - over);
   }
   return sum;
@@ -135,14 +135,15 @@ static void prepare_block_offers(side *s, const laci_exchange_block *b, size_t r
   for (int k = 0; k < s->n_offers; k++) {
     const int16_t *x = b->column[s->columns[k][0]] + row, *y = b->column[s->columns[k][1]] + row;
     if (k < s->n_single) y = nothing;
-    s->share[k] += above + fill_offer_rows(&s->offers[k], x, y, places + keep - 1);
+    s->share[k] += above + compute_offer_rows(&s->offers[k], x, y, places + keep - 1);
     if (keep == 1) memcpy(s->offers[k].first, places[0], sizeof places[0]);
   }
 }
 
-/* Returns the formula's last term if x and y are exchanged, summed over rows and over both blocks.
- * Values have 15 bits, so the sum of two fits into 16. */
-static int32_t sum_last_terms(const offer *x, const offer *y) {
+/* Returns the term that depends on both offers (the last one in the formula at the top), if x and y
+ * are exchanged: its sum over rows and over both blocks. Values have 15 bits, so the sum of two
+ * fits into 16. */
+static int32_t sum_joint_terms(const offer *x, const offer *y) {
   uint32_t sum = 0;
   for (int r = 0; r < ROWS; r++) {
     int16_t small_x = x->first[r] < y->high[r] ? x->first[r] : y->high[r];
@@ -165,12 +166,12 @@ static void find_exchangeable_offers(const laci_exchange_scratch *scratch, int i
   *end = single ? scratch->b.n_single : scratch->b.n_offers;
 }
 
-static void add_last_terms(laci_exchange_scratch *scratch) {
+static void add_joint_terms(laci_exchange_scratch *scratch) {
   for (int i = 0; i < scratch->a.n_offers; i++) {
     int begin, end;
     find_exchangeable_offers(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
-      scratch->excess[i][j] += sum_last_terms(&scratch->a.offers[i], &scratch->b.offers[j]);
+      scratch->excess[i][j] += sum_joint_terms(&scratch->a.offers[i], &scratch->b.offers[j]);
     }
   }
 }
@@ -206,7 +207,7 @@ laci_exchange laci_exchange_find_best(const laci_exchange_block *a, const laci_e
   for (size_t row = 0; row < rows; row += ROWS) {
     prepare_block_offers(&scratch->a, a, row, keep);
     prepare_block_offers(&scratch->b, b, row, keep);
-    add_last_terms(scratch);
+    add_joint_terms(scratch);
   }
   return find_best_exchange(scratch);
 }

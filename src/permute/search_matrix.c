@@ -75,7 +75,7 @@ typedef struct tiling {
 
 static int64_t divide_rounding_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-static tiling make_tiling(const laci_cut_part *part, int64_t step) {
+static tiling divide_part_into_blocks(const laci_cut_part *part, int64_t step) {
   const int64_t inner = part->weight->inner;
   tiling t = {.outer_step = 1, .columns = 1, .inners = 1, .outers = 1};
   if (part->n_rows == 0) return t;
@@ -122,7 +122,7 @@ static block find_block_by_index(const job *j, int64_t index) {
     else high = middle - 1;
   }
   const laci_cut_part *part = &j->cut->parts[low];
-  tiling t = make_tiling(part, j->step);
+  tiling t = divide_part_into_blocks(part, j->step);
   index -= j->first_block[low];
   int64_t by_column = index % t.n_by_column, by_inner = index / t.n_by_column % t.n_by_inner,
           by_outer = index / t.n_by_column / t.n_by_inner;
@@ -140,7 +140,7 @@ static block find_block_by_index(const job *j, int64_t index) {
 static void count_blocks(const job *j) {
   int n = j->cut->n_parts;
   for (int i = 0; i < n; i++) {
-    tiling t = make_tiling(&j->cut->parts[i], j->step);
+    tiling t = divide_part_into_blocks(&j->cut->parts[i], j->step);
     j->first_block[i + 1] = j->first_block[i] + count_tiling_blocks(&t);
   }
 }
@@ -195,7 +195,7 @@ static void *matrix_column_of_block(const job *j, const block *b, int c) {
 }
 
 /* Copies a block to its columns. Only for weights in which each outer index is one row. */
-static void write_one_row_each(const job *j, const block *b, const uint8_t *integers) {
+static void write_single_row_columns(const job *j, const block *b, const uint8_t *integers) {
   void *to[STRETCH];
   for (int c = 0; c < b->n_columns; c++) to[c] = matrix_column_of_block(j, b, c);
   laci_transpose(j->matrix->number, integers, b->n_outers, b->n_columns, to,
@@ -255,7 +255,7 @@ static void fill_blocks(int64_t begin, int64_t end, void *context) {
   for (int64_t index = j->begin + begin; index < j->begin + end; index++) {
     block b = find_block_by_index(j, index);
     read_quantized_block(j, &b, integers);
-    if (b.part->weight->inner == 1) write_one_row_each(j, &b, integers);
+    if (b.part->weight->inner == 1) write_single_row_columns(j, &b, integers);
     else write_gathered_rows(j, &b, integers, integers + each);
   }
   laci_free(integers);

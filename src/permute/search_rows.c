@@ -21,7 +21,7 @@ typedef struct tiling {
   int64_t n_tiles;
 } tiling;
 
-static tiling make_tiling(const laci_cut_part *part) {
+static tiling divide_part_into_tiles(const laci_cut_part *part) {
   tiling t = {.inner = part->weight->inner, .n_chunks = 1, .outers = 1};
   if (part->n_rows == 0) return t;
   int64_t n_outer = part->n_rows / t.inner;
@@ -37,7 +37,7 @@ void laci_cut_number_tiles(laci_cut *cut) {
   for (int i = 0; i < cut->n_parts; i++) {
     cut->parts[i].first_tile = tile;
     cut->parts[i].first_row = row;
-    tile += make_tiling(&cut->parts[i]).n_tiles;
+    tile += divide_part_into_tiles(&cut->parts[i]).n_tiles;
     row += cut->parts[i].n_rows;
   }
 }
@@ -45,7 +45,7 @@ void laci_cut_number_tiles(laci_cut *cut) {
 int64_t laci_cut_count_tiles(const laci_cut *cut) {
   if (cut->n_parts == 0) return 0;
   const laci_cut_part *last = &cut->parts[cut->n_parts - 1];
-  return last->first_tile + make_tiling(last).n_tiles;
+  return last->first_tile + divide_part_into_tiles(last).n_tiles;
 }
 
 /* Returns the part (rows of one weight) that has this tile: the last part that begins at or before
@@ -125,7 +125,7 @@ static void zero_unread_elements(const laci_cut *cut, const laci_tile *tile) {
 
 void laci_cut_read_tile(const laci_cut *cut, int64_t index, laci_tile *tile) {
   const laci_cut_part *part = find_part_of_tile(cut, index);
-  tiling t = make_tiling(part);
+  tiling t = divide_part_into_tiles(part);
   index -= part->first_tile;
   tile->first_row = part->first_row;
   tile->part = part;

@@ -106,7 +106,7 @@ typedef struct row_job {
   const int32_t *places;
 } row_job;
 
-/* Computes a batch of rows in working memory, and copies them to the table. */
+/* Computes some rows of the table in working memory, and copies them to the table. */
 static void compute_table_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_values *v = j->values;

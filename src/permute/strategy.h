@@ -18,8 +18,9 @@
 typedef struct laci_task {
   const laci_cuts *cuts;
   const laci_measure *measure;
-  laci_matrix (*matrices)[2]; /* matrices: [n_cuts][laci_number] columns of each cut as small
-                                 integers, made by laci_task_find_or_make_matrix */
+  laci_matrix (*matrices)[2]; /* matrices: [n_cuts][laci_number] the columns of each cut (table of
+                                 columns) as small integers, made by
+                                 laci_task_find_or_make_matrix */
   laci_effort effort;
   uint64_t seed;
   laci_pool *pool;           /* threads that the strategy may use; NULL: the calling thread alone */

@@ -27,8 +27,7 @@ enum {
   MOST_FINE = 64,             /* maximum number of channels for which all steps use fine integers */
 };
 #define ONE \
-  (INT64_C(1) << 32) /* 1.0 in fixed-point numbers for progress and for shares of
-                                  blocks */
+  (INT64_C(1) << 32) /* 1.0 in fixed-point numbers for progress and for shares of blocks */
 #define SHARE_FIRST (ONE * 15 / 100)
 #define WARM_END (ONE / 25)
 #define COARSE_END (ONE * 95 / 100)
@@ -57,7 +56,7 @@ typedef struct pace {
                         it */
 } pace;
 
-static void advance_progress(pace *p, int64_t iterations) {
+static void update_progress(pace *p, int64_t iterations) {
   const int64_t before = p->now;
   double share = (double)iterations / (double)p->n;
   if (p->end > 0) {
@@ -87,7 +86,7 @@ typedef struct search {
   bool is_coarse, caches;
 } search;
 
-static void keep_best(search *s) {
+static void keep_best_order(search *s) {
   if (s->anneal.total <= s->best_total) return;
   s->best_total = s->anneal.total;
   memcpy(s->best_order, s->anneal.order, (size_t)s->task->cuts->n_channels * sizeof *s->best_order);
@@ -145,13 +144,13 @@ static void switch_to_fine_integers(search *s) {
       laci_clamp_to_int64((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
   laci_anneal_use_matrix(&s->anneal, s->fine);
   s->best_total = laci_values_sum_kept(&s->anneal.values, s->best_order);
-  keep_best(s);
+  keep_best_order(s);
   s->is_coarse = s->caches = false;
 }
 
 /* Does this step use noise? Noise starts after a few steps, which make the easy gains. It stops at
  * least two steps before the end. */
-static bool is_noisy(search *s) {
+static bool should_add_noise(search *s) {
   if (s->noise_begin < 0) {
     if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
     s->noise_begin = s->pace.now;
@@ -168,12 +167,12 @@ static void run_annealing(search *s) {
   s->noise_begin = -1;
   while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
     if (s->is_coarse && s->pace.now >= COARSE_END) switch_to_fine_integers(s);
-    bool noisy = is_noisy(s);
+    bool noisy = should_add_noise(s);
     laci_anneal_step step = {.iteration = s->task->iterations, .caches = should_use_table(s)};
     if (noisy) step.temperature = s->temperature;
     int n_changed = laci_anneal_run_step(&s->anneal, step);
-    keep_best(s);
-    advance_progress(&s->pace, ++s->task->iterations);
+    keep_best_order(s);
+    update_progress(&s->pace, ++s->task->iterations);
     if (!noisy) continue;
     adapt_temperature(s, n_changed);
     lower_target_share(s);

@@ -94,7 +94,7 @@ static bool should_continue(tables *t) {
 
 /* Returns the sum over a tile's rows of max(open, x). It is computed as four partial sums in a
  * fixed order. */
-static double sum_of_larger(const double *open, const double *x) {
+static double sum_larger_values(const double *open, const double *x) {
   double lane[4] = {0};
   for (int r = 0; r < LACI_TILE_ROWS; r += 4) {
     for (int i = 0; i < 4; i++) lane[i] += open[r + i] > x[r + i] ? open[r + i] : x[r + i];
@@ -138,7 +138,7 @@ static void add_tile_to_set_scores(const tables *t, const double *tile, const to
     double others = 0;
     for (int place = 0; place < t->keep - 1; place++) others += sum_of_rows(top[place]);
     for (int c = 0; c < below; c++) {
-      score[c] += others + sum_of_larger(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
+      score[c] += others + sum_larger_values(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
     }
     return;
   }
@@ -212,7 +212,7 @@ static uint32_t find_set_of_rank(const tables *t, uint32_t rank, int size) {
 }
 
 /* Returns the set with the next rank: the next larger number with as many bits set. */
-static uint32_t next_set(uint32_t set) {
+static uint32_t find_next_set(uint32_t set) {
   uint32_t lowest = set & -set, carried = set + lowest;
   return carried | ((set ^ carried) >> 2) / lowest;
 }
@@ -273,7 +273,7 @@ static split split_off_best_block(const level *l, uint32_t set) {
                                 t->block_score + t->choose[highest][t->m]);
 }
 
-static void level_init(level *l, tables *t, int n_blocks) {
+static void init_level(level *l, tables *t, int n_blocks) {
   const int size = (n_blocks - 1) * t->m;
   l->t = t;
   l->n_blocks = n_blocks;
@@ -288,7 +288,7 @@ static void split_sets_of_level(int64_t begin, int64_t end, void *context) {
   const level *l = context;
   uint32_t set = find_set_of_rank(l->t, (uint32_t)begin, l->n_blocks * l->t->m);
   if (!should_continue(l->t)) return;
-  for (int64_t i = begin; i < end; i++, set = next_set(set)) {
+  for (int64_t i = begin; i < end; i++, set = find_next_set(set)) {
     l->t->best[l->n_blocks][i] = split_off_best_block(l, set).kept;
   }
 }
@@ -300,7 +300,7 @@ static uint32_t count_sets(const tables *t, int n_blocks) {
 static void split_sets_of_all_levels(tables *t) {
   for (int j = 1; j <= t->n_blocks; j++) {
     level l;
-    level_init(&l, t, j);
+    init_level(&l, t, j);
     laci_pool_for(t->pool, count_sets(t, j), 256, split_sets_of_level, &l);
   }
 }
@@ -334,14 +334,14 @@ static void write_best_order(tables *t, const laci_cut *cut, int32_t *order) {
   if (t->rest > 0) place_set_in_block(cut, all ^ left, &next_short, order);
   for (int j = t->n_blocks; j > 0; j--) {
     level l;
-    level_init(&l, t, j);
+    init_level(&l, t, j);
     split s = split_off_best_block(&l, left);
     place_set_in_block(cut, left ^ s.left, &next_full, order);
     left = s.left;
   }
 }
 
-static bool tables_init(tables *t) {
+static bool init_tables(tables *t) {
   for (int i = 0; i <= MOST_CHANNELS_ASKED; i++) {
     t->choose[i][0] = 1;
     for (int k = 1; k <= i; k++) t->choose[i][k] = t->choose[i - 1][k - 1] + t->choose[i - 1][k];
@@ -374,7 +374,7 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
       estimate_work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds,
                                                               which small problems do not */
   lac_status st = LAC_OK;
-  if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
+  if (!init_tables(t)) st = laci_fail_memory(err, task->cuts->problem->name);
   else st = score_all_blocks(t, cut, err);
   if (!st) split_sets_of_all_levels(t);
   if (!st && !atomic_load(&t->gave_up)) {

@@ -94,7 +94,7 @@ static int64_t count_matrix_elements(const laci_cuts *cuts) {
   return laci_clamp_to_int64(all);
 }
 
-static lac_status prepare_cut(search *s, side *d, lac_error *err) {
+static lac_status prepare_swaps_in_cut(search *s, side *d, lac_error *err) {
   laci_number number = count_matrix_elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
   lac_status st = laci_task_find_or_make_matrix(s->task, d->cut, number, &d->x, err);
   if (st) return st;
@@ -116,13 +116,13 @@ typedef struct merged {
   const int32_t *a, *a_end, *b, *b_end;
 } merged;
 
-static merged begin_merged_blocks(const side *d, int a, int b) {
+static merged start_listing_blocks_of_places(const side *d, int a, int b) {
   const int32_t *begin = d->blocks_begin;
   return (merged){d->blocks + begin[a], d->blocks + begin[a + 1], d->blocks + begin[b],
                   d->blocks + begin[b + 1]};
 }
 
-static int next_block(merged *m) {
+static int take_next_block(merged *m) {
   if (m->a == m->a_end) return m->b == m->b_end ? -1 : *m->b++;
   if (m->b == m->b_end || *m->a < *m->b) return *m->a++;
   if (*m->a == *m->b) m->a++;
@@ -137,7 +137,7 @@ static void swap_places(int32_t *order, int a, int b) {
 
 /* Returns the gain of swapping places a and b, in a cut (table of columns) with a table of values.
  * Reduces the budget by the number of elements that are read. */
-static int64_t gain_by_table(search *s, side *d, int a, int b) {
+static int64_t compute_gain_by_table(search *s, side *d, int a, int b) {
   if (d->values.block_of[a] == d->values.block_of[b]) return 0;
   const int32_t pair[2] = {a, b};
   for (int i = 0; i < 2; i++) {
@@ -151,10 +151,10 @@ static int64_t gain_by_table(search *s, side *d, int a, int b) {
 
 /* Returns the gain of swapping places a and b, in a cut (table of columns) without a table of
  * values. order: the order after the swap. */
-static int64_t gain_by_blocks(search *s, side *d, int a, int b, const int32_t *order) {
+static int64_t compute_gain_by_blocks(search *s, side *d, int a, int b, const int32_t *order) {
   int64_t gain = 0;
-  merged m = begin_merged_blocks(d, a, b);
-  for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
+  merged m = start_listing_blocks_of_places(d, a, b);
+  for (int g = take_next_block(&m); g >= 0; g = take_next_block(&m)) {
     gain += sum_kept_of_block(s, d, g, order) - d->kept[g];
     s->left -= (int64_t)d->x->rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
                s->cuts->pattern.n;
@@ -162,14 +162,14 @@ static int64_t gain_by_blocks(search *s, side *d, int a, int b, const int32_t *o
   return gain;
 }
 
-static int64_t gain_of_swap(search *s, int a, int b) {
+static int64_t compute_gain_of_swap(search *s, int a, int b) {
   int64_t gain = 0;
   for (int i = 0; i < s->cuts->n_cuts; i++) {
-    if (s->sides[i].tabled) gain += gain_by_table(s, &s->sides[i], a, b);
+    if (s->sides[i].tabled) gain += compute_gain_by_table(s, &s->sides[i], a, b);
   }
   swap_places(s->order, a, b);
   for (int i = 0; i < s->cuts->n_cuts; i++) {
-    if (!s->sides[i].tabled) gain += gain_by_blocks(s, &s->sides[i], a, b, s->order);
+    if (!s->sides[i].tabled) gain += compute_gain_by_blocks(s, &s->sides[i], a, b, s->order);
   }
   swap_places(s->order, a, b);
   s->left -= 4;
@@ -191,8 +191,8 @@ static void apply_swap(search *s, int a, int b) {
       }
       continue;
     }
-    merged m = begin_merged_blocks(d, a, b);
-    for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
+    merged m = start_listing_blocks_of_places(d, a, b);
+    for (int g = take_next_block(&m); g >= 0; g = take_next_block(&m)) {
       d->kept[g] = sum_kept_of_block(s, d, g, s->order);
       for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
         if (d->cut->entries[e].place >= 0) s->changed[d->cut->entries[e].place] = s->clock;
@@ -212,7 +212,7 @@ static bool try_all_pairs(search *s) {
     for (int b = a + 1; b < s->n; b++) {
       if (s->changed[a] < seen && s->changed[b] < seen) continue;
       if (s->left <= 0 || laci_task_is_over(s->task)) return false;
-      if (gain_of_swap(s, a, b) <= 0) continue;
+      if (compute_gain_of_swap(s, a, b) <= 0) continue;
       s->clock++;
       apply_swap(s, a, b);
       improved = true;
@@ -234,7 +234,7 @@ lac_status laci_search_by_swaps(laci_task *task, lac_error *err) {
   if (!s.sides || !s.changed || !s.last_visit) st = fail_no_memory(&s, err);
   for (int i = 0; !st && i < s.cuts->n_cuts; i++) {
     s.sides[i].cut = &s.cuts->cuts[i];
-    st = prepare_cut(&s, &s.sides[i], err);
+    st = prepare_swaps_in_cut(&s, &s.sides[i], err);
   }
   for (bool improved = !st; improved; task->iterations++) improved = try_all_pairs(&s);
   task->final = s.left > 0; /* a larger budget would change nothing if some is left */

@@ -137,7 +137,7 @@ static lac_status draw_value_for_both_runs(laci_round *r, int value, bool *made,
 }
 
 /* Records that a node was skipped; only the first one is reported. */
-static void note_first_skipped(laci_verification *found, const char *name, const char *why) {
+static void record_first_skipped(laci_verification *found, const char *name, const char *why) {
   if (found->first_skipped) return;
   found->first_skipped = name;
   (void)snprintf(found->reason, sizeof found->reason, "%.*s", (int)sizeof found->reason - 1, why);
@@ -149,12 +149,12 @@ static bool is_random_operator(const laci_node *node) {
          (strncmp(node->type, "Random", 6) == 0 || strcmp(node->type, "Bernoulli") == 0);
 }
 
-static void note_skipped_node(laci_verification *found, const laci_node *node, const char *why) {
+static void record_skipped_node(laci_verification *found, const laci_node *node, const char *why) {
   char unknown[224];
   (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s %s", node->domain,
                  node->domain[0] ? "." : "", node->type,
                  is_random_operator(node) ? "gives other numbers in every run" : "is not known");
-  note_first_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
+  record_first_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
 /* Skips a node that cannot run. Its outputs get random content, so that the rest of the network can
@@ -169,7 +169,7 @@ static lac_status skip_node(laci_round *r, const laci_node *node, const char *wh
     st = draw_value_for_both_runs(r, node->outputs[i], &made, err);
     r->found->n_skipped++;
   }
-  note_skipped_node(r->found, node, why);
+  record_skipped_node(r->found, node, why);
   return st;
 }
 
@@ -349,7 +349,7 @@ static lac_status draw_and_set_inputs(laci_round *r, lac_error *err) {
     char why[sizeof r->found->reason];
     (void)snprintf(why, sizeof why, "no values of type %s could be made up for the input '%.150s'",
                    lac_dtype_name(r->graph->values[value].type.dtype), value_name(r, value));
-    note_first_skipped(r->found, value_name(r, value), why);
+    record_first_skipped(r->found, value_name(r, value), why);
   }
   return LAC_OK;
 }

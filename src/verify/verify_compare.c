@@ -118,14 +118,14 @@ static void compare_chunk(comparison *c, int64_t number) {
   while (chunk < end) {
     if (c->chunks_a_run > 1) { /* runs are longer than a chunk */
       int64_t begin = chunk % c->chunks_a_run * CHUNK, first = chunk / c->chunks_a_run;
-      laci_order_walk_list_sources(c->walk, first, 1, sources);
+      laci_order_walk_list_offsets(c->walk, first, 1, sources);
       compare_consecutive(c, part, sources[0] + begin, first * run + begin,
                           run - begin < CHUNK ? run - begin : CHUNK);
       chunk++;
       continue;
     }
     int64_t n = end - chunk < SOURCES_AT_ONCE ? end - chunk : SOURCES_AT_ONCE;
-    laci_order_walk_list_sources(c->walk, chunk, n, sources);
+    laci_order_walk_list_offsets(c->walk, chunk, n, sources);
     if (run == 1 && c->wanted->f) compare_gathered(c, part, sources, n, chunk);
     else
       for (int64_t i = 0; i < n; i++)

@@ -32,7 +32,7 @@ static laci_domain integer_domain(double low, double high) {
   return (laci_domain){.kind = LACI_DOMAIN_INTEGERS, .low = low, .high = high};
 }
 
-static bool is_one_of(const laci_node *node, const char *const *types, size_t n) {
+static bool is_type_in_list(const laci_node *node, const char *const *types, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (strcmp(node->type, types[i]) == 0) return true;
   }
@@ -97,7 +97,7 @@ static bool find_constant_value_range(const laci_graph *graph, int value, double
     const laci_value *v = &graph->values[value];
     if (v->stored >= 0) return find_stored_value_range(graph, &graph->stored[v->stored], low, high);
     const laci_node *node = v->producer >= 0 ? &graph->nodes[v->producer] : NULL;
-    if (!node || node->n_inputs < 1 || !is_one_of(node, same, sizeof same / sizeof *same))
+    if (!node || node->n_inputs < 1 || !is_type_in_list(node, same, sizeof same / sizeof *same))
       return false;
     value = node->inputs[0];
   }
@@ -162,7 +162,7 @@ static bool is_axes_port(const laci_node *node, int port) {
   if (port == 3) return strcmp(node->type, "Slice") == 0 || strcmp(node->type, "Pad") == 0;
   if (port != 1) return false;
   return strncmp(node->type, "Reduce", 6) == 0 || strcmp(node->type, "CumSum") == 0 ||
-         is_one_of(node, of_second, sizeof of_second / sizeof *of_second);
+         is_type_in_list(node, of_second, sizeof of_second / sizeof *of_second);
 }
 
 static laci_domain index_domain(const domain_walk *w, const laci_node *node, int port) {
@@ -204,7 +204,7 @@ static laci_domain required_domain(const domain_walk *w, const laci_node *node, 
   if (is_axes_port(node, port)) return (laci_domain){.kind = LACI_DOMAIN_AXES};
   if (strcmp(node->type, "Reshape") == 0 && port == 1)
     return (laci_domain){.kind = LACI_DOMAIN_SHAPE, .reader = node};
-  if (port == 1 && is_one_of(node, (const char *const[]){"RoiAlign", "MaxRoiPool"}, 2))
+  if (port == 1 && is_type_in_list(node, (const char *const[]){"RoiAlign", "MaxRoiPool"}, 2))
     return box_domain(w, node);
   if (strcmp(node->type, "OneHot") == 0 && port == 0) return class_label_domain(w, node);
   if (strcmp(node->type, "TopK") == 0 && port == 1)
@@ -213,7 +213,7 @@ static laci_domain required_domain(const domain_walk *w, const laci_node *node, 
   if (strcmp(node->type, "ReverseSequence") == 0 && port == 1)
     return integer_domain(
         1, (double)size_of_input_axis(w, node, 0, laci_node_int(node, "time_axis", 0)) + 1);
-  if (is_one_of(node, sequences, sizeof sequences / sizeof *sequences) && port == 4)
+  if (is_type_in_list(node, sequences, sizeof sequences / sizeof *sequences) && port == 4)
     return integer_domain(
         1, (double)size_of_input_axis(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
   if (strcmp(node->type, "RotaryEmbedding") == 0) {
@@ -312,7 +312,7 @@ static laci_domain find_domain_of_input(const domain_walk *w, const laci_node *n
   laci_domain found = required_domain(w, node, port);
   static const char *const arithmetic[] = {"Add", "Sub", "Mul", "Div", "Neg"};
   bool passed = is_copying_elements_of_port(node, port);
-  bool reckons = is_one_of(node, arithmetic, sizeof arithmetic / sizeof *arithmetic);
+  bool reckons = is_type_in_list(node, arithmetic, sizeof arithmetic / sizeof *arithmetic);
   for (int o = 0; depth < MAX_WALK && (passed || reckons) && o < node->n_outputs; o++) {
     if (node->outputs[o] < 0) continue;
     laci_domain out = find_domain_by_readers(w, node->outputs[o], depth + 1);

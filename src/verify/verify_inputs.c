@@ -96,8 +96,7 @@ enum {
   BATCHES,
   OTHERS,
   IMAGES,
-  OF_INPUT = 8 /* is added to the kind of a symbol that an input
-                                                      has */
+  OF_INPUT = 8 /* is added to the kind of a symbol that an input has */
 };
 
 /* Records the kind of every symbol in a value's shape. If a symbol is in several places, the
@@ -214,7 +213,7 @@ static void fill_reordered_runs(int64_t begin, int64_t end, void *context) {
   int64_t sources[256], run = f->walk->run;
   while (begin < end) {
     int64_t n = end - begin < 256 ? end - begin : 256;
-    laci_order_walk_list_sources(f->walk, begin, n, sources);
+    laci_order_walk_list_offsets(f->walk, begin, n, sources);
     for (int64_t i = 0; i < n; i++) fill_elements(f, sources[i], (begin + i) * run, run);
     begin += n;
   }

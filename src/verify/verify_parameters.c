@@ -266,7 +266,7 @@ static void read_range(int64_t begin, int64_t end, void *context) {
     int64_t element = r->slab->first + begin, first = element / run, within = element % run;
     int64_t last = (r->slab->first + end - 1) / run, n = last - first + 1;
     if (n > SOURCES) n = SOURCES;
-    laci_order_walk_list_sources(r->walk, first, n, sources);
+    laci_order_walk_list_offsets(r->walk, first, n, sources);
     if (run == 1) {
       read_elements_at_places(r, sources, n, r->out + begin);
       begin += n;
