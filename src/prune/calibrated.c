@@ -23,8 +23,8 @@ static int find_first_layer_of_weight(const laci_analysis *a, const bool *wanted
 }
 
 /* Moves the mask and the weight that the calibration found for layer l into the result. */
-static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_pool *pool,
-                              lac_error *err) {
+static lac_status take_calibrated_weight(laci_pruning *p, int l, laci_calibrated *c,
+                                         laci_pool *pool, lac_error *err) {
   const int s = p->analysis->layers[l].stored;
   const laci_stored *stored = &p->analysis->graph->stored[s];
   uint8_t *bytes = c->weights[s];
@@ -53,13 +53,13 @@ static lac_status record_calibrated_layer(laci_pruning *p, int l, const laci_cal
   return to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
 }
 
-static lac_status take_weights(laci_pruning *p, const bool *wanted, laci_calibrated *c,
-                               laci_pool *pool, lac_error *err) {
+static lac_status take_all_calibrated_weights(laci_pruning *p, const bool *wanted,
+                                              laci_calibrated *c, laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   lac_status st = LAC_OK;
   for (int s = 0; s < a->graph->n_stored && !st; s++) {
     int l = c->masks[s] ? find_first_layer_of_weight(a, wanted, s) : -1;
-    if (l >= 0) st = take_weight(p, l, c, pool, err);
+    if (l >= 0) st = take_calibrated_weight(p, l, c, pool, err);
   }
   for (int l = 0; l < a->n_layers && !st; l++) {
     if (c->layers[l].pruned) st = record_calibrated_layer(p, l, &c->layers[l], err);
@@ -119,7 +119,7 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
 
 lac_status laci_pruning_use_fitted_weights(laci_pruning *p, const laci_prune_options *options,
                                            laci_pool *pool, lac_error *err) {
-  lac_status st = take_weights(p, p->wanted, p->fitted, pool, err);
+  lac_status st = take_all_calibrated_weights(p, p->wanted, p->fitted, pool, err);
   if (!st) st = record_calibration(p, options, p->fitted, err);
   if (!st) log_result(p);
   laci_calibrated_destroy(p->fitted);

@@ -79,12 +79,12 @@ static lac_status compare_outputs_with_dense(const chooser *c, int64_t most,
 
 /* Returns the loss at a point of the curve, in the unit of max_drop. It is a first guess, on few
    samples. */
-static double estimated_loss(const laci_output_difference *d) {
+static double estimate_loss(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
   return 100 * laci_worst_part_error(d);
 }
 
-static void use_weight_of_layer(chooser *c, int layer, bool pruned) {
+static void use_pruned_weight_of_layer(chooser *c, int layer, bool pruned) {
   int s = c->p->analysis->layers[layer].stored;
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
 }
@@ -176,9 +176,9 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
     c->ranking[k].effect = c->all->layers[l].error_after;
     if (c->all->outputs_reason) continue;
     laci_progress("layers alone", k, c->n);
-    use_weight_of_layer(c, l, true);
+    use_pruned_weight_of_layer(c, l, true);
     st = compare_outputs_with_dense(c, MOST_ALONE, &alone, err);
-    use_weight_of_layer(c, l, false);
+    use_pruned_weight_of_layer(c, l, false);
     if (!st) c->ranking[k].effect = laci_worst_part_error(&alone);
   }
   if (st) return st;
@@ -206,11 +206,11 @@ static lac_status measure_loss_curve(chooser *c, lac_error *err) {
     if (k > 0) {
       point->layer = c->ranking[k - 1].layer;
       point->effect = c->ranking[k - 1].effect;
-      use_weight_of_layer(c, point->layer, true);
+      use_pruned_weight_of_layer(c, point->layer, true);
     }
     st = compare_outputs_with_dense(c, MOST_SAMPLES, &point->difference, err);
   }
-  for (int k = 0; k < c->n; k++) use_weight_of_layer(c, c->ranking[k].layer, false);
+  for (int k = 0; k < c->n; k++) use_pruned_weight_of_layer(c, c->ranking[k].layer, false);
   laci_progress("loss over layers", c->n + 1, c->n + 1);
   if (!st) to->n_points = c->n + 1;
   return st;
@@ -242,7 +242,7 @@ static int guess_layer_count_by_curve(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
   for (int k = 0; k < n && k < curve->n_points; k++) {
-    if (estimated_loss(&curve->points[k].difference) <= most) best = k;
+    if (estimate_loss(&curve->points[k].difference) <= most) best = k;
   }
   return best;
 }
@@ -382,7 +382,7 @@ static void create_kept_outputs(chooser *c, laci_budget *budget, laci_prune_opti
   options->budget = budget;
 }
 
-static lac_status chooser_init(chooser *c, lac_error *err) {
+static lac_status init_chooser(chooser *c, lac_error *err) {
   const int n_stored = c->p->analysis->graph->n_stored;
   c->ranking = laci_alloc((size_t)c->p->analysis->n_layers, sizeof *c->ranking);
   c->mixed = laci_alloc((size_t)n_stored, sizeof *c->mixed);
@@ -397,7 +397,7 @@ static lac_status chooser_init(chooser *c, lac_error *err) {
 
 /* Sets *limited: the loss of the fit with all layers pruned may exceed the limit. If the user wants
  * a number of layers to stay dense anyway, this is assumed without a measurement. */
-static lac_status may_exceed_limit(chooser *c, bool *limited, lac_error *err) {
+static lac_status may_loss_exceed_limit(chooser *c, bool *limited, lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   bool holds = true;
   *limited = how->max_drop >= 0;
@@ -427,9 +427,9 @@ lac_status laci_pruning_choose_dense_layers(laci_pruning *p, const laci_prune_op
   int n = 0;
   bool limited = false;
   create_kept_outputs(&c, &budget, &own);
-  lac_status st = chooser_init(&c, err);
+  lac_status st = init_chooser(&c, err);
   if (!st) list_rankable_layers(&c, wanted);
-  if (!st) st = may_exceed_limit(&c, &limited, err);
+  if (!st) st = may_loss_exceed_limit(&c, &limited, err);
   const bool ranks = how->keep_dense > 0 || limited || how->curve || fast;
   if (!st && ranks) st = rank_layers(&c, err);
   if (!st && (how->curve || (limited && !fast))) st = measure_loss_curve(&c, err);

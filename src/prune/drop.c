@@ -48,8 +48,8 @@ static laci_drop_measure choose_measure(const laci_output_difference *d) {
   return d->n_answers > 0 && d->n_answers == d->n_samples ? LACI_DROP_ANSWERS : LACI_DROP_OUTPUTS;
 }
 
-/* Returns an upper bound of (lost - won) / n. It is wrong with probability `of` at most: each of
- * its two factors with half of that. */
+/* Returns an upper bound of (lost - won) / n, which is wrong with probability `of` at most. It is a
+ * product of two upper bounds, each wrong with half of that probability. */
 static double loss_upper_bound(int64_t lost, int64_t won, int64_t n, double of) {
   double share = laci_binomial_upper_bound(lost, lost + won, of / 2);
   return share <= 0.5 ? 0 : laci_binomial_upper_bound(lost + won, n, of / 2) * (2 * share - 1);
@@ -94,7 +94,7 @@ static double worst_bound_of_parts(const laci_output_difference *d, double times
   return worst;
 }
 
-static double drop_lower_bound(const laci_output_difference *d, laci_drop_measure measure) {
+static double compute_drop_lower_bound(const laci_output_difference *d, laci_drop_measure measure) {
   int part;
   if (measure == LACI_DROP_TOP1)
     return 100 * loss_lower_bound(d->n_lost, d->n_won, d->n_labelled, hopeless);
@@ -218,7 +218,7 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
     if (st) return st;
     at = end;
     laci_drop_compute_bound(&t.all, drop);
-    drop->hopeless = at < n && drop_lower_bound(&t.all, drop->measure) > how->max_drop;
+    drop->hopeless = at < n && compute_drop_lower_bound(&t.all, drop->measure) > how->max_drop;
   }
   if (drop->hopeless) drop->most = INFINITY;
   return LAC_OK;

@@ -71,7 +71,7 @@ static lac_status compare_reordered_tensor(const laci_plan *plan, const laci_pai
   return st;
 }
 
-static bool is_near(lac_dtype dtype, double found, double wanted) {
+static bool are_nearly_equal(lac_dtype dtype, double found, double wanted) {
   bool wide = dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64;
   return fabs(found - wanted) <= (wide ? 1e-6 : 1e-2) * fabs(wanted);
 }
@@ -96,7 +96,7 @@ static lac_status compare_rescaled_gain(const laci_plan *plan, const laci_pair *
     st = laci_rescale_gain(v->old, g->gain_of->gain_axis, old_v, v->fresh->bytes, wanted, err);
   }
   for (int64_t k = 0; k < n && !st; k++) {
-    if (is_near(g->old->dtype, wanted[n + k], wanted[k])) continue;
+    if (are_nearly_equal(g->old->dtype, wanted[n + k], wanted[k])) continue;
     st = laci_fail(err, LAC_PROOF_FAILED, "%s: element %lld does not follow the norm of %s",
                    g->old->name, (long long)k, v->old->name);
   }

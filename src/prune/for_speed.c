@@ -12,7 +12,7 @@
 #include "prune/prune_in.h"
 #include "prune/speed.h"
 
-static double fraction_of_score_lost(const laci_pruned_layer *layer) {
+static double compute_fraction_of_lost_score(const laci_pruned_layer *layer) {
   return layer->score_total > 0 ? fmax(0, 1 - layer->score_kept / layer->score_total) : 0;
 }
 
@@ -32,7 +32,8 @@ static int list_layers_to_prune(const laci_pruning *p, const laci_prune_options 
     if (!a->layers[l].eligible || laci_pruned_layer_is_zero(&p->layers[l])) continue;
     always[l] = laci_pruning_keeps_mask_of_layer(p, options, l);
     if (always[l] || is_weight_listed(a, layers, n, l)) continue;
-    layers[n++] = (laci_speed_layer){.layer = l, .error = fraction_of_score_lost(&p->layers[l])};
+    layers[n++] =
+        (laci_speed_layer){.layer = l, .error = compute_fraction_of_lost_score(&p->layers[l])};
   }
   return n;
 }

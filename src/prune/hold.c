@@ -19,7 +19,7 @@ static const char *name_of_layer(const laci_analysis *a, int l) {
 }
 
 /** Returns the first layer that reads the group and keeps the mask that it has already; -1: there
-    is none. */
+ * is none. */
 static int find_layer_keeping_mask(const laci_pruning *p, const laci_group *group) {
   for (int i = 0; i < group->n_layers; i++) {
     if (p->layers[group->layers[i]].was_pruned) return group->layers[i];
@@ -103,7 +103,7 @@ static lac_status exclude_groups_of_pruned_layer(laci_pruning *p, int l,
 /* ---- All groups ---- */
 
 /** Returns why group g is not reordered; NULL: it may be reordered. */
-static const char *why_not_reordered(const laci_pruning *p, int g) {
+static const char *explain_kept_order(const laci_pruning *p, int g) {
   if (g < 0) return NULL;
   return p->plan->fixed[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
 }
@@ -127,7 +127,7 @@ static bool has_searchable_group(const laci_pruning *p, int l) {
 static bool set_reason_not_reordered(laci_pruning *p, int l, bool keep_pruned) {
   char text[600];
   laci_pruned_layer *layer = &p->layers[l];
-  const char *cause = why_not_reordered(p, p->analysis->layers[l].group_c);
+  const char *cause = explain_kept_order(p, p->analysis->layers[l].group_c);
   if (!p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer)) return true;
   if (keep_pruned && layer->was_pruned) cause = "it is pruned already and keeps its mask";
   if (!cause) cause = "another layer is pruned already and keeps its mask";

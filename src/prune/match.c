@@ -47,10 +47,8 @@ struct laci_match {
      (component) of each position, in the new and in the old network; NULL: no comparison needs
      them */
   uint64_t **fresh_colour, **old_colour;
-  uint64_t *track_round; /* [n_tracks] last round in which the colors of each track
-                                            changed */
-  int64_t *track_open;   /* [n_tracks] number of positions of each track with
-                                            several candidates */
+  uint64_t *track_round; /* [n_tracks] last round in which the colors of each track changed */
+  int64_t *track_open;   /* [n_tracks] number of positions of each track with several candidates */
   uint64_t round, steps, limit;
   undo *undone;
   size_t n_undo, undo_capacity;
@@ -236,7 +234,7 @@ static bool may_unit_exclude_more(const laci_match *m, const laci_match_unit *un
 /* Returns the unit (slices of one tensor) that is likely to rule out the most candidates for its
  * cost. First come units whose other axes are known, small ones before large ones. Then come units
  * that are not masked, then those of which most is known. NULL: no unit can rule out more. */
-static laci_match_unit *choose_unit(laci_match *m) {
+static laci_match_unit *choose_comparison_unit(laci_match *m) {
   laci_match_unit *best = NULL;
   double least = 0;
   for (size_t u = 0; u < m->n_units; u++) {
@@ -272,7 +270,7 @@ static laci_match_comparison make_comparison(laci_match *m, const laci_match_uni
 
 static outcome refine_until_stable(laci_match *m) {
   for (;;) {
-    laci_match_unit *unit = choose_unit(m);
+    laci_match_unit *unit = choose_comparison_unit(m);
     if (!unit) return FITS;
     if (laci_interrupted()) return STOPS;
     if (m->steps > m->limit) return TOO_LONG;
@@ -367,7 +365,7 @@ static bool choose_trial(const laci_match *m, trial *to) {
   return least < INT32_MAX;
 }
 
-static bool try_candidate(laci_match *m, trial next) {
+static bool assume_candidate(laci_match *m, trial next) {
   if (!laci_grow((void **)&m->trials, m->n_trials, &m->trial_capacity, sizeof *m->trials)) {
     m->no_memory = true;
     return false;
@@ -415,14 +413,14 @@ static outcome search_by_trials(laci_match *m) {
       continue;
     }
     if (!choose_trial(m, &next)) return FITS;
-    fit = try_candidate(m, next);
+    fit = assume_candidate(m, next);
   }
   return STOPS;
 }
 
 /* ---- Matching the whole network ---- */
 
-static bool add_match_unit(laci_match *m, laci_match_unit unit) {
+static bool add_comparison_unit(laci_match *m, laci_match_unit unit) {
   const laci_stored *stored = m->pairs[unit.stored].old;
   laci_value_axes on[LACI_MAX_RANK];
   const int n = laci_value_find_track_axes(m->a, stored->value, on);
@@ -476,14 +474,15 @@ static bool list_tensors_by_track(const laci_match *m, track_lists *to) {
   return to->first != NULL;
 }
 
-static bool add_units_of_tensors(laci_match *m) {
+static bool add_comparison_units_of_tensors(laci_match *m) {
   track_lists lists = {0};
   bool ok = list_tensors_by_track(m, &lists);
   for (int g = 0; ok && g < m->a->n_groups; g++) {
     for (int s = 0; ok && m->groups[g].n && s < laci_group_count_slots(m->a, g); s++) {
       const int track = laci_group_slot(m->a, g, s).track;
       for (size_t i = lists.first[track]; ok && i < lists.first[track + 1]; i++)
-        ok = add_match_unit(m, (laci_match_unit){.group = g, .slot = s, .stored = lists.at[i]});
+        ok =
+            add_comparison_unit(m, (laci_match_unit){.group = g, .slot = s, .stored = lists.at[i]});
     }
   }
   laci_free(lists.first);
@@ -491,7 +490,7 @@ static bool add_units_of_tensors(laci_match *m) {
   return ok;
 }
 
-static int compare_units(const void *x, const void *y) {
+static int compare_unit_sizes(const void *x, const void *y) {
   const laci_match_unit *a = x, *b = y;
   if (a->n_elements != b->n_elements) return a->n_elements < b->n_elements ? -1 : 1;
   if (a->group != b->group) return a->group < b->group ? -1 : 1;
@@ -550,9 +549,9 @@ static bool match_init(laci_match *m) {
   m->limit = TRIAL_STEPS;
   for (int g = 0; ok && g < m->a->n_groups; g++)
     ok = m->a->groups[g].frozen || init_group_candidates(m, g);
-  ok = ok && add_units_of_tensors(m) && init_track_colours(m);
+  ok = ok && add_comparison_units_of_tensors(m) && init_track_colours(m);
   if (!ok) return false;
-  if (m->n_units) qsort(m->units, m->n_units, sizeof *m->units, compare_units);
+  if (m->n_units) qsort(m->units, m->n_units, sizeof *m->units, compare_unit_sizes);
   for (int g = 0; g < m->a->n_groups; g++) {
     if (m->groups[g].n) copy_colours_to_tracks(m, g);
   }

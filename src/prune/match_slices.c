@@ -76,7 +76,8 @@ static int64_t count_rows_of_group(const geometry *g, const laci_value_axes *on)
   return g->shape->dims[on->row_axis] / on->n_groups;
 }
 
-static int64_t position_on_track(const geometry *g, const laci_value_axes *on, int64_t element) {
+static int64_t compute_position_on_track(const geometry *g, const laci_value_axes *on,
+                                         int64_t element) {
   int64_t p = 0;
   for (int k = 0; k < on->n_axes; k++)
     p = p * g->shape->dims[on->axes[k]] + index_along_axis(g, on->axes[k], element);
@@ -97,7 +98,7 @@ static int64_t first_element_at_position(const geometry *g, const laci_value_axe
   return element + position * count_rows_of_group(g, on) * g->strides[on->row_axis];
 }
 
-static uint64_t place_along_untracked_axes(const geometry *g, int64_t element) {
+static uint64_t compute_place_along_untracked_axes(const geometry *g, int64_t element) {
   uint64_t place = 0;
   for (int axis = 0; axis < g->shape->rank; axis++) {
     if (g->tracked >> axis & 1) continue;
@@ -147,18 +148,18 @@ static bool slices_init(const laci_match_comparison *look, slices *to) {
   fill_slice_offsets(&g, on, to);
   for (int c = 0; c < to->n_channels; c++) {
     to->base[c] = first_element_at_position(&g, on, slot.position[c]);
-    to->fixed_base[c] = place_along_untracked_axes(&g, to->base[c]);
+    to->fixed_base[c] = compute_place_along_untracked_axes(&g, to->base[c]);
   }
   for (int64_t k = 0; k < to->n; k++)
-    to->fixed_rest[k] = place_along_untracked_axes(&g, to->rest[k]);
+    to->fixed_rest[k] = compute_place_along_untracked_axes(&g, to->rest[k]);
   for (int i = 0; i < g.n; i++) {
     if (i == unit->item) continue;
     const int at = to->n_others++;
     to->others[at].track = g.on[i].track;
     for (int c = 0; c < to->n_channels; c++)
-      to->others[at].base[c] = (int32_t)position_on_track(&g, &g.on[i], to->base[c]);
+      to->others[at].base[c] = (int32_t)compute_position_on_track(&g, &g.on[i], to->base[c]);
     for (int64_t k = 0; k < to->n; k++)
-      to->others[at].rest[k] = (int32_t)position_on_track(&g, &g.on[i], to->rest[k]);
+      to->others[at].rest[k] = (int32_t)compute_position_on_track(&g, &g.on[i], to->rest[k]);
   }
   return true;
 }
@@ -242,28 +243,28 @@ typedef struct bag {
   } * places;
 } bag;
 
-static bool bag_create(bag *b, int64_t n) {
+static bool create_element_counts(bag *b, int64_t n) {
   uint64_t size = 16;
   while (size < 2 * (uint64_t)n) size *= 2;
   *b = (bag){.mask = size - 1, .places = laci_alloc(size, sizeof *b->places)};
   return b->places != NULL;
 }
 
-static struct bag_place *bag_find_place(const bag *b, uint64_t hash) {
+static struct bag_place *find_entry_of_hash(const bag *b, uint64_t hash) {
   hash += hash == 0;
   uint64_t at = hash & b->mask;
   while (b->places[at].hash && b->places[at].hash != hash) at = (at + 1) & b->mask;
   return &b->places[at];
 }
 
-static void bag_add(bag *b, uint64_t hash) {
-  struct bag_place *place = bag_find_place(b, hash);
+static void count_element(bag *b, uint64_t hash) {
+  struct bag_place *place = find_entry_of_hash(b, hash);
   place->hash = hash + (hash == 0);
   place->count++;
 }
 
-static bool bag_take(bag *b, uint64_t hash, uint64_t round) {
-  struct bag_place *place = bag_find_place(b, hash);
+static bool take_counted_element(bag *b, uint64_t hash, uint64_t round) {
+  struct bag_place *place = find_entry_of_hash(b, hash);
   if (!place->hash) return false;
   if (place->round != round) place->left = place->count;
   place->round = round;
@@ -295,7 +296,7 @@ static uint64_t hash_zero_point(uint64_t place, double zero) {
   return laci_hash_bits(place ^ laci_hash_bits((uint64_t)(int64_t)zero + 0x2E05u));
 }
 
-static void fill_bags_of_old_slice(masked *m, int old) {
+static void count_elements_of_old_slice(masked *m, int old) {
   const slices *s = m->s;
   const laci_weight_view *view = m->look->pair->view;
   memset(m->kept.places, 0, (m->kept.mask + 1) * sizeof *m->kept.places);
@@ -303,9 +304,9 @@ static void fill_bags_of_old_slice(masked *m, int old) {
   for (int64_t k = 0; k < s->n; k++) {
     const int64_t at = s->base[old] + s->rest[k];
     const uint64_t place = place_in_slice(s, m->old, old, k);
-    bag_add(&m->kept, hash_element(place, laci_element_bits(m->look->pair->old, at)));
+    count_element(&m->kept, hash_element(place, laci_element_bits(m->look->pair->old, at)));
     if (m->zeros.places)
-      bag_add(&m->zeros, hash_zero_point(place, view->zero[laci_scale_index_of(view, at)]));
+      count_element(&m->zeros, hash_zero_point(place, view->zero[laci_scale_index_of(view, at)]));
   }
   *m->look->steps += (uint64_t)s->n * 2;
 }
@@ -316,10 +317,10 @@ static bool may_be_masked_out(const masked *m, uint64_t place, uint64_t bits) {
   const lac_dtype dtype = m->look->pair->old->dtype;
   if (!m->zeros.places) return laci_is_masked_value(dtype, bits, m->zero);
   const double value = laci_int_to_double(dtype, laci_int_wrap(dtype, (int64_t)bits));
-  return bag_find_place(&m->zeros, hash_zero_point(place, value))->hash != 0;
+  return find_entry_of_hash(&m->zeros, hash_zero_point(place, value))->hash != 0;
 }
 
-static bool may_slice_come_from(masked *m, int fresh) {
+static bool may_slice_match_old_slice(masked *m, int fresh) {
   const slices *s = m->s;
   int64_t k = 0;
   bool fit = true;
@@ -329,7 +330,7 @@ static bool may_slice_come_from(masked *m, int fresh) {
     if (!m->zeros.places && may_be_masked_out(m, 0, bits)) continue;
     const uint64_t place = place_in_slice(s, m->fresh, fresh, k);
     if (m->zeros.places && may_be_masked_out(m, place, bits)) continue;
-    fit = bag_take(&m->kept, hash_element(place, bits), m->round);
+    fit = take_counted_element(&m->kept, hash_element(place, bits), m->round);
   }
   *m->look->steps += (uint64_t)k;
   return fit;
@@ -338,16 +339,17 @@ static bool may_slice_come_from(masked *m, int fresh) {
 static bool exclude_by_masked_slices(const laci_match_comparison *look, const slices *s) {
   masked m = {.look = look, .s = s};
   const bool differ = has_differing_zero_points(look->pair->view, &m.zero);
-  bool ok = bag_create(&m.kept, s->n) && (!differ || bag_create(&m.zeros, s->n));
+  bool ok =
+      create_element_counts(&m.kept, s->n) && (!differ || create_element_counts(&m.zeros, s->n));
   list_colours_of_others(s, look->fresh_colour, m.fresh);
   list_colours_of_others(s, look->old_colour, m.old);
   for (int old = 0; ok && old < s->n_channels; old++) {
     bool filled = false;
     for (int fresh = 0; fresh < s->n_channels; fresh++) {
       if (!laci_match_is_candidate(look->group, fresh, old)) continue;
-      if (!filled) fill_bags_of_old_slice(&m, old);
+      if (!filled) count_elements_of_old_slice(&m, old);
       filled = true;
-      if (!may_slice_come_from(&m, fresh))
+      if (!may_slice_match_old_slice(&m, fresh))
         look->rule_out(look->match, look->unit->group, fresh, old);
     }
   }

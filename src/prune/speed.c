@@ -14,7 +14,7 @@ static const double finest = 0.005;
 
 /* ---- Choosing layers by dynamic programming ---- */
 
-static void prune_all_that_save(laci_speed_layer *layers, int n) {
+static void choose_all_layers_that_save_time(laci_speed_layer *layers, int n) {
   for (int k = 0; k < n; k++) layers[k].pruned = layers[k].saved > 0;
 }
 
@@ -55,7 +55,7 @@ bool laci_speed_choose_layers(laci_speed_layer *layers, int n, double needed) {
   }
   laci_free(least);
   laci_free(taken);
-  if (!fits) prune_all_that_save(layers, n);
+  if (!fits) choose_all_layers_that_save_time(layers, n);
   return fits;
 }
 
@@ -71,14 +71,14 @@ typedef struct search {
   double dense, all, needed;
 } search;
 
-static lac_status open_search(search *s, laci_speed_choice *choice, lac_error *err) {
+static lac_status alloc_search_memory(search *s, laci_speed_choice *choice, lac_error *err) {
   *s = (search){.choice = choice, .a = choice->analysis, .layers = choice->layers, .n = choice->n};
   s->pruned = laci_alloc((size_t)s->a->n_layers + 1, sizeof *s->pruned);
   s->seconds = laci_alloc((size_t)s->a->n_layers + 1, sizeof *s->seconds);
   return s->pruned && s->seconds ? LAC_OK : laci_fail_memory(err, "the predicted times");
 }
 
-static void close_search(search *s) {
+static void free_search_memory(search *s) {
   laci_free(s->pruned);
   laci_free(s->seconds);
 }
@@ -122,9 +122,9 @@ static lac_status predict_savings(search *s, lac_error *err) {
 
 lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err) {
   search s;
-  lac_status st = open_search(&s, choice, err);
+  lac_status st = alloc_search_memory(&s, choice, err);
   if (!st) st = predict_savings(&s, err);
-  close_search(&s);
+  free_search_memory(&s);
   return st;
 }
 
@@ -142,7 +142,7 @@ static lac_status choose_and_predict(search *s, double asked, double *saves, lac
 
 /* Increases the seconds that layers are asked to save until the plan saves as much as is needed.
  * Then lowers them as long as the plan still does. */
-static lac_status search_asked_seconds(search *s, lac_error *err) {
+static lac_status adjust_asked_seconds(search *s, lac_error *err) {
   double low = 0, asked = s->needed, most = 0, saves = 0;
   lac_status st = LAC_OK;
   for (int k = 0; k < s->n; k++) most += fmax(s->layers[k].saved, 0);
@@ -164,7 +164,7 @@ static lac_status search_asked_seconds(search *s, lac_error *err) {
     else low = between;
   }
   if (!st && enough) return choose_and_predict(s, asked, &saves, err);
-  /* pruning all layers reaches the speed */
+  /* no smaller choice was found: pruning all layers reaches the wanted speed */
   for (int k = 0; k < s->n; k++) s->layers[k].pruned = true;
   return st;
 }
@@ -173,7 +173,7 @@ lac_status laci_speed_choose_for_target(laci_speed_choice *choice, lac_error *er
   const double speed = choice->timing->speed;
   search s;
   double seconds = 0;
-  lac_status st = open_search(&s, choice, err);
+  lac_status st = alloc_search_memory(&s, choice, err);
   if (!st) st = predict_savings(&s, err);
   s.needed = s.dense - s.dense / speed;
   if (!st && s.dense - s.all < s.needed)
@@ -181,9 +181,9 @@ lac_status laci_speed_choose_for_target(laci_speed_choice *choice, lac_error *er
                    "%g times the speed of the dense network is wanted: %.3g is the most that "
                    "pruning all eligible layers is predicted to give",
                    speed, s.all > 0 ? s.dense / s.all : 1);
-  if (!st) st = search_asked_seconds(&s, err);
+  if (!st) st = adjust_asked_seconds(&s, err);
   if (!st) st = predict_chosen_run(&s, &seconds, err);
   choice->reached = seconds > 0 ? s.dense / seconds : 1;
-  close_search(&s);
+  free_search_memory(&s);
   return st;
 }

@@ -68,7 +68,7 @@ void laci_verification_text(const laci_pruning_verification *v,
   }
 }
 
-static void log_found(const laci_pruning_verification *v) {
+static void log_findings(const laci_pruning_verification *v) {
   char text[LACI_VERIFICATION_TEXT_SIZE];
   laci_verification_text(v, text);
   laci_log(v->found.state == LACI_VERIFY_PART ? LAC_LOG_WARNING : LAC_LOG_INFO, "%s", text);
@@ -100,7 +100,7 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
   if (!options->verify) {
     v->found.state = LACI_VERIFY_NOTHING;
     (void)snprintf(v->found.reason, sizeof v->found.reason, "the verification was left out");
-    log_found(v);
+    log_findings(v);
     return LAC_OK;
   }
   double start = laci_clock_seconds();
@@ -113,6 +113,6 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
   if (st) return set_unverified_reason(st, &v->found, err);
   v->verified = v->found.state == LACI_VERIFY_ALL;
   if (v->found.state == LACI_VERIFY_NOTHING) return fail_nothing_compared(&v->found, err);
-  log_found(v);
+  log_findings(v);
   return LAC_OK;
 }
