@@ -77,7 +77,7 @@ bool laci_cutmix_is_chosen(uint64_t seed, uint64_t step, double mixup, double cu
 laci_rectangle laci_cutmix_draw_rectangle(uint64_t seed, uint64_t step, double alpha, int height,
                                           int width) {
   const uint64_t at = step * DRAWS + 1;
-  const double share = laci_mixup_draw_share(seed ^ STREAM_CUT, step, alpha);
+  const double share = laci_mixup_draw_weight(seed ^ STREAM_CUT, step, alpha);
   const int x = (int)laci_rng_integer_below(seed, STREAM_CUT, at, (uint64_t)width);
   const int y = (int)laci_rng_integer_below(seed, STREAM_CUT, at + 1, (uint64_t)height);
   return laci_cut_rectangle_around(share, y, x, height, width);

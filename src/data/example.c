@@ -39,7 +39,7 @@ static Tensorflow__Feature *add_feature(message *m, const char *key) {
   return &m->values[k];
 }
 
-static void add_bytes(message *m, const char *key, const void *bytes, size_t n) {
+static void add_bytes_feature(message *m, const char *key, const void *bytes, size_t n) {
   size_t k = m->features.n_feature;
   m->bytes[k] = (ProtobufCBinaryData){n, (uint8_t *)(uintptr_t)bytes};
   tensorflow__bytes_list__init(&m->texts[k]);
@@ -48,11 +48,11 @@ static void add_bytes(message *m, const char *key, const void *bytes, size_t n) 
   add_feature(m, key)->bytes_list = &m->texts[k];
 }
 
-static void add_text(message *m, const char *key, const char *text) {
-  add_bytes(m, key, text, strlen(text));
+static void add_text_feature(message *m, const char *key, const char *text) {
+  add_bytes_feature(m, key, text, strlen(text));
 }
 
-static void add_number(message *m, const char *key, int64_t number) {
+static void add_number_feature(message *m, const char *key, int64_t number) {
   size_t k = m->features.n_feature;
   m->number[k] = number;
   tensorflow__int64_list__init(&m->numbers[k]);
@@ -66,16 +66,16 @@ lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_
   message m = {.example = TENSORFLOW__EXAMPLE__INIT, .features = TENSORFLOW__FEATURES__INIT};
   m.example.features = &m.features;
   m.features.feature = m.list;
-  add_number(&m, "image/height", example->height);
-  add_number(&m, "image/width", example->width);
-  add_text(&m, "image/colorspace", "RGB");
-  add_number(&m, "image/channels", 3);
-  add_number(&m, "image/class/label", example->label);
-  add_text(&m, "image/class/synset", example->synset);
-  add_text(&m, "image/class/text", example->text);
-  add_text(&m, "image/format", "JPEG");
-  add_text(&m, "image/filename", example->filename);
-  add_bytes(&m, "image/encoded", example->encoded, example->encoded_bytes);
+  add_number_feature(&m, "image/height", example->height);
+  add_number_feature(&m, "image/width", example->width);
+  add_text_feature(&m, "image/colorspace", "RGB");
+  add_number_feature(&m, "image/channels", 3);
+  add_number_feature(&m, "image/class/label", example->label);
+  add_text_feature(&m, "image/class/synset", example->synset);
+  add_text_feature(&m, "image/class/text", example->text);
+  add_text_feature(&m, "image/format", "JPEG");
+  add_text_feature(&m, "image/filename", example->filename);
+  add_bytes_feature(&m, "image/encoded", example->encoded, example->encoded_bytes);
   *n = tensorflow__example__get_packed_size(&m.example);
   *bytes = laci_alloc(*n, 1);
   if (!*bytes) return laci_fail_memory(err, example->filename);
@@ -216,7 +216,8 @@ static lac_status read_feature(wire_reader *w, const field *outer, feature *f) {
 
 /** Copies the n bytes at `at` of the message as text. The text is "" if they do not fit into `room`
  * bytes or contain a zero byte. */
-static lac_status copy_text(wire_reader *w, size_t at, size_t n, size_t room, char *text) {
+static lac_status copy_text_from_message(wire_reader *w, size_t at, size_t n, size_t room,
+                                         char *text) {
   const uint8_t *bytes = NULL;
   text[0] = '\0';
   if (n >= room) return LAC_OK;
@@ -234,7 +235,7 @@ static lac_status read_map_entry(wire_reader *w, const field *entry, feature *f)
   for (size_t at = entry->at; at < entry->end && !st;) {
     st = read_wire_field(w, &at, entry->end, &part);
     if (st || part.type != WIRE_BYTES) continue;
-    if (part.number == 1) st = copy_text(w, part.at, part.end - part.at, KEY, f->key);
+    if (part.number == 1) st = copy_text_from_message(w, part.at, part.end - part.at, KEY, f->key);
     else if (part.number == 2) st = read_feature(w, &part, f);
   }
   return st;
@@ -254,7 +255,7 @@ static lac_status record_feature(wire_reader *w, const feature *f, found *so_far
     view->label = f->number;
     so_far->labels += f->is_number ? f->n : 2;
   } else if (f->n == 1 && !f->is_number && strcmp(f->key, "image/class/synset") == 0) {
-    return copy_text(w, f->at, f->n_bytes, LACI_SYNSET_BYTES, view->synset);
+    return copy_text_from_message(w, f->at, f->n_bytes, LACI_SYNSET_BYTES, view->synset);
   }
   return LAC_OK;
 }

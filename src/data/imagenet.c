@@ -290,7 +290,7 @@ static lac_status make_all_shards(conversion *c, lac_error *err) {
 
 /* ---- The list of broken images ---- */
 
-static lac_status write_broken(const conversion *c, lac_error *err) {
+static lac_status write_list_of_broken_images(const conversion *c, lac_error *err) {
   laci_arena scratch = {0};
   laci_writer *writer = NULL;
   const laci_write_options replace = {.force = true};
@@ -327,7 +327,7 @@ lac_status laci_imagenet_convert(const char *raw, const char *folder,
   if (!st) st = list_images_of_parts(c, raw, err);
   if (!st) st = lock_and_open_folder(c, err);
   if (!st) st = make_all_shards(c, err);
-  if (!st) st = write_broken(c, err);
+  if (!st) st = write_list_of_broken_images(c, err);
   laci_journal_close(c->journal);
   laci_folder_unlock(c->lock);
   for (int p = 0; p < N_PARTS; p++) laci_raw_part_close(&c->parts[p].raw);

@@ -19,7 +19,8 @@ typedef struct laci_imagenet_shard {
   int part;           /* part of the shard; 0: training, 1: validation */
   int64_t first, end; /* the shard's images: the range [first, end) of the (shuffled) order of the
                          part's images */
-  /* results of laci_imagenet_shard_write: */
+  /* results of laci_imagenet_shard_write; images: number of images written, broken: number left
+   * out */
   int64_t images, broken;
   char *broken_lines; /* a line "NAME<TAB>why\n" for each broken image; freed by
                          laci_imagenet_shard_clear */

@@ -30,7 +30,7 @@ bool laci_is_image_name(const char *name);
 LAC_MUST_CHECK lac_status laci_list_folders(laci_arena *arena, const char *path,
                                             laci_name_list *list, lac_error *err);
 
-/** Where and how images are searched. */
+/** Where and how a search for image files is done. */
 typedef struct laci_listing {
   const char *root;   /* folder to which the listed paths are relative */
   bool deep;          /* true: nested folders are searched, too */

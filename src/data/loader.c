@@ -333,7 +333,7 @@ lac_status laci_loader_take_batch(laci_loader *loader, laci_batch *batch, lac_er
     else pthread_cond_wait(&loader->filled, &loader->lock);
   }
   loader->n_taken++;
-  /* taken slots have no unassigned images */
+  /* slots that were taken have no images left to assign */
   if (loader->open < loader->n_taken) loader->open = loader->n_taken;
   *batch = (laci_batch){s->first, s->n, s->pixels, s->labels};
   if (s->failed_at < s->n) {

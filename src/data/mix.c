@@ -69,7 +69,7 @@ static double draw_log_gamma(draws *d, double alpha) {
   return boost + log(size * cube);
 }
 
-double laci_mixup_draw_share(uint64_t seed, uint64_t step, double alpha) {
+double laci_mixup_draw_weight(uint64_t seed, uint64_t step, double alpha) {
   draws d = {seed, step * 1024}; /* 1024 is more random numbers than both Gamma draws can use */
   if (!(alpha > 0)) return 1;
   double first = draw_log_gamma(&d, alpha), second = draw_log_gamma(&d, alpha);

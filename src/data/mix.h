@@ -18,7 +18,7 @@ LAC_MUST_CHECK lac_status laci_labels_smooth(const int32_t *labels, int n, int n
 
 /** Returns MixUp's weight of the first of two blended images, drawn from Beta(alpha, alpha) for
  * this training step; 1 if alpha is 0. alpha >= 0, finite. */
-double laci_mixup_draw_share(uint64_t seed, uint64_t step, double alpha);
+double laci_mixup_draw_weight(uint64_t seed, uint64_t step, double alpha);
 
 /** Blends item i with item n - 1 - i, in place: x[i] = share x[i] + (1 - share) x[n - 1 - i]. There
  * are n items of `size` floats each. In a shuffled batch these are random pairs. It is used for

@@ -7,7 +7,7 @@
 
 #include "lacuna/status.h"
 
-/** Which parts of the data will be used. */
+/** Which parts of the data will be used: for training, for evaluation, or both. */
 typedef enum laci_parts_use { LACI_PARTS_BOTH, LACI_PARTS_TRAIN, LACI_PARTS_TEST } laci_parts_use;
 
 typedef struct laci_parts {

@@ -62,7 +62,7 @@ typedef struct laci_pickle_torch {
   size_t n_storages;
 } laci_pickle_torch;
 
-/** The bytes that are still to be read. */
+/** A pickle's bytes that are still to be read. */
 typedef struct laci_pickle_bytes {
   const uint8_t *at;
   size_t n;

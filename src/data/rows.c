@@ -161,7 +161,7 @@ static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **b
                                 rows->row_bytes, *memory, err);
 }
 
-static lac_status fail_kind(const laci_rows *rows, const char *wanted, lac_error *err) {
+static lac_status fail_element_kind(const laci_rows *rows, const char *wanted, lac_error *err) {
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: elements are %s, wanted %s", rows->name,
                    lac_dtype_name(rows->type.dtype), wanted);
 }
@@ -169,7 +169,7 @@ static lac_status fail_kind(const laci_rows *rows, const char *wanted, lac_error
 lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row, float *out, lac_error *err) {
   const uint8_t *bytes;
   uint8_t *memory;
-  if (!laci_dtype_is_float(rows->type.dtype)) return fail_kind(rows, "floats", err);
+  if (!laci_dtype_is_float(rows->type.dtype)) return fail_element_kind(rows, "floats", err);
   lac_status st = find_row(rows, row, &bytes, &memory, err);
   if (!st) laci_read_f32(rows->type.dtype, bytes, 0, rows->width, out);
   laci_free(memory);
@@ -179,7 +179,7 @@ lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row, float *out, la
 lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out, lac_error *err) {
   const uint8_t *bytes;
   uint8_t *memory;
-  if (!laci_dtype_is_integer(rows->type.dtype)) return fail_kind(rows, "integers", err);
+  if (!laci_dtype_is_integer(rows->type.dtype)) return fail_element_kind(rows, "integers", err);
   lac_status st = find_row(rows, row, &bytes, &memory, err);
   if (!st) laci_read_i64(rows->type.dtype, bytes, 0, rows->width, out);
   for (int64_t k = 0; !st && rows->type.dtype == LAC_DTYPE_BOOL && k < rows->width; k++)
@@ -191,7 +191,7 @@ lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out, 
 lac_status laci_rows_read_u8(const laci_rows *rows, int64_t row, uint8_t *out, lac_error *err) {
   const uint8_t *bytes;
   uint8_t *memory;
-  if (rows->type.dtype != LAC_DTYPE_U8) return fail_kind(rows, "u8", err);
+  if (rows->type.dtype != LAC_DTYPE_U8) return fail_element_kind(rows, "u8", err);
   lac_status st = find_row(rows, row, &bytes, &memory, err);
   if (!st && rows->row_bytes) memcpy(out, bytes, rows->row_bytes);
   laci_free(memory);

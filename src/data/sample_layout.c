@@ -54,8 +54,8 @@ static int find_differing_axis(const laci_sample_input *input, const laci_sample
   return -1;
 }
 
-static lac_status fail_axis(const laci_sample_input *input, const laci_sample_array *array,
-                            int skipped, int axis, lac_error *err) {
+static lac_status fail_axis_mismatch(const laci_sample_input *input, const laci_sample_array *array,
+                                     int skipped, int axis, lac_error *err) {
   char why[160];
   (void)snprintf(why, sizeof why, "found %lld along axis %d, wanted %lld",
                  (long long)array->type->shape.dims[axis + skipped], axis + skipped,
@@ -63,8 +63,8 @@ static lac_status fail_axis(const laci_sample_input *input, const laci_sample_ar
   return fail_mismatch(input, array, why, err);
 }
 
-static lac_status fail_rank(const laci_sample_input *input, const laci_sample_array *array,
-                            lac_error *err) {
+static lac_status fail_rank_mismatch(const laci_sample_input *input, const laci_sample_array *array,
+                                     lac_error *err) {
   char why[160];
   (void)snprintf(why, sizeof why, "found %d axes, wanted %d", array->type->shape.rank,
                  input->type.shape.rank);
@@ -101,13 +101,14 @@ static lac_status find_layout(const laci_sample_input *inputs, const laci_sample
     return fail_mismatch(input, array, "wanted samples along the first axis", err);
   if (wanted->rank >= 0 && found->rank == wanted->rank + 1) {
     const int axis = find_differing_axis(input, array, 1, -1);
-    if (axis >= 0) return fail_axis(input, array, 1, axis, err);
+    if (axis >= 0) return fail_axis_mismatch(input, array, 1, axis, err);
     const bool joins = batch_axis >= 0 && found->dims[batch_axis + 1] == 1;
     *to = (laci_sample_layout){LACI_LAYOUT_STACK, 0, joins ? batch_axis : -1,
                                shape_of_one_sample(found, 1, -1)};
     return LAC_OK;
   }
-  if (wanted->rank >= 0 && found->rank != wanted->rank) return fail_rank(input, array, err);
+  if (wanted->rank >= 0 && found->rank != wanted->rank)
+    return fail_rank_mismatch(input, array, err);
   if (wanted->rank == 0) {
     *to = (laci_sample_layout){LACI_LAYOUT_SAME, -1, -1, *found};
     return LAC_OK;
@@ -116,7 +117,7 @@ static lac_status find_layout(const laci_sample_input *inputs, const laci_sample
   const int differs = find_differing_axis(input, array, 0, axis);
   if (differs >= 0) { /* samples may be along this axis, but only if the sizes of all others fit */
     if (find_differing_axis(input, array, 0, differs) >= 0 || wanted->dims[differs] != 1)
-      return fail_axis(input, array, 0, differs, err);
+      return fail_axis_mismatch(input, array, 0, differs, err);
     axis = differs;
   }
   *to = (laci_sample_layout){LACI_LAYOUT_ROWS, axis, axis, shape_of_one_sample(found, 0, axis)};
@@ -204,10 +205,11 @@ lac_status laci_sample_layout_find_single(const laci_sample_input *inputs, int n
     type.shape.dims[axis] = 1;
     type.shape.rank++;
   }
-  if (wanted->rank >= 0 && type.shape.rank != wanted->rank) return fail_rank(input, array, err);
+  if (wanted->rank >= 0 && type.shape.rank != wanted->rank)
+    return fail_rank_mismatch(input, array, err);
   const laci_sample_array whole = {array->name, &type};
   const int differs = find_differing_axis(input, &whole, 0, -1);
-  if (differs >= 0) return fail_axis(input, &whole, 0, differs, err);
+  if (differs >= 0) return fail_axis_mismatch(input, &whole, 0, differs, err);
   const bool joins = axis >= 0 && type.shape.dims[axis] == 1;
   *layout = (laci_sample_layout){LACI_LAYOUT_STACK, 0, joins ? axis : -1, type.shape};
   return LAC_OK;

@@ -25,7 +25,7 @@ typedef struct laci_sample_layout {
   laci_shape one; /* shape of the input for a batch of one sample */
 } laci_sample_layout;
 
-/** An array of samples for an input. */
+/** An array that may hold samples for one input of the network. */
 typedef struct laci_sample_array {
   const char *name;      /* for messages */
   const laci_type *type; /* type of the array; NULL: the input has no array */

@@ -13,8 +13,8 @@
 enum { LONGEST_RUN = 8, FARTHEST = 256 };
 static const double AGAIN = 0.6;
 static const uint64_t ALPHABET = (uint64_t)1
-                                 << 62; /* added to the number of a text's random stream to get the
-                                           stream of its alphabet */
+                                 << 62; /* added to the number of a text's random stream, which
+                                           gives the stream that draws the text's set of ids */
 
 typedef struct drawn_samples {
   laci_drawn_input *inputs; /* [n_inputs] the rule for each input */

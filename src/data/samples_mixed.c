@@ -27,7 +27,7 @@ typedef struct run {
   int64_t first, n;
 } run;
 
-static run run_at(const mixed_samples *m, int64_t first) {
+static run find_run_of_place(const mixed_samples *m, int64_t first) {
   if (first < m->n_drawn) return (run){m->drawn, first, m->n_drawn - first};
   const int64_t place = first - m->n_drawn;
   if (place >= m->n_worked * m->repeats)
@@ -45,7 +45,7 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
   void **at = laci_alloc((size_t)s->options.n_inputs + 1, sizeof *at);
   lac_status st = at ? LAC_OK : laci_fail_memory(err, s->path);
   for (int64_t done = 0; done < n && !st;) {
-    run r = run_at(m, first + done);
+    run r = find_run_of_place(m, first + done);
     r.n = laci_min(r.n, n - done);
     for (int k = 0; k < s->options.n_inputs; k++)
       at[k] = (char *)to[k] + (size_t)done * sample_bytes(s, k);
@@ -67,7 +67,8 @@ static void close_mixed(laci_samples *s) {
 static const laci_samples_kind laci_samples_of_both = {
     .open = NULL, .label = NULL, .read = read_batch, .close = close_mixed, .noun = NULL};
 
-static lac_status check_alike(const laci_samples *data, const laci_samples *drawn, lac_error *err) {
+static lac_status check_same_inputs(const laci_samples *data, const laci_samples *drawn,
+                                    lac_error *err) {
   char found[128], wanted[128];
   for (int k = 0; k < data->options.n_inputs; k++) {
     const laci_type *a = &data->types[k], *b = &drawn->types[k];
@@ -92,7 +93,7 @@ static lac_status check_alike(const laci_samples *data, const laci_samples *draw
 
 /* Sets the numbers of samples and of repeats. Drawn samples are left out until all places form
  * whole batches of as many samples as are held back. */
-static void count_places(mixed_samples *m) {
+static void count_joint_samples(mixed_samples *m) {
   const int64_t held = m->data->held_back, wanted = m->drawn->count / (SHARE - 1);
   m->n_worked = m->data->count - held;
   m->repeats = wanted > m->n_worked ? wanted / m->n_worked : 1;
@@ -102,18 +103,18 @@ static void count_places(mixed_samples *m) {
 
 /* Sets the labels: the classes of the data's samples, and -1 for drawn ones, which have no
  * class. */
-static lac_status take_labels(laci_samples *s, const mixed_samples *m, lac_error *err) {
+static lac_status copy_joint_labels(laci_samples *s, const mixed_samples *m, lac_error *err) {
   if (!m->data->labels) return LAC_OK;
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++) {
-    const run r = run_at(m, place);
+    const run r = find_run_of_place(m, place);
     s->labels[place] = r.from == m->data ? m->data->labels[r.first] : -1;
   }
   return LAC_OK;
 }
 
-static lac_status describe(laci_samples *s, const mixed_samples *m, lac_error *err) {
+static lac_status write_description(laci_samples *s, const mixed_samples *m, lac_error *err) {
   char text[700];
   (void)snprintf(text, sizeof text, "%.500s, and %lld synthetic ones", m->data->text,
                  (long long)m->n_drawn);
@@ -139,12 +140,12 @@ static lac_status set_joint_fields(laci_samples *s, const mixed_samples *m, lac_
   s->constants = laci_alloc(n + 1, sizeof *s->constants);
   if (!s->types || !s->axes || !s->constants) return laci_fail_memory(err, data->path);
   memcpy(s->types, data->types, n * sizeof *s->types);
-  lac_status st = describe(s, m, err);
-  return st ? st : take_labels(s, m, err);
+  lac_status st = write_description(s, m, err);
+  return st ? st : copy_joint_labels(s, m, err);
 }
 
 lac_status laci_samples_join_drawn(laci_samples **data, laci_samples **drawn, lac_error *err) {
-  lac_status st = check_alike(*data, *drawn, err);
+  lac_status st = check_same_inputs(*data, *drawn, err);
   if (st) return st;
   laci_samples *s = laci_alloc(1, sizeof *s);
   mixed_samples *m = laci_alloc(1, sizeof *m);
@@ -152,7 +153,7 @@ lac_status laci_samples_join_drawn(laci_samples **data, laci_samples **drawn, la
   if (!st) {
     s->kind = &laci_samples_of_both;
     *m = (mixed_samples){.data = *data, .drawn = *drawn};
-    count_places(m);
+    count_joint_samples(m);
     st = set_joint_fields(s, m, err);
   }
   if (st) {

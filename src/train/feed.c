@@ -101,7 +101,7 @@ static void erase_and_mix_batch(laci_feed *f) {
     laci_cutmix_swap_rectangles(&cut, sizes, f->shown.pixels, f->shown.n);
     laci_mixup_blend_items(cut.share, f->rows, f->shown.n, n_classes);
   } else if (o->mixup > 0) {
-    const double share = laci_mixup_draw_share(o->seed, step, o->mixup);
+    const double share = laci_mixup_draw_weight(o->seed, step, o->mixup);
     laci_mixup_blend_items(share, f->shown.pixels, f->shown.n, f->sample);
     laci_mixup_blend_items(share, f->rows, f->shown.n, n_classes);
   }

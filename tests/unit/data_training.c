@@ -130,7 +130,7 @@ static void shares_are_drawn_from_beta(void **state) {
   for (int a = 0; a < 3; a++) {
     double sum = 0, squares = 0, alpha = alphas[a];
     for (uint64_t k = 0; k < DRAWS; k++) {
-      double share = laci_mixup_draw_share(9, k, alpha);
+      double share = laci_mixup_draw_weight(9, k, alpha);
       assert_true(share >= 0 && share <= 1);
       sum += share;
       squares += (share - 0.5) * (share - 0.5);
@@ -139,9 +139,9 @@ static void shares_are_drawn_from_beta(void **state) {
     assert_true(fabs(sum / DRAWS - 0.5) < 4 * sqrt(variance / DRAWS));
     assert_true(fabs(squares / DRAWS / variance - 1) < 0.05);
   }
-  assert_true(laci_mixup_draw_share(9, 1, 0) == 1);
+  assert_true(laci_mixup_draw_weight(9, 1, 0) == 1);
   for (uint64_t k = 0; k < 100; k++) { /* nothing but 0 and 1, and no NaN */
-    double share = laci_mixup_draw_share(9, k, 1e-4);
+    double share = laci_mixup_draw_weight(9, k, 1e-4);
     assert_true(share < 1e-3 || share > 1 - 1e-3);
   }
 }
