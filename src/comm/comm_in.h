@@ -43,7 +43,7 @@ struct laci_comm {
   bool broken;                 /* a sum failed; the transport has the reason */
 };
 
-/** The phase of a sum over all processes. */
+/** The phases that a sum over all processes passes through. */
 typedef enum laci_phase {
   LACI_PHASE_IDLE,
   LACI_PHASE_EXCHANGING,

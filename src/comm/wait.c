@@ -78,7 +78,7 @@ typedef struct wait_state {
   int n_iterations;
 } wait_state;
 
-static void yield_or_nap(wait_state *p) {
+static void yield_or_sleep(wait_state *p) {
   if (++p->n_iterations <= YIELDS) {
     (void)sched_yield();
     return;
@@ -92,7 +92,7 @@ static void yield_or_nap(wait_state *p) {
  * processes and for the timeout, and fails LAC_PEER then. */
 static lac_status nap_and_check_timeout(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
-  yield_or_nap(p);
+  yield_or_sleep(p);
   if (now - p->last_check < LOOK_EVERY_S) return LAC_OK;
   p->last_check = now;
   lac_status st = laci_comm_check_processes_alive(comm, err);

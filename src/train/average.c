@@ -35,7 +35,7 @@ typedef struct exchanging {
   float *a, *b;
 } exchanging;
 
-static void swap_range(int64_t begin, int64_t end, void *context) {
+static void swap_average_range(int64_t begin, int64_t end, void *context) {
   const exchanging *e = context;
   for (int64_t at = begin; at < end; at++) {
     float kept = e->a[at];
@@ -46,5 +46,5 @@ static void swap_range(int64_t begin, int64_t end, void *context) {
 
 void laci_average_swap(laci_pool *pool, float *a, float *b, int64_t n) {
   exchanging e = {.a = a, .b = b};
-  laci_pool_for(pool, n, GRAIN, swap_range, &e);
+  laci_pool_for(pool, n, GRAIN, swap_average_range, &e);
 }

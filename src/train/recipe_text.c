@@ -32,7 +32,7 @@ const char *laci_recipe_setting_name(laci_recipe_setting setting) { return names
 
 /** Returns the length of a text after snprintf wrote to it. n: snprintf's result; used: length
  * before; capacity: size of the text. */
-static size_t characters_written(int n, size_t used, size_t capacity) {
+static size_t count_written_characters(int n, size_t used, size_t capacity) {
   if (n < 0) return used;
   return used + (size_t)n < capacity ? used + (size_t)n : capacity - 1;
 }
@@ -48,16 +48,16 @@ static void format_large_batch_rates(const laci_training_recipe *r, char *text, 
     const laci_large_batch *large = &r->large[k];
     int n = snprintf(text + used, capacity - used, "%s%.10g, warm-up %.10g above %" PRId64,
                      k ? "; " : "", large->rate, large->warmup_epochs, large->above);
-    used = characters_written(n, used, capacity);
+    used = count_written_characters(n, used, capacity);
   }
 }
 
 static void format_stages(const laci_training_recipe *r, char *text, size_t capacity) {
-  size_t used = characters_written(snprintf(text, capacity, "piecewise: times"), 0, capacity);
+  size_t used = count_written_characters(snprintf(text, capacity, "piecewise: times"), 0, capacity);
   for (int k = 0; k < r->n_stages; k++) {
     int n = snprintf(text + used, capacity - used, "%s %.3g from epoch %.4g", k ? "," : "",
                      r->stages[k].factor, r->stages[k].from_epoch);
-    used = characters_written(n, used, capacity);
+    used = count_written_characters(n, used, capacity);
   }
 }
 

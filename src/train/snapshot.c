@@ -16,7 +16,7 @@
 
 enum { MOST_SECTIONS = 7 + LACI_OPTIMIZER_MAX_SLOTS };
 
-/** The content of the section "run". */
+/** The content of a checkpoint's section "run": the numbers of the run's state. */
 typedef struct numbers {
   int64_t step, epoch;
   uint64_t seed;

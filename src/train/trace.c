@@ -59,15 +59,17 @@ void laci_trace_destroy(laci_trace *t) {
 
 /* ---- Recording ---- */
 
-static double *current_record(laci_trace *t) {
+static double *find_current_record(laci_trace *t) {
   return t->records + (size_t)(t->n_taken % RECORDS) * t->n_record;
 }
 
-double *laci_trace_step_begin_times(laci_trace *t) { return current_record(t) + HEAD; }
-double *laci_trace_step_durations(laci_trace *t) { return current_record(t) + HEAD + t->n_steps; }
+double *laci_trace_step_begin_times(laci_trace *t) { return find_current_record(t) + HEAD; }
+double *laci_trace_step_durations(laci_trace *t) {
+  return find_current_record(t) + HEAD + t->n_steps;
+}
 
 void laci_trace_record_sum(laci_trace *t, int sum, laci_comm_times times, size_t bytes) {
-  double *to = current_record(t) + HEAD + 2 * t->n_steps + (size_t)sum * SUM_NUMBERS;
+  double *to = find_current_record(t) + HEAD + 2 * t->n_steps + (size_t)sum * SUM_NUMBERS;
   to[0] = times.begun;
   to[1] = times.exchanged;
   to[2] = times.done;
@@ -75,7 +77,7 @@ void laci_trace_record_sum(laci_trace *t, int sum, laci_comm_times times, size_t
 }
 
 void laci_trace_record_step(laci_trace *t, int64_t step, double begun, double ended) {
-  double *to = current_record(t);
+  double *to = find_current_record(t);
   to[0] = (double)step;
   to[1] = begun;
   to[2] = ended;
