@@ -27,7 +27,7 @@ typedef struct outline {
   size_t n, capacity;
 } outline;
 
-static lac_status put_bytes(outline *o, const void *bytes, size_t n, lac_error *err) {
+static lac_status append_bytes(outline *o, const void *bytes, size_t n, lac_error *err) {
   if (o->capacity - o->n < n) {
     size_t capacity = 2 * o->capacity + n + 4096;
     uint8_t *more = laci_resize(o->to, o->n, capacity, 1);
@@ -40,37 +40,38 @@ static lac_status put_bytes(outline *o, const void *bytes, size_t n, lac_error *
   return LAC_OK;
 }
 
-static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
+static lac_status append_tag(outline *o, unsigned number, lac_error *err) {
   uint8_t bytes[5];
   size_t n = 0;
   uint32_t tag = (uint32_t)number << 3 | LENGTH_PREFIXED;
   for (; tag >= 0x80; tag >>= 7) bytes[n++] = (uint8_t)(tag | 0x80);
   bytes[n++] = (uint8_t)tag;
-  return put_bytes(o, bytes, n, err);
+  return append_bytes(o, bytes, n, err);
 }
 
 /** Writes field `number` with the offset and size of its content, instead of the content. */
-static lac_status put_offset_and_size(outline *o, unsigned number, laci_byte_range content,
-                                      lac_error *err) {
+static lac_status append_offset_and_size(outline *o, unsigned number, laci_byte_range content,
+                                         lac_error *err) {
   const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
                                .size_bytes = (size_t)(content.end - content.at)};
   const uint8_t n = sizeof span;
-  lac_status st = put_tag(o, number, err);
-  if (!st) st = put_bytes(o, &n, 1, err);
-  return st ? st : put_bytes(o, &span, sizeof span, err);
+  lac_status st = append_tag(o, number, err);
+  if (!st) st = append_bytes(o, &n, 1, err);
+  return st ? st : append_bytes(o, &span, sizeof span, err);
 }
 
-static lac_status put_message(outline *o, laci_byte_range s,
-                              const ProtobufCMessageDescriptor *message, int depth, lac_error *err);
+static lac_status append_message(outline *o, laci_byte_range s,
+                                 const ProtobufCMessageDescriptor *message, int depth,
+                                 lac_error *err);
 
-static lac_status put_inner_message(outline *o, unsigned number, laci_byte_range content,
-                                    const ProtobufCMessageDescriptor *message, int depth,
-                                    lac_error *err) {
+static lac_status append_inner_message(outline *o, unsigned number, laci_byte_range content,
+                                       const ProtobufCMessageDescriptor *message, int depth,
+                                       lac_error *err) {
   static const uint8_t unknown[LENGTH_BYTES];
-  lac_status st = put_tag(o, number, err);
-  if (!st) st = put_bytes(o, unknown, sizeof unknown, err);
+  lac_status st = append_tag(o, number, err);
+  if (!st) st = append_bytes(o, unknown, sizeof unknown, err);
   size_t begin = o->n;
-  if (!st) st = put_message(o, content, message, depth, err);
+  if (!st) st = append_message(o, content, message, depth, err);
   if (st) return st;
   size_t length = o->n - begin;
   if (length > INT32_MAX) {
@@ -91,15 +92,16 @@ static bool is_raw_data(const ProtobufCMessageDescriptor *message,
 }
 
 /** Copies a field of the file to the outline. Its bytes are read from the file if necessary. */
-static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
+static lac_status append_field(outline *o, const uint8_t *begin, const uint8_t *end,
+                               lac_error *err) {
   lac_status st =
       laci_reader_load_range(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
-  return st ? st : put_bytes(o, begin, (size_t)(end - begin), err);
+  return st ? st : append_bytes(o, begin, (size_t)(end - begin), err);
 }
 
-static lac_status put_message(outline *o, laci_byte_range s,
-                              const ProtobufCMessageDescriptor *message, int depth,
-                              lac_error *err) {
+static lac_status append_message(outline *o, laci_byte_range s,
+                                 const ProtobufCMessageDescriptor *message, int depth,
+                                 lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && s.at < s.end) {
     const uint8_t *begin = s.at;
@@ -111,10 +113,10 @@ static lac_status put_message(outline *o, laci_byte_range s,
     }
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message, number);
-    if (field && is_raw_data(message, field)) st = put_offset_and_size(o, number, content, err);
+    if (field && is_raw_data(message, field)) st = append_offset_and_size(o, number, content, err);
     else if (field && field->type == PROTOBUF_C_TYPE_MESSAGE)
-      st = put_inner_message(o, number, content, field->descriptor, depth + 1, err);
-    else st = put_field(o, begin, s.at, err);
+      st = append_inner_message(o, number, content, field->descriptor, depth + 1, err);
+    else st = append_field(o, begin, s.at, err);
   }
   return st;
 }
@@ -125,7 +127,7 @@ lac_status laci_onnx_build_outline(laci_reader *file, uint8_t **out, size_t *n, 
   const laci_byte_range all = {bytes, bytes + laci_reader_size(file)};
   *out = NULL;
   *n = 0;
-  lac_status st = put_message(&o, all, &onnx__model_proto__descriptor, 0, err);
+  lac_status st = append_message(&o, all, &onnx__model_proto__descriptor, 0, err);
   if (st) {
     laci_free(o.to);
     return st;

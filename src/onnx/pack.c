@@ -8,7 +8,7 @@ enum { AT_ONCE = 1 << 20, LEAST_AWAY = 512 /* shorter bytes are always in memory
 
 static const uint64_t max_model_bytes = INT32_MAX;
 
-/** A buffer to which protobuf-c writes. */
+/** A buffer to which protobuf-c appends the encoded message. */
 typedef struct sink {
   ProtobufCBuffer base;
   const laci_onnx_message *message;
@@ -19,7 +19,7 @@ typedef struct sink {
 } sink;
 
 /** Writes the bytes of a large tensor, which may not be in memory, chunk by chunk. */
-static lac_status put_bytes_by_chunks(const sink *s, const uint8_t *bytes, size_t size_bytes) {
+static lac_status write_bytes_by_chunks(const sink *s, const uint8_t *bytes, size_t size_bytes) {
   laci_acquired_bytes held;
   lac_status st = LAC_OK;
   for (size_t n; size_bytes > 0 && !st; bytes += n, size_bytes -= n) {
@@ -36,7 +36,7 @@ static void append_to_sink(ProtobufCBuffer *base, size_t size_bytes, const uint8
   if (s->status) return;
   if (size_bytes >= LEAST_AWAY &&
       laci_bytes_need_copy(&s->message->bytes_from, bytes, size_bytes)) {
-    s->status = put_bytes_by_chunks(s, bytes, size_bytes);
+    s->status = write_bytes_by_chunks(s, bytes, size_bytes);
   } else {
     s->status = s->put(bytes, size_bytes, s->context, s->err);
   }
