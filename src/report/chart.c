@@ -184,7 +184,7 @@ lac_status laci_chart_write(const laci_chart *chart, const char *path, bool forc
   laci_label rows = {0}, drawing = {0};
   char *bytes = NULL;
   size_t size_bytes = 0;
-  lac_status st = laci_picture_of_path(path, &picture, err);
+  lac_status st = laci_picture_format_of_path(path, &picture, err);
   if (st) return st;
   write_table(&rows, chart);
   write_graphviz_node(&drawing, &rows);

@@ -86,12 +86,12 @@ static void compute_axis_ranges(panel *p) {
   p->values.high = ceil(p->values.high / p->tick) * p->tick;
 }
 
-static double x_of(const panel *p, double step) {
+static double pixel_x_of(const panel *p, double step) {
   double from = LEFT + (p->has_starts ? START : 0), pixels = LEFT + PIXELS - from;
   return from + pixels * (step - p->steps.low) / (p->steps.high - p->steps.low);
 }
 
-static double y_of(const panel *p, double value) {
+static double pixel_y_of(const panel *p, double value) {
   return p->top + p->height * (p->values.high - value) / (p->values.high - p->values.low);
 }
 
@@ -100,7 +100,7 @@ static double y_of(const panel *p, double value) {
 static void draw_value_axis(laci_svg *out, const panel *p) {
   int n = (int)lround((p->values.high - p->values.low) / p->tick);
   for (int k = 0; k <= n; k++) {
-    double value = p->values.low + k * p->tick, y = y_of(p, value);
+    double value = p->values.low + k * p->tick, y = pixel_y_of(p, value);
     if (fabs(value) < p->tick / 1e6) value = 0;
     laci_svg_append(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>", LEFT, y, WIDTH - RIGHT);
     laci_svg_append(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
@@ -130,7 +130,7 @@ static void draw_step_axis(laci_svg *out, const panel *p, bool with_numbers) {
   bool has_epochs = p->curve->steps_per_epoch > 0;
   if (!has_epochs) tick = fmax(tick, 1);
   for (double k = ceil(units.low / tick - 1e-9); k * tick <= units.high * (1 + 1e-9); k++) {
-    double x = x_of(p, k * tick * unit);
+    double x = pixel_x_of(p, k * tick * unit);
     laci_svg_append(out, "<path d=\"M%.1f %.1fv%.0f\" stroke=\"#eee\"/>", x, p->top, p->height);
     if (!with_numbers) continue;
     laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x, y,
@@ -155,15 +155,15 @@ static void draw_frame(laci_svg *out, const panel *p, bool with_steps) {
     laci_svg_append(
         out,
         "<path d=\"M%d %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"/>\n",
-        LEFT, y_of(p, p->dense), WIDTH - RIGHT, dense_colour);
+        LEFT, pixel_y_of(p, p->dense), WIDTH - RIGHT, dense_colour);
   }
   laci_svg_append(out, "</g>\n");
 }
 
 static void append_path_point(laci_svg *out, const panel *p, const laci_curve_point *point,
                               bool *is_open) {
-  laci_svg_append(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', x_of(p, (double)point->step),
-                  y_of(p, point->value));
+  laci_svg_append(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', pixel_x_of(p, (double)point->step),
+                  pixel_y_of(p, point->value));
   *is_open = true;
 }
 
@@ -171,9 +171,9 @@ static void append_path_point(laci_svg *out, const panel *p, const laci_curve_po
  * indices of the lowest and the highest. Returns the index of the first point after them. */
 static size_t find_column_extremes(const panel *p, const laci_curve_series *s, size_t at,
                                    size_t *low, size_t *high) {
-  double column = floor(x_of(p, (double)s->points[at].step));
+  double column = floor(pixel_x_of(p, (double)s->points[at].step));
   *low = *high = at;
-  for (at++; at < s->n && floor(x_of(p, (double)s->points[at].step)) <= column; at++) {
+  for (at++; at < s->n && floor(pixel_x_of(p, (double)s->points[at].step)) <= column; at++) {
     if (!isfinite(s->points[at].value)) break;
     if (s->points[at].value < s->points[*low].value) *low = at;
     if (s->points[at].value > s->points[*high].value) *high = at;
@@ -211,11 +211,11 @@ static void draw_accuracy_drop(laci_svg *out, const panel *p) {
     if (s->n > 0 && isfinite(s->points[0].value)) least = fmin(least, s->points[0].value);
   }
   if (!p->has_starts || !(least < p->dense)) return;
-  double x = x_of(p, p->steps.low);
+  double x = pixel_x_of(p, p->steps.low);
   laci_svg_append(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\" stroke-dasharray=\"2 3\"/>", x,
-                  y_of(p, p->dense), y_of(p, least), dense_colour);
+                  pixel_y_of(p, p->dense), pixel_y_of(p, least), dense_colour);
   laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x,
-                  y_of(p, p->dense), dense_colour);
+                  pixel_y_of(p, p->dense), dense_colour);
 }
 
 static void draw_point_marks(laci_svg *out, const panel *p, int number) {
@@ -224,7 +224,7 @@ static void draw_point_marks(laci_svg *out, const panel *p, int number) {
   for (size_t at = 0; at < s->n; at++) {
     if (!isfinite(s->points[at].value)) continue;
     laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n",
-                    x_of(p, (double)s->points[at].step), y_of(p, s->points[at].value),
+                    pixel_x_of(p, (double)s->points[at].step), pixel_y_of(p, s->points[at].value),
                     colours[number]);
   }
 }
@@ -300,12 +300,12 @@ static int list_end_values(const panel *p, bool are_last, value_text *texts) {
     for (size_t step = 0; step < s->n; step++) {
       double value = s->points[are_last ? s->n - 1 - step : step].value;
       if (!isfinite(value)) continue;
-      texts[n++] = (value_text){value, y_of(p, value) + 4, colours[k], ""};
+      texts[n++] = (value_text){value, pixel_y_of(p, value) + 4, colours[k], ""};
       break;
     }
   }
   if (are_last && p->dense > 0)
-    texts[n++] = (value_text){p->dense, y_of(p, p->dense) + 4, dense_colour, "dense "};
+    texts[n++] = (value_text){p->dense, pixel_y_of(p, p->dense) + 4, dense_colour, "dense "};
   move_texts_apart(p, texts, n);
   return n;
 }
@@ -313,7 +313,7 @@ static int list_end_values(const panel *p, bool are_last, value_text *texts) {
 static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
   value_text texts[LACI_CURVE_MAX_SERIES + 1];
   int n = list_end_values(p, are_last, texts);
-  double x = are_last ? WIDTH - RIGHT + 8 : x_of(p, p->steps.low) - 8;
+  double x = are_last ? WIDTH - RIGHT + 8 : pixel_x_of(p, p->steps.low) - 8;
   for (int k = 0; k < n; k++) {
     laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x,
                     texts[k].y, SIZE, texts[k].colour, are_last ? "" : " text-anchor=\"end\"",

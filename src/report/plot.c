@@ -863,7 +863,7 @@ lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot, const 
   laci_picture picture = LACI_PICTURE_SVG;
   *bytes = NULL;
   *size_bytes = 0;
-  lac_status st = laci_picture_of_path(path, &picture, err);
+  lac_status st = laci_picture_format_of_path(path, &picture, err);
   if (st) return st;
   st = draw_plot_to_bytes(graph, plot, picture, bytes, size_bytes, err);
   return st ? laci_fail_with_prefix(err, st, "%s", path) : LAC_OK;

@@ -27,7 +27,7 @@
 
 enum { SECONDS = 60, BYTES_A_SECOND = 1 << 12, MOST_SECONDS = 3600, MOST_BYTES = 1 << 30 };
 
-lac_status laci_picture_of_path(const char *path, laci_picture *picture, lac_error *err) {
+lac_status laci_picture_format_of_path(const char *path, laci_picture *picture, lac_error *err) {
   static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
   const char *dot = strrchr(path, '.');
   for (int i = 0; dot && i < 4; i++) {

@@ -21,8 +21,8 @@ typedef enum laci_picture {
 
 /** Sets *picture to the format that the ending of path means. Fails with LAC_BAD_ARGUMENT for an
  * unknown ending. */
-LAC_MUST_CHECK lac_status laci_picture_of_path(const char *path, laci_picture *picture,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_picture_format_of_path(const char *path, laci_picture *picture,
+                                                      lac_error *err);
 
 /** Lays the graph out and draws it; for DOT, the result is the graph's text itself. The page is as
  * large as the drawing, which is scaled down if the format limits sizes. The caller frees *bytes

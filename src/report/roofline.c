@@ -99,11 +99,11 @@ static roofline fit_axes(const lac_bench_result *r) {
   return roof;
 }
 
-static double x_of(const roofline *roof, double x) {
+static double pixel_x_of(const roofline *roof, double x) {
   return LEFT + ACROSS * log(x / roof->x.low) / log(roof->x.high / roof->x.low);
 }
 
-static double y_of(const roofline *roof, double y) {
+static double pixel_y_of(const roofline *roof, double y) {
   return TOP + DOWN * log(roof->y.high / y) / log(roof->y.high / roof->y.low);
 }
 
@@ -119,14 +119,14 @@ static double find_next_tick(double value) {
 static void draw_scales(laci_svg *out, const roofline *roof) {
   laci_svg_append(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
   for (double at = find_next_tick(roof->x.low); at < roof->x.high; at = find_next_tick(at)) {
-    double x = x_of(roof, at);
+    double x = pixel_x_of(roof, at);
     laci_svg_append(out, "<path d=\"M%.1f %dv%d\" stroke=\"#eee\"/>", x, TOP, DOWN);
     laci_svg_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n", x,
                     TOP + DOWN + 16, at);
   }
   for (double at = find_next_tick(roof->y.low * 1e-9); at < roof->y.high * 1e-9;
        at = find_next_tick(at)) {
-    double y = y_of(roof, 1e9 * at);
+    double y = pixel_y_of(roof, 1e9 * at);
     laci_svg_append(out, "<path d=\"M%d %.1fh%d\" stroke=\"#eee\"/>", LEFT, y, ACROSS);
     laci_svg_append(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
                     y + 4, at);
@@ -146,8 +146,8 @@ static void draw_scales(laci_svg *out, const roofline *roof) {
 /* ---- Limits ---- */
 
 static void draw_peak_line(laci_svg *out, const roofline *roof, double peak, const char *text) {
-  double y = y_of(roof, peak),
-         from = x_of(roof, fmax(peak / memory_rate_of(roof->result), roof->x.low));
+  double y = pixel_y_of(roof, peak),
+         from = pixel_x_of(roof, fmax(peak / memory_rate_of(roof->result), roof->x.low));
   bool is_sparse = peak > peak_rate_of(roof->result);
   laci_svg_append(out, "<path d=\"M%.1f %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\"%s/>", from, y,
                   WIDTH - RIGHT, is_sparse ? sparse_colour : limit_colour,
@@ -166,8 +166,8 @@ static void draw_memory_limit(laci_svg *out, const roofline *roof) {
   double low = fmax(roof->x.low, roof->y.low / memory_rate_of(r));
   double high = fmin(roof->x.high, top / memory_rate_of(r));
   if (low >= high) return;
-  double x0 = x_of(roof, low), y0 = y_of(roof, low * memory_rate_of(r));
-  double x1 = x_of(roof, high), y1 = y_of(roof, high * memory_rate_of(r));
+  double x0 = pixel_x_of(roof, low), y0 = pixel_y_of(roof, low * memory_rate_of(r));
+  double x1 = pixel_x_of(roof, high), y1 = pixel_y_of(roof, high * memory_rate_of(r));
   laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"1.5\"/>", x0,
                   y0, x1, y1, limit_colour);
   double angle = atan2(y1 - y0, x1 - x0) * 180 / acos(-1);
@@ -209,8 +209,8 @@ static void write_tooltip(laci_svg *out, const lac_bench_layer *layer) {
 
 static void draw_layer(laci_svg *out, const roofline *roof, const lac_bench_layer *layer) {
   laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ",
-                  x_of(roof, operations_per_byte(layer)), y_of(roof, operations_per_second(layer)),
-                  radius_of_layer(roof, layer));
+                  pixel_x_of(roof, operations_per_byte(layer)),
+                  pixel_y_of(roof, operations_per_second(layer)), radius_of_layer(roof, layer));
   if (layer->sparse) laci_svg_append(out, "fill=\"%s\" fill-opacity=\"0.6\">", sparse_colour);
   else laci_svg_append(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\">", dense_colour);
   write_tooltip(out, layer);
@@ -230,9 +230,10 @@ static void draw_line_to_dense(laci_svg *out, const roofline *roof, const lac_be
   const lac_bench_layer *dense = find_dense_layer(roof, sparse);
   if (!dense) return;
   laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#bbb\" stroke-width=\"0.8\"/>\n",
-                  x_of(roof, operations_per_byte(dense)), y_of(roof, operations_per_second(dense)),
-                  x_of(roof, operations_per_byte(sparse)),
-                  y_of(roof, operations_per_second(sparse)));
+                  pixel_x_of(roof, operations_per_byte(dense)),
+                  pixel_y_of(roof, operations_per_second(dense)),
+                  pixel_x_of(roof, operations_per_byte(sparse)),
+                  pixel_y_of(roof, operations_per_second(sparse)));
 }
 
 static void draw_layers(laci_svg *out, const roofline *roof) {

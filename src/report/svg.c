@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "report/text_width.h"
 
-static void put_bytes(laci_svg *svg, const char *bytes, size_t n) {
+static void append_bytes(laci_svg *svg, const char *bytes, size_t n) {
   while (!svg->failed && svg->n + n + 1 > svg->capacity) {
     size_t capacity = svg->capacity ? 2 * svg->capacity : 1 << 14;
     char *grown = laci_resize(svg->text, svg->n, capacity, 1);
@@ -35,12 +35,12 @@ void laci_svg_append(laci_svg *svg, const char *format, ...) {
   int length = vsnprintf(line, sizeof line, format, args);
   va_end(args);
   if (length < 0 || (size_t)length >= sizeof line) length = (int)sizeof line - 1;
-  put_bytes(svg, line, (size_t)length);
+  append_bytes(svg, line, (size_t)length);
 }
 
 void laci_svg_append_svg(laci_svg *svg, const laci_svg *other) {
   if (other->failed) svg->failed = true;
-  else if (other->text) put_bytes(svg, other->text, other->n);
+  else if (other->text) append_bytes(svg, other->text, other->n);
 }
 
 void laci_svg_append_text(laci_svg *svg, const char *text) {

@@ -79,14 +79,14 @@ typedef struct sink {
   lac_status status;
 } sink;
 
-static void put_bytes(sink *out, const char *bytes, size_t n) {
+static void write_bytes(sink *out, const char *bytes, size_t n) {
   if (!out->status && n) out->status = laci_writer_append(out->file, bytes, n, out->err);
 }
 
-static void put_text(sink *out, const char *text) { put_bytes(out, text, strlen(text)); }
+static void write_text(sink *out, const char *text) { write_bytes(out, text, strlen(text)); }
 
-static void put_template_part(sink *out, const char *begin, const char *end) {
-  put_bytes(out, begin, (size_t)(end - begin));
+static void write_template_part(sink *out, const char *begin, const char *end) {
+  write_bytes(out, begin, (size_t)(end - begin));
 }
 
 /* Returns the text that replaces the character at `at`; NULL: it is not replaced. *n: number of
@@ -108,62 +108,62 @@ static const char *escape_in_html(const char *at, size_t *n) {
   return *at == '&' ? "&amp;" : NULL;
 }
 
-static void put_escaped(sink *out, const char *text,
-                        const char *(*escape)(const char *at, size_t *n)) {
+static void write_escaped_text(sink *out, const char *text,
+                               const char *(*escape)(const char *at, size_t *n)) {
   const char *plain = text;
   while (*text) {
     size_t n = 1;
     const char *instead = escape(text, &n);
     if (instead) {
-      put_bytes(out, plain, (size_t)(text - plain));
-      put_text(out, instead);
+      write_bytes(out, plain, (size_t)(text - plain));
+      write_text(out, instead);
       plain = text + n;
     }
     text += n;
   }
-  put_bytes(out, plain, (size_t)(text - plain));
+  write_bytes(out, plain, (size_t)(text - plain));
 }
 
-static void put_json_element(sink *out, const char *id, const char *json) {
+static void write_json_element(sink *out, const char *id, const char *json) {
   if (!json) return;
-  put_text(out, "<script type=\"application/json\" id=\"");
-  put_text(out, id);
-  put_text(out, "\">");
-  put_escaped(out, json, escape_in_json);
-  put_text(out, "</script>\n");
+  write_text(out, "<script type=\"application/json\" id=\"");
+  write_text(out, id);
+  write_text(out, "\">");
+  write_escaped_text(out, json, escape_in_json);
+  write_text(out, "</script>\n");
 }
 
 /* Writes the drawing without its XML declaration and document type, which only a file of its own
  * needs. */
-static void put_svg(sink *out, const char *svg, size_t n) {
+static void write_svg(sink *out, const char *svg, size_t n) {
   static const char start[] = "<svg";
   for (size_t at = 0; at + sizeof start <= n; at++) {
     if (memcmp(svg + at, start, sizeof start - 1) != 0) continue;
-    put_text(out, "<template id=\"drawing\">");
-    put_bytes(out, svg + at, n - at);
-    put_text(out, "</template>\n");
+    write_text(out, "<template id=\"drawing\">");
+    write_bytes(out, svg + at, n - at);
+    write_text(out, "</template>\n");
     return;
   }
 }
 
-static void put_page(sink *out, const laci_page *page) {
-  put_template_part(out, laci_page_head, laci_page_head_end);
-  put_text(out, "<title>");
-  put_escaped(out, page->title, escape_in_html);
-  put_text(out, "</title>\n<style>\n");
-  put_template_part(out, laci_page_style, laci_page_style_end);
-  put_text(out, "</style>\n");
-  put_template_part(out, laci_page_body, laci_page_body_end);
-  put_json_element(out, "data-report", page->report);
-  put_json_element(out, "data-about", page->about);
-  put_json_element(out, "data-layers", page->layers);
-  put_json_element(out, "data-log", page->log);
-  put_json_element(out, "data-graph", page->graph);
-  if (page->svg) put_svg(out, page->svg, page->svg_bytes);
-  put_text(out, "<script>\n");
-  put_template_part(out, laci_page_script, laci_page_script_end);
-  put_text(out, "</script>\n");
-  put_template_part(out, laci_page_tail, laci_page_tail_end);
+static void write_page(sink *out, const laci_page *page) {
+  write_template_part(out, laci_page_head, laci_page_head_end);
+  write_text(out, "<title>");
+  write_escaped_text(out, page->title, escape_in_html);
+  write_text(out, "</title>\n<style>\n");
+  write_template_part(out, laci_page_style, laci_page_style_end);
+  write_text(out, "</style>\n");
+  write_template_part(out, laci_page_body, laci_page_body_end);
+  write_json_element(out, "data-report", page->report);
+  write_json_element(out, "data-about", page->about);
+  write_json_element(out, "data-layers", page->layers);
+  write_json_element(out, "data-log", page->log);
+  write_json_element(out, "data-graph", page->graph);
+  if (page->svg) write_svg(out, page->svg, page->svg_bytes);
+  write_text(out, "<script>\n");
+  write_template_part(out, laci_page_script, laci_page_script_end);
+  write_text(out, "</script>\n");
+  write_template_part(out, laci_page_tail, laci_page_tail_end);
 }
 
 lac_status laci_page_write(const laci_page *page, const char *path, bool force, lac_error *err) {
@@ -171,7 +171,7 @@ lac_status laci_page_write(const laci_page *page, const char *path, bool force, 
   sink out = {.err = err};
   lac_status st = laci_writer_open(path, &options, &out.file, err);
   if (st) return st;
-  put_page(&out, page);
+  write_page(&out, page);
   st = out.status;
   if (!st) st = laci_writer_finish(out.file, err);
   if (!st) st = laci_writer_commit(out.file, err);
