@@ -46,7 +46,7 @@ int laci_arch_add_global_pool(laci_arch_builder *b, const char *name, int value)
  * channels. */
 int laci_arch_add_pad_shortcut(laci_arch_builder *b, const char *name, int value, int zeros);
 
-/* Functions of weights.c. */
+/* ---- Functions of weights.c ---- */
 
 /** Fills an array with normal random numbers of this standard deviation, from one random stream. */
 void laci_arch_fill_normal(uint64_t seed, uint64_t stream, double deviation, float *to, size_t n);

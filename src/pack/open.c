@@ -105,7 +105,7 @@ static lac_status read_directory(const laci_packfile *pack, const pack_tail *tai
 enum { STEP_BYTES = 1 << 20 }; /* sections are read in steps of this many bytes */
 
 /** The state of reading the sections in the order of the directory. Each section is checked when it
-    is read. */
+ * is read. */
 typedef struct section_reader {
   laci_packfile *pack;
   const uint8_t *directory;
@@ -122,17 +122,17 @@ static pack_section peek_section(const section_reader *r) {
   return section;
 }
 
-static bool next_section_is(const section_reader *r, const char *kind) {
+static bool is_next_section_of_kind(const section_reader *r, const char *kind) {
   const pack_section section = peek_section(r);
   return r->n_left && is_word_equal(&section.kind, kind);
 }
 
 /** Reads the next entry of the directory, *s. It must be a section of this kind, and begin where
-    the last section ended. */
+ * the last section ended. */
 static lac_status advance_to_section(section_reader *r, const char *kind, pack_section *s,
                                      lac_error *err) {
   *s = peek_section(r);
-  if (!next_section_is(r, kind)) {
+  if (!is_next_section_of_kind(r, kind)) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s->kind.text,
                      kind);
   }
@@ -219,8 +219,8 @@ static lac_status check_part_sections(section_reader *r, tables *t, lac_error *e
   t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
   if (!pack->rests || !t->weights) return laci_fail_memory(err, "the pack's directory");
   lac_status st = LAC_OK;
-  while (!st && r->n_left && !next_section_is(r, "names")) {
-    if (next_section_is(r, "rest")) {
+  while (!st && r->n_left && !is_next_section_of_kind(r, "names")) {
+    if (is_next_section_of_kind(r, "rest")) {
       uint64_t size;
       laci_packfile_rest *rest = &pack->rests[pack->n_rests++];
       st = check_and_locate_section(r, "rest", &rest->bytes, &size, err);
@@ -230,7 +230,7 @@ static lac_status check_part_sections(section_reader *r, tables *t, lac_error *e
     arrays *a = &t->weights[pack->n_tensors++];
     st = check_and_locate_section(r, "values", &a->values, &a->values_bytes, err);
     if (!st) st = check_and_locate_section(r, "index", &a->index, &a->index_bytes, err);
-    if (!st && next_section_is(r, "signs"))
+    if (!st && is_next_section_of_kind(r, "signs"))
       st = check_and_locate_section(r, "signs", &a->signs, &a->signs_bytes, err);
   }
   return st;

@@ -9,12 +9,11 @@
 
 enum {
   STEP_BYTES = 1 << 20
-}; /* parts that are plain bytes, not packed weights, are copied in
-                                  steps of this many bytes */
+}; /* parts that are plain bytes, not packed weights, are copied in steps of this many bytes */
 
 /* Returns the number of bytes that the file's largest weight needs when it is unpacked. A packed
  * weight is at least 1/64 of its dense form, so a small pack cannot require much memory. */
-static size_t find_scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
+static size_t count_scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
   size_t most = STEP_BYTES, tensor = entry->first_tensor;
   for (size_t at = 0; at < entry->n_parts; at++) {
     if (pack->parts[entry->first_part + at] != PACK_PART_TENSOR) continue;
@@ -76,7 +75,7 @@ lac_status laci_packfile_restore_file(const laci_packfile *pack, size_t file,
   restoring r = {.pack = pack,
                  .sink = sink,
                  .context = context,
-                 .buffer = laci_alloc(find_scratch_bytes(pack, entry), 1),
+                 .buffer = laci_alloc(count_scratch_bytes(pack, entry), 1),
                  .hash = laci_hash_stream_create()};
   lac_status st = r.buffer && r.hash ? restore_all_parts(&r, entry, err)
                                      : laci_fail_memory(err, "an unpacked weight");

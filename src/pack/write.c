@@ -26,7 +26,7 @@ typedef struct packer {
   pack_tensor *tensors;
 } packer;
 
-static pack_word make_word(const char *text) {
+static pack_word make_padded_word(const char *text) {
   pack_word word = {{0}};
   for (size_t i = 0; i < sizeof word.text && text[i]; i++) word.text[i] = text[i];
   return word;
@@ -49,7 +49,7 @@ static lac_status add_section(packer *k, const char *kind, const void *bytes, si
     return laci_fail_memory(err, k->path);
   }
   k->sections = array;
-  k->sections[k->n_sections++] = (pack_section){.kind = make_word(kind),
+  k->sections[k->n_sections++] = (pack_section){.kind = make_padded_word(kind),
                                                 .offset = k->at,
                                                 .size_bytes = size_bytes,
                                                 .hash = laci_hash64(bytes, size_bytes, 0)};
@@ -102,8 +102,8 @@ static lac_status add_weight(packer *k, const laci_packfile_weight *weight, lac_
   if (st) goto out;
   k->tensors[weight - k->input->weights] =
       (pack_tensor){.name = add_name(k, p->name),
-                    .dtype = make_word(pack_dtype_word(p->dtype)),
-                    .layout = make_word(PACK_LAYOUT),
+                    .dtype = make_padded_word(pack_dtype_word(p->dtype)),
+                    .layout = make_padded_word(PACK_LAYOUT),
                     .n = (uint32_t)p->pattern.n,
                     .m = (uint32_t)p->pattern.m,
                     .outer = p->outer,

@@ -20,7 +20,7 @@ static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten", "Transpos
 static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAveragePool",
                                    "Concat", NULL};
 
-static bool is_one_of(const laci_node *node, const char *const *names) {
+static bool is_type_in_list(const laci_node *node, const char *const *names) {
   for (; *names; names++) {
     if (laci_node_is(node, *names)) return true;
   }
@@ -42,7 +42,7 @@ const char *laci_quantize_edit_name_of_node(const laci_quantizing *q, int node) 
   return q->graph->values[find_first_output(&q->graph->nodes[node])].name;
 }
 
-int laci_quantize_scale_owner(const laci_quantizing *q, int value) {
+int laci_quantize_find_scale_owner(const laci_quantizing *q, int value) {
   while (q->like[value] >= 0) value = q->like[value];
   return value;
 }
@@ -123,8 +123,8 @@ static const char *find_quantizable_bias(const laci_quantizing *q, laci_quantize
 }
 
 /* Returns why the weight cannot be quantized; NULL: it can be. */
-static const char *why_weight_not_quantizable(const laci_quantizing *q, const laci_node *node,
-                                              const laci_weight_axes *axes) {
+static const char *explain_unquantizable_weight(const laci_quantizing *q, const laci_node *node,
+                                                const laci_weight_axes *axes) {
   int value = node->inputs[axes->port];
   if (value < 0 || q->graph->values[value].stored < 0)
     return "its weight is computed, no stored tensor";
@@ -144,7 +144,7 @@ static const char *check_layer_quantizable(laci_quantizing *q, laci_quantize_lay
   const char *reason = "it has no stored weight";
   if (!is_node_in_file(q, layer->node)) return "it is in a function of the file";
   for (int i = 0; i < n; i++) {
-    const char *why = why_weight_not_quantizable(q, node, &axes[i]);
+    const char *why = explain_unquantizable_weight(q, node, &axes[i]);
     if (i == 0 || !why) reason = why;
     if (why) continue;
     layer->port = axes[i].port;
@@ -161,7 +161,7 @@ static const char *check_layer_quantizable(laci_quantizing *q, laci_quantize_lay
 void laci_quantize_find_layers(laci_quantizing *q) {
   for (int n = 0; n < q->graph->n_nodes; n++) {
     const laci_node *node = &q->graph->nodes[n];
-    if (!is_one_of(node, products) || !node->op || !node->op->weights || node->n_inputs < 2)
+    if (!is_type_in_list(node, products) || !node->op || !node->op->weights || node->n_inputs < 2)
       continue;
     bool has_stored = false;
     for (int i = 0; i < 2; i++) has_stored |= !is_quantizable(q, node->inputs[i]);
@@ -177,12 +177,12 @@ void laci_quantize_find_layers(laci_quantizing *q) {
 
 /* Returns the result of the activation that follows `value`, if a runtime fuses it into the node
    that computes `value`; else `value`. */
-static int value_after_activation(const laci_quantizing *q, int value) {
+static int find_value_after_activation(const laci_quantizing *q, int value) {
   int reader = find_only_reader(q, value);
   if (reader < 0) return value;
   const laci_node *node = &q->graph->nodes[reader];
-  bool ends_it =
-      is_one_of(node, ends) && node->inputs[0] == value && is_quantizable(q, node->outputs[0]);
+  bool ends_it = is_type_in_list(node, ends) && node->inputs[0] == value &&
+                 is_quantizable(q, node->outputs[0]);
   return ends_it ? node->outputs[0] : value;
 }
 
@@ -195,7 +195,7 @@ static void mark_layer_values(laci_quantizing *q) {
     q->reads[layer->node] = true;
     if (!laci_node_is(node, "Conv") && !laci_node_is(node, "ConvTranspose")) continue;
     int made = layer->norm >= 0 ? q->graph->nodes[layer->norm].outputs[0] : node->outputs[0];
-    int end = value_after_activation(q, made);
+    int end = find_value_after_activation(q, made);
     if (q->graph->values[end].is_output) continue;
     q->wanted[end] = q->for_all[end] = true;
   }
@@ -203,7 +203,7 @@ static void mark_layer_values(laci_quantizing *q) {
 
 /* Does the node pad with zeros? It can then run on integers, since every scale represents 0
  * exactly. */
-static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
+static bool is_padding_with_zeros(const laci_quantizing *q, const laci_node *node) {
   if (!laci_node_is(node, "Pad") ||
       strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0)
     return false;
@@ -216,9 +216,9 @@ static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
 }
 
 /* Does the node only move elements, so that it can run on integers? */
-static bool only_moves_elements(const laci_quantizing *q, const laci_node *node) {
-  return (is_one_of(node, moves) || pads_zeros(q, node)) && is_quantizable(q, node->inputs[0]) &&
-         is_quantizable(q, node->outputs[0]);
+static bool is_only_moving_elements(const laci_quantizing *q, const laci_node *node) {
+  return (is_type_in_list(node, moves) || is_padding_with_zeros(q, node)) &&
+         is_quantizable(q, node->inputs[0]) && is_quantizable(q, node->outputs[0]);
 }
 
 static bool are_inputs_quantizable(const laci_quantizing *q, const laci_node *node,
@@ -240,17 +240,17 @@ static void mark_values_between(laci_quantizing *q, bool *can) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!is_node_in_file(q, n)) continue;
-    if (only_moves_elements(q, node)) can[node->outputs[0]] |= can[node->inputs[0]];
-    if (!is_one_of(node, sums) || !are_inputs_quantizable(q, node, can)) continue;
+    if (is_only_moving_elements(q, node)) can[node->outputs[0]] |= can[node->inputs[0]];
+    if (!is_type_in_list(node, sums) || !are_inputs_quantizable(q, node, can)) continue;
     for (int i = 0; i < node->n_inputs; i++) q->wanted[node->inputs[i]] = true;
     q->reads[n] = true;
-    int end = value_after_activation(q, node->outputs[0]);
+    int end = find_value_after_activation(q, node->outputs[0]);
     if (!is_quantizable(q, end) || graph->values[end].is_output) continue;
     q->wanted[end] = can[end] = q->for_all[end] = true;
   }
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
-    if (!is_node_in_file(q, n) || !only_moves_elements(q, node)) continue;
+    if (!is_node_in_file(q, n) || !is_only_moving_elements(q, node)) continue;
     int from = node->inputs[0], to = node->outputs[0];
     if (!q->wanted[to] || !can[from]) continue;
     q->wanted[from] = q->reads[n] = true;
@@ -264,7 +264,7 @@ void laci_quantize_mark_values(laci_quantizing *q, bool *scratch) {
   mark_values_between(q, scratch);
 }
 
-const char *laci_quantize_why_no_layer(const laci_quantizing *q) {
+const char *laci_quantize_explain_no_layer(const laci_quantizing *q) {
   const char *first = "it has no Conv, ConvTranspose, Gemm or MatMul with a stored weight";
   for (int l = 0; l < q->n_layers; l++) {
     if (!q->layers[l].reason) return NULL;
@@ -275,7 +275,7 @@ const char *laci_quantize_why_no_layer(const laci_quantizing *q) {
 
 void laci_quantize_exclude_layers_without_scale(laci_quantizing *q) {
   for (int v = 0; v < q->graph->n_values; v++) {
-    if (q->wanted[v] && !(q->quantizers[laci_quantize_scale_owner(q, v)].scale > 0))
+    if (q->wanted[v] && !(q->quantizers[laci_quantize_find_scale_owner(q, v)].scale > 0))
       q->wanted[v] = false;
   }
   for (int l = 0; l < q->n_layers; l++) {

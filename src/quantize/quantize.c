@@ -51,7 +51,7 @@ static lac_status quantizing_init(laci_quantizing *q, lac_error *err) {
   bool ok = q->layers && q->wanted && q->for_all && q->like && q->reads && q->quantizers;
   if (!ok) return laci_fail_memory(err, "the quantized network");
   laci_quantize_find_layers(q);
-  const char *why = laci_quantize_why_no_layer(q);
+  const char *why = laci_quantize_explain_no_layer(q);
   if (!why) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "no layer can be quantized: %s%s",
                    q->n_layers > 0 ? "of the first, " : "", why);
@@ -138,7 +138,7 @@ static lac_status describe_quantized_layers(laci_quantizing *q, lac_error *err) 
     ok = to->name && to->op;
     if (from->reason || !ok) continue;
     to->weight = laci_arena_text(&out->arena, q->graph->values[node->inputs[from->port]].name);
-    int data = laci_quantize_scale_owner(q, node->inputs[from->other]);
+    int data = laci_quantize_find_scale_owner(q, node->inputs[from->other]);
     to->input = laci_arena_text(&out->arena, q->graph->values[data].name);
     ok = to->weight && to->input;
     out->n_quantized++;

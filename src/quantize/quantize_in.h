@@ -48,7 +48,7 @@ void laci_quantize_find_layers(laci_quantizing *q);
  * scratch: [n_values]. */
 void laci_quantize_mark_values(laci_quantizing *q, bool *scratch);
 /** If no layer can be quantized, returns the reason of the first layer; else NULL. */
-const char *laci_quantize_why_no_layer(const laci_quantizing *q);
+const char *laci_quantize_explain_no_layer(const laci_quantizing *q);
 /** Call it after the ranges are measured. A layer whose input data have no scale gets a reason to
  * stay in floats. */
 void laci_quantize_exclude_layers_without_scale(laci_quantizing *q);
@@ -56,7 +56,7 @@ void laci_quantize_exclude_layers_without_scale(laci_quantizing *q);
  * first output, or of the batch normalization that is folded into it. */
 const char *laci_quantize_edit_name_of_node(const laci_quantizing *q, int node);
 /** Returns the value whose scale `value` uses, which may be `value` itself. */
-int laci_quantize_scale_owner(const laci_quantizing *q, int value);
+int laci_quantize_find_scale_owner(const laci_quantizing *q, int value);
 
 /* ---- Functions of weight.c ---- */
 

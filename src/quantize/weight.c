@@ -144,7 +144,7 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
                                 lac_error *err) {
   weight_quantizer w;
   const laci_node *node = &q->graph->nodes[layer->node];
-  int data = laci_quantize_scale_owner(q, node->inputs[layer->other]);
+  int data = laci_quantize_find_scale_owner(q, node->inputs[layer->other]);
   float data_scale = q->quantizers[data].scale;
   weight_quantizer_init(q, layer, &w);
   bool has_bias = layer->bias >= 0 || layer->norm >= 0;

@@ -81,7 +81,8 @@ static lac_status write_quantized_values(laci_quantizing *q, lac_error *err) {
   }
   for (int v = 0; v < n_values && !st; v++) {
     if (!q->wanted[v]) continue;
-    st = add_quantize_and_dequantize(q, v, &all[laci_quantize_scale_owner(q, v)], &all[v], err);
+    st =
+        add_quantize_and_dequantize(q, v, &all[laci_quantize_find_scale_owner(q, v)], &all[v], err);
     if (!st) st = redirect_readers_of_value(q, v, &all[v], err);
   }
   laci_free(all);

@@ -256,7 +256,7 @@ lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, 
 
 /* Runs the job on all parts of the weight. A task of a thread has several parts, and allocates its
  * scratch memory once. */
-static lac_status run_job(job *j, laci_pool *pool, lac_error *err) {
+static lac_status run_mask_job(job *j, laci_pool *pool, lac_error *err) {
   int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
   int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = laci_ceil_div(n_parts, visits);
   laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, process_tile_parts, j);
@@ -270,7 +270,7 @@ lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern
   if (st) return st;
   weight_tiling c = make_weight_tiling(weight, pattern);
   job j = {.cut = &c, .mask = mask};
-  return run_job(&j, pool, err);
+  return run_mask_job(&j, pool, err);
 }
 
 lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern pattern, laci_pool *pool,
@@ -283,7 +283,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   int64_t n_parts = laci_ceil_div(c.n_tiles, TILES_A_PART);
   job j = {.cut = &c, .parts = laci_alloc((size_t)n_parts, sizeof *j.parts)};
   if (!j.parts) return laci_fail_memory(err, weight->name);
-  st = run_job(&j, pool, err);
+  st = run_mask_job(&j, pool, err);
   for (int64_t part = 0; !st && part < n_parts; part++) {
     stats->n_elements += j.parts[part].n_elements;
     stats->n_zeros += j.parts[part].n_zeros;

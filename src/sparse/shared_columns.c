@@ -33,7 +33,7 @@ static double sum_of_values(const double *values, int n) {
 
 /* Advances to the next set of four columns in lexicographic order. Returns false after the last
  * set. */
-static bool next_set(int set[FOUR], int columns) {
+static bool advance_to_next_set(int set[FOUR], int columns) {
   for (int k = FOUR - 1; k >= 0; k--) {
     if (set[k] == columns - FOUR + k) continue;
     set[k]++;
@@ -56,7 +56,7 @@ static void choose_best_columns(const double *by_column, int rows, int columns, 
       most = sum;
       memcpy(chosen, set, sizeof set);
     }
-  } while (next_set(set, columns));
+  } while (advance_to_next_set(set, columns));
 }
 
 /* Adds a column to the chosen ones. largest[k * rows + row] is the k-th largest score of the row

@@ -51,7 +51,7 @@ struct laci_square {
 
 /* Lists all patterns in which the rows before `row` have the choices in chosen[]. used[c]: number
  * of kept elements of column c. */
-static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
+static void list_patterns_of_block(laci_square *s, int row, int *used, uint8_t *chosen) {
   const int m = s->pattern.m, n = s->pattern.n;
   if (row == m) {
     memcpy(s->patterns[s->n_patterns++], chosen, (size_t)m);
@@ -64,21 +64,20 @@ static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
       fits = fits && used[c] <= n;
     }
     chosen[row] = (uint8_t)k;
-    if (fits) list_patterns(s, row + 1, used, chosen);
+    if (fits) list_patterns_of_block(s, row + 1, used, chosen);
     for (int c = 0; c < m; c++) used[c] -= s->choice[k] >> c & 1;
   }
 }
 
 /* Lists all choices of a row in lexicographic order: {0, 1}, {0, 2}, ... {2, 3}. */
-static void list_choices(laci_square *s) {
+static void list_choices_of_row(laci_square *s) {
   const int m = s->pattern.m;
   for (int first = 0; first < 1 << m; first++) {
     uint8_t set = 0;
     int n = 0;
     for (int c = 0; c < m; c++) {
       if (first >> (m - 1 - c) & 1)
-        continue; /* bits are inverted, 0 means kept, so that choices
-                                                 come in this order */
+        continue; /* bits are inverted, 0 means kept, so that choices come in this order */
       set |= (uint8_t)(1 << c);
       n++;
     }
@@ -103,8 +102,8 @@ lac_status laci_square_create(laci_pattern pattern, laci_square **square, lac_er
   if (pattern.m > LISTED_M) return LAC_OK;
   int used[LISTED_M] = {0};
   uint8_t chosen[LISTED_M];
-  list_choices(s);
-  list_patterns(s, 0, used, chosen);
+  list_choices_of_row(s);
+  list_patterns_of_block(s, 0, used, chosen);
   return LAC_OK;
 }
 
