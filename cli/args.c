@@ -156,7 +156,7 @@ bool option_takes_value(const option_row *option) {
 
 /* Is the value among the choices? "FILE.npz" among the choices stands for any name that ends in
  * .npz. */
-static bool is_choice(const char *choices, const char *value) {
+static bool is_valid_choice(const char *choices, const char *value) {
   static const char file[] = "FILE";
   size_t n = strlen(value), n_file = sizeof file - 1;
   for (const char *at = choices; at; at = strchr(at, '|')) {
@@ -223,8 +223,8 @@ static lac_status append_to_list(text_list *list, const char *value, lac_error *
 
 /* Parses a value into the option's field of args. Values of switches and counters are "yes" and
  * "no". */
-static lac_status store_value(arguments *args, const option_row *option, const char *value,
-                              lac_error *err) {
+static lac_status store_option_value(arguments *args, const option_row *option, const char *value,
+                                     lac_error *err) {
   void *field = (char *)args + option->offset;
   bool yes = strcmp(value, "yes") == 0;
   uint64_t number = 0;
@@ -236,7 +236,7 @@ static lac_status store_value(arguments *args, const option_row *option, const c
     case OPTION_TEXT:
     case OPTION_FILE: break;
     case OPTION_CHOICE:
-      if (!is_choice(option->argument, value)) {
+      if (!is_valid_choice(option->argument, value)) {
         return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted %s",
                          option_name_with_dashes(option->name), value, option->argument);
       }
@@ -268,7 +268,7 @@ static lac_status store_value(arguments *args, const option_row *option, const c
 lac_status arguments_store(arguments *args, const option_row *option, const char *value,
                            lac_error *err) {
   *(bool *)((char *)args + option->given) = true;
-  return store_value(args, option, value, err);
+  return store_option_value(args, option, value, err);
 }
 
 /* Extracts the option's name from a word: "--effort" from "--effort=best", "-x" from "-xVALUE". */
@@ -534,7 +534,7 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
 static lac_status store_initial_values(arguments *args, lac_error *err) {
   for (int i = 0; i < n_options; i++) {
     if (!option_table[i].initial) continue;
-    lac_status st = store_value(args, &option_table[i], option_table[i].initial, err);
+    lac_status st = store_option_value(args, &option_table[i], option_table[i].initial, err);
     if (st) return st;
   }
   return LAC_OK;

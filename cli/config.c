@@ -107,8 +107,8 @@ static lac_status fail_wrong_type(const tree *t, const tree_node *node, const tr
 
 /* Stores a value given as text. The text of a failure names the file, the line, and the option
  * without dashes. */
-static lac_status store_text(const tree *t, const tree_node *node, const option_row *option,
-                             const char *text, arguments *args, lac_error *err) {
+static lac_status store_option_text(const tree *t, const tree_node *node, const option_row *option,
+                                    const char *text, arguments *args, lac_error *err) {
   lac_error why = {0};
   lac_status st = arguments_store(args, option, text, &why);
   if (!st) return LAC_OK;
@@ -116,14 +116,14 @@ static lac_status store_text(const tree *t, const tree_node *node, const option_
   return tree_fail(t, node->line, st, err, "%s", begin);
 }
 
-static lac_status store_list(const tree *t, const tree_node *node, const option_row *option,
-                             arguments *args, lac_error *err) {
+static lac_status store_option_list(const tree *t, const tree_node *node, const option_row *option,
+                                    arguments *args, lac_error *err) {
   lac_status st = LAC_OK;
-  if (node->kind == TREE_TEXT) return store_text(t, node, option, node->text, args, err);
+  if (node->kind == TREE_TEXT) return store_option_text(t, node, option, node->text, args, err);
   if (node->kind != TREE_LIST) return fail_wrong_type(t, node, node, "a list", err);
   for (const tree_node *item = node->first; item && !st; item = item->next) {
     if (item->kind != TREE_TEXT) st = fail_wrong_type(t, node, item, "a list of texts", err);
-    else st = store_text(t, item, option, item->text, args, err);
+    else st = store_option_text(t, item, option, item->text, args, err);
   }
   return st;
 }
@@ -137,21 +137,22 @@ static lac_status store_option(const tree *t, const tree_node *node, const optio
     case OPTION_FLAG:
       if (node->kind != TREE_BOOLEAN) return fail_wrong_type(t, node, node, "true or false", err);
       if (option->kind == OPTION_FLAG && !node->yes) return LAC_OK;
-      return store_text(t, node, option, node->yes ? "yes" : "no", args, err);
+      return store_option_text(t, node, option, node->yes ? "yes" : "no", args, err);
     case OPTION_COUNT:
       if (node->kind != TREE_TEXT || !isdigit((unsigned char)node->text[0]) || node->text[1])
         return fail_wrong_type(t, node, node, "an integer from 0 to 9", err);
       for (int k = atoi(node->text); k > 0; k--) {
-        lac_status st = store_text(t, node, option, "yes", args, err);
+        lac_status st = store_option_text(t, node, option, "yes", args, err);
         if (st) return st;
       }
       return LAC_OK;
-    case OPTION_LIST: return store_list(t, node, option, args, err);
+    case OPTION_LIST: return store_option_list(t, node, option, args, err);
     default: break;
   }
   /* YAML reads a plain `off` as a boolean */
   const bool is_word = node->kind == TREE_BOOLEAN && option->kind == OPTION_CHOICE;
-  if (node->kind == TREE_TEXT || is_word) return store_text(t, node, option, node->text, args, err);
+  if (node->kind == TREE_TEXT || is_word)
+    return store_option_text(t, node, option, node->text, args, err);
   (void)snprintf(wanted, sizeof wanted, "%s%s", option_value_placeholder(option, args->verb),
                  node->kind == TREE_BOOLEAN ? ", in quotes where it is this word" : "");
   return fail_wrong_type(t, node, node, wanted, err);

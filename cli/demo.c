@@ -115,8 +115,8 @@ static lac_status save_model(const demo *d, lac_model *model, const char *name, 
   return st ? st : lac_model_save(model, path, false, err);
 }
 
-static lac_status evaluate(const demo *d, const lac_model *model, lac_eval_result *result,
-                           lac_error *err) {
+static lac_status evaluate_network(const demo *d, const lac_model *model, lac_eval_result *result,
+                                   lac_error *err) {
   lac_eval_options o = lac_eval_options_default();
   *result = (lac_eval_result)LAC_SIZED(lac_eval_result);
   o.run.threads = TRAINING_THREADS;
@@ -135,7 +135,7 @@ static lac_status train_network(demo *d, lac_error *err) {
   o.epochs = TRAINING_EPOCHS;
   if (!st) st = lac_network_create(&network, &model, err);
   if (!st) st = lac_train(model, d->out.work, NULL, &o, &result, err);
-  if (!st) st = evaluate(d, model, &d->dense, err);
+  if (!st) st = evaluate_network(d, model, &d->dense, err);
   if (!st) st = save_model(d, model, DENSE, err);
   if (!st) st = save_curves(d, folder, CURVES, err);
   lac_model_destroy(model);
@@ -174,7 +174,7 @@ static lac_status fine_tune(const demo *d, attempt *a, const char *name, lac_err
   add_score(a, 0, a->pruned.top1);
   if (!st) st = lac_mask_from_model(a->model, &d->pruning, &mask, err);
   if (!st) st = lac_train(a->model, d->out.work, mask, &o, &result, err);
-  if (!st) st = evaluate(d, a->model, &a->tuned, err);
+  if (!st) st = evaluate_network(d, a->model, &a->tuned, err);
   lac_mask_destroy(mask);
   return st;
 }
@@ -184,10 +184,10 @@ static lac_status prune_network(const demo *d, const lac_options *how, attempt *
   lac_status st = load_model(d, DENSE, &a->model, err);
   if (!st) st = lac_prune(a->model, how, &a->report, err);
   if (!st && a->report->summary.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
-  return st ? st : evaluate(d, a->model, &a->pruned, err);
+  return st ? st : evaluate_network(d, a->model, &a->pruned, err);
 }
 
-static void attempt_clear(attempt *a) {
+static void clear_attempt(attempt *a) {
   lac_report_destroy(a->report);
   lac_model_destroy(a->model);
   *a = (attempt){.model = NULL};
@@ -214,7 +214,7 @@ static lac_status prune_by_magnitude(demo *d, lac_error *err) {
   how.calibration = &c;
   if (!st) st = prune_network(d, &how, &again, err);
   d->again = again.pruned;
-  attempt_clear(&again);
+  clear_attempt(&again);
   if (!st)
     log_line(
         "  top-1 %.2f%%, with its statistics estimated again %.2f%%; now trained on, its zeros "
@@ -233,7 +233,7 @@ static lac_status prune_without_data(demo *d, lac_error *err) {
   how.calibration = &c;
   lac_status st = prune_network(d, &how, &drawn, err);
   d->drawn = drawn.pruned;
-  attempt_clear(&drawn);
+  clear_attempt(&drawn);
   if (!st) log_line("  top-1 %.2f%%", d->drawn.top1);
   return st;
 }
@@ -253,9 +253,9 @@ static lac_status prune_calibrated(demo *d, lac_error *err) {
     if (!st) st = prune_network(d, &how, &permuted, err);
     d->in_order[k] = plain.pruned;
     d->permuted[k] = permuted.pruned;
-    attempt_clear(&plain);
+    clear_attempt(&plain);
     if (k == 0) d->calibrated = permuted;
-    else attempt_clear(&permuted);
+    else clear_attempt(&permuted);
   }
   if (!st) log_line("  top-1 %.2f%%; now trained on, its zeros held", d->calibrated.pruned.top1);
   return st ? st : fine_tune(d, &d->calibrated, "calibrated", err);
@@ -339,7 +339,7 @@ static lac_status check_and_print_result(const demo *d, lac_error *err) {
                      laci_plural(report->summary.eligible));
     }
   }
-  if (!st) st = evaluate(d, model, &found, err);
+  if (!st) st = evaluate_network(d, model, &found, err);
   if (!st) printf("read back and run: top-1 %.2f%%\n", found.top1);
   lac_report_destroy(report);
   lac_model_destroy(model);
@@ -445,7 +445,7 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
   if (!st) log_line("%.1f s", laci_clock_seconds() - begin);
   output_folder_close(&d.out, st, err);
-  attempt_clear(&d.calibrated);
-  attempt_clear(&d.magnitude);
+  clear_attempt(&d.calibrated);
+  clear_attempt(&d.magnitude);
   return exit_code_of_status(st);
 }

@@ -112,10 +112,10 @@ static const char *const no[] = {"false", "False", "0", "no", "f", NULL};
 /* Applies --name, --name=true, --name=false or --noname of a flag, as absl's parser does. */
 static lac_status apply_flag(like *l, const row *r, const char *typed, const char *value,
                              lac_error *err) {
-  if (!value || like_is_in_list(value, yes)) return like_set_option(l, r->to, NULL, typed, err);
-  if (!like_is_in_list(value, no))
+  if (!value || script_is_in_list(value, yes)) return script_set_option(l, r->to, NULL, typed, err);
+  if (!script_is_in_list(value, no))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted true or false", typed, value);
-  like_remove_item(l, r->to);
+  script_remove_item(l, r->to);
   return LAC_OK;
 }
 
@@ -134,9 +134,9 @@ static lac_status apply_translation(like *l, const row *r, const char *typed, co
   if (wants && (!value || !value[0])) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its value is missing", typed);
   }
-  if (r->to) return like_set_option(l, r->to, value, typed, err);
-  if (r->kind == IDLE_MAYBE && value && like_is_in_list(value, no)) return LAC_OK;
-  return like_add_note(l, typed, r->text, err);
+  if (r->to) return script_set_option(l, r->to, value, typed, err);
+  if (r->kind == IDLE_MAYBE && value && script_is_in_list(value, no)) return LAC_OK;
+  return script_add_note(l, typed, r->text, err);
 }
 
 /* Copies an option of this command, with its value, to the result. */
@@ -153,18 +153,18 @@ static lac_status copy_own_option(like *l, const option_row *option, char *word,
 static lac_status translate_word(like *l, cursor *at, lac_error *err) {
   char *word = at->argv[at->next++];
   size_t n = strcspn(word, "=");
-  if (!is_option(word)) return like_add_operand(l, word, err);
+  if (!is_option(word)) return script_add_operand(l, word, err);
   const row *r = find_translation(l->script, word, n);
   if (r) {
     const char *typed;
-    lac_status st = like_format_text(l, &typed, err, "%.*s", (int)n, word);
+    lac_status st = script_format_text(l, &typed, err, "%.*s", (int)n, word);
     return st ? st : apply_translation(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
   /* a short option with its value: -b256 */
   r = word[1] != '-' ? find_translation(l->script, word, 2) : NULL;
   if (r && r->kind == VALUE) {
     const char *typed;
-    lac_status st = like_format_text(l, &typed, err, "%.2s", word);
+    lac_status st = script_format_text(l, &typed, err, "%.2s", word);
     return st ? st : apply_translation(l, r, typed, word + 2, at, err);
   }
   r = strncmp(word, "--no", 4) == 0 ? find_negated_flag(l->script, word, n) : NULL;
@@ -195,11 +195,11 @@ static void append_word(like *l, char *word) { l->argv[l->argc++] = word; }
 
 static lac_status append_item_words(like *l, const like_item *item, lac_error *err) {
   const char *made;
-  lac_status st = like_format_text(l, &made, err, "--%s", item->name);
+  lac_status st = script_format_text(l, &made, err, "--%s", item->name);
   if (st) return st;
   append_word(l, l->texts[l->n_texts - 1]);
   if (!item->value) return LAC_OK;
-  st = like_format_text(l, &made, err, "%s", item->value);
+  st = script_format_text(l, &made, err, "%s", item->value);
   if (!st) append_word(l, l->texts[l->n_texts - 1]);
   return st;
 }
@@ -211,7 +211,7 @@ static lac_status write_translated_line(like *l, char **argv, lac_error *err) {
   enum { N_FIRST = sizeof order / sizeof order[0] };
   bool written[LIKE_MOST] = {false};
   const char *verb;
-  lac_status st = like_format_text(l, &verb, err, "%s", verb_table[l->verb].name);
+  lac_status st = script_format_text(l, &verb, err, "%s", verb_table[l->verb].name);
   if (st) return st;
   append_word(l, argv[0]);
   append_word(l, l->texts[l->n_texts - 1]);
@@ -251,7 +251,7 @@ static lac_status translate_words(like *l, cursor at, int first, int n_words, la
   return st;
 }
 
-lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
+lac_status script_translate(int argc, char **argv, like *l, lac_error *err) {
   int first = 0, n_words = 0;
   bool has_verb = false;
   *l = (like){0};
@@ -259,15 +259,15 @@ lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
   const cursor at = {.argc = argc, .next = first, .argv = argv};
   l->script = find_like_option(argc, argv, &first, &n_words);
   if (!l->script) return LAC_OK;
-  lac_status st = like_check_script(l->script, has_verb, &l->verb, err);
+  lac_status st = script_check_name(l->script, has_verb, &l->verb, err);
   if (st) l->script = NULL;
   if (!st && argc > LIKE_MOST_WORDS) st = laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
   if (!st) st = translate_words(l, at, first, n_words, err);
-  if (!st && !like_has_own_option(l, "help")) st = like_complete_script(l, err);
+  if (!st && !script_has_own_option(l, "help")) st = script_complete_options(l, err);
   return st ? st : write_translated_line(l, argv, err);
 }
 
-void like_clear(like *l) {
+void script_clear(like *l) {
   for (int k = 0; k < l->n_texts; k++) laci_free(l->texts[k]);
   *l = (like){0};
 }
@@ -288,9 +288,9 @@ static void format_option_usage(const row *r, char text[128]) {
                                    : "");
 }
 
-void like_print_help(const like *l, FILE *out) {
+void script_print_help(const like *l, FILE *out) {
   fprintf(out, "Usage: lacuna %s --like %s [options]\n\n", verb_table[l->verb].name, l->script);
-  like_print_environment_variables(l->script, out);
+  script_print_environment_variables(l->script, out);
   fprintf(out, "Options of %s:\n", l->script);
   for (int k = 0; k < N_ROWS; k++) {
     const row *r = &rows[k];
@@ -322,16 +322,16 @@ static size_t quote_for_shell(const char *word, char *text, size_t capacity) {
   return n;
 }
 
-void like_print_quoted(const char *word, FILE *out) {
+void print_quoted_word(const char *word, FILE *out) {
   char text[4096];
   (void)quote_for_shell(word, text, sizeof text);
   fputs(text, out);
 }
 
-void like_log_translation(const like *l) {
+void script_log_translation(const like *l) {
   char text[4096];
   size_t n = 0;
-  if (!l->script || like_has_own_option(l, "help")) return;
+  if (!l->script || script_has_own_option(l, "help")) return;
   for (int k = 1; k < l->argc && n + 64 < sizeof text; k++) {
     text[n++] = ' ';
     n += quote_for_shell(l->argv[k], text + n, sizeof text - n);
@@ -341,7 +341,7 @@ void like_log_translation(const like *l) {
   for (int k = 0; k + 1 < l->n_notes; k += 2) log_line("%s: %s", l->notes[k], l->notes[k + 1]);
 }
 
-void like_rename_error(const like *l, lac_error *err) {
+void script_rename_error(const like *l, lac_error *err) {
   for (int k = 0; k < l->n_items; k++) {
     const like_item *item = &l->items[k];
     char ours[LONGEST], rest[sizeof err->text];

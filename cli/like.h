@@ -16,7 +16,7 @@ enum { LIKE_MOST = 64, LIKE_MOST_WORDS = 512, LIKE_MOST_TEXTS = LIKE_MOST_WORDS 
 /** An option of this command with its value. */
 typedef struct like_item {
   const char *name;  /* name of the option, such as "batch-size"; with a leading *: an option of the
-                        script, which like_complete_script replaces by options of this command */
+                        script, which script_complete_options replaces by options of this command */
   const char *value; /* the option's value; NULL: the option takes none */
   const char
       *typed; /* the script's option as the user typed it; NULL: the item is a default of the script
@@ -24,7 +24,7 @@ typedef struct like_item {
 } like_item;
 
 /** A command line with options of a script, and its translation to options of this command.
- * like_clear frees it; zero-initialized: there is nothing to translate. */
+ * script_clear frees it; zero-initialized: there is nothing to translate. */
 typedef struct like {
   const char *script; /* name of the script that --like names; NULL: no --like */
   verb_id verb;
@@ -37,7 +37,7 @@ typedef struct like {
                                                                 command with their values, as typed
                                                                 */
   int n_operands, n_others;
-  char *texts[LIKE_MOST_TEXTS]; /* allocated texts, which like_clear frees */
+  char *texts[LIKE_MOST_TEXTS]; /* allocated texts, which script_clear frees */
   int n_texts;
   int argc;
   char *argv[2 * LIKE_MOST + 2 * LIKE_MOST_WORDS + 2]; /* the words for the parser of args.h */
@@ -47,21 +47,21 @@ typedef struct like {
  * otherwise l->argv are the words of argv. argv must outlive the translation. Fails
  * LAC_BAD_ARGUMENT for an unknown script or option (the text suggests a similar one), a missing
  * value, or script options that have no equivalent. */
-LAC_MUST_CHECK lac_status like_translate(int argc, char **argv, like *l, lac_error *err);
-void like_clear(like *l);
+LAC_MUST_CHECK lac_status script_translate(int argc, char **argv, like *l, lac_error *err);
+void script_clear(like *l);
 
 /** Prints the script's options and what each of them is translated to. l->script must not be NULL.
  */
-void like_print_help(const like *l, FILE *out);
+void script_print_help(const like *l, FILE *out);
 
 /** Prints a word, quoted for a shell if necessary. */
-void like_print_quoted(const char *word, FILE *out);
+void print_quoted_word(const char *word, FILE *out);
 
 /** Logs the translated command, and the words that were accepted but have no effect. */
-void like_log_translation(const like *l);
+void script_log_translation(const like *l);
 
 /** Replaces the name of an option in the error's text by the script's option that the user typed.
  */
-void like_rename_error(const like *l, lac_error *err);
+void script_rename_error(const like *l, lac_error *err);
 
 #endif

@@ -41,7 +41,7 @@ static void erase_bar(void) {
 
 static void print_log_line(lac_log_level level, const char *line, void *context) {
   (void)context;
-  if (level == LAC_LOG_WARNING) page_keep_warning(line);
+  if (level == LAC_LOG_WARNING) page_record_warning(line);
   if (display.quiet) return;
   static const char *const marks[] = {"error: ", "warning: ", "", "  ", "    "};
   pthread_mutex_lock(&display.lock);
@@ -58,7 +58,7 @@ static void print_log_line(lac_log_level level, const char *line, void *context)
 
 /* Writes the note, followed by the estimated time left as soon as that is known: ", 40 s left". The
  * estimate assumes the mean speed so far. */
-static void describe_rest(double now, double share, char *text, size_t size) {
+static void format_note_and_time_left(double now, double share, char *text, size_t size) {
   enum { A_MINUTE = 60, AN_HOUR = 3600 };
   const double spent = now - display.begun_s, done = share - display.begun_share;
   const bool is_known = spent >= KNOWN_AFTER_S && done >= KNOWN_AFTER_SHARE;
@@ -108,7 +108,7 @@ static void show_progress(const char *what, int64_t done, int64_t total, void *c
     display.bar[0] = display.job[0] = display.note[0] = 0;
   } else if (now - display.shown_s >= (display.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
     display.shown_s = now;
-    describe_rest(now, share, rest, sizeof rest);
+    format_note_and_time_left(now, share, rest, sizeof rest);
     if (display.is_terminal) draw_bar(share, rest);
     else fprintf(stderr, "%s: %d%%%s\n", what, (int)laci_clamp_to_range(100 * share, 0, 100), rest);
   }

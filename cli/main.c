@@ -57,7 +57,7 @@ static void handle_interrupt_signal(int signal) {
     lac_interrupt(true);
     return;
   }
-  if (laci_file_set_is_placing()) return; /* everything is done except for renaming the files */
+  if (laci_file_set_is_renaming()) return; /* everything is done except for renaming the files */
   laci_temporary_remove_registered();
   _exit(STATUS_OF_SIGNAL + signal);
 }
@@ -137,7 +137,7 @@ static void print_failure(lac_error *err) {
 static lac_status parse_arguments(int argc, char **argv, like *words, arguments *args,
                                   lac_error *err) {
   *args = (arguments){.verb = VERB_help};
-  lac_status st = like_translate(argc, argv, words, err);
+  lac_status st = script_translate(argc, argv, words, err);
   if (st) return st;
   st = words->script ? arguments_parse(words->argc, words->argv, args, err)
                      : arguments_parse(argc, argv, args, err);
@@ -151,11 +151,11 @@ int main(int argc, char **argv) {
   open_standard_descriptors();
   spin_count_set_by_restart(argv);
   set_signal_handlers();
-  page_keep_command(argc, argv);
+  page_record_command(argc, argv);
   lac_status st = parse_arguments(argc, argv, &words, &args, &err);
   if (group_has_no_work_here(&args)) {
     arguments_clear(&args);
-    like_clear(&words);
+    script_clear(&words);
     return EXIT_DONE;
   }
   exit_code code = exit_code_of_status(group_join(&args, st, &err));
@@ -164,20 +164,20 @@ int main(int argc, char **argv) {
     ends_by_itself =
         args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;
     log_begin_printing(&args);
-    like_log_translation(&words);
-    if (args.help && words.script) like_print_help(&words, stdout);
+    script_log_translation(&words);
+    if (args.help && words.script) script_print_help(&words, stdout);
     else code = run_verb(&args, &err);
     log_end_printing();
   }
   if (code == EXIT_DONE) code = exit_code_of_status(outputs_flush(&err));
   bool lost_reader = code != EXIT_DONE && n_broken_pipes && ferror(stdout);
   if (code != EXIT_DONE && !lost_reader && group_should_print_failure(&args, &err)) {
-    like_rename_error(&words, &err);
+    script_rename_error(&words, &err);
     print_failure(&err);
   }
   group_close(&args, code == EXIT_DONE ? LAC_OK : err.status);
   if (lost_reader) end_process_by_sigpipe();
   arguments_clear(&args);
-  like_clear(&words);
+  script_clear(&words);
   return (int)code;
 }

@@ -13,7 +13,7 @@
 #include "terminal.h"
 #include "verbs.h"
 
-/* Checks the names of the outputs. */
+/* Plans the output files, and checks that their names are free. */
 static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *err) {
   if (!args->output) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "-o FILE is missing: where the result goes");

@@ -43,7 +43,7 @@ static void append_shell_word(const char *word) {
   append_to_command("'", 1);
 }
 
-void page_keep_command(int argc, char **argv) {
+void page_record_command(int argc, char **argv) {
   append_to_command("lacuna", strlen("lacuna"));
   for (int at = 1; at < argc; at++) {
     append_to_command(" ", 1);
@@ -51,7 +51,7 @@ void page_keep_command(int argc, char **argv) {
   }
 }
 
-void page_keep_warning(const char *text) {
+void page_record_warning(const char *text) {
   if (kept.n_warnings == MOST_WARNINGS) return;
   size_t n = strlen(text);
   char *copy = laci_alloc(n + 1, 1);

@@ -9,11 +9,11 @@
 #include "lacuna/page.h"
 
 /** Remembers the command line, which the page shows. Call it first, once. */
-void page_keep_command(int argc, char **argv);
+void page_record_command(int argc, char **argv);
 
 /** Remembers a warning, which the page shows. Any thread may call it, one at a time; only the first
  * 100 warnings are remembered. */
-void page_keep_warning(const char *text);
+void page_record_warning(const char *text);
 
 typedef struct lac_train_event lac_train_event;
 

@@ -40,7 +40,7 @@ static lac_status append_word(runner *r, const char *word, lac_error *err) {
   return LAC_OK;
 }
 
-/* Adds the word made of two parts. */
+/* Appends one word to the command line, made of two parts. */
 static lac_status append_joined_word(runner *r, const char *first, const char *second,
                                      lac_error *err) {
   const size_t n = strlen(first) + strlen(second) + 1;
@@ -287,7 +287,7 @@ static lac_status execute_command(runner *r, lac_error *err) {
   if (r->args->print) {
     for (int k = 0; k < r->n_words; k++) {
       if (k) fputc(' ', stdout);
-      like_print_quoted(r->words[k], stdout);
+      print_quoted_word(r->words[k], stdout);
     }
     fputc('\n', stdout);
     return LAC_OK;

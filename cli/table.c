@@ -18,7 +18,7 @@ enum {
   SHORTEST_NAME = 12,
 };
 
-/* The layout of the columns. */
+/* How the columns of a table are laid out: their widths, and their lines within a row. */
 typedef struct layout {
   int columns;      /* width of the terminal in cells, or TERMINAL_NO_LIMIT */
   int n_neighbours; /* number of columns side by side: all, or all but the remark */

@@ -20,7 +20,7 @@ bool tensors_are_given(const arguments *args) {
 
 /* ---- Options ---- */
 
-static bool is_taken(const char *name) {
+static bool is_option_of_tensor_files(const char *name) {
   static const char *const taken[] = {"pattern", "json", "force",  "quiet",
                                       "verbose", "wide", "config", "print_config"};
   for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
@@ -33,7 +33,9 @@ static lac_status check_options(const arguments *args, const lac_options *option
   for (int k = 0; k < n_options; k++) {
     const option_row *option = &option_table[k];
     if (option->kind == OPTION_HEAD || !(option->verbs & ON(inspect))) continue;
-    if (!*(const bool *)((const char *)args + option->given) || is_taken(option->name)) continue;
+    if (!*(const bool *)((const char *)args + option->given) ||
+        is_option_of_tensor_files(option->name))
+      continue;
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "--%s: %s has tensors without their network, wanted "
                      "an ONNX file",

@@ -27,7 +27,7 @@
 #include "train_options.h"
 #include "verbs.h"
 
-/* One run of train or finetune. */
+/* The state of one run of `lacuna train` or `lacuna finetune`. */
 typedef struct run {
   const arguments *args;
   train_options options;

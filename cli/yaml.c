@@ -51,7 +51,7 @@ static lac_status read_next_event(yaml_parser_t *parser, const tree *t, yaml_eve
   return st;
 }
 
-static bool is_in_list(const char *text, const char *const *list) {
+static bool is_word_in_list(const char *text, const char *const *list) {
   for (; *list; list++) {
     if (strcasecmp(*list, text) == 0) return true;
   }
@@ -70,8 +70,8 @@ static lac_status fill_scalar(const yaml_event_t *event, tree *t, tree_node *nod
   if (!node->text) return laci_fail_memory(err, t->path);
   node->kind = TREE_TEXT;
   if (!is_plain) return LAC_OK;
-  node->yes = is_in_list(text, yes);
-  if (node->yes || is_in_list(text, no)) node->kind = TREE_BOOLEAN;
+  node->yes = is_word_in_list(text, yes);
+  if (node->yes || is_word_in_list(text, no)) node->kind = TREE_BOOLEAN;
   if (!text[0] || strcmp(text, "~") == 0 || strcasecmp(text, "null") == 0) node->kind = TREE_NULL;
   return LAC_OK;
 }

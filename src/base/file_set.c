@@ -28,7 +28,7 @@ enum { SECOND_NAMES = 10 };
 static _Thread_local laci_file_set *open_set;
 static atomic_int n_placing;
 
-bool laci_file_set_is_placing(void) { return atomic_load(&n_placing) > 0; }
+bool laci_file_set_is_renaming(void) { return atomic_load(&n_placing) > 0; }
 
 static lac_status fail_errno(lac_error *err, const laci_placement *file, const char *doing) {
   int cause = errno;
@@ -116,7 +116,7 @@ static lac_status rename_to_hidden(laci_placement *file, lac_error *err) {
   return fail_errno(err, file, "cannot rename it");
 }
 
-static lac_status place_file(laci_placement *file, lac_error *err) {
+static lac_status rename_to_final_name(laci_placement *file, lac_error *err) {
   if (file->kind == LACI_PLACING_HIDDEN) return rename_to_hidden(file, err);
   if (file->kind != LACI_PLACING_FILE) return LAC_OK;
   int result = rename_without_replacing(file->folder, file->temporary, file->path);
@@ -215,10 +215,10 @@ static bool is_same_folder(const laci_placement *a, const laci_placement *b) {
          strncmp(a->path, b->path, n) == 0;
 }
 
-static lac_status place_all_files(laci_file_set *set, lac_error *err) {
+static lac_status rename_all_files(laci_file_set *set, lac_error *err) {
   lac_status st = LAC_OK;
   atomic_fetch_add(&n_placing, 1);
-  for (size_t at = 0; at < set->n && !st; at++) st = place_file(&set->files[at], err);
+  for (size_t at = 0; at < set->n && !st; at++) st = rename_to_final_name(&set->files[at], err);
   for (size_t at = set->n; at-- > 0 && st;) restore_old_file(&set->files[at]);
   for (size_t at = 0; at < set->n && !st; at++) {
     if (at == 0 || !is_same_folder(&set->files[at - 1], &set->files[at]))
@@ -257,7 +257,7 @@ lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) 
   open_set = set->outer;
   if (!st)
     st = set->outer && !set->separate ? move_files_to_outer_set(set->outer, set, err)
-                                      : place_all_files(set, err);
+                                      : rename_all_files(set, err);
   while (set->n > 0)
     laci_placement_clear(&set->files[--set->n]); /* files are left here only after a failure */
   laci_free(set->files);

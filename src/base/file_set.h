@@ -90,6 +90,6 @@ void laci_placement_clear(laci_placement *file);
 
 /** Is a set of files being renamed at this moment? A signal should then not end the process yet.
  * Safe in a signal handler. */
-bool laci_file_set_is_placing(void);
+bool laci_file_set_is_renaming(void);
 
 #endif

@@ -34,13 +34,13 @@ static int edit_distance(const char *a, const char *b) {
 /* A test whether the candidate contains the word, or the word contains the candidate. */
 typedef bool relation(const char *text, size_t mark, const char *candidate);
 
-static bool is_beginning_of(const char *text, size_t mark, const char *candidate) {
+static bool is_prefix_of(const char *text, size_t mark, const char *candidate) {
   (void)mark;
   return strncmp(candidate, text, strlen(text)) == 0;
 }
 
 /* Is the word the end of the candidate after a dash, as "resnet20" of "cifar-resnet20"? */
-static bool is_ending_of(const char *text, size_t mark, const char *candidate) {
+static bool is_suffix_after_dash(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(text), n_candidate = strlen(candidate);
   return mark == 0 && n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&
          candidate[n_candidate - n - 1] == '-';
@@ -73,7 +73,7 @@ static int max_edits_allowed(const char *letters) {
 
 const char *laci_find_nearest_text(const char *text, size_t mark, const char *const *candidates,
                                    int n) {
-  static relation *const relations[] = {is_beginning_of, is_ending_of, is_longer_form};
+  static relation *const relations[] = {is_prefix_of, is_suffix_after_dash, is_longer_form};
   const char *nearest = NULL;
   if (strlen(text) <= mark) return NULL;
   for (size_t k = 0; k < sizeof relations / sizeof relations[0]; k++) {
