@@ -121,7 +121,7 @@ LAC_MUST_CHECK lac_status laci_bench_plan_run_timed(laci_bench_plan *plan,
                                                     bool wakes, lac_error *err);
 /** Returns the times of all timed runs. Sorts the samples. */
 lac_bench_time laci_bench_plan_run_times(laci_bench_plan *plan);
-/** Returns the step's fastest time. */
+/** Returns the step's fastest time over all timed runs, in seconds. */
 double laci_bench_plan_fastest_step(const laci_bench_plan *plan, size_t step);
 
 /* ---- layers.c ---- */

@@ -162,13 +162,14 @@ static lac_status step_through_node(run *r, int which, int node, lac_error *err)
 
 /* Can ONNX Runtime be asked for the value? It must be computed, and must have a name of its own in
  * the file. */
-static bool is_asked(const laci_graph *graph, int value) {
+static bool is_value_requested(const laci_graph *graph, int value) {
   const laci_value *of = value < 0 ? NULL : &graph->values[value];
   return of && of->producer >= 0 && !of->known && !of->is_contested;
 }
 
 /* Fills in the job's lists of values to compute: one for each pair of nodes. */
-static void list_values(const run *r, const char **names[3], int *places, laci_runtime_job *job) {
+static void list_requested_values(const run *r, const char **names[3], int *places,
+                                  laci_runtime_job *job) {
   const laci_graph *graph = graph_of_network(r, B);
   job->inputs = names[0];
   job->values = names[1];
@@ -178,7 +179,7 @@ static void list_values(const run *r, const char **names[3], int *places, laci_r
   for (int at = 0; at < r->n_pairs; at++) {
     const laci_node *node = &graph->nodes[r->pairs[at].b];
     const int value = node->n_outputs > 0 ? node->outputs[0] : -1;
-    if (!is_asked(graph, value)) continue;
+    if (!is_value_requested(graph, value)) continue;
     places[job->n_values] = value;
     names[1][job->n_values++] = graph->values[value].name;
     if (!graph->values[value].is_output) names[2][job->n_added++] = graph->values[value].name;
@@ -186,7 +187,7 @@ static void list_values(const run *r, const char **names[3], int *places, laci_r
 }
 
 /* Computes all values of the second network at once in ONNX Runtime. */
-static lac_status run_theirs(run *r, lac_error *err) {
+static lac_status run_second_network_in_onnx_runtime(run *r, lac_error *err) {
   laci_runtime_job job = {.library = r->options->runtime,
                           .model = r->views[B]->path,
                           .arrays = (const laci_buf *const *)r->copies};
@@ -198,7 +199,7 @@ static lac_status run_theirs(run *r, lac_error *err) {
   for (int k = 0; k < 3; k++) names[k] = laci_alloc(most, sizeof *names[k]);
   const bool is_there = places && bufs && r->theirs && names[0] && names[1] && names[2];
   lac_status st = is_there ? LAC_OK : laci_fail_memory(err, "the comparison");
-  if (!st) list_values(r, names, places, &job);
+  if (!st) list_requested_values(r, names, places, &job);
   if (!st) st = laci_runtime_run(&job, bufs, r->version, err);
   for (int at = 0; bufs && r->theirs && at < job.n_values; at++) r->theirs[places[at]] = bufs[at];
   for (int k = 0; k < 3; k++) laci_free(names[k]);
@@ -263,7 +264,7 @@ static lac_status compare_networks(const lac_model *const models[NETWORKS],
     st = laci_fail(err, LAC_BAD_VALUE, "%s and %s: no node of one is like a node of the other",
                    models[A]->path, models[B]->path);
   }
-  if (!st && options->runtime) st = run_theirs(&r, err);
+  if (!st && options->runtime) st = run_second_network_in_onnx_runtime(&r, err);
   if (!st) st = compare_node_pairs(&r, result, err);
   if (!st) {
     result->pub.n_nodes = graph_of_network(&r, A)->n_nodes;

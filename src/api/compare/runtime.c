@@ -63,7 +63,8 @@ typedef struct runtime {
   ort_object *env, *options, *session, *memory;
 } runtime;
 
-static lac_status fail_of(const runtime *r, ort_status *status, const char *what, lac_error *err) {
+static lac_status fail_with_runtime_error(const runtime *r, ort_status *status, const char *what,
+                                          lac_error *err) {
   if (!status) return LAC_OK;
   lac_status st =
       laci_fail(err, LAC_UNSUPPORTED, "%s: ONNX Runtime says: %s", what, r->error_text(status));
@@ -112,7 +113,7 @@ static lac_status open_runtime(const laci_runtime_job *job, runtime *r, char *ve
   return LAC_OK;
 }
 
-static void release(const runtime *r, int place, ort_object *object) {
+static void release_runtime_object(const runtime *r, int place, ort_object *object) {
   void (*call)(ort_object *) = NULL;
   memcpy(&call, &r->table[place], sizeof call);
   if (object) call(object);
@@ -160,7 +161,7 @@ static lac_status set_folder(const laci_runtime_job *job, const runtime *r, lac_
   const char *slash = strrchr(job->model, '/');
   const int n = slash ? (int)(slash - job->model) : 1;
   (void)snprintf(folder, sizeof folder, "%.*s", n ? n : 1, slash ? job->model : ".");
-  return fail_of(
+  return fail_with_runtime_error(
       r, r->add_entry(r->options, "session.model_external_initializers_file_folder_path", folder),
       job->model, err);
 }
@@ -171,12 +172,14 @@ static lac_status open_session(const laci_runtime_job *job, runtime *r, lac_erro
   size_t n_bytes = 0;
   lac_status st = laci_file_bytes_read(job->model, &file, err);
   if (!st) st = add_outputs(job, &file, &bytes, &n_bytes, err);
-  if (!st) st = fail_of(r, r->create_env(LOG_ERRORS, "lacuna", &r->env), job->library, err);
-  if (!st) st = fail_of(r, r->create_options(&r->options), job->library, err);
+  if (!st)
+    st =
+        fail_with_runtime_error(r, r->create_env(LOG_ERRORS, "lacuna", &r->env), job->library, err);
+  if (!st) st = fail_with_runtime_error(r, r->create_options(&r->options), job->library, err);
   if (!st) st = set_folder(job, r, err);
   if (!st) {
-    st = fail_of(r, r->create_session(r->env, bytes, n_bytes, r->options, &r->session), job->model,
-                 err);
+    st = fail_with_runtime_error(
+        r, r->create_session(r->env, bytes, n_bytes, r->options, &r->session), job->model, err);
   }
   laci_free(bytes);
   laci_file_bytes_clear(&file);
@@ -211,23 +214,24 @@ static lac_status decode(const runtime *r, const char *name, ort_object *value, 
   void *data = NULL;
   ort_object *shape = NULL;
   laci_type found = {LAC_DTYPE_NONE, {0, {0}}};
-  lac_status st = value ? fail_of(r, r->is_tensor(value, &is_tensor), name, err) : LAC_OK;
+  lac_status st =
+      value ? fail_with_runtime_error(r, r->is_tensor(value, &is_tensor), name, err) : LAC_OK;
   if (st || !is_tensor) return st;
-  st = fail_of(r, r->tensor_shape(value, &shape), name, err);
-  if (!st) st = fail_of(r, r->element_type(shape, &type), name, err);
-  if (!st) st = fail_of(r, r->rank(shape, &rank), name, err);
+  st = fail_with_runtime_error(r, r->tensor_shape(value, &shape), name, err);
+  if (!st) st = fail_with_runtime_error(r, r->element_type(shape, &type), name, err);
+  if (!st) st = fail_with_runtime_error(r, r->rank(shape, &rank), name, err);
   if (!st && rank > LACI_MAX_RANK) rank = 0, type = LAC_DTYPE_NONE;
-  if (!st) st = fail_of(r, r->sizes(shape, found.shape.dims, rank), name, err);
+  if (!st) st = fail_with_runtime_error(r, r->sizes(shape, found.shape.dims, rank), name, err);
   const bool is_number = type > LAC_DTYPE_NONE && type <= LAC_DTYPE_BF16 &&
                          type != LAC_DTYPE_TEXT && type != LAC_DTYPE_C64 && type != LAC_DTYPE_C128;
   if (!st && is_number) {
     found.dtype = (lac_dtype)type;
     found.shape.rank = (int)rank;
-    st = fail_of(r, r->tensor_data(value, &data), name, err);
+    st = fail_with_runtime_error(r, r->tensor_data(value, &data), name, err);
     const size_t n = (size_t)laci_shape_count(&found.shape) * sizeof(double);
     if (!st) st = laci_buf_from_bytes(&found, data ? data : &rank, n, buf, err);
   }
-  release(r, RELEASE_SHAPE, shape);
+  release_runtime_object(r, RELEASE_SHAPE, shape);
   return st;
 }
 
@@ -239,27 +243,29 @@ typedef struct run_memory {
 
 static lac_status run_session(const laci_runtime_job *job, runtime *r, run_memory *m,
                               laci_buf **bufs, lac_error *err) {
-  lac_status st = fail_of(r, r->create_memory(DEFAULT_ALLOCATOR, DEFAULT_MEMORY, &r->memory),
-                          job->library, err);
+  lac_status st = fail_with_runtime_error(
+      r, r->create_memory(DEFAULT_ALLOCATOR, DEFAULT_MEMORY, &r->memory), job->library, err);
   for (int k = 0; k < job->n_inputs && !st; k++) {
     const laci_buf *buf = job->arrays[k];
     size_t n = 0;
     st = encode(job->inputs[k], buf, &m->bytes[k], &n, err);
     if (st) break;
-    st = fail_of(r,
-                 r->create_tensor(r->memory, m->bytes[k], n, buf->shape.dims,
-                                  (size_t)buf->shape.rank, (int)buf->dtype, &m->inputs[k]),
-                 job->inputs[k], err);
+    st = fail_with_runtime_error(
+        r,
+        r->create_tensor(r->memory, m->bytes[k], n, buf->shape.dims, (size_t)buf->shape.rank,
+                         (int)buf->dtype, &m->inputs[k]),
+        job->inputs[k], err);
   }
   if (!st) {
-    st = fail_of(r,
-                 r->run(r->session, NULL, job->inputs, (const ort_object *const *)m->inputs,
-                        (size_t)job->n_inputs, job->values, (size_t)job->n_values, m->outputs),
-                 job->model, err);
+    st = fail_with_runtime_error(
+        r,
+        r->run(r->session, NULL, job->inputs, (const ort_object *const *)m->inputs,
+               (size_t)job->n_inputs, job->values, (size_t)job->n_values, m->outputs),
+        job->model, err);
   }
   for (int k = 0; k < job->n_values && !st; k++) {
     st = decode(r, job->values[k], m->outputs[k], &bufs[k], err);
-    release(r, RELEASE_VALUE, m->outputs[k]);
+    release_runtime_object(r, RELEASE_VALUE, m->outputs[k]);
     m->outputs[k] = NULL;
   }
   return st;
@@ -276,17 +282,17 @@ lac_status laci_runtime_run(const laci_runtime_job *job, laci_buf **bufs, char *
   if (!st) st = open_session(job, &r, err);
   if (!st) st = run_session(job, &r, &m, bufs, err);
   for (int k = 0; m.inputs && r.table && k < job->n_inputs; k++) {
-    release(&r, RELEASE_VALUE, m.inputs[k]);
+    release_runtime_object(&r, RELEASE_VALUE, m.inputs[k]);
   }
   for (int k = 0; m.bytes && k < job->n_inputs; k++) laci_free(m.bytes[k]);
   for (int k = 0; m.outputs && r.table && k < job->n_values; k++) {
-    release(&r, RELEASE_VALUE, m.outputs[k]);
+    release_runtime_object(&r, RELEASE_VALUE, m.outputs[k]);
   }
   if (r.table) {
-    release(&r, RELEASE_MEMORY, r.memory);
-    release(&r, RELEASE_SESSION, r.session);
-    release(&r, RELEASE_OPTIONS, r.options);
-    release(&r, RELEASE_ENV, r.env);
+    release_runtime_object(&r, RELEASE_MEMORY, r.memory);
+    release_runtime_object(&r, RELEASE_SESSION, r.session);
+    release_runtime_object(&r, RELEASE_OPTIONS, r.options);
+    release_runtime_object(&r, RELEASE_ENV, r.env);
   }
   laci_free(m.bytes);
   laci_free(m.inputs);

@@ -105,7 +105,7 @@ typedef struct contents {
   uint64_t evaluated_bytes, kept;
 } contents;
 
-static void contents_clear(contents *c) {
+static void free_contents(contents *c) {
   for (size_t k = 0; c->bufs && k < c->n; k++) laci_buf_destroy(c->bufs[k]);
   laci_free(c->values);
   laci_free(c->bufs);
@@ -160,7 +160,7 @@ static lac_status fold_weight(folding *f, int value, const uint8_t *constants, l
   if (st && !is_fatal_status(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[value].name,
              why.text);
-    contents_clear(&c);
+    free_contents(&c);
     return LAC_OK;
   }
   if (st && err) *err = why;
@@ -173,7 +173,7 @@ static lac_status fold_weight(folding *f, int value, const uint8_t *constants, l
     f->done[c.values[k]] = true;
     f->names[f->n_names++] = name;
   }
-  contents_clear(&c);
+  free_contents(&c);
   return st;
 }
 
@@ -286,7 +286,7 @@ static bool should_be_folded(const folding *f, const laci_layer *layer) {
          !is_computed_by(f->like, f->graph->values[layer->weight].name);
 }
 
-/* Chooses the values to be stored. */
+/* Chooses the computed values that will be stored as tensors. */
 static lac_status choose_values(folding *f, lac_error *err) {
   f->wanted = laci_alloc((size_t)f->graph->n_values, sizeof *f->wanted);
   if (!f->wanted) return laci_fail_memory(err, "the computed weights");

@@ -36,7 +36,7 @@ typedef struct kind {
   lac_hint hint;
 } kind;
 
-/* Texts at a fixed offset of the file. */
+/* Formats that have a known text at a fixed offset of the file. */
 static const struct {
   size_t offset;
   const char *magic;

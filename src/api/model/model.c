@@ -20,14 +20,14 @@ static char *copy_text(const char *text) {
   return copy;
 }
 
-static laci_inferred *create_inferred(void) {
+static laci_inferred *create_inference_state(void) {
   laci_inferred *made = laci_alloc(1, sizeof *made);
   if (made && pthread_mutex_init(&made->lock, NULL) == 0) return made;
   laci_free(made);
   return NULL;
 }
 
-static void destroy_inferred(laci_inferred *inferred) {
+static void destroy_inference_state(laci_inferred *inferred) {
   if (!inferred) return;
   (void)pthread_mutex_destroy(&inferred->lock);
   laci_free(inferred->assumed);
@@ -38,7 +38,7 @@ lac_status laci_model_create_empty(const char *path, lac_model **model, lac_erro
   *model = laci_alloc(1, sizeof **model);
   if (*model) {
     (*model)->path = copy_text(path);
-    (*model)->inferred = create_inferred();
+    (*model)->inferred = create_inference_state();
   }
   if (*model && (*model)->path && (*model)->inferred) return LAC_OK;
   lac_model_destroy(*model);
@@ -106,7 +106,7 @@ void lac_model_destroy(lac_model *model) {
   laci_graph_destroy(model->graph);
   laci_onnx_destroy(model->file);
   laci_free(model->path);
-  destroy_inferred(model->inferred);
+  destroy_inference_state(model->inferred);
   laci_free(model->weights);
   laci_free(model->packings);
   laci_free(model->rows);
@@ -173,15 +173,14 @@ bool laci_model_has_inferred_shapes(const lac_model *model) {
 
 lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
   if (!model->file)
-    return LAC_OK; /* the model was made by lac_network_create and has all bytes in
-                                      memory */
+    return LAC_OK; /* the model was made by lac_network_create and has all bytes in memory */
   lac_status st = laci_onnx_materialise(model->file, err);
   return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
 }
 
 /* Loads the bytes of this tensor alone, since a caller may need one of many. */
-static lac_status materialise_one(const lac_model *model, const laci_stored *stored,
-                                  lac_error *err) {
+static lac_status materialise_tensor(const lac_model *model, const laci_stored *stored,
+                                     lac_error *err) {
   if (!model->file) return LAC_OK;
   lac_status st = laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
   return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
@@ -193,7 +192,7 @@ int lac_model_tensor_count(const lac_model *model) { return model ? model->graph
 static lac_status describe_tensor(const lac_model *model, const laci_stored *stored,
                                   lac_tensor *tensor, lac_error *err) {
   lac_status st = laci_check_struct_tensor(tensor, err);
-  if (!st) st = materialise_one(model, stored, err);
+  if (!st) st = materialise_tensor(model, stored, err);
   if (st) return st;
   lac_tensor own = {.size = sizeof own,
                     .name = stored->name,

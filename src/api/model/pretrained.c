@@ -43,7 +43,7 @@ static int count_tensors(const weights_file *f) {
   return n;
 }
 
-static const char *name_of(const weights_file *f, int k) {
+static const char *get_tensor_name(const weights_file *f, int k) {
   int n;
   lac_tensor view = LAC_SIZED(lac_tensor);
   if (f->tensors) return laci_safetensors_list_tensors(f->tensors, &n)[k].name;
@@ -100,7 +100,7 @@ static void find_name_prefix(weights_file *f) {
   int n = count_tensors(f);
   f->prefix = n > 0 ? module : "";
   for (int k = 0; k < n; k++) {
-    if (!has_prefix(name_of(f, k), module)) f->prefix = "";
+    if (!has_prefix(get_tensor_name(f, k), module)) f->prefix = "";
   }
 }
 
@@ -108,7 +108,7 @@ static void count_unknown_tensors(const weights_file *f, const laci_graph *graph
                                   lac_pretrained *found) {
   for (int k = count_tensors(f) - 1; k >= 0; k--) {
     char ours[256];
-    const char *name = name_of(f, k);
+    const char *name = get_tensor_name(f, k);
     bool is_known = laci_ends_with(name, ".num_batches_tracked");
     translate_to_network_name(f, name, ours);
     for (int s = 0; s < graph->n_stored && !is_known; s++) {
@@ -154,7 +154,7 @@ static lac_status check_type(const weights_file *f, const laci_stored *s, const 
 /** Does the file have a tensor whose name contains this? */
 static bool has_name_containing(const weights_file *f, const char *part) {
   for (int k = count_tensors(f) - 1; k >= 0; k--) {
-    if (strstr(name_of(f, k), part)) return true;
+    if (strstr(get_tensor_name(f, k), part)) return true;
   }
   return false;
 }
@@ -233,7 +233,7 @@ static lac_status copy_all_tensors(weights_file *f, lac_model *model, lac_pretra
 
 static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
   laci_tensor_file_signs signs;
-  lac_status st = laci_tensor_file_look(path, &signs, err);
+  lac_status st = laci_tensor_file_detect_format(path, &signs, err);
   if (st) return st;
   f->path = path;
   if (signs.torch_name || signs.torch_head) return laci_torch_file_open(path, &f->tensors, err);

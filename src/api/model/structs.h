@@ -30,7 +30,7 @@
 #undef LAC_SIZED_STRUCT
 #undef LAC_OPTIONS
 
-/** What is known of a struct's type. */
+/** What the library knows of a struct type of its API. */
 typedef struct laci_struct_type {
   const char *name;
   size_t size;       /* bytes of the struct in this library */

@@ -23,7 +23,8 @@ struct lac_tensor_file {
   laci_safetensors *tensors;
 };
 
-lac_status laci_tensor_file_look(const char *path, laci_tensor_file_signs *signs, lac_error *err) {
+lac_status laci_tensor_file_detect_format(const char *path, laci_tensor_file_signs *signs,
+                                          lac_error *err) {
   static const char *const names[] = {".pt", ".pth", ".bin", ".tar", ".ckpt"};
   uint8_t head[16] = {0};
   laci_reader *reader;
@@ -48,13 +49,13 @@ static bool is_torch(const laci_tensor_file_signs *signs) {
 
 bool lac_tensor_file_is(const char *path) {
   laci_tensor_file_signs signs;
-  return path && !laci_tensor_file_look(path, &signs, NULL) &&
+  return path && !laci_tensor_file_detect_format(path, &signs, NULL) &&
          (signs.safetensors || is_torch(&signs));
 }
 
 static lac_status open_tensors(lac_tensor_file *file, lac_error *err) {
   laci_tensor_file_signs signs;
-  lac_status st = laci_tensor_file_look(file->path, &signs, err);
+  lac_status st = laci_tensor_file_detect_format(file->path, &signs, err);
   if (st) return st;
   if (is_torch(&signs)) return laci_torch_file_open(file->path, &file->tensors, err);
   if (signs.safetensors) return laci_safetensors_open(file->path, &file->tensors, err);
@@ -111,7 +112,7 @@ static lac_status find_tensor(const lac_tensor_file *file, int at, const laci_sa
   return LAC_OK;
 }
 
-static lac_file_tensor described(const laci_safetensor *of) {
+static lac_file_tensor describe_tensor(const laci_safetensor *of) {
   lac_file_tensor tensor = LAC_SIZED(lac_file_tensor);
   tensor.name = of->name, tensor.type = of->type, tensor.is_float = of->is_float;
   tensor.rank = of->rank, tensor.n_elements = of->count;
@@ -127,7 +128,7 @@ lac_status lac_tensor_file_get(const lac_tensor_file *file, int at, lac_file_ten
   if (!st) st = laci_check_struct_file_tensor(tensor, err);
   if (!st) st = find_tensor(file, at, &found, err);
   if (st) return st;
-  const lac_file_tensor made = described(found);
+  const lac_file_tensor made = describe_tensor(found);
   laci_give_file_tensor(&made, tensor);
   return LAC_OK;
 }
@@ -152,7 +153,8 @@ lac_status lac_tensor_file_read(const lac_tensor_file *file, int at, float *to, 
 /* ---- What it holds ---- */
 
 /** The tensor's elements as a weight whose input channels are along an axis. */
-static laci_weight_view view_along(const lac_file_tensor *tensor, const float *values, int axis) {
+static laci_weight_view make_view_along_axis(const lac_file_tensor *tensor, const float *values,
+                                             int axis) {
   laci_weight_view view = {.name = tensor->name,
                            .dtype = LAC_DTYPE_F32,
                            .bytes = (const uint8_t *)values,
@@ -163,8 +165,8 @@ static laci_weight_view view_along(const lac_file_tensor *tensor, const float *v
   return view;
 }
 
-static lac_status measure(lac_file_tensor *tensor, const float *values, laci_pattern pattern,
-                          lac_error *err) {
+static lac_status measure_tensor(lac_file_tensor *tensor, const float *values, laci_pattern pattern,
+                                 lac_error *err) {
   const uint8_t *bytes = (const uint8_t *)values;
   if (laci_find_first_not_finite(LAC_DTYPE_F32, bytes, tensor->n_elements) >= 0) return LAC_OK;
   tensor->n_zeros = 0;
@@ -173,7 +175,7 @@ static lac_status measure(lac_file_tensor *tensor, const float *values, laci_pat
   for (int axis = 1; axis >= 0 && tensor->pattern_axis < 0; axis--) {
     if (tensor->shape[axis] % pattern.m != 0) continue;
     laci_mask_stats stats;
-    const laci_weight_view view = view_along(tensor, values, axis);
+    const laci_weight_view view = make_view_along_axis(tensor, values, axis);
     lac_status st = laci_mask_measure(&view, pattern, NULL, &stats, err);
     if (st) return st;
     if (stats.holds_pattern) tensor->pattern_axis = axis;
@@ -192,12 +194,12 @@ lac_status lac_tensor_file_measure(const lac_tensor_file *file, int at, int n, i
                    LACI_MOST_PATTERN_M);
   }
   if (st) return st;
-  lac_file_tensor made = described(found);
+  lac_file_tensor made = describe_tensor(found);
   if (made.is_float && made.n_elements > 0) {
     float *values = laci_alloc((size_t)made.n_elements, sizeof *values);
     st = values ? laci_safetensors_read_floats(file->tensors, found, values, err)
                 : laci_fail_memory(err, made.name);
-    if (!st) st = measure(&made, values, (laci_pattern){n, m}, err);
+    if (!st) st = measure_tensor(&made, values, (laci_pattern){n, m}, err);
     laci_free(values);
   }
   if (!st) laci_give_file_tensor(&made, tensor);

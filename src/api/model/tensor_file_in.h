@@ -15,7 +15,8 @@ typedef struct laci_tensor_file_signs {
 } laci_tensor_file_signs;
 
 /** Fails LAC_IO if the file cannot be read. */
-LAC_MUST_CHECK lac_status laci_tensor_file_look(const char *path, laci_tensor_file_signs *signs,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_tensor_file_detect_format(const char *path,
+                                                         laci_tensor_file_signs *signs,
+                                                         lac_error *err);
 
 #endif

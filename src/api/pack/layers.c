@@ -78,7 +78,7 @@ static lac_status format_row_remark(laci_packer *k, lac_pack_layer *row, const c
 
 /* Returns the number of the tensor's bytes in the file, where elements of 4 and 2 bits are packed.
  * In memory each takes one byte. */
-static uint64_t size_in_file(const laci_stored *stored) {
+static uint64_t size_of_tensor_in_file(const laci_stored *stored) {
   const int bits = laci_dtype_bits(stored->dtype);
   if (bits <= 0 || bits >= 8) return stored->size_bytes;
   return (stored->size_bytes * (uint64_t)bits + 7) / 8;
@@ -96,8 +96,8 @@ static lac_status fill_layer_names(laci_packer *k, const laci_layer *layer, lac_
                           .weight = laci_arena_text(arena, stored ? stored->name : value->name),
                           .dtype = stored ? stored->dtype : value->type.dtype,
                           .rank = laci_shape_is_known(shape) ? shape->rank : 0,
-                          .dense_bytes = stored ? size_in_file(stored) : 0,
-                          .packed_bytes = stored ? size_in_file(stored) : 0};
+                          .dense_bytes = stored ? size_of_tensor_in_file(stored) : 0,
+                          .packed_bytes = stored ? size_of_tensor_in_file(stored) : 0};
   for (int axis = 0; axis < row->rank; axis++) row->shape[axis] = shape->dims[axis];
   return row->name && row->op && row->weight ? LAC_OK : laci_fail_memory(err, "the report");
 }

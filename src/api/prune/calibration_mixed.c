@@ -49,8 +49,8 @@ static lac_status measure_error_after_fit(const lac_options *options, const laci
 }
 
 /* Lists the samples again, after they changed. */
-static lac_status list_again(const laci_job *job, laci_calibration_source *source,
-                             const int64_t *labels, lac_error *err) {
+static lac_status list_samples_again(const laci_job *job, laci_calibration_source *source,
+                                     const int64_t *labels, lac_error *err) {
   const char *engine = source->list.engine;
   laci_calibration_clear_list(source);
   lac_status st = laci_calibration_describe_samples(job->analysis->graph, source, err);
@@ -69,7 +69,7 @@ lac_status laci_calibration_judge_drawn(const lac_options *options, const laci_j
   lac_status st =
       measure_error_after_fit(options, job, source, &source->error_mixed, &comparable, err);
   if (st || !comparable) return st;
-  st = list_again(job, &alone, NULL, err);
+  st = list_samples_again(job, &alone, NULL, err);
   if (!st)
     st = measure_error_after_fit(options, job, &alone, &source->error_data, &comparable, err);
   laci_calibration_clear_list(&alone);
@@ -83,5 +83,5 @@ lac_status laci_calibration_judge_drawn(const lac_options *options, const laci_j
            better ? "used" : "left out");
   if (better) return LAC_OK;
   laci_samples_drop_drawn(&source->samples);
-  return list_again(job, source, source->list.labels, err);
+  return list_samples_again(job, source, source->list.labels, err);
 }

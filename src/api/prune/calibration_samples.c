@@ -99,8 +99,8 @@ static lac_status describe_token_ids(const laci_graph *graph, laci_samples_optio
 
 /* Sets the options that samples of the data and drawn samples have in common. If mean and std are
  * the defaults, they count as not set, since grey images have a fixed scale. */
-static lac_status common_options(const laci_calibration_data *from, laci_samples_options *how,
-                                 laci_sample_input **inputs, lac_error *err) {
+static lac_status make_common_options(const laci_calibration_data *from, laci_samples_options *how,
+                                      laci_sample_input **inputs, lac_error *err) {
   const laci_graph *graph = from->graph;
   const lac_calibration *c = from->options->calibration;
   const bool scaled = laci_synthetic_has_own_scale(c->mean, c->std);
@@ -124,7 +124,8 @@ static lac_status common_options(const laci_calibration_data *from, laci_samples
 
 /* Sets how many samples are held back, how many measure the loss (max_drop), and how many augmented
  * copies are made. */
-static void set_parts(const laci_calibration_data *from, int copies, laci_samples_options *how) {
+static void set_sample_counts(const laci_calibration_data *from, int copies,
+                              laci_samples_options *how) {
   const lac_calibration *c = from->options->calibration;
   const bool limited = c->max_drop >= 0, answers = laci_is_classifier(from->graph);
   how->judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0;
@@ -160,10 +161,10 @@ lac_status laci_calibration_samples_open(const laci_calibration_data *from, int 
   laci_sample_input *inputs = NULL;
   laci_arena arena = {0};
   laci_sample_constant *constants = NULL;
-  lac_status st = common_options(from, &how, &inputs, err);
+  lac_status st = make_common_options(from, &how, &inputs, err);
   if (!st) st = laci_calibration_parse_constants(c, &constants, &arena, err);
   if (!st) {
-    set_parts(from, copies, &how);
+    set_sample_counts(from, copies, &how);
     how.known = from->graph->class_names;
     how.budget = &budget;
     how.constants = constants;
@@ -189,7 +190,7 @@ lac_status laci_calibration_mix(const laci_calibration_data *from, laci_samples 
   laci_samples_options how;
   laci_sample_input *inputs = NULL;
   laci_samples *drawn = NULL;
-  lac_status st = common_options(from, &how, &inputs, err);
+  lac_status st = make_common_options(from, &how, &inputs, err);
   how.n = 0; /* 0: the default number of samples */
   if (!st) st = open_drawn(from, *samples, &how, &drawn, err);
   if (!st) st = laci_samples_join_drawn(samples, &drawn, err);

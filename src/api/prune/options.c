@@ -37,8 +37,8 @@ const char laci_drawn_name[] = "synthetic";
 
 /* Copies a caller's calibration; if it names no data, the samples (in memory or synthetic) get a
  * name for messages. */
-static lac_status take_calibration(const lac_calibration *given, lac_calibration *own,
-                                   lac_error *err) {
+static lac_status copy_calibration_of_caller(const lac_calibration *given, lac_calibration *own,
+                                             lac_error *err) {
   lac_status st = laci_take_calibration(given, own, err);
   if (st || !(own->from_memory || own->synthetic)) return st;
   if (own->data && own->from_memory)
@@ -54,7 +54,7 @@ lac_status laci_own_options_copy(const lac_options *options, laci_own_options *o
   if (st) return st;
   const lac_calibration *calibration = own->options.calibration;
   const lac_quantization *quantization = own->options.quantization;
-  st = take_calibration(calibration, &own->calibration, err);
+  st = copy_calibration_of_caller(calibration, &own->calibration, err);
   if (!st) st = laci_take_quantization(quantization, &own->quantization, err);
   if (calibration) own->options.calibration = &own->calibration;
   if (quantization) own->options.quantization = &own->quantization;

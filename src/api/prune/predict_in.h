@@ -13,7 +13,7 @@
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_arena laci_arena;
 
-/** A network whose run is predicted. */
+/** A network whose run time is to be predicted. */
 typedef struct laci_predict_source {
   const laci_analysis *analysis;
   const uint8_t *const *weights; /* [n_stored] bytes of each stored tensor, instead of the graph's;

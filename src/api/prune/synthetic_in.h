@@ -10,7 +10,7 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 
-/** Which synthetic images are wanted. */
+/** Options that say which synthetic images are wanted. */
 typedef struct laci_synthetic_options {
   int crop;                /* side of sizes that the network leaves open; 0: 224 */
   int height, width;       /* size of the images in pixels; 0: that of the network's input, or crop

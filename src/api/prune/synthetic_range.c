@@ -91,8 +91,8 @@ static void mark_nodes_before_norm(const laci_graph *graph, first_norm *norm, bo
 
 /* Returns how far the statistics of x [N, channels, ..] are from the stored ones: the mean over the
  * channels of the Kullback-Leibler divergence between normal distributions. */
-static double distance_of_statistics(const laci_buf *x, const laci_buf *mean,
-                                     const laci_buf *variance) {
+static double compute_distance_of_statistics(const laci_buf *x, const laci_buf *mean,
+                                             const laci_buf *variance) {
   const int64_t channels = mean->count, n = x->shape.dims[0];
   const int64_t inner = x->count / n / channels;
   const double least = 1e-12;
@@ -141,7 +141,7 @@ static lac_status measure_norm_input(const laci_graph *graph, const first_norm *
   const bool fits = !st && x && x->f && x->count > 0 && mean->f && variance->f && mean->count > 0 &&
                     x->shape.rank >= 2 && x->shape.dims[1] == mean->count &&
                     variance->count == mean->count;
-  *far = fits ? distance_of_statistics(x, mean, variance) : INFINITY;
+  *far = fits ? compute_distance_of_statistics(x, mean, variance) : INFINITY;
   laci_buf_destroy(mean);
   laci_buf_destroy(variance);
   laci_stepper_destroy(walk);

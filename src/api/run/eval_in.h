@@ -33,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_evaluate_test_part(const lac_model *model, const 
 /** A part of an evaluation: consecutive whole batches, the same ones as without parts, so that each
  * image's score has the same bits. */
 typedef struct laci_eval_part {
-  int part, n_parts; /* 0 <= part < n_parts */
+  int part, n_parts; /* index of this part, and number of parts: 0 <= part < n_parts */
   bool quiet;
   const laci_given_samples *memory; /* the samples in memory; NULL: the data are in a folder */
 } laci_eval_part;
@@ -62,7 +62,7 @@ int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_par
  * parts, except for images_per_second. */
 void laci_eval_result_from_scores(const laci_eval_scores *scores, lac_eval_result *result);
 
-/** The network's input for images. */
+/** The input of a network through which it takes images. */
 typedef struct laci_image_input {
   const char *name; /* name of the only input; it points into the graph */
   int batch;        /* in: the batch size wanted; out: the batch size to plan for */

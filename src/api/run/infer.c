@@ -37,7 +37,7 @@ static int64_t find_batch_size(const laci_inference *run) {
 
 /* Do the options name an engine that runs node by node? Such an engine can run networks whose sizes
  * depend on data, and returns doubles. */
-static bool names_stepping_engine(const lac_infer_options *options) {
+static bool is_stepping_engine_named(const lac_infer_options *options) {
   const char *engine = options->run.engine;
   return engine && laci_engine_has_stepper(engine);
 }
@@ -47,7 +47,7 @@ static lac_status resolve_options(laci_inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
   lac_status st = laci_check_run_options(&options->run, err);
   if (st) return st;
-  if (names_stepping_engine(options) && options->run.dtype != LAC_DTYPE_F32) {
+  if (is_stepping_engine_named(options) && options->run.dtype != LAC_DTYPE_F32) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the %s engine does not compute in %s",
                      options->run.engine, lac_dtype_name(options->run.dtype));
   }
@@ -72,7 +72,7 @@ static bool is_computed_as_f64(const laci_inference *run, int value) {
 static const char *find_stepping_engine(const laci_inference *run) {
   const laci_graph *graph = run->graph;
   bool doubles = false;
-  if (names_stepping_engine(run->options)) return run->options->run.engine;
+  if (is_stepping_engine_named(run->options)) return run->options->run.engine;
   if (strcmp(laci_engine_name_or_default(run->options->run.engine), LACI_ENGINE_AUTO) != 0)
     return NULL;
   for (int at = 0; at < graph->n_inputs; at++)

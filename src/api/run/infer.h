@@ -58,7 +58,7 @@ void laci_log_exact_part(const lac_engine *engine);
 
 /** Returns laci_engine_sparse_step_count of the laci_engine that the public engine contains. */
 int laci_model_engine_n_sparse(const lac_engine *engine);
-/** Returns what lac_engine_about fills. */
+/** Returns the facts that lac_engine_about fills in. */
 lac_engine_facts laci_model_engine_facts(const lac_engine *engine);
 
 /** Returns the facts of an answer, and sets *nodes to its nodes. Both point into the answer. */

@@ -16,7 +16,7 @@
 #include "engine/engine.h"
 #include "graph/op.h"
 
-/** A name of an output, and its node. */
+/** The name of a node's output, and the index of the node. */
 typedef struct named {
   const char *output;
   int node;

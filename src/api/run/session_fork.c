@@ -9,24 +9,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; tak
 static lac_session *sessions;
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
-static void before_fork(void) {
+static void lock_sessions_before_fork(void) {
   pthread_mutex_lock(&lock);
   for (lac_session *s = sessions; s; s = s->next) laci_session_plans_before_fork(s);
 }
 
-static void after_fork(void) {
+static void unlock_sessions_after_fork(void) {
   for (lac_session *s = sessions; s; s = s->next) laci_session_plans_after_fork(s);
   pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void) {
+static void clean_up_in_child(void) {
   for (lac_session *s = sessions; s; s = s->next) laci_session_plans_in_child(s);
   pthread_mutex_unlock(&lock);
 }
 
 /* The handlers are removed when the library is unloaded. If registering them fails for want of
  * memory, a fork is as unsafe as in any program with locks. */
-static void register_handlers(void) { (void)pthread_atfork(before_fork, after_fork, in_child); }
+static void register_handlers(void) {
+  (void)pthread_atfork(lock_sessions_before_fork, unlock_sessions_after_fork, clean_up_in_child);
+}
 
 void laci_session_list_add(lac_session *session) {
   (void)pthread_once(&registered, register_handlers);

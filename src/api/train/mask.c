@@ -218,7 +218,7 @@ lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t 
 
 lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtype, void *values,
                           size_t count, lac_error *err) {
-  /* without elements, values may be NULL */
+  /* a mask without elements may have no values (NULL) */
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name},
                                    {"values", count ? values : (const void *)name});
   if (st) return st;

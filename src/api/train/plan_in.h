@@ -12,7 +12,7 @@
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_given_samples laci_given_samples;
 
-/** Options with all defaults resolved. */
+/** The options of a training, in which all defaults are replaced by values. */
 typedef struct laci_train_plan {
   laci_training_recipe recipe; /* recipe with the caller's changes */
   int batch, accumulate;       /* images per batch; batches per step in each process */

@@ -15,7 +15,8 @@
  * magnitude. */
 enum { USUAL_CHANGES = 2, USUAL_MAGNITUDE = 9 };
 
-static lac_status fail_name(const char *what, const char *name, const char *names, lac_error *err) {
+static lac_status fail_unknown_name(const char *what, const char *name, const char *names,
+                                    lac_error *err) {
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
 }
 
@@ -29,7 +30,7 @@ static lac_status change_optimizer(const lac_train_options *o, laci_training_rec
                                    lac_error *err) {
   laci_optimizer_kind kind = r->optimizer.kind;
   if (o->optimizer && !laci_optimizer_find_kind(o->optimizer, &kind)) {
-    return fail_name("optimizer", o->optimizer, "sgd, lars or adamw", err);
+    return fail_unknown_name("optimizer", o->optimizer, "sgd, lars or adamw", err);
   }
   if (kind != r->optimizer.kind) {
     if (o->rate < 0) {
@@ -111,7 +112,7 @@ static lac_status set_policy(const lac_train_options *o, laci_training_recipe *r
   laci_policy_kind kind = LACI_POLICY_NONE;
   const char *name = o->policy ? o->policy : r->policy;
   if (name && !laci_policy_find(name, &kind)) {
-    return fail_name("policy", name, "none, randaugment or trivialaugment", err);
+    return fail_unknown_name("policy", name, "none, randaugment or trivialaugment", err);
   }
   if (o->policy && kind != LACI_POLICY_NONE && !o->augment) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "policy %s without augmentation: wanted none", name);
@@ -138,12 +139,14 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
   const laci_training_recipe *from = laci_training_recipes(&n);
   if (o->recipe) from = laci_training_recipe_find(o->recipe);
   if (!from) {
-    return fail_name("recipe", o->recipe,
-                     "resnet-sgd, resnet-lars, resnext, mixup-250, cifar or adamw-300", err);
+    return fail_unknown_name("recipe", o->recipe,
+                             "resnet-sgd, resnet-lars, resnext, mixup-250, cifar or adamw-300",
+                             err);
   }
   *r = *from;
   if (o->schedule && !laci_schedule_find_kind(o->schedule, &r->schedule)) {
-    return fail_name("schedule", o->schedule, "constant, piecewise, cosine or polynomial", err);
+    return fail_unknown_name("schedule", o->schedule, "constant, piecewise, cosine or polynomial",
+                             err);
   }
   if (o->epochs >= 0) r->epochs = o->epochs;
   if (o->warmup_epochs >= 0) set_warmup(o->warmup_epochs, r);

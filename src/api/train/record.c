@@ -117,7 +117,7 @@ typedef struct stretch {
   double rate; /* learning rate of the last step */
 } stretch;
 
-static void add_step_to_stretch(stretch *s, const laci_log_line *line) {
+static void add_step_to_interval(stretch *s, const laci_log_line *line) {
   s->loss += line->loss;
   s->top1 += line->top1;
   s->images_per_second += line->images_per_second;
@@ -145,7 +145,7 @@ static lac_status write_summary(const laci_train_record *r, lac_error *err) {
   for (int64_t k = 0; k < n; k++) {
     const laci_log_line *line = &lines[k];
     if (!line->is_eval) {
-      add_step_to_stretch(&s, line);
+      add_step_to_interval(&s, line);
       continue;
     }
     const double steps = s.n ? (double)s.n : 1;
