@@ -81,8 +81,8 @@ typedef struct laci_engine_weight {
                 training) */
   /* the weight's sparsity pattern, and which elements form a block; NULL: not known */
   const laci_packing *packing;
-  const uint8_t *mask; /* [elements] in the weight's own order: the weight is zero where the
-                                  mask is 0; NULL: not known */
+  const uint8_t *mask; /* [elements] in the weight's own order: the weight is zero where the mask is
+                          0; NULL: not known */
   const int *gradient; /* index of the graph output that is the gradient of this weight. Where the
                           mask is 0, that output may be 0 or the true gradient. NULL: there is no
                           such output */
@@ -100,9 +100,9 @@ typedef struct laci_engine_watch {
   double *begins;  /* [laci_engine_step_count] out: when each step began, by laci_clock_seconds */
   double *seconds; /* [laci_engine_step_count] out: duration of each step */
   laci_engine_after_step *after_step;
-  void *context;          /* passed to after_step */
+  void *context;          /* first argument of `after_step` */
   bool ignores_interrupt; /* an interrupt does not end the run, because other processes wait for its
-                    result */
+                             result */
 } laci_engine_watch;
 
 /** How an engine chooses between kernels that compute the same. */
@@ -123,7 +123,7 @@ typedef enum laci_engine_finite {
   LACI_FINITE_CAREFUL, /* every run is in careful mode, and slow */
 } laci_engine_finite;
 
-/** How much of an engine is created. */
+/** How completely an engine is created: to run, or only to describe its plan. */
 typedef enum laci_engine_extent {
   LACI_EXTENT_WHOLE,   /* complete: it can run */
   LACI_EXTENT_OUTLINE, /* the engine is planned only, and cannot run. Creation fails where that of a
@@ -141,7 +141,7 @@ typedef struct laci_engine_options {
                                     long as the engine. NULL: the engine's own threads */
   bool bf16;                     /* activations and weights are stored in bf16 between steps */
   bool dense_only; /* weights with zeros are computed by dense kernels. The environment variable
-                         LAC_SPARSE=0 sets this for all engines of the process */
+                      LAC_SPARSE=0 sets this for all engines of the process */
   laci_engine_finite finite;
   bool early_outputs; /* true: the caller promises that no output buffer is also an input buffer.
                          Each output may then be written as soon as it is computed, and needs no
@@ -193,20 +193,20 @@ typedef struct laci_engine_step {
   int64_t micro_batches; /* number of micro-batches of equal size into which a run splits this step;
                             0 means 1. Its time, flops and bytes are those of all micro-batches
                             together */
-  int64_t flops; /* multiplications and additions of a matrix product or convolution, those by
-                        zeros included; 0 for other steps */
+  int64_t flops; /* multiplications and additions of a matrix product or convolution, those by zeros
+                    included; 0 for other steps */
   int64_t bytes_read, bytes_written; /* bytes of all operands, and of all results, each counted
                                         once */
   double predicted_seconds; /* seconds of the step, predicted by a table of costs without a run; 0:
                                not predicted */
 } laci_engine_step;
 
-/** What runs a node of the network. */
+/** What computes a node of the network in a run. */
 typedef enum laci_engine_runner {
   LACI_RUNNER_NONE,    /* nothing: the network is refused */
   LACI_RUNNER_UNKNOWN, /* not known, since sizes of the inputs are open, or do not fit */
   LACI_RUNNER_NO_STEP, /* nothing in a run: its results are the same in every run, or nobody reads
-                       them, or the node is merged into another one */
+                          them, or the node is merged into another one */
   LACI_RUNNER_FAST,    /* a fast kernel, alone or with other nodes */
   LACI_RUNNER_PLAIN,   /* the operator's own evaluation, in the fast engine */
   LACI_RUNNER_EXACT,   /* the exact engine */
@@ -232,7 +232,7 @@ typedef struct laci_engine_exact {
                          none. Lives as long as the engine */
 } laci_engine_exact;
 
-/** Can an engine compute in a type? */
+/** Whether an engine can compute in an element type. */
 typedef enum laci_engine_dtype {
   LACI_DTYPE_NOT,      /* the engine cannot compute in the type, on any machine */
   LACI_DTYPE_NOT_HERE, /* the engine cannot compute in the type on this machine, which lacks
@@ -260,7 +260,8 @@ LAC_MUST_CHECK lac_status laci_engine_check_name(const char *name, lac_error *er
 bool laci_engine_can_run_node(const char *engine, const laci_graph *graph, const laci_node *node,
                               lac_error *why);
 
-/** What laci_engine_ask found. */
+/** The answer of laci_engine_ask: whether an engine accepts the network, and how fast it would
+ * be. */
 typedef struct laci_engine_answer {
   lac_error refusal; /* the failure of laci_engine_create for this graph; status LAC_OK: it does not
                         fail */
@@ -326,7 +327,7 @@ laci_engine_exact laci_engine_describe_exact_nodes(const laci_engine *engine);
  * computed; a view, valid until the next run. NULL: only the caller's buffer has the content,
  * which is never so for an open output. */
 const laci_buf *laci_engine_result(const laci_engine *engine, int port);
-/** Returns how many steps skip zeros. */
+/** Returns how many steps use kernels that skip the zeros of a weight. */
 int laci_engine_sparse_step_count(const laci_engine *engine);
 /** Returns the number of the step after which a run writes no more to the buffer of output `port`.
  * It may be an early step with early_outputs. laci_engine_step_count: the content is final only

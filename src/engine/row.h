@@ -53,7 +53,7 @@ struct laci_engine_row {
   const char *name; /* unique in the list */
   bool (*supports)(const laci_engine_row *row, const laci_graph *graph, const laci_node *node,
                    lac_error *why);
-  /** *self stays NULL on failure. */
+  /** creates the engine's object for a graph; *self stays NULL on failure */
   lac_status (*create)(const laci_engine_row *row, const laci_graph *graph,
                        const laci_engine_options *options, void **self, lac_error *err);
   void (*destroy)(void *self);

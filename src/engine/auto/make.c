@@ -13,7 +13,7 @@
 #include "graph/part.h"
 #include "tensor/buf.h"
 
-/** State while the parts are created. */
+/** The state of creating the parts of the automatic engine. */
 typedef struct builder {
   laci_auto *a;
   const laci_engine_options *options;

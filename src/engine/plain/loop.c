@@ -19,10 +19,10 @@
 enum {
   MOST_REPEATED_SLICES =
       4096,              /* an output of more slices than this is not completed by repeated slices
-                           (laci_stepper_options.iterations) */
+                            (laci_stepper_options.iterations) */
   MOST_ITERATIONS = 512, /* with laci_stepper_options.iterations, loops stop after this many
-                           iterations of all loops together, since nested loops could take
-                           forever */
+                            iterations of all loops together, since nested loops could take
+                            forever */
 };
 
 /* ---- Small values ---- */
@@ -248,7 +248,7 @@ static lac_status find_trip_count(loop *l) {
   return LAC_OK;
 }
 
-/** Finds how many iterations the loop may have at most (wanted). */
+/** Finds the maximum number of iterations of the loop (l->wanted). */
 static lac_status find_max_iterations(loop *l) {
   const laci_node *begin = l->begin;
   l->wanted = INT64_MAX;
@@ -329,7 +329,7 @@ static lac_status run_iteration(loop *l, int64_t iteration) {
   return st;
 }
 
-/** Finds the type of n slices joined along their axis. */
+/** Finds the type of the value that n slices of output k form, joined along their axis. */
 static lac_status find_joined_type(const loop *l, int k, const laci_type *slice, int64_t n,
                                    laci_type *whole, int *axis) {
   *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
@@ -343,7 +343,8 @@ static lac_status find_joined_type(const loop *l, int k, const laci_type *slice,
   return LAC_OK;
 }
 
-/** Keeps the slices of this iteration, if the budget allows for all slices joined in the end. */
+/** Stores the outputs of this iteration that become slices of the loop's outputs. Fails if the
+ * budget does not allow for all slices, joined in the end. */
 static lac_status keep_slices(loop *l) {
   int n = l->ports.n_slices;
   size_t used = (size_t)l->done * (size_t)n;

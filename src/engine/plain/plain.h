@@ -28,13 +28,13 @@ void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements);
  * 65536); a larger one is loaded again for each node. */
 void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements);
 
-/** Sets laci_stepper_options.iterations. */
+/** Limits the iterations of loops, as laci_stepper_options.iterations says. */
 void laci_plain_set_max_iterations(laci_plain *run, int max_iterations);
 
-/** Sets laci_stepper_options.single. */
+/** Rounds results to f32, as laci_stepper_options.single says. */
 void laci_plain_set_single_precision(laci_plain *run, bool single);
 
-/** Sets laci_stepper_options.unrounded. */
+/** Leaves results of narrow types unrounded, as laci_stepper_options.unrounded says. */
 void laci_plain_set_unrounded(laci_plain *run, bool unrounded);
 
 /** Sets laci_stepper_options.budget; NULL (default): no limit. */
@@ -47,7 +47,7 @@ void laci_plain_set_value(laci_plain *run, int value, laci_buf *take);
  * than the limit. */
 LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *err);
 
-/** Steps all nodes in order. */
+/** Runs all nodes of the graph one after the other. */
 LAC_MUST_CHECK lac_status laci_plain_run_all(laci_plain *run, lac_error *err);
 
 /** Adds the memory of a walk to the budget, as laci_stepper_plan_memory does, for this engine,

@@ -151,7 +151,8 @@ static lac_status evaluate_node(void *self, int number, const void *const *input
 
 /* ---- Memory, threads, the log ---- */
 
-static lac_status count_memory(void *self, uint64_t bytes, const char *what, lac_error *err) {
+static lac_status count_plugin_memory(void *self, uint64_t bytes, const char *what,
+                                      lac_error *err) {
   laci_plugin_plan *p = self;
   if (!p->budget) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "memory is counted while the network is planned");
@@ -167,7 +168,7 @@ typedef struct parts {
   void *arg;
 } parts;
 
-static void run_parts(int64_t begin, int64_t end, void *context) {
+static void run_parts_of_plugin(int64_t begin, int64_t end, void *context) {
   const parts *work = context;
   for (int64_t at = begin; at < end; at++) work->part(work->arg, (int)at);
 }
@@ -175,7 +176,7 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
 static void run_in_parallel(void *self, lac_part *part, void *arg, int n) {
   const laci_plugin_plan *p = self;
   parts work = {part, arg};
-  if (part && n > 0) laci_pool_for(p->pool, n, 1, run_parts, &work);
+  if (part && n > 0) laci_pool_for(p->pool, n, 1, run_parts_of_plugin, &work);
 }
 
 static void log_line(void *self, lac_log_level level, const char *line) {
@@ -192,7 +193,7 @@ void laci_plugin_host_init(laci_plugin_plan *p) {
                               .self = p,
                               .evaluate = evaluate_node,
                               .read_stored = read_stored,
-                              .count_memory = count_memory,
+                              .count_memory = count_plugin_memory,
                               .parallel = run_in_parallel,
                               .log = log_line};
 }

@@ -132,7 +132,7 @@ LAC_MUST_CHECK lac_status laci_plugin_run(void *self, const void *const *inputs,
 LAC_MUST_CHECK lac_status laci_plugin_update(void *self, const lac_engine_update *update,
                                              lac_error *err);
 
-/** Sets the functions of p->host. */
+/** Fills p->host with the functions that the plug-in may call. */
 void laci_plugin_host_init(laci_plugin_plan *p);
 /** Writes a stored tensor's elements to `to`, as floats or int64_t, the types of ports. */
 LAC_MUST_CHECK lac_status laci_plugin_read_stored(const laci_plugin_plan *p, int value, void *to,

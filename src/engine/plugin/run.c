@@ -44,7 +44,7 @@ static void set_output_addresses(laci_plugin_plan *p, void *const *outputs) {
   }
 }
 
-/* Writes the caller's output `at`. */
+/* Copies output `at` of the network from the engine to the caller's buffer. */
 static lac_status fetch_output(const laci_plugin_plan *p, const void *const *inputs,
                                void *const *outputs, int at, lac_error *err) {
   const laci_graph *graph = &p->own.graph;
@@ -64,8 +64,8 @@ static lac_status fetch_output(const laci_plugin_plan *p, const void *const *inp
   return LAC_OK;
 }
 
-/* Writes all outputs. Those that are inputs of the network come first, since a later output may be
- * written to the buffer of an input. */
+/* Copies all outputs from the engine to the caller's buffers. Those that are inputs of the network
+ * come first, since a later output may be written to the buffer of an input. */
 static lac_status fetch_outputs(const laci_plugin_plan *p, const void *const *inputs,
                                 void *const *outputs, lac_error *err) {
   lac_status st = LAC_OK;
