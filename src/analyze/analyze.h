@@ -126,7 +126,8 @@ typedef struct laci_analysis {
   int *other_layer;   /* [n_layers] index of the first other layer whose weight is the same stored
                          tensor; -1: there is none */
   laci_group *groups;
-  int *stored_first; /* [n_tracks + 1] index in stored_axes at which the axes of each track begin */
+  int *stored_first; /* [n_tracks + 1] index in stored_axes at which the axes of each track (set of
+                        tied axes) begin */
   laci_stored_axis *stored_axes;
 } laci_analysis;
 
@@ -176,8 +177,8 @@ typedef struct laci_slot {
 int laci_group_count_slots(const laci_analysis *analysis, int group);
 laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 
-/** Return the number of tracks, and the number of positions of a track: 0 if it was merged into
- * another track. */
+/** Return the number of tracks (sets of tied axes), and the number of positions of a track: 0 if it
+ * was merged into another track. */
 int laci_analysis_count_tracks(const laci_analysis *analysis);
 int64_t laci_track_count_positions(const laci_analysis *analysis, int track);
 
@@ -200,7 +201,7 @@ int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_va
  * analysis. Returns false, *group unset, if there is no memory for the check. */
 bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *order, int *group);
 
-/** Calls visit for every axis of a stored tensor whose positions are those of the track.
+/** Calls visit for every axis of a stored tensor that belongs to the track (set of tied axes).
  * conv_groups > 0: the tensor is the weight of a grouped convolution. */
 typedef void laci_stored_axis_visit(int stored, int axis, int conv_groups, void *context);
 void laci_track_visit_stored_axes(const laci_analysis *analysis, int track,

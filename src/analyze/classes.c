@@ -21,14 +21,15 @@
  * positions that all its walks visit together. */
 enum { MAX_ROOTS = 4096, MAX_WALK = 1 << 22 };
 
-/* An edge from a position of a link's small track to position `to` of its big track. */
+/* An edge of the graph of positions: a link (tracks_in.h) ties a position of its smaller track to
+ * position `to` of its larger one. */
 typedef struct down_edge {
   int32_t link, copy;
   int64_t to;
 } down_edge;
 
-/* An edge from a position of a link's big track to its small track, given by the link's entry
- * number `entry`. */
+/* An edge in the other direction: from a position of a link's larger track to its smaller one,
+ * given by the link's entry number `entry`. */
 typedef struct up_edge {
   int32_t link, entry;
 } up_edge;
@@ -43,7 +44,8 @@ typedef struct walker {
   int64_t *member_first; /* [n_components + 1] index in `member` of each component's first position
                             */
   int64_t *member;       /* the positions of each component, ascending */
-  up_edge *up;           /* edges to small tracks; those of position v begin at up_first[v] */
+  up_edge *up;           /* edges from positions of larger tracks to smaller ones; those of position
+                            v begin at up_first[v] */
   int64_t *up_first;     /* [n + 1] index in `up` of each position's first edge */
   int32_t *seen;         /* [n] 1, 2 ...: the order in which a walk visited the positions; 0: not
                             visited */
@@ -404,9 +406,10 @@ static int64_t find_violation_in_track(const laci_track *track, const int32_t *o
   return -1;
 }
 
-/* Returns a position of the big track at which the orders violate the link; -1: there is none. Only
- * positions that the link joins are checked. Orders use no position twice, so if these exchange
- * places among themselves, all other positions do so, too. */
+/* A link ties positions of two tracks (tracks_in.h). Returns a position of the larger track at
+ * which the two tracks' orders contradict the link; -1: there is none. Only positions that the link
+ * joins are checked. Orders use no position twice, so if these exchange places among themselves,
+ * all other positions do so, too. */
 static int64_t find_violation_in_link(const laci_link *link, const int32_t *big,
                                       const int32_t *small) {
   for (int64_t i = 0; i < link->n; i++) {

@@ -27,8 +27,8 @@ typedef struct laci_classes {
   int n_classes;
   laci_class *classes;
   int64_t n_positions;
-  /* [n_tracks] the positions of all root tracks are numbered one after the other: the number of
-   * each root track's position 0; -1: the track is no root */
+  /* [n_tracks] the number of each root track's first position, if the positions of all root tracks
+   * are numbered one after the other; -1: the track is no root */
   int64_t *first;
   int32_t *class_of;     /* [n_positions] index of the class of each position; -1: the position is
                             frozen */

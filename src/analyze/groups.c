@@ -3,7 +3,8 @@
  * (classes_in.h).
  *
  * Searchable groups come first, in the order of their first consumer; then groups that may move but
- * have no consumer; then frozen groups, one for each track whose channels may not move. */
+ * have no consumer; then frozen groups, one for each track (set of tied axes) whose channels may
+ * not move. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +15,12 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-/* The track of an axis of a layer, and its number of positions. track -1: nothing moves along the
- * axis, because of `cause`. */
+/* The track (set of tied axes) that an axis of a layer belongs to, and its number of positions.
+ * track -1: nothing moves along the axis, because of `cause`. */
 typedef struct axis_view {
   int track; /* root track (set of tied axes) of the axis; -1: nothing moves along it */
-  int64_t n; /* number of positions of the track */
-  int cause; /* index of the cause, if track is -1 */
+  int64_t n; /* number of positions along the axis, those of its track */
+  int cause; /* index of the cause for which nothing moves along the axis, if track is -1 */
   int conv_groups;
 } axis_view;
 
@@ -47,7 +48,7 @@ typedef struct builder {
   int *group_of_class; /* [n_classes] index of the group of each class; -1: none yet */
   int *group_of_track; /* [n_tracks] group of the frozen positions of each track (set of tied axes);
                           -1: none yet */
-  int *group_of_cause; /* [n_causes] index of the frozen group of all axes that have no track
+  int *group_of_cause; /* [n_causes] index of the frozen group of all axes along which nothing moves
                           because of this cause; -1: none yet */
   int64_t *seen;       /* [n_classes + 1] scratch counters, all zero between uses */
   size_t capacity;

@@ -169,8 +169,8 @@ static void freeze_inputs(laci_resolve *r) {
   }
 }
 
-/* Starts a new track for each axis of outputs that the coupling marks as fresh (graph/coupling.h).
- * A later node joins these tracks to others. */
+/* Starts a new track (set of tied axes) for each axis of outputs that the coupling marks as fresh
+ * (graph/coupling.h). A later node ties these axes to others. */
 static void start_fresh_tracks(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     int value = r->node->outputs[i];
@@ -263,8 +263,8 @@ out:
             : LAC_OK;
 }
 
-/* Sets the layout of a value before any node is resolved: axes of stored tensors get a track each,
- * graph inputs are fixed, all else is pending. */
+/* Sets the layout of a value before any node is resolved: each axis of a stored tensor gets a track
+ * (set of tied axes) of its own, graph inputs are fixed, and all other axes are pending. */
 static void init_value_layout(laci_tracks *t, int id) {
   const laci_value *value = &t->graph->values[id];
   laci_layout *layout = &t->layouts[id];

@@ -200,8 +200,8 @@ static void choose_full_axis_set(laci_resolve *r, const label_sets *sets, int ro
   set->broken = set->any_axis_set && set->track < 0;
 }
 
-/* For each position of the full axis set's track, computes its row-major index over the n chosen
- * labels (*part), and that over all other labels of the set (*rest). */
+/* For each position along the axes of the full axis set, computes its row-major index over the n
+ * chosen labels (*part), and that over all other labels of the set (*rest). */
 static bool split_position_indices(laci_resolve *r, const label_set *set, const int *labels, int n,
                                    int32_t **part, int32_t **rest) {
   int64_t total = laci_track_find_root_record(r->t, set->track)->n;
@@ -372,9 +372,9 @@ static void freeze_axes_of_label_set(laci_resolve *r, const label_sets *sets, in
   }
 }
 
-/* Starts a track for the output channels of a grouped ConvTranspose, which come from its weight,
- * group by group; the weight is joined later (resolve.c). Returns false if the axis is no such
- * axis. */
+/* Starts a track (set of tied axes) for the output channels of a grouped ConvTranspose, which come
+ * from its weight, group by group; the weight is joined later (resolve.c). Returns false if the
+ * axis is no such axis. */
 static bool start_track_of_grouped_output(laci_resolve *r, int port, int axis) {
   for (size_t i = 0; i < r->c->n_grouped; i++) {
     const laci_grouped_axis *g = &r->c->grouped[i];
@@ -409,8 +409,8 @@ static void tag_positions_by_fixed_axes(laci_resolve *r, const label_set *set, i
   else tag_positions_by_labels(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
 
-/* Tags the positions of the track if a softmax or a normalization runs over only some of its axes,
- * so that the other axes stay in place. */
+/* If a softmax or a normalization runs over only some of the track's axes, tags the positions, so
+ * that the order along the other axes stays (tracks_in.h). */
 static void tag_positions_by_unnormalized_labels(laci_resolve *r, const label_set *set) {
   int rest[MAX_SET], n_rest = 0, n_normalized = 0;
   for (int k = 0; k < set->n; k++) {

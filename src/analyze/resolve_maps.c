@@ -104,8 +104,8 @@ static void freeze_positions_of_map(laci_resolve *r, int track, const laci_axis_
  * position (SpaceToDepth). So each map's run gets a number, and these numbers tag the track: only
  * positions with the same number may be exchanged. Maps that do not overlap share one tagging. */
 typedef struct tagging {
-  int32_t *index; /* [positions of the track] number of each position's run, 0: none; NULL: there is
-                     nothing to tag */
+  int32_t *index; /* [positions of the output axis] number of the run that each position belongs to,
+                     0: none; NULL: there is nothing to tag */
   int32_t last;   /* the largest number used so far */
   int nth;        /* index of the first map whose run gets a number */
 } tagging;
@@ -282,8 +282,8 @@ static bool describe_lifted_map(const laci_resolve *r, const laci_axis_map *map,
   return out->which >= 0;
 }
 
-/* Do only mapped inputs have labels of the composite? Any other input with such a label would have
- * to be joined, too. */
+/* Do only inputs that maps read have labels of the composite (several axes in one track)? Any other
+ * input with such a label would have to be joined, too. */
 static bool has_no_other_reader_of_labels(const laci_resolve *r, const lift *l,
                                           const bool *is_mapped) {
   for (int port = 0; port < r->node->n_inputs; port++) {
@@ -308,8 +308,8 @@ static bool is_same_lifted_map(const lift *a, const lift *b) {
   return true;
 }
 
-/* Ties the positions of a lifted map: its run occurs in the output's track once for each index of
- * the axes before the mapped one. */
+/* Ties output positions to input positions for a map that was lifted to all axes of a composite.
+ * The map's run occurs once for each index of the axes before the mapped one. */
 static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
                             int small) {
   int64_t inner = 1, outer = 1;

@@ -39,7 +39,8 @@ static uint64_t mix_hashes(uint64_t a, uint64_t b) {
   return x * 0xD6E8FEB86659FD93u + 1;
 }
 
-/* Merges the colours and frozen positions of `from` into `into`. */
+/* Merges track `from` into `into`: position by position, the colours and the causes of frozen
+ * positions. */
 static void merge_tracks(laci_track *into, laci_track *from) {
   if (from->colour) {
     if (into->colour) {

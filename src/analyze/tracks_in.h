@@ -56,7 +56,7 @@ typedef struct laci_link {
 static inline int64_t laci_link_position_of_entry(const laci_link *link, int64_t i) {
   return link->start + i / link->run * link->stride + i % link->run;
 }
-/** Returns the entry of a position of the big track; -1: it has none. */
+/** Returns the entry of the link that joins a position of the larger track; -1: none does. */
 static inline int64_t laci_link_find_entry(const laci_link *link, int64_t position) {
   int64_t at = position - link->start;
   if (at < 0 || link->n == 0 || at % link->stride >= link->run) return -1;
@@ -93,20 +93,21 @@ typedef struct laci_tracks {
   laci_arena arena;
   uint8_t *matters;     /* [n_values] 1: the content of the value can affect the outputs
                            (laci_find_values_affecting_outputs) */
-  laci_layout *layouts; /* [n_values] which track each axis of a value belongs to */
+  laci_layout *layouts; /* [n_values] for each value, which track (set of tied axes) each of its
+                           axes belongs to */
   laci_track *tracks;
   size_t n_tracks, track_capacity;
   laci_link *links;
   size_t n_links, link_capacity;
   laci_cause *causes;
   size_t n_causes, cause_capacity;
-  /* [count_capacity] scratch counters, one for each position of the small track of a new link; all
+  /* [count_capacity] scratch counters, one for each position of a new link's smaller track; all
    * zero between uses */
   int32_t *count;
   size_t count_capacity;
   bool no_memory; /* memory ran out, so that the results are invalid */
-  /* the memory that the tracks and the caller use; if its limit is exceeded, the results are
-   * invalid, too */
+  /* memory limit, and the memory that the tracks and the caller use; if the limit is exceeded, the
+   * results are invalid, too */
   laci_budget budget;
 } laci_tracks;
 
@@ -115,7 +116,8 @@ enum { LACI_TRACK_LIMIT = 1 << 26 }; /* maximum number of positions of a track *
 /* bytes of memory that the analysis needs for one position, as measured */
 enum { LACI_POSITION_BYTES = 128 };
 
-/* Create tracks and links, and return their ids; -1 (and no_memory) when there is no memory. */
+/* Create tracks (sets of tied axes) and links between them, and return their ids; -1 (and
+ * no_memory) when there is no memory. */
 int laci_track_create(laci_tracks *t, int64_t n, bool sourced);
 int laci_track_find_root(const laci_tracks *t, int track);
 laci_track *laci_track_find_root_record(const laci_tracks *t,
