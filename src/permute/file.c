@@ -42,7 +42,8 @@ static uint64_t hash_graph_structure(const laci_graph *graph) {
   return hash;
 }
 
-/* Returns the positions of a class's channels as JSON: runs of positions at equal distances. */
+/* Returns the positions of a class's channels (those that are reordered together) as JSON: runs of
+ * positions at equal distances. */
 static json_t *positions_as_json_runs(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {
@@ -171,9 +172,10 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
   return st;
 }
 
-/* Returns the class of the network whose places are exactly `wanted`; -1: there is none. places[g]
- * is NULL for classes that are matched already. The search starts at `begin`, after the class found
- * last, since most files list the classes in the order of the analysis. */
+/* Returns the class (channels that are reordered together) whose places in the network are exactly
+ * `wanted`; -1: there is none. places[g] is NULL for classes that are matched already. The search
+ * starts at `begin`, after the class found last, since most files list the classes in the order of
+ * the analysis. */
 static int find_class_by_places(json_t *const *places, int n, int begin, const json_t *wanted) {
   for (int k = 0; k < n; k++) {
     int g = (begin + k) % n;

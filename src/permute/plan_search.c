@@ -75,10 +75,10 @@ static int compare_users_by_rows(const void *x, const void *y) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* After an NCHW Flatten, a channel is a run of columns. A block inside a run contains copies of one
- * channel only, whatever the order is. If runs are much longer than blocks, hardly any block
- * depends on the order, and the search leaves the layer out. The n users are all consumers of one
- * group that read the same rows. */
+/* After an NCHW Flatten, a channel is a run of columns. A block (of the pattern N:M) inside a run
+ * contains copies of one channel only, whatever the order is. If runs are much longer than blocks,
+ * hardly any block depends on the order, and the search leaves the layer out. The n users are all
+ * consumers of one group that read the same rows. */
 static void mark_consumers_with_long_runs(builder *b, const user *users, int n) {
   int32_t low = find_consumer_of_user(b, users)->column[0], high = low;
   for (int k = 1; k < n; k++) {

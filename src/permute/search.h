@@ -22,11 +22,12 @@ typedef struct laci_slice {
   laci_weight_view weight;
   int64_t outer_begin, outer_end; /* range of outer indices of the weight: the slice has their rows,
                                      for all inner indices */
-  const int32_t *column; /* [n_channels] column of the weight at each position of the class */
+  const int32_t *column; /* [n_channels] column of the weight in which the channel at each position
+                            is */
   const int32_t *original_column; /* [columns] for each column, the original column that is there
                                      after the orders found so far; NULL: no column has moved. It is
-                                     read for columns that share a block with the class without
-                                     belonging to it, which the search leaves in place */
+                                     read for columns that share a block with the class's channels
+                                     without belonging to them, which the search leaves in place */
 } laci_slice;
 
 typedef struct laci_problem {
@@ -49,8 +50,8 @@ typedef struct laci_search_options {
   int64_t iterations;   /* number of annealing iterations for each problem; 0: effort and number of
                            channels determine it */
   double seconds;       /* limit of the wall time for all problems of a call together, in place of
-                     iterations; 0: no limit. With a limit, the result depends on the machine's
-                     speed */
+                           iterations; 0: no limit. With a limit, the result depends on the
+                           machine's speed */
   /* The fields below are for laci_plan_search_orders: */
   laci_comm *comm;               /* processes that divide the search among them; NULL: this process
                                     alone */

@@ -15,7 +15,8 @@ typedef struct laci_anneal {
   laci_values values;
   laci_pool *pool; /* threads for the step; NULL: the weights are too small for several threads */
   uint64_t seed;
-  int n_groups;               /* number of blocks; all of them have places of the class */
+  int n_groups;               /* number of blocks; each has at least one of the channels that are
+                                 searched */
   const int32_t *place_begin; /* [n_groups + 1] index in `places` at which each block's places
                                  begin */
   const int32_t *places;

@@ -11,8 +11,8 @@
 #include "permute/search_rows.h"
 #include "sparse/score.h"
 
-/* A field: the slices of the same rows of the same weight. Its arrays are indexed by column of the
- * weight. */
+/* A field: all slices (search.h) that have the same rows of the same weight. Its arrays are indexed
+ * by column of the weight. */
 typedef struct field {
   const laci_slice *first; /* the first of these slices: it has the weight, the rows and the held
                               columns */
@@ -25,7 +25,8 @@ typedef struct field {
                                   channels */
 } field;
 
-/* A stack: slices that divide the places into the same blocks. */
+/* A stack: slices (search.h) whose blocks contain the same channels, so that their rows can be
+ * searched as one table. */
 typedef struct stack {
   int32_t *block_of; /* [n_channels] block of each place; blocks are numbered in the order of their
                         first places */
@@ -260,8 +261,8 @@ static int list_fixed_columns(const builder *b, const stack *k, int member,
   return n;
 }
 
-/* Fills the entries of all blocks of a stacked cut: first the places of each block, then its fixed
- * columns. */
+/* Fills the entries of all blocks of a stacked cut (table of columns): first the places of each
+ * block, then its fixed columns. */
 static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
                                       laci_cut *cut) {
   const int n = b->problem->n_channels;
@@ -341,9 +342,9 @@ static lac_status make_cut_from_stack(builder *b, const stack *k, laci_cut *cut)
   return st;
 }
 
-/* Writes the entries of a weight whose blocks contain several copies of the class. Its fixed
- * columns are numbered after those of the class. Returns the number of entries. entries NULL: only
- * counts them. */
+/* Writes the block entries of a weight whose blocks contain several copies of the class (channels
+ * that are reordered together). Fixed columns are numbered after those of the class. Returns the
+ * number of entries. entries NULL: only counts them. */
 static int write_field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
                                int32_t *begin, link *links) {
   const int m = b->problem->pattern.m;

@@ -29,14 +29,14 @@ typedef struct laci_cut_part {
                      number of columns that are read) */
 } laci_cut_part;
 
-/** One position in a block. place >= 0: it holds the cut's column map[copy][order[place]]. place <
- * 0: it holds the column `fixed`, which never moves. */
+/** One position in a block of the pattern. place >= 0: it holds the cut's column
+ * map[copy][order[place]]. place < 0: it holds the column `fixed`, which never moves. */
 typedef struct laci_entry {
   int32_t place, copy, fixed;
 } laci_entry;
 
 typedef struct laci_cut {
-  bool stacked; /* true: the class has one copy in the cut, and each of its places is in exactly one
+  bool stacked; /* true: the cut has one copy of the channels, and each place is in exactly one
                    block */
   int n_columns, n_fixed, n_copies;
   const int32_t *map; /* [n_copies][n_channels] column of each channel in each copy; in a stacked

@@ -38,8 +38,8 @@ size_t laci_matrix_count_padded_rows(const laci_cut *cut) {
   return (rows + LACI_MAXSUM_ROWS - 1) / LACI_MAXSUM_ROWS * LACI_MAXSUM_ROWS;
 }
 
-/* Returns the largest integer for an element with which a sum over all rows of any cut stays within
- * LACI_MAXSUM_LIMIT. */
+/* Returns the largest integer that an element may become, so that a sum over all rows of any table
+ * of columns stays within LACI_MAXSUM_LIMIT. */
 static int find_largest_safe_element(laci_number number, const laci_cuts *cuts) {
   int64_t rows = 1, largest = number == LACI_U8 ? UINT8_MAX : INT16_MAX;
   for (int i = 0; i < cuts->n_cuts; i++) {
@@ -237,8 +237,8 @@ static void write_gathered_rows(const job *j, const block *b, const uint8_t *int
 /* Allocates the working memory of all threads: integers of a block, and gathered rows of a column.
  * *each: number of bytes for one thread. */
 static uint8_t *alloc_buffers(const job *j, size_t *each) {
-  int64_t all = j->cut->n_rows * j->cut->n_columns; /* number of elements of the cut; no block is
-                                                       larger */
+  int64_t all = j->cut->n_rows * j->cut->n_columns; /* number of elements of the table of columns;
+                                                       no block is larger */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
   return laci_alloc(2, *each);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strategy assign+swap: for a class that several weights divide into different blocks. First,
- * annealed assignment optimizes the stacked cut with the most elements. Then swaps of pairs, judged
- * by all cuts together, improve the order. If the assignment made the sum over all cuts worse,
- * swaps begin with the old order. */
+ * Strategy assign+swap: for channels that several weights divide into different blocks. First,
+ * annealed assignment optimizes the stacked cut (table of columns) with the most elements. Then
+ * swaps of pairs, judged by all cuts together, improve the order. If the assignment made the sum
+ * over all cuts worse, swaps begin with the old order. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "permute/strategy.h"
@@ -11,7 +11,8 @@
 
 static const laci_cut *largest_stacked_cut(const laci_cuts *cuts) {
   for (int i = 0; i < cuts->n_cuts; i++) {
-    if (cuts->cuts[i].stacked) return &cuts->cuts[i]; /* cuts are sorted, the largest first */
+    if (cuts->cuts[i].stacked)
+      return &cuts->cuts[i]; /* the cuts (tables of columns) are sorted, the largest first */
   }
   return NULL;
 }

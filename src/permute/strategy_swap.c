@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strategy swap: exchanges pairs of channels as long as this improves the sum of the scores that
- * all cuts keep. It is applicable to every problem.
+ * all cuts (tables of columns) keep. It is applicable to every problem.
  *
  * In a stacked cut the change is read from the table of values. With channel xa at place a and xb
  * at b, in different blocks, it is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). If

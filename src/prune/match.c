@@ -47,8 +47,10 @@ struct laci_match {
      (component) of each position, in the new and in the old network; NULL: no comparison needs
      them */
   uint64_t **fresh_colour, **old_colour;
-  uint64_t *track_round; /* [n_tracks] last round in which the colors of each track changed */
-  int64_t *track_open;   /* [n_tracks] number of positions of each track with several candidates */
+  uint64_t *track_round; /* [n_tracks] last round in which the colors of positions changed, for each
+                            track (set of tied axes) */
+  int64_t *track_open;   /* [n_tracks] number of positions with several candidates, for each track
+                            (set of tied axes) */
   uint64_t round, steps, limit;
   undo *undone;
   size_t n_undo, undo_capacity;
@@ -459,7 +461,8 @@ static bool list_tensors_by_track(const laci_match *m, track_lists *to) {
       if (!is_pair_compared(&m->pairs[s])) continue;
       const int n = laci_value_find_track_axes(m->a, m->pairs[s].old->value, on);
       for (int i = 0; i < n; i++) {
-        bool first = true; /* counts a tensor once, even if two of its axes are on the same track */
+        bool first = true; /* counts a tensor once, even if two of its axes are tied to each other
+                              (on one track) */
         for (int k = 0; k < i; k++) first = first && on[k].track != on[i].track;
         if (!first) continue;
         if (pass) to->at[fill[on[i].track]] = s;

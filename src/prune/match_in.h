@@ -54,8 +54,8 @@ uint64_t laci_hash_bits(uint64_t x);
 /** A unit of comparison: the slices of a pair's tensor along the axes of one slot of a group (a
  * slot is one copy of the group's channels on a track). */
 typedef struct laci_match_unit {
-  /* group, slot: indices of the group, and of one copy of its channels on a track. stored: index of
-     the stored tensor. item: index of the copy's axes among the tensor's laci_value_axes */
+  /* group, slot: indices of the group of channels, and of one copy of these channels. stored: index
+     of the stored tensor. item: index of the copy's axes among the tensor's laci_value_axes */
   int group, slot, stored, item;
   int n_others, others[LACI_MAX_RANK]; /* n_others: number of the tensor's other axes. others: for
                                           each of them, the track that it is on */
@@ -93,16 +93,16 @@ typedef struct laci_match_comparison {
   const laci_pair *pair;
   const laci_match_unit *unit;
   uint64_t *const *fresh_colour, *const *old_colour; /* [n_tracks][positions] color of each position
-                                                        in the changed and in the original
-                                                        network */
+                                                        of each track (set of tied axes) in the
+                                                        changed and in the original network */
   const laci_match_group *group;
   uint64_t *steps; /* counter of the search's steps, which the comparison increases */
   void (*rule_out)(laci_match *match, int group, int fresh, int old);
   laci_match *match;
 } laci_match_comparison;
 
-/** Compares the slices of a unit, and calls rule_out for each candidate that they exclude. Returns
- * false if there is no memory. */
+/** Compares the slices of one tensor (a unit of comparison), and calls rule_out for each candidate
+ * that they exclude. Returns false if there is no memory. */
 bool laci_match_exclude_by_unit(const laci_match_comparison *look);
 
 /** Mixes the content of every old slice, together with the positions of its elements, into

@@ -54,7 +54,8 @@ typedef struct geometry {
   int64_t strides[LACI_MAX_RANK];
   int n;
   laci_value_axes on[LACI_MAX_RANK];
-  unsigned tracked; /* bit i is set if axis i is on a track */
+  unsigned tracked; /* bit i is set if channels along axis i may have been reordered (the axis is on
+                       a track) */
 } geometry;
 
 static void read_geometry(const laci_analysis *a, const laci_stored *stored, geometry *to) {

@@ -22,7 +22,7 @@ enum {
   BATCH = 2,
   LARGE_NETWORK = 4 * 1000 * 1000 /* networks with more parameters than this are large */,
   AT_ONCE = 1 << 15,
-  LONGEST = 1 << 14 /* limit for the length of a window that is still tried */
+  LONGEST = 1 << 14 /* limit for the length of a window: an input for a longer one is not tried */
 };
 
 /* Sizes for each attempt: image_sizes for heights and widths of images, other_sizes for all other
