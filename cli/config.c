@@ -53,8 +53,8 @@ static const option_row *find_option(verb_id verb, const char *key) {
              : NULL;
 }
 
-/* Does the command line give this option, or one that excludes it? `line`: the arguments before the
- * file was read. */
+/* Does the command line give this option, or one that excludes it? line: the arguments as the
+ * command line gave them, before the file was read. */
 static bool is_overridden(const arguments *line, const option_row *option) {
   if (is_option_given(line, option)) return true;
   for (int k = 0; k < N_ALTERNATIVES; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums of products, batch by batch: chooses which positions of a batch are summed, and allocates
- * the memory. */
+ * Adds up Gram matrices batch by batch (grams_in.h): chooses which positions of a batch are summed,
+ * and allocates the memory. */
 #include "base/to_int.h"
 #include "calibrate/grams_in.h"
 

@@ -253,7 +253,7 @@ static lac_status add_statistic_outputs(job *j, const laci_node *node, int *outp
   return LAC_OK;
 }
 
-/** Adds a BatchNormTrain node with those two attributes and n_outputs outputs. */
+/** Adds a BatchNormTrain node with the attributes attrs and n_outputs outputs. */
 static lac_status add_norm_node(job *j, const laci_node *node, const int *inputs,
                                 const int *outputs, int n_outputs, const laci_attr attrs[2]) {
   int id;

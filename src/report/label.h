@@ -31,8 +31,9 @@ void laci_label_add_markup(laci_label *label, const char *format, ...) LAC_PRINT
 /** Appends the text of another label without escaping. */
 void laci_label_append_label(laci_label *label, const laci_label *other);
 
-/** laci_label_set_font: sets the font with which texts are measured. laci_label_begin_line: begins
- * to measure a new line. The caller must write the markup for both. */
+/** Begin a part of a label whose texts are measured. laci_label_set_font: with another font.
+ * laci_label_begin_line: on a new line. Both only measure: the caller must write the markup for
+ * them. */
 void laci_label_set_font(laci_label *label, double size, bool bold);
 void laci_label_begin_line(laci_label *label);
 

@@ -132,8 +132,8 @@ static void fix_axes_with_label(laci_coupling *c, int label) {
  * of size 1 that is broadcast gets a label of its own. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
-  /* C is absent, or has a shape that is not described here: then laci_couple_node makes all axes
-   * FIXED */
+  /* C is absent, or has more axes than this function handles: laci_couple_node then forbids
+   * reordering along all axes */
   if (!bias || bias->rank > 2) return;
   laci_coupling_mark_described(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
