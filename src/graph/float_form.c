@@ -119,7 +119,7 @@ static bool is_dynamic_scale_or_zero(const builder *b, int value) {
   return node && node->op == &laci_op_dynamic_quantize_linear && node->outputs[0] != value;
 }
 
-static int rank_of(const builder *b, int value) {
+static int get_rank(const builder *b, int value) {
   return is_dynamic_scale_or_zero(b, value) ? 0 : b->graph->values[value].type.shape.rank;
 }
 
@@ -174,9 +174,9 @@ static bool can_dequantize_linear(const builder *b, laci_quantized_operand o) {
   if (o.scale >= 0) {
     const lac_dtype dtype = b->graph->values[o.scale].type.dtype;
     if (dtype != LAC_DTYPE_F32 && !is_dynamic_scale_or_zero(b, o.scale)) return false;
-    if (rank_of(b, o.scale) < 0 || rank_of(b, o.scale) > 1) return false;
+    if (get_rank(b, o.scale) < 0 || get_rank(b, o.scale) > 1) return false;
   }
-  return o.zero < 0 || (rank_of(b, o.zero) >= 0 && rank_of(b, o.zero) <= 1);
+  return o.zero < 0 || (get_rank(b, o.zero) >= 0 && get_rank(b, o.zero) <= 1);
 }
 
 /** Returns the Cast to f32 that alone reads the integers of a product; NULL: there is none. */
@@ -195,9 +195,9 @@ static bool is_rewritable_product(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
   const int a_zero = map_ports_to_values(node, laci_quantized_operand_ports(form, node, 0)).zero;
   const int b_zero = map_ports_to_values(node, laci_quantized_operand_ports(form, node, 1)).zero;
-  if (!find_only_cast_to_float(b, node) || (a_zero >= 0 && rank_of(b, a_zero) != 0)) return false;
-  if (b_zero < 0 || rank_of(b, b_zero) == 0) return true;
-  return form->like == &laci_op_mat_mul && rank_of(b, b_zero) == 1;
+  if (!find_only_cast_to_float(b, node) || (a_zero >= 0 && get_rank(b, a_zero) != 0)) return false;
+  if (b_zero < 0 || get_rank(b, b_zero) == 0) return true;
+  return form->like == &laci_op_mat_mul && get_rank(b, b_zero) == 1;
 }
 
 static bool has_required_scales(const laci_quantized_form *form, const laci_node *node) {
@@ -441,7 +441,7 @@ static bool is_unfused_dequantize(const builder *b, const laci_node *node) {
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
   if (laci_node_int(node, "output_dtype", 0) != 0 || laci_node_int(node, "block_size", 0) != 0)
     return false;
-  if (!can_dequantize_linear(b, o) || rank_of(b, o.scale) != 0 || is_constant(b, o.data, 0))
+  if (!can_dequantize_linear(b, o) || get_rank(b, o.scale) != 0 || is_constant(b, o.data, 0))
     return false;
   const int producer = b->graph->values[o.data].producer;
   const laci_node *from = producer < 0 ? NULL : &b->graph->nodes[producer];

@@ -33,7 +33,7 @@ static double read_double_rounded_to_odd(const laci_buf *in, int64_t at, lac_dty
   return negative ? -(double)size : (double)size;
 }
 
-static void convert_range(int64_t begin, int64_t end, void *context) {
+static void convert_elements_in_range(int64_t begin, int64_t end, void *context) {
   const conversion *job = context;
   const laci_buf *in = job->in;
   laci_buf *out = job->out;
@@ -61,7 +61,7 @@ unsigned laci_node_rounding_flags(const laci_node *node) {
 void laci_eval_convert_elements(const laci_eval *eval, const laci_buf *in, laci_buf *out) {
   conversion job = {
       .eval = eval, .rounding = laci_node_rounding_flags(eval->node), .in = in, .out = out};
-  laci_eval_parallel(eval, in->count, convert_range, &job);
+  laci_eval_parallel(eval, in->count, convert_elements_in_range, &job);
 }
 
 static lac_status infer(laci_infer *infer) {

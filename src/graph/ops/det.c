@@ -34,7 +34,7 @@ static void exchange_rows(double *a, int64_t n, int64_t p, int64_t q) {
 }
 
 /** Returns the determinant of a [n, n], which it overwrites. */
-static double determinant(double *a, int64_t n) {
+static double compute_determinant(double *a, int64_t n) {
   double det = 1;
   for (int64_t col = 0; col < n; col++) {
     int64_t pivot = col;
@@ -64,7 +64,7 @@ static lac_status eval(laci_eval *eval) {
   if (!a) return laci_fail_memory(eval->err, eval->node->name);
   for (int64_t at = 0; at < eval->out[0]->count; at++) {
     if (n > 0) memcpy(a, eval->in[0]->f + at * n * n, (size_t)(n * n) * sizeof *a);
-    eval->out[0]->f[at] = determinant(a, n);
+    eval->out[0]->f[at] = compute_determinant(a, n);
   }
   laci_free(a);
   return LAC_OK;

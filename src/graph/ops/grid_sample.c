@@ -72,7 +72,7 @@ static int64_t find_source_index(const job *j, double at, int64_t size) {
 
 /** Returns the cubic weight at a distance (Keys, Cubic convolution interpolation, 1981), with a =
  * -0.75 as in runtimes. */
-static double cubic_weight(double distance) {
+static double compute_cubic_weight(double distance) {
   double d = fabs(distance), a = -0.75;
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
@@ -98,7 +98,7 @@ static void find_neighbours_and_weights(const job *j, double given, int64_t size
     t->at[k] = find_source_index(j, first + k, size);
     t->weight[k] = j->mode == SAMPLE_NEAREST  ? 1
                    : j->mode == SAMPLE_LINEAR ? 1 - distance
-                                              : cubic_weight(distance);
+                                              : compute_cubic_weight(distance);
   }
 }
 

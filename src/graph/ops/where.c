@@ -21,7 +21,7 @@ typedef struct choice {
   laci_walk walk;
 } choice;
 
-static void select_runs(int64_t begin, int64_t end, void *context) {
+static void select_elements_of_runs(int64_t begin, int64_t end, void *context) {
   const choice *job = context;
   const laci_buf *const *in = job->eval->in;
   laci_buf *out = job->eval->out[0];
@@ -50,7 +50,7 @@ static lac_status eval(laci_eval *eval) {
   laci_walk_begin(&job.walk, &eval->out[0]->shape);
   for (int port = 0; port < 3; port++) laci_walk_add_broadcast(&job.walk, &eval->in[port]->shape);
   laci_walk_merge_axes(&job.walk);
-  laci_eval_parallel(eval, job.walk.n_runs, select_runs, &job);
+  laci_eval_parallel(eval, job.walk.n_runs, select_elements_of_runs, &job);
   return LAC_OK;
 }
 

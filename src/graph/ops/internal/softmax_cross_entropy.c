@@ -18,7 +18,7 @@ static lac_status infer(laci_infer *infer) {
                         infer->in[0]->shape.rank);
 }
 
-static double row_loss(const double *logits, const double *labels, int64_t n) {
+static double compute_row_loss(const double *logits, const double *labels, int64_t n) {
   double largest = -INFINITY, sum = 0, loss = 0;
   for (int64_t c = 0; c < n; c++) largest = fmax(largest, logits[c]);
   for (int64_t c = 0; c < n; c++) sum += exp(logits[c] - largest);
@@ -35,7 +35,7 @@ static lac_status eval(laci_eval *eval) {
   int64_t rows = eval->in[0]->shape.dims[0], n = eval->in[0]->shape.dims[1];
   double loss = 0;
   for (int64_t row = 0; row < rows; row++)
-    loss += row_loss(eval->in[0]->f + row * n, eval->in[1]->f + row * n, n);
+    loss += compute_row_loss(eval->in[0]->f + row * n, eval->in[1]->f + row * n, n);
   eval->out[0]->f[0] = rows ? loss / (double)rows : 0;
   return LAC_OK;
 }

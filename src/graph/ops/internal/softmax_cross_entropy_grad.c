@@ -15,8 +15,8 @@ static lac_status infer(laci_infer *infer) {
                         infer->in[1]->shape.rank);
 }
 
-static void row_gradient(const double *logits, const double *labels, int64_t n, double factor,
-                         double *out) {
+static void compute_row_gradient(const double *logits, const double *labels, int64_t n,
+                                 double factor, double *out) {
   double largest = -INFINITY, sum = 0, weight = 0;
   for (int64_t c = 0; c < n; c++) largest = fmax(largest, logits[c]);
   for (int64_t c = 0; c < n; c++) {
@@ -31,8 +31,8 @@ static lac_status eval(laci_eval *eval) {
   if (st) return st;
   int64_t rows = eval->in[1]->shape.dims[0], n = eval->in[1]->shape.dims[1];
   for (int64_t row = 0; row < rows; row++)
-    row_gradient(eval->in[1]->f + row * n, eval->in[2]->f + row * n, n,
-                 eval->in[0]->f[0] / (double)rows, eval->out[0]->f + row * n);
+    compute_row_gradient(eval->in[1]->f + row * n, eval->in[2]->f + row * n, n,
+                         eval->in[0]->f[0] / (double)rows, eval->out[0]->f + row * n);
   return LAC_OK;
 }
 

@@ -14,10 +14,11 @@ static lac_status infer(laci_infer *infer) {
   return st;
 }
 
-static double add(double a, double b) { return a + b; }
+static double add_numbers(double a, double b) { return a + b; }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_binary_over_inputs(eval, &(laci_binary){.f = add, .basic = LACI_BASIC_ADD});
+  return laci_eval_binary_over_inputs(eval,
+                                      &(laci_binary){.f = add_numbers, .basic = LACI_BASIC_ADD});
 }
 
 const laci_op laci_op_ms_bias_add = {.name = "BiasAdd",

@@ -52,7 +52,8 @@ lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
 }
 
 /** Returns the input position that output position o reads with kernel position t, or -1. */
-static int64_t input_position(const laci_conv_axis *axis, bool transposed, int64_t o, int64_t t) {
+static int64_t find_input_position(const laci_conv_axis *axis, bool transposed, int64_t o,
+                                   int64_t t) {
   int64_t at = transposed ? o + axis->pad - t * axis->dilation
                           : o * axis->stride - axis->pad + t * axis->dilation;
   if (transposed) {
@@ -100,8 +101,8 @@ static void fill_patch_row(const laci_patches *p, const double *image, int64_t k
   while (col < col_end) {
     int64_t o2 = col % width, o1 = col / width % height, o0 = col / width / height;
     int64_t n = laci_min(width - o2, col_end - col);
-    int64_t i1 = input_position(&p->axis[1], p->transposed, o1, t1);
-    int64_t i0 = input_position(&p->axis[0], p->transposed, o0, t0);
+    int64_t i1 = find_input_position(&p->axis[1], p->transposed, o1, t1);
+    int64_t i0 = find_input_position(&p->axis[0], p->transposed, o0, t0);
     if (i0 < 0 || i1 < 0) {
       memset(row, 0, (size_t)n * sizeof *row);
     } else {

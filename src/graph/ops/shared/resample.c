@@ -25,8 +25,8 @@ static double divide_by_scale(const laci_resampling *r, double x, double scale) 
   return r->mode == LACI_NEAREST ? (float)(x / scale) : x / scale;
 }
 
-static double source_position(const laci_resampling *r, const laci_resample_axis *axis, int64_t o,
-                              int64_t in, int64_t out) {
+static double find_source_position(const laci_resampling *r, const laci_resample_axis *axis,
+                                   int64_t o, int64_t in, int64_t out) {
   double x = (double)o, size_in = (double)in, size_out = (double)out, scale = axis->scale;
   switch (r->place) {
     case LACI_HALF_PIXEL: return divide_by_scale(r, x + 0.5, scale) - 0.5;
@@ -63,7 +63,7 @@ static double round_position(laci_resample_round round, bool shrinks, double x) 
 }
 
 /** Returns the weight of an input position at that distance. */
-static double kernel_weight(const laci_resampling *r, double distance) {
+static double compute_filter_weight(const laci_resampling *r, double distance) {
   double d = fabs(distance), a = r->cubic_a;
   if (r->mode == LACI_LINEAR) return d < 1 ? 1 - d : 0;
   if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -78,7 +78,7 @@ static void fill_weights(const laci_resampling *r, double place, double shrink, 
   t->first[o] = first;
   for (int64_t at = 0; at < t->width; at++) {
     int64_t from = first + at;
-    double w = kernel_weight(r, ((double)from - place) * shrink);
+    double w = compute_filter_weight(r, ((double)from - place) * shrink);
     if (r->exclude_outside && (from < 0 || from >= in)) w = 0;
     t->weight[o * t->width + at] = w;
     sum += w;
@@ -100,7 +100,7 @@ static lac_status compute_taps(const laci_node *node, const laci_resampling *r,
   t->weight = laci_alloc((size_t)t->n_out * (size_t)t->width, sizeof *t->weight);
   if (!t->first || !t->weight) return laci_fail_memory(err, node->name);
   for (int64_t o = 0; o < t->n_out; o++) {
-    double place = source_position(r, axis, o, in, t->n_out);
+    double place = find_source_position(r, axis, o, in, t->n_out);
     bool outside = !(place >= 0 && place <= (double)(in - 1));
     if (r->place == LACI_CROP_AND_RESIZE && outside) {
       t->first[o] = INT64_MIN;
