@@ -46,7 +46,7 @@ typedef struct listed {
   int number;
 } listed;
 
-static int compare_listed(const void *a, const void *b) {
+static int compare_listed_names(const void *a, const void *b) {
   return strcmp(((const listed *)a)->name, ((const listed *)b)->name);
 }
 
@@ -62,7 +62,7 @@ static lac_status split_and_sort_lines(laci_arena *arena, const char *path, cons
     list[at] = (listed){name, has_text ? lines[at] + length + 1 : name, at};
     if (length == 0) return laci_fail(err, LAC_BAD_FILE, "%s: line %d has no name", path, at + 1);
   }
-  qsort(list, (size_t)n, sizeof *list, compare_listed);
+  qsort(list, (size_t)n, sizeof *list, compare_listed_names);
   for (int at = 1; at < n; at++) {
     if (strcmp(list[at - 1].name, list[at].name) != 0) continue;
     return laci_fail(err, LAC_BAD_FILE, "%s: '%s' is there twice", path, list[at].name);
@@ -105,7 +105,8 @@ static lac_status number_folders_by_list(laci_dataset *set, const char *const *f
   lac_status st = read_class_list(set, path, &list, err);
   for (int at = 0; at < n && !st; at++) {
     listed key = {.name = folders[at]};
-    const listed *found = bsearch(&key, list, (size_t)set->n_classes, sizeof *list, compare_listed);
+    const listed *found =
+        bsearch(&key, list, (size_t)set->n_classes, sizeof *list, compare_listed_names);
     if (found) numbers[at] = found->number;
     else st = laci_fail(err, LAC_BAD_FILE, "%s: no line for the folder '%s'", path, folders[at]);
   }
@@ -177,8 +178,8 @@ static void write_first_names(const char *const *names, size_t n, char text[300]
   if (k < n) (void)snprintf(text + used, 300 - used, " and %zu more", n - k);
 }
 
-static lac_status fail_unknown(const laci_dataset *set, const char *const *folders, int n,
-                               const laci_name_list *known, lac_error *err) {
+static lac_status fail_unknown_folders(const laci_dataset *set, const char *const *folders, int n,
+                                       const laci_name_list *known, lac_error *err) {
   laci_name_list unknown = {0};
   char names[300], wanted[300];
   bool whole = true;
@@ -203,7 +204,7 @@ static lac_status number_folders_by_known_names(laci_dataset *set, const char *c
                                                 int32_t *numbers, lac_error *err) {
   for (int at = 0; at < n; at++) {
     numbers[at] = find_name_index(known, folders[at]);
-    if (numbers[at] < 0) return fail_unknown(set, folders, n, known, err);
+    if (numbers[at] < 0) return fail_unknown_folders(set, folders, n, known, err);
   }
   set->n_classes = (int)known->n;
   set->numbering = LACI_NUMBERED_BY_NETWORK;

@@ -29,7 +29,7 @@ typedef struct affine {
 
 /** Returns the value as a fixed-point number with 16 fractional bits; int64 holds it for all sizes
  * of images. */
-static int64_t fixed_point(double value) { return (int64_t)floor(ldexp(value, FRACTION) + 0.5); }
+static int64_t to_fixed_point(double value) { return (int64_t)floor(ldexp(value, FRACTION) + 0.5); }
 
 static lac_status move_pixels(const affine *map, const char *name, laci_image *image,
                               laci_image *spare, lac_error *err) {
@@ -37,10 +37,10 @@ static lac_status move_pixels(const affine *map, const char *name, laci_image *i
   lac_status st = laci_image_set_size(spare, name, image->width, image->height, err);
   if (st) return st;
   memset(spare->rgb, 0, count_bytes(spare));
-  int64_t row_x = fixed_point(m[2] + m[0] * 0.5 + m[1] * 0.5);
-  int64_t row_y = fixed_point(m[5] + m[3] * 0.5 + m[4] * 0.5);
-  const int64_t across[2] = {fixed_point(m[0]), fixed_point(m[3])};
-  const int64_t down[2] = {fixed_point(m[1]), fixed_point(m[4])};
+  int64_t row_x = to_fixed_point(m[2] + m[0] * 0.5 + m[1] * 0.5);
+  int64_t row_y = to_fixed_point(m[5] + m[3] * 0.5 + m[4] * 0.5);
+  const int64_t across[2] = {to_fixed_point(m[0]), to_fixed_point(m[3])};
+  const int64_t down[2] = {to_fixed_point(m[1]), to_fixed_point(m[4])};
   uint8_t *to = spare->rgb;
   for (int row = 0; row < image->height; row++) {
     int64_t at_x = row_x, at_y = row_y;
@@ -63,27 +63,27 @@ static lac_status move_pixels(const affine *map, const char *name, laci_image *i
 
 /** Returns the angle in radians whose tangent is `slope`, computed through degrees as torchvision
  * does. */
-static double shear_angle(double slope) { return atan(slope) * (180 / PI) * (PI / 180); }
+static double compute_shear_angle(double slope) { return atan(slope) * (180 / PI) * (PI / 180); }
 
 /** Rounds to 15 decimals, so that a right angle has a cosine of 0. */
 static double round_digits(double value) { return nearbyint(value * 1e15) / 1e15; }
 
-static affine rotation(double degrees, const laci_image *image) {
+static affine make_rotation(double degrees, const laci_image *image) {
   const double angle = -degrees * (PI / 180), x = image->width / 2.0, y = image->height / 2.0;
   const double c = round_digits(cos(angle)), s = round_digits(sin(angle));
   return (affine){{c, s, c * -x + s * -y + x, -s, c, -s * -x + c * -y + y}};
 }
 
-static affine affine_of(laci_pixel_change change, double magnitude, const laci_image *image) {
+static affine make_affine_map(laci_pixel_change change, double magnitude, const laci_image *image) {
   affine map = {{1, 0, 0, 0, 1, 0}};
   switch (change) {
-    case LACI_PIXELS_SHEAR_X: map.m[1] = tan(shear_angle(magnitude)); break;
+    case LACI_PIXELS_SHEAR_X: map.m[1] = tan(compute_shear_angle(magnitude)); break;
     case LACI_PIXELS_SHEAR_Y:
-      map.m[3] = sin(shear_angle(magnitude)) / cos(shear_angle(magnitude));
+      map.m[3] = sin(compute_shear_angle(magnitude)) / cos(compute_shear_angle(magnitude));
       break;
     case LACI_PIXELS_TRANSLATE_X: map.m[2] = -trunc(magnitude); break;
     case LACI_PIXELS_TRANSLATE_Y: map.m[5] = -trunc(magnitude); break;
-    default: map = rotation(magnitude, image); break;
+    default: map = make_rotation(magnitude, image); break;
   }
   return map;
 }
@@ -159,7 +159,7 @@ static void map_levels(laci_pixel_change change, double magnitude, laci_image *i
 /* ---- Blends ---- */
 
 /** Returns plain + factor (level - plain), clipped to a byte; factor 1 gives exactly `level`. */
-static uint8_t blend(uint8_t plain, uint8_t level, float factor) {
+static uint8_t blend_levels(uint8_t plain, uint8_t level, float factor) {
   const float value = (float)plain + factor * (float)(level - plain);
   if (!(value > 0)) return 0;
   return value >= 255 ? 255 : (uint8_t)value;
@@ -170,7 +170,7 @@ static uint8_t grey_level_of_pixel(const uint8_t *rgb) {
   return (uint8_t)((rgb[0] * 19595U + rgb[1] * 38470U + rgb[2] * 7471U + 0x8000U) >> 16);
 }
 
-static uint8_t mean_grey(const laci_image *image) {
+static uint8_t compute_mean_grey(const laci_image *image) {
   const size_t n_bytes = count_bytes(image);
   uint64_t sum = 0;
   for (size_t k = 0; k < n_bytes; k += CHANNELS) sum += grey_level_of_pixel(image->rgb + k);
@@ -180,11 +180,11 @@ static uint8_t mean_grey(const laci_image *image) {
 /** Blends each pixel with black, the image's mean grey, or its own grey level. */
 static void blend_plain(laci_pixel_change change, float factor, laci_image *image) {
   const size_t n_bytes = count_bytes(image);
-  uint8_t plain = change == LACI_PIXELS_CONTRAST ? mean_grey(image) : 0;
+  uint8_t plain = change == LACI_PIXELS_CONTRAST ? compute_mean_grey(image) : 0;
   for (size_t k = 0; k < n_bytes; k += CHANNELS) {
     uint8_t *rgb = image->rgb + k;
     if (change == LACI_PIXELS_COLOR) plain = grey_level_of_pixel(rgb);
-    for (int c = 0; c < CHANNELS; c++) rgb[c] = blend(plain, rgb[c], factor);
+    for (int c = 0; c < CHANNELS; c++) rgb[c] = blend_levels(plain, rgb[c], factor);
   }
 }
 
@@ -204,7 +204,7 @@ static lac_status blend_smooth(float factor, const char *name, laci_image *image
         sum += (unsigned)line[-CHANNELS] + line[0] + line[CHANNELS];
       }
       uint8_t *to = image->rgb + (size_t)row * stride + k;
-      *to = blend((uint8_t)((2 * sum + 13) / 26), *at, factor);
+      *to = blend_levels((uint8_t)((2 * sum + 13) / 26), *at, factor);
     }
   }
   return LAC_OK;
@@ -218,7 +218,7 @@ lac_status laci_pixels_change(laci_pixel_change change, double magnitude, const 
     case LACI_PIXELS_TRANSLATE_X:
     case LACI_PIXELS_TRANSLATE_Y:
     case LACI_PIXELS_ROTATE: {
-      const affine map = affine_of(change, magnitude, image);
+      const affine map = make_affine_map(change, magnitude, image);
       return move_pixels(&map, name, image, spare, err);
     }
     case LACI_PIXELS_BRIGHTNESS:

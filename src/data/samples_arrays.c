@@ -29,7 +29,7 @@ typedef struct array_samples {
 
 /* ---- Finding the array of each input ---- */
 
-static lac_status fail_unknown(const laci_samples *s, const char *name, lac_error *err) {
+static lac_status fail_unknown_array(const laci_samples *s, const char *name, lac_error *err) {
   char known[300] = "";
   size_t n = 0;
   for (int k = 0; k < s->options.n_inputs && n < sizeof known; k++) {
@@ -56,7 +56,7 @@ static lac_status take_arrays_of_list(laci_samples *s, laci_array_list *list, la
   for (int k = 0; k < list->n; k++) {
     const bool single = list->names[k][0] == '\0' && !s->options.arrays && list->n == 1;
     laci_rows **place = single ? &own->inputs[0].rows : find_rows_of_array(s, list->names[k]);
-    if (!place) return fail_unknown(s, list->names[k], err);
+    if (!place) return fail_unknown_array(s, list->names[k], err);
     *place = list->rows[k];
     list->rows[k] = NULL;
   }

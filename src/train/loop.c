@@ -160,7 +160,7 @@ static lac_status take_next_batch(laci_loop *l, const float **images, const floa
 }
 
 /** Returns the index of the largest of n numbers; of several, the first. */
-static int find_largest(const float *numbers, int n) {
+static int find_largest_logit(const float *numbers, int n) {
   int best = 0;
   for (int k = 1; k < n; k++) {
     if (numbers[k] > numbers[best]) best = k;
@@ -174,7 +174,7 @@ static void count_correct_images(laci_loop *l, const float *labels) {
   const float *logits = laci_trainer_last_logits(l->trainer);
   for (int k = 0; k < l->options->feed.batch; k++) {
     const size_t at = (size_t)k * (size_t)n;
-    l->n_right += find_largest(logits + at, n) == find_largest(labels + at, n);
+    l->n_right += find_largest_logit(logits + at, n) == find_largest_logit(labels + at, n);
   }
 }
 
@@ -392,8 +392,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
     st = laci_comm_agree_on_status(l.comm, laci_loop_check_finite(&l, err), err);
   if (!st) warn_if_diverged(&l);
   if (!st)
-    laci_trainer_swap_average(trainer); /* the moving averages are the result of the
-                                                  training */
+    laci_trainer_swap_average(trainer); /* the moving averages are the result of the training */
   if (!st) laci_loop_restore_best_weights(&l);
   if (!st && l.trace) st = laci_trace_collect_json(l.trace, l.comm, &result->trace, err);
   result->step = l.step;
