@@ -384,7 +384,7 @@ static void fit_batches_of_workers(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status fit_all(fitting *f, laci_fitted_images *result, lac_error *err) {
+static lac_status fit_all_batches(fitting *f, laci_fitted_images *result, lac_error *err) {
   const int64_t n = f->how->n / f->how->batch;
   f->batches = laci_alloc((size_t)n, sizeof *f->batches);
   if (!f->batches) return laci_fail_memory(err, what);
@@ -419,7 +419,7 @@ lac_status laci_fit_images(const laci_graph *graph, const laci_fit_images_option
     if (!st) st = measure_norm_sizes(&f, err);
     if (!st) st = build_backward_graph(&f, err);
     if (!st) st = create_all_workers(&f, err);
-    if (!st) st = fit_all(&f, result, err);
+    if (!st) st = fit_all_batches(&f, result, err);
   }
   for (int at = 0; at < f.n_workers; at++) destroy_worker_engines(&f.workers[at]);
   laci_free(f.batches);

@@ -479,7 +479,7 @@ static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) 
   return st;
 }
 
-static lac_status compare_all(comparison *c, totals *t, lac_error *err) {
+static lac_status compare_all_batches(comparison *c, totals *t, lac_error *err) {
   const int64_t batch = c->how->batch;
   for (int64_t done = 0; done < c->n_batches; done += c->n_workers) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted in a comparison");
@@ -525,7 +525,7 @@ static lac_status compare_shape_set(comparison *c, const laci_weighted_graph *co
   lac_status st = list_batches_of_shape_set(c, err);
   if (!st && (c->n_batches > 0 || laci_calibration_count_shape_sets(c->samples) == 1)) {
     st = comparison_init(c, from, err);
-    if (!st) st = compare_all(c, to, err);
+    if (!st) st = compare_all_batches(c, to, err);
     to->n_shape_sets++;
     to->inputs_vary = to->inputs_vary || c->seen.inputs_vary || to->n_shape_sets > 1;
     to->outputs_vary = to->outputs_vary || c->seen.outputs_vary || to->n_shape_sets > 1;
