@@ -25,7 +25,7 @@ typedef struct matcher {
   int n;
 } matcher;
 
-static int compare_named(const void *x, const void *y) {
+static int compare_node_names(const void *x, const void *y) {
   const named *a = x, *b = y;
   int order = strcmp(a->name, b->name);
   return order ? order : (a->node > b->node) - (a->node < b->node);
@@ -107,7 +107,7 @@ lac_status laci_compare_pair_nodes(const laci_graph *a, const laci_graph *b, lac
   named *names = laci_alloc(n + 1, sizeof *names);
   lac_status st = m.pairs && names ? LAC_OK : laci_fail_memory(err, "the comparison");
   for (size_t k = 0; k < n && !st; k++) names[k] = (named){b->nodes[k].name, (int)k};
-  if (!st && n > 1) qsort(names, n, sizeof *names, compare_named);
+  if (!st && n > 1) qsort(names, n, sizeof *names, compare_node_names);
   int next_a = 0, next_b = 0;
   for (int at = 0; at < a->n_nodes && !st; at++) {
     const char *name = a->nodes[at].name;

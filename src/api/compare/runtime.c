@@ -125,7 +125,7 @@ enum { RELEASE_SHAPE = 99, RELEASE_OPTIONS = 100 };
 /* ---- The network with more outputs ---- */
 
 /* Returns the number of bytes of ValueInfoProto{name = text}, with its length before it. */
-static size_t output_size(const char *text) {
+static size_t count_bytes_of_output_entry(const char *text) {
   const size_t n = strlen(text), inside = 1 + laci_varint_size(n) + n;
   return 1 + laci_varint_size(inside) + inside;
 }
@@ -134,7 +134,7 @@ static lac_status add_outputs(const laci_runtime_job *job, const laci_file_bytes
                               uint8_t **bytes, size_t *n_bytes, lac_error *err) {
   enum { GRAPH_OF_MODEL = 7 << 3 | 2, OUTPUT_OF_GRAPH = 12 << 3 | 2, NAME_OF_VALUE = 1 << 3 | 2 };
   size_t inside = 0;
-  for (int k = 0; k < job->n_added; k++) inside += output_size(job->added[k]);
+  for (int k = 0; k < job->n_added; k++) inside += count_bytes_of_output_entry(job->added[k]);
   *n_bytes = file->size_bytes + (inside ? 1 + laci_varint_size(inside) + inside : 0);
   *bytes = laci_alloc(*n_bytes, 1);
   if (!*bytes) return laci_fail_memory(err, job->model);
@@ -188,8 +188,8 @@ static lac_status open_session(const laci_runtime_job *job, runtime *r, lac_erro
 
 /* ---- Values in and out ---- */
 
-static lac_status encode(const char *name, const laci_buf *buf, void **bytes, size_t *n,
-                         lac_error *err) {
+static lac_status convert_array_to_bytes(const char *name, const laci_buf *buf, void **bytes,
+                                         size_t *n, lac_error *err) {
   const size_t size = lac_dtype_size(buf->dtype);
   *n = (size_t)buf->count * size;
   *bytes = laci_alloc(*n + 1, 1);
@@ -207,8 +207,8 @@ static lac_status encode(const char *name, const laci_buf *buf, void **bytes, si
   return LAC_OK;
 }
 
-static lac_status decode(const runtime *r, const char *name, ort_object *value, laci_buf **buf,
-                         lac_error *err) {
+static lac_status read_value_of_runtime(const runtime *r, const char *name, ort_object *value,
+                                        laci_buf **buf, lac_error *err) {
   int is_tensor = 0, type = 0;
   size_t rank = 0;
   void *data = NULL;
@@ -248,7 +248,7 @@ static lac_status run_session(const laci_runtime_job *job, runtime *r, run_memor
   for (int k = 0; k < job->n_inputs && !st; k++) {
     const laci_buf *buf = job->arrays[k];
     size_t n = 0;
-    st = encode(job->inputs[k], buf, &m->bytes[k], &n, err);
+    st = convert_array_to_bytes(job->inputs[k], buf, &m->bytes[k], &n, err);
     if (st) break;
     st = fail_with_runtime_error(
         r,
@@ -264,7 +264,7 @@ static lac_status run_session(const laci_runtime_job *job, runtime *r, run_memor
         job->model, err);
   }
   for (int k = 0; k < job->n_values && !st; k++) {
-    st = decode(r, job->values[k], m->outputs[k], &bufs[k], err);
+    st = read_value_of_runtime(r, job->values[k], m->outputs[k], &bufs[k], err);
     release_runtime_object(r, RELEASE_VALUE, m->outputs[k]);
     m->outputs[k] = NULL;
   }

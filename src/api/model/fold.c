@@ -71,7 +71,7 @@ static lac_status add_stored_content(folding *f, const char *name, const laci_bu
 }
 
 /* Returns the bytes of memory of an evaluated value, whose elements are doubles or int64. */
-static uint64_t evaluated_bytes(const laci_buf *buf) {
+static uint64_t count_evaluated_bytes(const laci_buf *buf) {
   return laci_count_bytes_saturated(buf->count, sizeof(double));
 }
 
@@ -81,14 +81,14 @@ static uint64_t content_bytes_in_file(const laci_buf *buf) {
   return laci_count_bytes_saturated(buf->count, 2 * lac_dtype_size(buf->dtype));
 }
 
-static uint64_t budget_left(const folding *f, uint64_t held) {
+static uint64_t count_bytes_left(const folding *f, uint64_t held) {
   return f->most > held ? f->most - held : 0;
 }
 
 /* Reserves memory for a value. Returns false if it does not fit into the limit, and the value then
  * stays computed. */
 static bool reserve_content_memory(folding *f, int value, uint64_t kept, uint64_t held) {
-  if (kept <= budget_left(f, held)) {
+  if (kept <= count_bytes_left(f, held)) {
     f->most -= kept;
     return true;
   }
@@ -128,10 +128,10 @@ static lac_status evaluate_node_of_value(const folding *f, int value, const uint
     if (constants[made] != LACI_CONSTANT)
       return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
     c->values[c->n] = made;
-    lac_status st = laci_graph_evaluate_constant(f->graph, made, budget_left(f, c->evaluated_bytes),
-                                                 &c->bufs[c->n], err);
+    lac_status st = laci_graph_evaluate_constant(
+        f->graph, made, count_bytes_left(f, c->evaluated_bytes), &c->bufs[c->n], err);
     if (st) return st;
-    c->evaluated_bytes += evaluated_bytes(c->bufs[c->n]);
+    c->evaluated_bytes += count_evaluated_bytes(c->bufs[c->n]);
     if (!f->done[made]) c->kept += content_bytes_in_file(c->bufs[c->n]);
     c->n++;
   }
@@ -216,10 +216,10 @@ static bool have_same_content(const laci_buf *a, const laci_buf *b) {
 /* Evaluates the value in all calls. Calls with equal contents share one stored tensor. */
 static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
   for (int k = 0; k < c->n; k++) {
-    lac_status st = laci_graph_evaluate_constant(f->graph, c->values[k], budget_left(f, c->held),
-                                                 &c->bufs[k], err);
+    lac_status st = laci_graph_evaluate_constant(f->graph, c->values[k],
+                                                 count_bytes_left(f, c->held), &c->bufs[k], err);
     if (st) return st;
-    c->held += evaluated_bytes(c->bufs[k]);
+    c->held += count_evaluated_bytes(c->bufs[k]);
     while (c->same[k] < k && !have_same_content(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
     if (c->same[k] == k) c->kept += content_bytes_in_file(c->bufs[k]);
   }
@@ -297,7 +297,7 @@ static lac_status choose_values(folding *f, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status fold_all(folding *f, lac_error *err) {
+static lac_status fold_all_weights(folding *f, lac_error *err) {
   const laci_analysis *a = f->analysis;
   lac_status st = LAC_OK;
   f->done = laci_alloc((size_t)f->graph->n_values, sizeof *f->done);
@@ -379,7 +379,7 @@ static lac_status fold_file(folding *f, lac_error *err) {
   if (st && !is_fatal_status(st)) return LAC_OK;
   if (st && err) *err = why;
   if (!st) st = laci_onnx_edit_begin(f->model->file, &f->edit, err);
-  if (!st) st = fold_all(f, err);
+  if (!st) st = fold_all_weights(f, err);
   if (!st && f->n_names) st = commit_folding(f, err);
   return st;
 }

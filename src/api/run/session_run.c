@@ -59,8 +59,8 @@ static int find_declared(const lac_array *declared, int n, const char *name, int
   return -1;
 }
 
-static lac_status fail_unknown(const char *kind, const char *name, int index, int n,
-                               lac_error *err) {
+static lac_status fail_unknown_name(const char *kind, const char *name, int index, int n,
+                                    lac_error *err) {
   if (name) return laci_fail(err, LAC_NOT_FOUND, "%s: no %s has this name", name, kind);
   return laci_fail(err, LAC_NOT_FOUND, "%s %d has no name, and the network has %d", kind, index, n);
 }
@@ -81,7 +81,7 @@ static lac_status find_inputs(const lac_session *s, const lac_array *inputs, int
                               lac_error *err) {
   for (int k = 0; k < n; k++) {
     const int at = find_declared(s->inputs, s->n_inputs, inputs[k].name, k);
-    if (at < 0) return fail_unknown("input", inputs[k].name, k, s->n_inputs, err);
+    if (at < 0) return fail_unknown_name("input", inputs[k].name, k, s->n_inputs, err);
     if (c->inputs[at]) {
       return laci_fail(err, LAC_BAD_ARGUMENT, "%s: this input is given twice", s->inputs[at].name);
     }
@@ -98,7 +98,7 @@ static lac_status find_outputs(const lac_session *s, lac_array *outputs, int n, 
                                lac_error *err) {
   for (int k = 0; k < n; k++) {
     const int at = find_declared(s->outputs, s->n_outputs, outputs[k].name, k);
-    if (at < 0) return fail_unknown("output", outputs[k].name, k, s->n_outputs, err);
+    if (at < 0) return fail_unknown_name("output", outputs[k].name, k, s->n_outputs, err);
     if (c->outputs[at]) {
       return laci_fail(err, LAC_BAD_ARGUMENT, "%s: this output is wanted twice",
                        s->outputs[at].name);

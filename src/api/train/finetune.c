@@ -74,7 +74,7 @@ void lac_finetune_result_clear(lac_finetune_result *result) {
 
 /* ---- The channel order that is stored in the run's folder ---- */
 
-static bool order_path(const char *model_dir, char path[PATH_MAX]) {
+static bool make_path_of_orders(const char *model_dir, char path[PATH_MAX]) {
   int n = model_dir ? snprintf(path, PATH_MAX, "%s/" LACI_RUN_ORDER, model_dir) : -1;
   return n > 0 && n < PATH_MAX;
 }
@@ -88,7 +88,7 @@ static bool apply_order_of_run(const tuning *t, const lac_options *pruning) {
   lac_options how = *pruning;
   lac_report *report = NULL;
   lac_error err = {0};
-  if (!order_path(folder, path) || access(path, F_OK) != 0) return false;
+  if (!make_path_of_orders(folder, path) || access(path, F_OK) != 0) return false;
   if (!laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS)) return false;
   how.verify = false; /* no verification: the orders were verified before they were stored */
   lac_status st = lac_permutation_apply(t->model, path, false, &how, &report, &err);
@@ -124,7 +124,7 @@ static lac_status apply_order_in_all_processes(const tuning *t, const lac_option
 static void save_order(const char *folder, const lac_report *report) {
   char path[PATH_MAX];
   lac_error err = {0};
-  if (!order_path(folder, path)) return;
+  if (!make_path_of_orders(folder, path)) return;
   if (report && !lac_permutation_save(report, path, true, &err)) return;
   (void)unlink(path); /* an earlier run's orders would be wrong for this one */
   if (report)
@@ -155,7 +155,7 @@ static kind classify_layer(const lac_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements ? KIND_ZERO : KIND_REST;
 }
 
-static void count_kinds(lac_finetune_result *r) {
+static void count_layers_of_each_kind(lac_finetune_result *r) {
   int n[KIND_NONE + 1] = {0};
   for (int l = 0; l < r->found->n_layers; l++) n[classify_layer(&r->found->layers[l])]++;
   r->n_pruned = n[KIND_PRUNED];
@@ -179,7 +179,7 @@ static const char *list_layers_of_kind(const lac_report *report, kind wanted,
 }
 
 /* Logs which layers are pruned already, and which are zero everywhere. */
-static void log_found(const lac_finetune_result *r, bool prunes_rest) {
+static void log_pruned_layers(const lac_finetune_result *r, bool prunes_rest) {
   char names[NAMES_BYTES];
   if (r->n_pruned && r->n_rest) {
     bool one = r->n_pruned == 1, other = r->n_rest == 1;
@@ -226,14 +226,14 @@ static lac_status check_and_prune_rest(const tuning *t, lac_error *err) {
   const lac_options *pruning = t->pruning;
   lac_finetune_result *r = t->result;
   lac_status st = lac_check(t->model, NULL, pruning, &r->found, err);
-  if (!st) count_kinds(r);
+  if (!st) count_layers_of_each_kind(r);
   if (!st && !t->options->prune_rest && r->n_pruned == 0) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %s, so there are no masks to keep",
                    r->found->model, r->found->pattern);
   }
   st = lac_process_group_agree(t->training->group, st, err);
   if (st) return st;
-  log_found(r, t->options->prune_rest);
+  log_pruned_layers(r, t->options->prune_rest);
   bool prunes = t->options->prune_rest && (r->n_rest || r->n_pruned == 0);
   return prunes ? prune_dense_layers(t, err) : LAC_OK;
 }

@@ -45,7 +45,7 @@ void lac_mask_destroy(lac_mask *mask) {
 }
 
 /** Finds the mask of this name. Returns NULL if there is none, or if mask or name is NULL. */
-static const entry *find_entry(const lac_mask *mask, const char *name) {
+static const entry *find_mask_entry(const lac_mask *mask, const char *name) {
   if (!mask || !name) return NULL;
   for (size_t at = 0; at < mask->n; at++) {
     if (strcmp(mask->entries[at].name, name) == 0) return &mask->entries[at];
@@ -79,7 +79,7 @@ static lac_status make_weight_view(const lac_mask *mask, const lac_mask_weight *
   if (count < 0 || count > INT64_MAX / 8) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: sizes that are no tensor's", w->name);
   }
-  if (find_entry(mask, w->name))
+  if (find_mask_entry(mask, w->name))
     return laci_fail(err, LAC_EXISTS, "%s: it has a mask already", w->name);
   *view = (laci_weight_view){.name = w->name,
                              .dtype = w->dtype,
@@ -92,8 +92,8 @@ static lac_status make_weight_view(const lac_mask *mask, const lac_mask_weight *
 }
 
 /** Makes a new last entry; it is not part of the list until mask->n is increased. */
-static lac_status make_entry(lac_mask *mask, const laci_weight_view *view, entry **made,
-                             lac_error *err) {
+static lac_status make_mask_entry(lac_mask *mask, const laci_weight_view *view, entry **made,
+                                  lac_error *err) {
   void *array = mask->entries;
   if (!laci_grow(&array, mask->n, &mask->capacity, sizeof *mask->entries)) {
     return laci_fail_memory(err, view->name);
@@ -134,7 +134,7 @@ lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, in
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
   if (!st) st = laci_take_mask_weight(weight, &own, err);
   if (!st) st = make_weight_view(mask, &own, &view, err);
-  if (!st) st = make_entry(mask, &view, &e, err);
+  if (!st) st = make_mask_entry(mask, &view, &e, err);
   if (st) return st;
   st = laci_mask_choose(&view, (laci_pattern){n, m}, NULL, e->bytes, err);
   add_or_free_entry(mask, e, st);
@@ -155,7 +155,7 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
     return laci_fail(err, LAC_BAD_VALUE, "%s: element %" PRId64 " is no finite number", view.name,
                      bad);
   }
-  st = make_entry(mask, &view, &e, err);
+  st = make_mask_entry(mask, &view, &e, err);
   if (st) return st;
   laci_mask_from_zeros(&view, e->bytes);
   add_or_free_entry(mask, e, LAC_OK);
@@ -188,7 +188,8 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
   for (int at = 0; !st && at < report->n_layers; at++) {
     const lac_layer *layer = &report->layers[at];
     bool counts = layer->eligible && layer->pruned && is_float(layer->dtype);
-    if (counts && !find_entry(made, layer->weight)) st = add_layer_mask(made, model, layer, err);
+    if (counts && !find_mask_entry(made, layer->weight))
+      st = add_layer_mask(made, model, layer, err);
   }
   lac_report_destroy(report);
   if (st) lac_mask_destroy(made);
@@ -209,7 +210,7 @@ lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t 
   lac_status st =
       LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name}, {"bytes", bytes}, {"count", count});
   if (st) return st;
-  const entry *e = find_entry(mask, name);
+  const entry *e = find_mask_entry(mask, name);
   if (!e) return laci_fail(err, LAC_NOT_FOUND, "%s: it has no mask", name);
   *bytes = e->bytes;
   *count = e->count;
@@ -222,7 +223,7 @@ lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtyp
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name},
                                    {"values", count ? values : (const void *)name});
   if (st) return st;
-  const entry *e = find_entry(mask, name);
+  const entry *e = find_mask_entry(mask, name);
   size_t size = lac_dtype_size(dtype);
   if (!e) return LAC_OK;
   if (e->count != count) {

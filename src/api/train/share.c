@@ -18,7 +18,7 @@
 #include "lacuna/train.h"
 #include "train/data_parallel.h"
 
-static lac_status send_stored(laci_comm *comm, laci_graph *graph, lac_error *err) {
+static lac_status broadcast_stored_tensor(laci_comm *comm, laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
   for (int s = 0; s < graph->n_stored && !st; s++) {
     laci_stored *stored = &graph->stored[s];
@@ -51,7 +51,7 @@ lac_status laci_training_broadcast_weights(laci_training *t, const lac_mask *mas
   laci_comm *comm = laci_process_group_comm(t->options->group);
   if (!comm) return LAC_OK;
   lac_status st = laci_training_compare_jobs(t, mask, err);
-  if (!st) st = send_stored(comm, t->model->graph, err);
+  if (!st) st = broadcast_stored_tensor(comm, t->model->graph, err);
   return st ? st : compare_masks(comm, mask, err);
 }
 
