@@ -51,19 +51,19 @@ static lac_status check_options(const arguments *args, const lac_options *option
 
 /* ---- The table ---- */
 
-static const char *axis_text(const lac_file_tensor *tensor) {
+static const char *pattern_axis_text(const lac_file_tensor *tensor) {
   if (tensor->pattern_axis == 1) return "yes, along axis 1";
   return tensor->pattern_axis == 0 ? "yes, along axis 0" : tensor->rank < 2 ? "" : "no";
 }
 
-static void add_row(text_table *table, const lac_file_tensor *tensor) {
+static void add_tensor_row(text_table *table, const lac_file_tensor *tensor) {
   table_add_cell(table, "%s", tensor->name);
   table_add_cell(table, "%s", tensor->type);
   table_add_shape_cell(table, tensor->rank, tensor->shape);
   if (tensor->n_zeros < 0 || tensor->n_elements == 0) table_add_cell(table, "%s", "");
   else table_add_cell(table, "%.2f%%", 100 * (double)tensor->n_zeros / (double)tensor->n_elements);
   const bool odd = tensor->is_float && tensor->n_elements > 0 && tensor->n_zeros < 0;
-  table_add_cell(table, "%s", odd ? "has NaN or infinity" : axis_text(tensor));
+  table_add_cell(table, "%s", odd ? "has NaN or infinity" : pattern_axis_text(tensor));
 }
 
 /* Measures and prints all tensors. */
@@ -81,7 +81,7 @@ static lac_status print_tensors(const lac_tensor_file *file, const lac_options *
     lac_file_tensor tensor = LAC_SIZED(lac_file_tensor);
     st = lac_tensor_file_measure(file, at, options->n, options->m, &tensor, err);
     if (st) break;
-    add_row(&table, &tensor);
+    add_tensor_row(&table, &tensor);
     elements += tensor.n_elements;
     n_weights += tensor.is_float && tensor.rank >= 2;
     n_held += tensor.pattern_axis >= 0;

@@ -33,7 +33,7 @@ static const double *read_tensor_as_doubles(laci_analysis *analysis, int value, 
   return out;
 }
 
-static int64_t axis_stride(const laci_shape *shape, int axis) {
+static int64_t stride_of_axis(const laci_shape *shape, int axis) {
   return laci_shape_count_range(shape, axis + 1, shape->rank);
 }
 
@@ -47,7 +47,7 @@ static int64_t count_scales(int64_t block, const laci_shape *shape, int axis) {
 static void set_scale_strides(laci_weight_view *view, const laci_shape *shape, int axis,
                               int64_t block) {
   view->n_scales = count_scales(block, shape, axis);
-  view->scale_stride = axis >= 0 ? axis_stride(shape, axis) : 1;
+  view->scale_stride = axis >= 0 ? stride_of_axis(shape, axis) : 1;
   view->scale_block = block;
   view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
 }
@@ -154,7 +154,7 @@ static const char *set_norm_scales(laci_analysis *analysis, const laci_weight_so
     scale[k] = g[k] / scale[k];
   }
   layer->view.n_scales = n;
-  layer->view.scale_stride = axis_stride(&v->shape, layer->gain_axis);
+  layer->view.scale_stride = stride_of_axis(&v->shape, layer->gain_axis);
   layer->view.scale = scale;
   return NULL;
 }
@@ -190,10 +190,10 @@ static void set_channel_counts(const laci_weight_axes *axes, int64_t k, int64_t 
 static laci_weight_view make_weight_view(const laci_layer *layer, const laci_shape *shape) {
   return (laci_weight_view){.outer = laci_shape_count_range(shape, 0, layer->c_axis),
                             .columns = shape->dims[layer->c_axis],
-                            .inner = axis_stride(shape, layer->c_axis),
+                            .inner = stride_of_axis(shape, layer->c_axis),
                             .run = layer->channels_in,
                             .rows = shape->dims[layer->k_axis],
-                            .row_step = axis_stride(shape, layer->k_axis),
+                            .row_step = stride_of_axis(shape, layer->k_axis),
                             .row_run = layer->channels_out};
 }
 

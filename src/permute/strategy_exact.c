@@ -51,7 +51,7 @@ typedef struct tables {
   laci_arena arena;
 } tables;
 
-static double binomial(int n, int k) {
+static double count_combinations(int n, int k) {
   double combinations = 1;
   for (int i = 1; i <= k; i++) combinations = combinations * (n - k + i) / i;
   return combinations;
@@ -68,9 +68,10 @@ static bool are_all_blocks_but_one_full(const laci_cuts *cuts) {
 
 static double estimate_work(const laci_cuts *cuts) {
   const int n = cuts->n_channels, m = cuts->pattern.m, n_blocks = n / m;
-  double all = binomial(n, m < n ? m : n) * (double)cuts->cuts[0].n_rows * cuts->pattern.n;
+  double all =
+      count_combinations(n, m < n ? m : n) * (double)cuts->cuts[0].n_rows * cuts->pattern.n;
   for (int j = 1; j <= n_blocks; j++) {
-    all += binomial(n - n_blocks + j, j * m) * binomial(j * m - 1, m - 1);
+    all += count_combinations(n - n_blocks + j, j * m) * count_combinations(j * m - 1, m - 1);
   }
   return all;
 }

@@ -86,8 +86,8 @@ static void log_order_outcome(laci_pruning *p, const laci_calibrated *file,
 /* Are the new orders worth keeping? On drawn samples the error must be lower by a margin: there,
  * outputs of ResNets with orders that lowered it by a sixth were no better on real images, or a
  * little worse (bench/notes/without-training.md). */
-static bool is_gain(const laci_prune_options *options, const laci_calibrated *file,
-                    const laci_calibrated *chosen) {
+static bool is_gain_of_orders_enough(const laci_prune_options *options, const laci_calibrated *file,
+                                     const laci_calibrated *chosen) {
   const double margin = options->calibration->drawn ? 0.75 : 1;
   return chosen == file || chosen->outputs_reason ||
          chosen->outputs.relative < margin * file->outputs.relative;
@@ -107,7 +107,7 @@ static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
     st = fit_in_order(w, false, &mixed, err);
     chosen = &mixed;
   }
-  if (!st && !is_gain(w->options, file, *chosen)) {
+  if (!st && !is_gain_of_orders_enough(w->options, file, *chosen)) {
     for (int g = 0; g < p->analysis->n_groups; g++) (void)revert_order(p, g);
     st = laci_plan_make_value_orders(p->plan, err);
     chosen = &file;
