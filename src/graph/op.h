@@ -4,7 +4,7 @@
  *   infer     shapes and types of the outputs: analysis asks with symbols, the plain engine with
  *             real sizes
  *   eval      the value, slow and plain, in double: the definition of right
- *   couple    how channels pass through (coupling.h)
+ *   couple    which axes of inputs and outputs have the same channel order (coupling.h)
  *   weights   which inputs could be prunable weights; returns how many. MatMul has up to two, of
  *             which one is a weight; LSTM, GRU and RNN have two
  *   gradient  the chain rule as nodes (gradient.h); or `slope`, a derivative element by element

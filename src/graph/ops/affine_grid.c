@@ -63,7 +63,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "AffineGrid counts places";
   int batch = laci_coupling_new_label(c);
@@ -79,4 +80,4 @@ const laci_op laci_op_affine_grid = {
     .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

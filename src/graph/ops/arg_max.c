@@ -56,7 +56,8 @@ lac_status laci_arg_max_min_eval(laci_eval *eval, bool largest) {
   return LAC_OK;
 }
 
-lac_status laci_arg_max_min_couple(const laci_node *node, laci_coupling *c, const char *why) {
+lac_status laci_arg_max_min_couple_orders(const laci_node *node, laci_coupling *c,
+                                          const char *why) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
   c->why = why;
@@ -78,9 +79,10 @@ lac_status laci_arg_max_min_couple(const laci_node *node, laci_coupling *c, cons
 
 static lac_status eval(laci_eval *eval) { return laci_arg_max_min_eval(eval, true); }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
-  return laci_arg_max_min_couple(node, c, "order matters to ArgMax");
+  return laci_arg_max_min_couple_orders(node, c, "order matters to ArgMax");
 }
 
 const laci_op laci_op_arg_max = {
@@ -91,4 +93,4 @@ const laci_op laci_op_arg_max = {
                                   {"select_last_index", LACI_ATTR_INT}),
     .infer = laci_arg_max_min_infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -4,9 +4,10 @@
 
 static lac_status eval(laci_eval *eval) { return laci_arg_max_min_eval(eval, false); }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
-  return laci_arg_max_min_couple(node, c, "order matters to ArgMin");
+  return laci_arg_max_min_couple_orders(node, c, "order matters to ArgMin");
 }
 
 const laci_op laci_op_arg_min = {
@@ -17,4 +18,4 @@ const laci_op laci_op_arg_min = {
                                   {"select_last_index", LACI_ATTR_INT}),
     .infer = laci_arg_max_min_infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

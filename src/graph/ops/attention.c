@@ -288,7 +288,8 @@ static bool uses_token_positions(const laci_node *node) {
          laci_node_int(node, "right_window_size", -1) >= 0;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *in[3] = {laci_port_shape(c, Q), laci_port_shape(c, K), laci_port_shape(c, V)};
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
@@ -334,4 +335,4 @@ const laci_op laci_op_attention = {
     .inputs_without_channels = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

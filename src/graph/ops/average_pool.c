@@ -48,5 +48,5 @@ const laci_op laci_op_average_pool = {
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
     .infer = laci_pooling_infer,
     .eval = eval,
-    .couple = laci_pooling_couple,
+    .couple = laci_pooling_couple_orders,
     .gradient = gradient};

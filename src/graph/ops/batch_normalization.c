@@ -137,7 +137,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   if (is_normalized_per_position(node) || !laci_couple_channels(c, SCALE, VARIANCE))
     return laci_coupling_status(c);
@@ -199,5 +200,5 @@ const laci_op laci_op_batch_normalization = {
     .infer = infer,
     .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

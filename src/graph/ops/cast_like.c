@@ -15,7 +15,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   laci_couple_broadcast_ports(c, (const int[]){0}, 1);
@@ -35,4 +36,4 @@ const laci_op laci_op_cast_like = {
     .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -68,7 +68,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   c->why = "places along time matter to CausalConvWithState";
@@ -91,4 +92,4 @@ const laci_op laci_op_causal_conv_with_state = {
     .attributes = LACI_ATTRIBUTES({"activation", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -100,7 +100,8 @@ static void couple_inputs_along_axis(laci_coupling *c, const laci_node *node, in
   }
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   int axis = y ? laci_axis_counted_from_first(laci_node_int(node, "axis", 1), y->rank) : -1;
@@ -144,5 +145,5 @@ const laci_op laci_op_concat = {.name = "Concat",
                                 .is_fold = true,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple_axes,
+                                .couple = couple_channel_orders,
                                 .gradient = gradient};

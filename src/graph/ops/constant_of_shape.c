@@ -43,7 +43,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   const laci_shape *out = laci_port_shape(c, LACI_OUT(0));
@@ -60,4 +61,4 @@ const laci_op laci_op_constant_of_shape = {
     .inputs_without_channels = 1u << 0,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -171,7 +171,8 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
   laci_coupling_add_axis_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *w = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -244,5 +245,5 @@ const laci_op laci_op_conv_transpose = {
     .infer = infer,
     .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

@@ -11,4 +11,4 @@ const laci_op laci_op_cum_prod = {
     .inputs_without_channels = 1u << 1,
     .infer = laci_cumulative_infer,
     .eval = eval,
-    .couple = laci_cumulative_couple};
+    .couple = laci_cumulative_couple_orders};

@@ -50,8 +50,8 @@ lac_status laci_cumulative_eval(laci_eval *eval, bool product) {
   return LAC_OK;
 }
 
-lac_status laci_cumulative_couple(const laci_graph *graph, const laci_node *node,
-                                  laci_coupling *c) {
+lac_status laci_cumulative_couple_orders(const laci_graph *graph, const laci_node *node,
+                                         laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
   const laci_buf *given = laci_known_content(graph, node, 1);
   c->why = "order matters to a running sum or product";
@@ -71,4 +71,4 @@ const laci_op laci_op_cum_sum = {
     .inputs_without_channels = 1u << 1,
     .infer = laci_cumulative_infer,
     .eval = eval,
-    .couple = laci_cumulative_couple};
+    .couple = laci_cumulative_couple_orders};

@@ -174,7 +174,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   geometry g;
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
@@ -206,4 +207,4 @@ const laci_op laci_op_deform_conv = {
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

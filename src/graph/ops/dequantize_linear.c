@@ -116,7 +116,8 @@ static lac_status couple_block_scales(const laci_node *node, laci_coupling *c) {
   return laci_coupling_status(c);
 }
 
-lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_quant_couple_orders(const laci_graph *graph, const laci_node *node,
+                                    laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *scale = laci_port_shape(c, 1);
   if (!x || !scale) return laci_coupling_status(c);
@@ -177,4 +178,4 @@ const laci_op laci_op_dequantize_linear = {
                                   {"output_dtype", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = laci_quant_couple};
+    .couple = laci_quant_couple_orders};

@@ -70,7 +70,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "an exchange of rows changes the sign of a determinant";
@@ -87,4 +88,4 @@ const laci_op laci_op_det = {.name = "Det",
                              .role = LACI_ROLE_PASS_THROUGH,
                              .infer = infer,
                              .eval = eval,
-                             .couple = couple_axes};
+                             .couple = couple_channel_orders};

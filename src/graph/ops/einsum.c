@@ -282,7 +282,8 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
     laci_coupling_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *shapes[MAX_OPERANDS];
   if (node->n_inputs > MAX_OPERANDS || !laci_port_shape(c, LACI_OUT(0)))
@@ -407,5 +408,5 @@ const laci_op laci_op_einsum = {.name = "Einsum",
                                 .attributes = LACI_ATTRIBUTES({"equation", LACI_ATTR_TEXT}),
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple_axes,
+                                .couple = couple_channel_orders,
                                 .gradient = gradient};

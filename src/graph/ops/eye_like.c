@@ -29,7 +29,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
@@ -44,4 +45,4 @@ const laci_op laci_op_eye_like = {
     .shape_inputs = 1u << 0,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

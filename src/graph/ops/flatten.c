@@ -34,7 +34,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   c->reshape = true;
@@ -48,5 +49,5 @@ const laci_op laci_op_flatten = {.name = "Flatten",
                                  .is_fold = true,
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = couple_axes,
+                                 .couple = couple_channel_orders,
                                  .gradient = laci_gradient_of_reshape};

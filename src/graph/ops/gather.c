@@ -83,7 +83,8 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
   }
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   const laci_shape *indices = laci_port_shape(c, 1);
   int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
@@ -133,5 +134,5 @@ const laci_op laci_op_gather = {.name = "Gather",
                                 .inputs_without_channels = 1u << 1,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple_axes,
+                                .couple = couple_channel_orders,
                                 .gradient = gradient};

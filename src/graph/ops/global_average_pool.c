@@ -21,5 +21,5 @@ const laci_op laci_op_global_average_pool = {.name = "GlobalAveragePool",
                                              .role = LACI_ROLE_PASS_THROUGH,
                                              .infer = laci_global_pool_infer,
                                              .eval = eval,
-                                             .couple = laci_global_pool_couple,
+                                             .couple = laci_global_pool_couple_orders,
                                              .gradient = gradient};

@@ -26,4 +26,4 @@ const laci_op laci_op_global_lp_pool = {.name = "GlobalLpPool",
                                         .attributes = LACI_ATTRIBUTES({"p", LACI_ATTR_INT}),
                                         .infer = laci_global_pool_infer,
                                         .eval = eval,
-                                        .couple = laci_global_pool_couple};
+                                        .couple = laci_global_pool_couple_orders};

@@ -27,5 +27,5 @@ const laci_op laci_op_global_max_pool = {.name = "GlobalMaxPool",
                                          .role = LACI_ROLE_PASS_THROUGH,
                                          .infer = laci_global_pool_infer,
                                          .eval = eval,
-                                         .couple = laci_global_pool_couple,
+                                         .couple = laci_global_pool_couple_orders,
                                          .gradient = gradient};

@@ -170,7 +170,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "GridSample reads places by their position";
   int batch = laci_coupling_new_label(c), channel = laci_coupling_new_label(c);
@@ -190,4 +191,4 @@ const laci_op laci_op_grid_sample = {
                                   {"padding_mode", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -66,7 +66,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   bool per_channel = has_parameters_per_channel(node);
   c->why = "GroupNormalization has one parameter a group";
@@ -110,5 +111,5 @@ const laci_op laci_op_group_normalization = {
                                   {"stash_type", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

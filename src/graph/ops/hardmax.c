@@ -19,7 +19,8 @@ static lac_status eval(laci_eval *eval) {
   return laci_line_eval(eval, laci_softmax_axis(eval->node), hardmax_line, NULL);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   laci_line_axis line = laci_softmax_axis(node);
   const laci_shape *x = laci_port_shape(c, 0);
@@ -41,4 +42,4 @@ const laci_op laci_op_hardmax = {.name = "Hardmax",
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .infer = laci_softmax_infer,
                                  .eval = eval,
-                                 .couple = couple_axes};
+                                 .couple = couple_channel_orders};

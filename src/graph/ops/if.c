@@ -42,7 +42,8 @@ static lac_status infer(laci_infer *infer) {
 
 /* A branch that is never taken is not coupled. But if the caller fixed sizes, the condition may
  * differ in other runs, so both branches are coupled. */
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   int n = node->n_outputs,
       one = graph->sizes_fixed ? -1 : find_taken_branch(laci_known_content(graph, node, 0));
   c->why = "order matters where the results of two bodies differ in size or stay";
@@ -60,4 +61,4 @@ const laci_op laci_op_if = {.name = "If",
                             .attributes = LACI_ATTRIBUTES({"else_branch", LACI_ATTR_OTHER},
                                                           {"then_branch", LACI_ATTR_OTHER}),
                             .infer = infer,
-                            .couple = couple_axes};
+                            .couple = couple_channel_orders};

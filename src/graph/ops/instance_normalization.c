@@ -48,7 +48,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   if (!laci_couple_channels(c, 1, 2)) return laci_coupling_status(c);
   for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
@@ -86,5 +87,5 @@ const laci_op laci_op_instance_normalization = {
     .infer = infer,
     .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

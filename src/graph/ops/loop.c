@@ -6,9 +6,10 @@
  * coupled. */
 #include "graph/ops/shared/loop_in.h"
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
-  return laci_loop_end_couple(node, c);
+  return laci_loop_end_couple_orders(node, c);
 }
 
 const laci_op laci_op_loop = {.name = "Loop",
@@ -16,4 +17,4 @@ const laci_op laci_op_loop = {.name = "Loop",
                               .control = LACI_CONTROL_END,
                               .attributes = LACI_ATTRIBUTES({"body", LACI_ATTR_OTHER}),
                               .infer = laci_loop_end_infer,
-                              .couple = couple_axes};
+                              .couple = couple_channel_orders};

@@ -35,9 +35,10 @@ static lac_status eval(laci_eval *eval) {
   return laci_line_eval(eval, line_axis_of_node(eval->node), normalize_line, &absolute);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
-  return laci_line_couple(c, line_axis_of_node(node));
+  return laci_line_couple_orders(c, line_axis_of_node(node));
 }
 
 /** dx = (dy - d sum(dy y)) / n, where n is the norm and d = dn / dx, which is y for p = 2 and
@@ -69,5 +70,5 @@ const laci_op laci_op_lp_normalization = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"p", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

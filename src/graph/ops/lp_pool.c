@@ -29,4 +29,4 @@ const laci_op laci_op_lp_pool = {
                                   {"strides", LACI_ATTR_INTS}),
     .infer = laci_pooling_infer,
     .eval = eval,
-    .couple = laci_pooling_couple};
+    .couple = laci_pooling_couple_orders};

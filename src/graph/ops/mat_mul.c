@@ -199,7 +199,8 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
   }
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -304,5 +305,5 @@ const laci_op laci_op_mat_mul = {.name = "MatMul",
                                  .infer = infer,
                                  .expect = expect_input_shape,
                                  .eval = eval,
-                                 .couple = couple_axes,
+                                 .couple = couple_channel_orders,
                                  .gradient = gradient};

@@ -50,7 +50,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   if (laci_has_output(node, 1)) {
     const laci_value *indices = &graph->values[node->outputs[1]];
     if (indices->n_readers > 0 || indices->is_output) {
@@ -58,7 +59,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
       return laci_coupling_status(c);
     }
   }
-  return laci_pooling_couple(graph, node, c);
+  return laci_pooling_couple_orders(graph, node, c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -82,5 +83,5 @@ const laci_op laci_op_max_pool = {
                                   {"strides", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

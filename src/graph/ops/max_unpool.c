@@ -77,7 +77,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "the indices of MaxUnpool count channels and places";
   return laci_coupling_status(c);
@@ -90,4 +91,4 @@ const laci_op laci_op_max_unpool = {
                                   {"strides", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -72,7 +72,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   bool flags[LACI_MAX_RANK];
   const laci_shape *x = laci_port_shape(c, 0);
@@ -111,5 +112,5 @@ const laci_op laci_op_mean_variance_normalization = {
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

@@ -55,7 +55,8 @@ lac_status laci_loss_eval(const laci_eval *eval, const double *x) {
   return LAC_OK;
 }
 
-lac_status laci_loss_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_loss_couple_orders(const laci_graph *graph, const laci_node *node,
+                                   laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *labels = laci_port_shape(c, 1);
   c->why = "a label is a class's number";
@@ -83,4 +84,4 @@ const laci_op laci_op_negative_log_likelihood_loss = {
     .inputs_without_channels = 1u << 2,
     .infer = laci_loss_infer,
     .eval = eval,
-    .couple = laci_loss_couple};
+    .couple = laci_loss_couple_orders};

@@ -155,7 +155,8 @@ static lac_status eval(laci_eval *eval) {
   return choose_all_boxes(eval->node, &ch, eval->out[0]->i, &n, eval->err);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "NonMaxSuppression gives numbers of boxes and classes";
   return laci_coupling_status(c);
@@ -169,4 +170,4 @@ const laci_op laci_op_non_max_suppression = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

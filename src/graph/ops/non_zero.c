@@ -48,7 +48,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   c->why = "order matters to NonZero";
@@ -62,4 +63,4 @@ const laci_op laci_op_non_zero = {.name = "NonZero",
                                   .sizes_from_data = true,
                                   .infer = infer,
                                   .eval = eval,
-                                  .couple = couple_axes};
+                                  .couple = couple_channel_orders};

@@ -194,7 +194,8 @@ static void couple_padded_axis(laci_coupling *c, int axis, const pad_args *args)
   for (int64_t o = 0; map && o < n; o++) map->from[o] = (int32_t)laci_pad_source_position(&pad, o);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   pad_args args;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   const laci_buf *content[2] = {laci_known_content(graph, node, 1),
@@ -241,5 +242,5 @@ const laci_op laci_op_pad = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

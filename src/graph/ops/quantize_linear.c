@@ -70,4 +70,4 @@ const laci_op laci_op_quantize_linear = {
                                   {"saturate", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = laci_quant_couple};
+    .couple = laci_quant_couple_orders};

@@ -23,4 +23,4 @@ const laci_op laci_op_reduce_log_sum = {
     .inputs_without_channels = 1u << 1,
     .infer = laci_reduce_infer,
     .eval = eval,
-    .couple = laci_reduce_couple};
+    .couple = laci_reduce_couple_orders};

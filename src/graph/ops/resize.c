@@ -213,7 +213,8 @@ static lac_status eval(laci_eval *eval) {
   return st ? st : laci_resample_all_axes(eval, &how, axes);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   int sizes = sizes_port(node);
   c->why = "order matters along an axis that Resize resamples";
@@ -297,5 +298,5 @@ const laci_op laci_op_resize = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

@@ -49,7 +49,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
@@ -69,4 +70,4 @@ const laci_op laci_op_reverse_sequence = {
     .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

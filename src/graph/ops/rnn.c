@@ -15,9 +15,10 @@ static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, 
 
 static lac_status eval(laci_eval *eval) { return laci_recurrent_eval(eval, &frame); }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
-  return laci_recurrent_couple(node, c, &frame);
+  return laci_recurrent_couple_orders(node, c, &frame);
 }
 
 const laci_op laci_op_rnn = {
@@ -31,4 +32,4 @@ const laci_op laci_op_rnn = {
     .each_weight = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

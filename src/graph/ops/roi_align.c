@@ -148,7 +148,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "RoiAlign reads places and images by their position";
   int channel = laci_coupling_new_label(c), region = laci_coupling_new_label(c);
@@ -170,4 +171,4 @@ const laci_op laci_op_roi_align = {
         {"sampling_ratio", LACI_ATTR_INT}, {"spatial_scale", LACI_ATTR_FLOAT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

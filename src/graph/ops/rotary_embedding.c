@@ -93,7 +93,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X);
   c->why = "every pair of channels is rotated by its own angle";
@@ -122,4 +123,4 @@ const laci_op laci_op_rotary_embedding = {
                                   {"rotary_embedding_dim", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -4,9 +4,10 @@
  * laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
-  return laci_loop_end_couple(node, c);
+  return laci_loop_end_couple_orders(node, c);
 }
 
 const laci_op laci_op_scan = {
@@ -19,4 +20,4 @@ const laci_op laci_op_scan = {
         {"scan_input_directions", LACI_ATTR_INTS}, {"scan_output_axes", LACI_ATTR_INTS},
         {"scan_output_directions", LACI_ATTR_INTS}),
     .infer = laci_loop_end_infer,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

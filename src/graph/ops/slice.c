@@ -160,7 +160,8 @@ static void couple_cut_axis(laci_coupling *c, int axis, const cut *own) {
     map->from[at] = (int32_t)(own->start + at * own->step);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   cut cuts[LACI_MAX_RANK];
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   const laci_buf *content[4] = {NULL};
@@ -213,5 +214,5 @@ const laci_op laci_op_slice = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

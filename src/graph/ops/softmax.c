@@ -44,5 +44,5 @@ const laci_op laci_op_softmax = {.name = "Softmax",
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .infer = laci_softmax_infer,
                                  .eval = eval,
-                                 .couple = laci_softmax_couple,
+                                 .couple = laci_softmax_couple_orders,
                                  .gradient = gradient};

@@ -39,8 +39,9 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
-  lac_status st = laci_loss_couple(graph, node, c);
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
+  lac_status st = laci_loss_couple_orders(graph, node, c);
   const laci_shape *x = laci_port_shape(c, 0);
   if (st || !x || !laci_port_shape(c, 1) || !laci_port_shape(c, LACI_OUT(1))) return st;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -56,4 +57,4 @@ const laci_op laci_op_softmax_cross_entropy_loss = {
     .inputs_without_channels = 1u << 2,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

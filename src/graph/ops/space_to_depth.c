@@ -79,7 +79,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   int64_t b;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
@@ -113,5 +114,5 @@ const laci_op laci_op_space_to_depth = {
     .attributes = LACI_ATTRIBUTES({"blocksize", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

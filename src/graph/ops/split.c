@@ -113,7 +113,8 @@ static void couple_other_axes(laci_coupling *c, const laci_node *node, const lac
   }
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_counted_from_first(laci_node_int(node, "axis", 0), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
@@ -177,5 +178,5 @@ const laci_op laci_op_split = {
     .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

@@ -90,7 +90,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "order matters along a signal that is transformed";
   int batch = laci_coupling_new_label(c);
@@ -105,4 +106,4 @@ const laci_op laci_op_stft = {.name = "STFT",
                               .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
                               .infer = infer,
                               .eval = eval,
-                              .couple = couple_axes};
+                              .couple = couple_channel_orders};

@@ -44,7 +44,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *update = laci_port_shape(c, 1);
   c->why = "TensorScatter writes places by their position";
@@ -65,4 +66,4 @@ const laci_op laci_op_tensor_scatter = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -72,7 +72,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   laci_ints repeats = laci_read_int_list(node, NULL, 1, laci_known_content(graph, node, 1));
   if (!x || !y || x->rank != y->rank || !repeats.known || repeats.n != x->rank)
@@ -122,5 +123,5 @@ const laci_op laci_op_tile = {.name = "Tile",
                               .inputs_without_channels = 1u << 1,
                               .infer = infer,
                               .eval = eval,
-                              .couple = couple_axes,
+                              .couple = couple_channel_orders,
                               .gradient = gradient};

@@ -134,7 +134,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "order matters to Unique";
   return laci_coupling_status(c);
@@ -148,4 +149,4 @@ const laci_op laci_op_unique = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -39,7 +39,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   bool fresh[LACI_MAX_RANK] = {false};
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   laci_ints axes = read_axes(node, laci_known_content(graph, node, 1));
@@ -62,5 +63,5 @@ const laci_op laci_op_unsqueeze = {.name = "Unsqueeze",
                                    .inputs_without_channels = 1u << 1,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = couple_axes,
+                                   .couple = couple_channel_orders,
                                    .gradient = laci_gradient_of_reshape};

@@ -84,7 +84,8 @@ static lac_status eval(laci_eval *eval) {
   return st ? st : laci_resample_all_axes(eval, &how, axes);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   double scales[LACI_MAX_RANK];
   bool known;
@@ -136,5 +137,5 @@ const laci_op laci_op_upsample = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes,
+    .couple = couple_channel_orders,
     .gradient = gradient};

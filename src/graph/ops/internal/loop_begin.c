@@ -15,7 +15,8 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   int n = laci_loop_begin_count_carried(node);
   (void)graph;
   for (int at = 2; at < 2 + n; at++) laci_couple_carried_value(c, at, LACI_OUT(at));
@@ -27,4 +28,4 @@ const laci_op laci_op_loop_begin = {.name = "LoopBegin",
                                     .role = LACI_ROLE_PASS_THROUGH,
                                     .control = LACI_CONTROL_BEGIN,
                                     .infer = infer,
-                                    .couple = couple_axes};
+                                    .couple = couple_channel_orders};

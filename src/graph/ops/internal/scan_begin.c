@@ -28,7 +28,8 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   int n = laci_loop_begin_count_carried(node);
   (void)graph;
   c->why = "order matters along the iterations of a Scan";
@@ -51,4 +52,4 @@ const laci_op laci_op_scan_begin = {
         LACI_ATTRIBUTES({"num_scan_inputs", LACI_ATTR_INT}, {"scan_input_axes", LACI_ATTR_INTS},
                         {"scan_input_directions", LACI_ATTR_INTS}),
     .infer = infer,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

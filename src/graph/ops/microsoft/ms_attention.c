@@ -195,7 +195,8 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *weight = laci_port_shape(c, W);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
@@ -254,4 +255,4 @@ const laci_op laci_op_ms_attention = {
     .inputs_without_channels = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -38,7 +38,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   if (!x || !y || !laci_port_shape(c, 1) || !laci_can_map_axis(c, 0, x->rank - 1) ||
@@ -67,4 +68,4 @@ const laci_op laci_op_ms_bias_split_gelu = {.name = "BiasSplitGelu",
                                             .role = LACI_ROLE_INFER,
                                             .infer = infer,
                                             .eval = eval,
-                                            .couple = couple_axes};
+                                            .couple = couple_channel_orders};

@@ -102,7 +102,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   static const int tables[] = {WORDS, PLACES, KIND_TABLE}, vectors[] = {GAMMA, BETA};
   c->why = "rows of an embedding are picked by number";
@@ -123,4 +124,4 @@ const laci_op laci_op_ms_embed_layer_normalization = {
     .inputs_without_channels = 1u << 0 | 1u << 1 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

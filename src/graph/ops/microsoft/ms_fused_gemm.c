@@ -12,7 +12,8 @@ static lac_status eval(laci_eval *eval) {
   return st ? st : laci_activation_apply_to_output(eval);
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   laci_fused_function activation;
   c->why = "an unknown function after the product";
   if (!laci_activation_read(node, &activation)) return laci_coupling_status(c);
@@ -37,4 +38,4 @@ const laci_op laci_op_ms_fused_gemm = {
     .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -105,7 +105,8 @@ static void couple_batch_axis(laci_coupling *c, const operand o[2], int back, in
   }
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -158,4 +159,4 @@ const laci_op laci_op_ms_fused_mat_mul = {
     .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

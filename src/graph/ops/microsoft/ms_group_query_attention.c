@@ -296,7 +296,8 @@ static const char *find_reason_for_fixed_channels(const laci_node *node) {
   return NULL;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *q = laci_port_shape(c, Q), *k = laci_port_shape(c, K);
   heads h;
@@ -344,4 +345,4 @@ const laci_op laci_op_ms_group_query_attention = {
     .inputs_without_channels = 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

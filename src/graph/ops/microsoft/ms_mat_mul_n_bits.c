@@ -111,7 +111,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *a = laci_port_shape(c, A), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "its weight is in packed blocks, whose scales belong to the channels that stand in them";
@@ -132,4 +133,4 @@ const laci_op laci_op_ms_mat_mul_n_bits = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

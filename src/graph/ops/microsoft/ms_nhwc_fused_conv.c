@@ -76,7 +76,8 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *sum = laci_port_shape(c, SUM);
@@ -116,4 +117,4 @@ const laci_op laci_op_ms_nhwc_fused_conv = {
     .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

@@ -21,4 +21,4 @@ const laci_op laci_op_ms_q_attention = {
     .quantized = &form,
     .infer = laci_quantized_infer,
     .eval = laci_quantized_eval,
-    .couple = laci_quantized_couple};
+    .couple = laci_quantized_couple_orders};

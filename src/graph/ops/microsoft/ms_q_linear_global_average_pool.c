@@ -28,4 +28,4 @@ const laci_op laci_op_ms_q_linear_global_average_pool = {
     .quantized = &form,
     .infer = infer,
     .eval = laci_quantized_eval,
-    .couple = laci_quantized_couple};
+    .couple = laci_quantized_couple_orders};

@@ -20,4 +20,4 @@ const laci_op laci_op_ms_q_linear_softmax = {
     .quantized = &form,
     .infer = laci_quantized_infer,
     .eval = laci_quantized_eval,
-    .couple = laci_quantized_couple};
+    .couple = laci_quantized_couple_orders};

@@ -99,7 +99,8 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *positions = laci_port_shape(c, POSITIONS);
   c->why = "every pair of channels is rotated by its own angle";
@@ -129,4 +130,4 @@ const laci_op laci_op_ms_rotary_embedding = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

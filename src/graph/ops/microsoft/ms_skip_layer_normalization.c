@@ -14,9 +14,10 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) { return laci_skip_norm_eval(eval, &norm); }
 
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph, (void)node;
-  return laci_skip_norm_couple(c, &norm);
+  return laci_skip_norm_couple_orders(c, &norm);
 }
 
 const laci_op laci_op_ms_skip_layer_normalization = {
@@ -26,4 +27,4 @@ const laci_op laci_op_ms_skip_layer_normalization = {
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple_axes};
+    .couple = couple_channel_orders};

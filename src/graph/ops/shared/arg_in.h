@@ -8,6 +8,6 @@
 
 lac_status laci_arg_max_min_infer(laci_infer *infer);
 lac_status laci_arg_max_min_eval(laci_eval *eval, bool largest);
-lac_status laci_arg_max_min_couple(const laci_node *node, laci_coupling *c, const char *why);
+lac_status laci_arg_max_min_couple_orders(const laci_node *node, laci_coupling *c, const char *why);
 
 #endif

@@ -7,6 +7,7 @@
 
 lac_status laci_cumulative_infer(laci_infer *infer);
 LAC_MUST_CHECK lac_status laci_cumulative_eval(laci_eval *eval, bool product);
-lac_status laci_cumulative_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_cumulative_couple_orders(const laci_graph *graph, const laci_node *node,
+                                         laci_coupling *c);
 
 #endif

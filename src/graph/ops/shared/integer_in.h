@@ -52,7 +52,8 @@ LAC_MUST_CHECK lac_status laci_quantized_eval(laci_eval *eval);
 lac_status laci_quantized_couple_product(const laci_graph *graph, const laci_node *node,
                                          laci_coupling *c);
 /** Couples an operator whose scales and zero points are numbers. */
-lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_quantized_couple_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c);
 /** Describes operand b as a weight: of a convolution (k_axis 0), which may have groups, or of a
  * matrix product. Returns 1, or 0 if b is no weight. */
 int laci_quantized_find_weight_axes(const laci_node *node, int k_axis, laci_weight_axes axes[2]);

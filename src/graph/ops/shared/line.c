@@ -25,9 +25,10 @@ lac_status laci_softmax_infer(laci_infer *infer) {
   return laci_line_infer(infer, laci_softmax_axis(infer->node));
 }
 
-lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_softmax_couple_orders(const laci_graph *graph, const laci_node *node,
+                                      laci_coupling *c) {
   (void)graph;
-  return laci_line_couple(c, laci_softmax_axis(node));
+  return laci_line_couple_orders(c, laci_softmax_axis(node));
 }
 
 /** Checks the axis and makes it count from the first one. With flattened, it may be one past the
@@ -77,7 +78,7 @@ lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line, laci_line_
   return LAC_OK;
 }
 
-lac_status laci_line_couple(laci_coupling *c, laci_line_axis line) {
+lac_status laci_line_couple_orders(laci_coupling *c, laci_line_axis line) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || check_line_axis(c->node, x->rank, &line, NULL)) return laci_coupling_status(c);
   laci_couple_equal_axes(c, 0, LACI_OUT(0));

@@ -25,13 +25,14 @@ laci_line_axis laci_softmax_axis(const laci_node *node);
  * number; 0: lines of one element. */
 int laci_softmax_axes(const laci_node *node, int rank, int64_t axes[LACI_MAX_RANK]);
 lac_status laci_softmax_infer(laci_infer *infer);
-lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_softmax_couple_orders(const laci_graph *graph, const laci_node *node,
+                                      laci_coupling *c);
 
 LAC_MUST_CHECK lac_status laci_line_infer(laci_infer *infer, laci_line_axis line);
 LAC_MUST_CHECK lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line,
                                          laci_line_body *body, const void *context);
 /** Passes channel orders from input 0 to output 0 on every axis. Marks the axes of a line as
  * normalized (coupling.h). */
-LAC_MUST_CHECK lac_status laci_line_couple(laci_coupling *c, laci_line_axis line);
+LAC_MUST_CHECK lac_status laci_line_couple_orders(laci_coupling *c, laci_line_axis line);
 
 #endif

@@ -81,7 +81,7 @@ void laci_couple_slice_of_value(laci_coupling *c, int whole, int slice, int64_t 
   }
 }
 
-lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c) {
+lac_status laci_loop_end_couple_orders(const laci_node *node, laci_coupling *c) {
   laci_end_ports at = laci_node_loop_end_ports(node);
   c->why =
       "order matters along the iterations of a loop, and where sizes differ between iterations";

@@ -16,7 +16,7 @@ int laci_loop_begin_count_carried(const laci_node *node);
 /** Gives output `out` the type of input `in`, for carried values and slices. */
 void laci_loop_copy_type_to_output(laci_infer *infer, int in, int out);
 LAC_MUST_CHECK lac_status laci_loop_end_infer(laci_infer *infer);
-lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c);
+lac_status laci_loop_end_couple_orders(const laci_node *node, laci_coupling *c);
 
 /** Describes a carried value at the beginning of an iteration: the channels of input `in` may move,
  * and so may those of output `out`, which the body reads. The node that ends the iteration joins

@@ -15,6 +15,7 @@ LAC_MUST_CHECK lac_status laci_loss_infer(laci_infer *infer);
 LAC_MUST_CHECK lac_status laci_loss_eval(const laci_eval *eval, const double *x);
 /** The axis of classes is FIXED, for labels are indices into it. The batch and the spatial axes may
  * be reordered, since they are at most summed. */
-lac_status laci_loss_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_loss_couple_orders(const laci_graph *graph, const laci_node *node,
+                                   laci_coupling *c);
 
 #endif

@@ -211,7 +211,7 @@ lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm) {
   return LAC_OK;
 }
 
-lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
+lac_status laci_skip_norm_couple_orders(laci_coupling *c, const laci_skip_norm *norm) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || x->rank < 1 || !laci_port_shape(c, 1)) return laci_coupling_status(c);
   laci_couple_broadcast_ports(c, (const int[]){0, 1, norm->scale, norm->shift, norm->bias}, 5);

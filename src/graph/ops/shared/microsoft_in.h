@@ -51,7 +51,8 @@ typedef struct laci_skip_norm {
 
 LAC_MUST_CHECK lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm);
 LAC_MUST_CHECK lac_status laci_skip_norm_eval(laci_eval *eval, const laci_skip_norm *norm);
-LAC_MUST_CHECK lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm);
+LAC_MUST_CHECK lac_status laci_skip_norm_couple_orders(laci_coupling *c,
+                                                       const laci_skip_norm *norm);
 
 /* ---- Packed projections ---- */
 

@@ -193,7 +193,8 @@ lac_status laci_pooling_check_gradient_shape(laci_infer *infer, const laci_shape
   return st ? st : laci_check_input_shape(infer, 0, &y);
 }
 
-lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_pooling_couple_orders(const laci_graph *graph, const laci_node *node,
+                                      laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "places along height and width matter to pools";

@@ -37,6 +37,7 @@ extern const laci_pooling laci_max_pooling;
 LAC_MUST_CHECK lac_status laci_pooling_check_gradient_shape(laci_infer *infer, const laci_shape *x);
 /** Passes the orders of batch and channels to the output; along spatial axes nothing may be
  * reordered (coupling.h). */
-lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_pooling_couple_orders(const laci_graph *graph, const laci_node *node,
+                                      laci_coupling *c);
 
 #endif

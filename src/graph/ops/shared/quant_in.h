@@ -27,6 +27,7 @@ static inline int64_t laci_quant_index_of_scale(const laci_quant *quant, int64_t
   return run * quant->inner + at % quant->inner;
 }
 
-lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_quant_couple_orders(const laci_graph *graph, const laci_node *node,
+                                    laci_coupling *c);
 
 #endif

@@ -324,7 +324,8 @@ static bool has_scalar_result_parameters(const laci_coupling *c) {
          (is_scalar_input(c, form->y_scale) && is_scalar_input(c, form->y_zero));
 }
 
-lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_quantized_couple_orders(const laci_graph *graph, const laci_node *node,
+                                        laci_coupling *c) {
   (void)graph;
   const int n = laci_quantized_count_operands(node->op->quantized, node);
   bool sure = has_scalar_result_parameters(c);

@@ -354,8 +354,8 @@ static bool has_known_shapes(const laci_node *node, const laci_coupling *c) {
   return node->n_inputs > R;
 }
 
-lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
-                                 const laci_recurrent *op) {
+lac_status laci_recurrent_couple_orders(const laci_node *node, laci_coupling *c,
+                                        const laci_recurrent *op) {
   c->why = "time and directions have an order";
   if (!has_known_shapes(node, c) || !laci_can_map_axis(c, W, 1) || !laci_can_map_axis(c, R, 2))
     return laci_coupling_status(c);

@@ -64,6 +64,7 @@ LAC_MUST_CHECK lac_status laci_recurrent_eval(const laci_eval *eval, const laci_
  * and direction. */
 int laci_recurrent_find_weight_axes(const laci_graph *graph, const laci_node *node,
                                     laci_weight_axes axes[2]);
-lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c, const laci_recurrent *op);
+lac_status laci_recurrent_couple_orders(const laci_node *node, laci_coupling *c,
+                                        const laci_recurrent *op);
 
 #endif

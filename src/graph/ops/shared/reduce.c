@@ -204,7 +204,8 @@ static void couple_unreduced_axes(laci_coupling *c, const bool *flags, bool keep
   }
 }
 
-lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_reduce_couple_orders(const laci_graph *graph, const laci_node *node,
+                                     laci_coupling *c) {
   bool flags[LACI_MAX_RANK], known;
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "it is not known which axes are reduced";
@@ -216,8 +217,8 @@ lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, la
   return laci_coupling_status(c);
 }
 
-lac_status laci_global_pool_couple(const laci_graph *graph, const laci_node *node,
-                                   laci_coupling *c) {
+lac_status laci_global_pool_couple_orders(const laci_graph *graph, const laci_node *node,
+                                          laci_coupling *c) {
   (void)graph, (void)node;
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;

@@ -29,13 +29,14 @@ typedef struct laci_reducer {
 /* For operators with axes, keepdims and noop_with_empty_axes. */
 lac_status laci_reduce_infer(laci_infer *infer);
 LAC_MUST_CHECK lac_status laci_reduce_eval(const laci_eval *eval, const laci_reducer *reducer);
-lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_reduce_couple_orders(const laci_graph *graph, const laci_node *node,
+                                     laci_coupling *c);
 
 /* For global pools: all axes from the third on are reduced and kept with size 1. */
 lac_status laci_global_pool_infer(laci_infer *infer);
 LAC_MUST_CHECK lac_status laci_global_pool_eval(const laci_eval *eval, const laci_reducer *reducer);
-lac_status laci_global_pool_couple(const laci_graph *graph, const laci_node *node,
-                                   laci_coupling *c);
+lac_status laci_global_pool_couple_orders(const laci_graph *graph, const laci_node *node,
+                                          laci_coupling *c);
 
 /* Functions with which several operators reduce: for each element, or at the end. */
 void laci_reduce_add(laci_reduce_state *state, double x);
