@@ -17,14 +17,14 @@ typedef struct laci_resolve {
   const laci_node *node;
   int node_id;
   int cause;      /* index of the cause that this node gives for frozen axes; -1: not created yet */
-  int part_cause; /* index of the cause that this node gives if only outer parts (heads) of a
-                     composite axis are frozen; -1: not created yet */
+  int part_cause; /* index of the cause that this node gives if only the outer ones of
+                     combined axes (heads of heads x size) are frozen; -1: not created yet */
 } laci_resolve;
 
 /** Returns the cause of this node, which is created on first use. */
 int laci_node_freeze_cause(laci_resolve *r);
-/** Returns the cause of this node for a composite whose outer part (heads) is frozen, because the
- * operator treats that part separately. It is created on first use. */
+/** Returns the cause of this node for combined axes (heads x size) whose outer part (heads) is
+ * frozen, because the operator treats that part separately. It is created on first use. */
 int laci_node_parts_freeze_cause(laci_resolve *r);
 
 static inline int laci_port_value(const laci_resolve *r, int port) {

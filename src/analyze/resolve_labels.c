@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joins axes that have the same label.
  *
- * Labels of one composite axis set (heads x size) must be treated together: they form a *set*. In
- * each set, one axis set with all of its labels, the full one, is the reference:
- *   - an axis set of the same labels in the same order shares its track; in another order, it is
- *     linked position by position;
- *   - an axis set of some of its labels (the others are broadcast, or reduced): where these are the
- *     inner ones a link with the rest as copy label; else the full track is tagged by them and the
- *     small axis set stays in place;
- *   - an axis along which nothing may move tags the full track by its index;
- *   - an output with all labels is on the full track, one with some of them is treated as such a
- *     axis set. */
+ * Labels of several axes that are combined (heads x size) must be treated together: they form a
+ * *set*. In each set, one axis set with all of its labels, the full one, is the reference. Other
+ * axes are tied to its track (tracks_in.h):
+ *   - An axis set of the same labels in the same order shares the track. In another order, it is
+ *     linked position by position.
+ *   - An axis set may have only some of the labels (the others are broadcast, or reduced). If these
+ *     are the inner ones, it is linked, and each of its positions occurs on the full track once for
+ *     each index of the other labels (copies). If not, the full track is tagged by its indices, and
+ *     the smaller axis set stays in place.
+ *   - An axis along which nothing may move tags the full track by its index.
+ *   - An output with all labels is on the full track. One with some of them is treated like an
+ *     axis set of an input. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -170,8 +172,8 @@ static void choose_full_axis_set(laci_resolve *r, const label_sets *sets, int ro
       if (label <= 0 || laci_find_root(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
-      /* The axis belongs to a composite that was mapped and frozen, or whose output has a layout
-       * already, so it is not uniform. */
+      /* The axis is combined with others (heads x size) that were mapped and frozen, or whose
+       * output has a layout already. So it is not uniform. */
       else if (state >= 0 && !can_join_by_labels(r, port, &layout->axis_sets[state])) {
         set->fixed_cause = laci_node_freeze_cause(r);
       }
@@ -448,7 +450,7 @@ static void resolve_label_set(laci_resolve *r, const label_sets *sets, int root)
   tag_positions_by_unnormalized_labels(r, &set);
   for (int at = sets->first[root], out; (out = next_port_of_set(sets, root, false, &at)) >= 0;) {
     tag_positions_by_fixed_axes(r, &set,
-                                LACI_OUT(out)); /* tags by the fixed axes, which lifted maps could
+                                LACI_OUT(out)); /* tags by the fixed axes, which extended maps could
                                                    not handle */
     set_output_axis_set(r, &set, LACI_OUT(out));
   }

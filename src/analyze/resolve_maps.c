@@ -3,9 +3,9 @@
  * multipliers.
  *
  * An output axis with maps becomes a track of its own, linked position by position with what it
- * reads. If an input axis shares a track with other axes (a composite, such as heads x size), the
- * map is lifted to all of these axes: it changes the index along its axis, and keeps the other
- * indices. */
+ * reads. An input axis may be combined with other axes into one channel axis (heads x size). The
+ * map is then extended to all of these axes: it changes the index along its own axis, and keeps the
+ * other indices. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -97,15 +97,15 @@ static void freeze_positions_of_map(laci_resolve *r, int track, const laci_axis_
   }
 }
 
-/* ---- Maps of axes that are not part of a composite ---- */
+/* ---- Maps of axes that are channel axes by themselves ---- */
 
 /* Tags of an output track for maps of uniform inputs. Elements along a uniform input axis are
  * equal. Those of another input may differ from them, and so may copies if several maps read one
  * position (SpaceToDepth). So each map's run gets a number, and these numbers tag the track: only
  * positions with the same number may be exchanged. Maps that do not overlap share one tagging. */
 typedef struct tagging {
-  int32_t *index; /* [positions of the output axis] number of the run that each position belongs to,
-                     0: none; NULL: there is nothing to tag */
+  int32_t *index; /* [positions of the output axis] number of the map whose run each position is in;
+                     0: none. NULL: no number is needed */
   int32_t last;   /* the largest number used so far */
   int nth;        /* index of the first map whose run gets a number */
 } tagging;
@@ -244,22 +244,22 @@ static void resolve_simple_maps(laci_resolve *r, const laci_axis_map *const *map
   laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
 }
 
-/* ---- Maps of axes that are part of a composite ---- */
+/* ---- Maps of one of several combined axes (heads x size) ---- */
 
-typedef struct lift {
-  int n_axes, which;        /* number of axes of the composite; index of the mapped axis among them
-                               */
-  int label[LACI_MAX_RANK]; /* labels of the other axes */
+/* A map that is extended to all axes that are combined with its own axis. */
+typedef struct extended_map {
+  int n_axes, which;           /* number of combined axes; index of the mapped axis among them */
+  int label[LACI_MAX_RANK];    /* labels of the other axes */
   int64_t size[LACI_MAX_RANK]; /* sizes of the other axes */
   int out_axis[LACI_MAX_RANK]; /* each axis' number in the output; -1: a scalar index removed it */
-} lift;
+} extended_map;
 
-static bool describe_lifted_map(const laci_resolve *r, const laci_axis_map *map,
-                                const laci_axis_set *axis_set, lift *out) {
+static bool describe_extended_map(const laci_resolve *r, const laci_axis_map *map,
+                                  const laci_axis_set *axis_set, extended_map *out) {
   const laci_layout *layout = laci_port_layout(r, map->out_port);
   if (map->out_axis < -1 || !layout || axis_set->n_groups) return false;
   const laci_shape *shape = laci_port_value_shape(r, map->in_port);
-  *out = (lift){.n_axes = axis_set->n_axes, .which = -1};
+  *out = (extended_map){.n_axes = axis_set->n_axes, .which = -1};
   for (int k = 0; k < axis_set->n_axes; k++) {
     int axis = axis_set->axes[k], label = laci_port_labels_of(r, map->in_port)->label[axis];
     out->size[k] = shape->dims[axis];
@@ -282,9 +282,9 @@ static bool describe_lifted_map(const laci_resolve *r, const laci_axis_map *map,
   return out->which >= 0;
 }
 
-/* Do only inputs that maps read have labels of the composite (several axes in one track)? Any other
- * input with such a label would have to be joined, too. */
-static bool has_no_other_reader_of_labels(const laci_resolve *r, const lift *l,
+/* Are the labels of the combined axes only in inputs that maps read? Any other input with such a
+ * label would have to follow the same order, too. */
+static bool has_no_other_reader_of_labels(const laci_resolve *r, const extended_map *l,
                                           const bool *is_mapped) {
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
@@ -300,7 +300,7 @@ static bool has_no_other_reader_of_labels(const laci_resolve *r, const lift *l,
   return true;
 }
 
-static bool is_same_lifted_map(const lift *a, const lift *b) {
+static bool is_same_extended_map(const extended_map *a, const extended_map *b) {
   if (a->n_axes != b->n_axes || a->which != b->which) return false;
   for (int k = 0; k < a->n_axes; k++) {
     if (k != a->which && (a->label[k] != b->label[k] || a->size[k] != b->size[k])) return false;
@@ -308,10 +308,10 @@ static bool is_same_lifted_map(const lift *a, const lift *b) {
   return true;
 }
 
-/* Ties output positions to input positions for a map that was lifted to all axes of a composite.
- * The map's run occurs once for each index of the axes before the mapped one. */
-static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
-                            int small) {
+/* Links each output position to the input position that it reads, for a map that was extended to
+ * all combined axes. The map's run occurs once for each index of the axes before the mapped one. */
+static void link_extended_map(laci_resolve *r, int track, const laci_axis_map *map,
+                              const extended_map *l, int small) {
   int64_t inner = 1, outer = 1;
   for (int k = 0; k < l->which; k++) outer *= l->size[k];
   for (int k = l->which + 1; k < l->n_axes; k++) inner *= l->size[k];
@@ -334,17 +334,17 @@ static void link_lifted_map(laci_resolve *r, int track, const laci_axis_map *map
   laci_link_add_runs(r->t, link);
 }
 
-/* Can the maps be lifted? They must read composites with the same axes, and together cover each
- * position of the output axis; constants inside a composite are not supported. */
-static bool can_lift_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
-                          lift *first) {
-  lift other;
+/* Can the maps be extended to all combined axes (heads x size)? All must read the same combined
+ * axes, and together cover each position of the output axis. Constants are not supported there. */
+static bool can_extend_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
+                            extended_map *first) {
+  extended_map other;
   bool *is_mapped = laci_alloc((size_t)r->node->n_inputs, sizeof *is_mapped), good = is_mapped;
   if (!is_mapped) r->t->no_memory = true;
   for (int i = 0; good && i < n_maps; i++) {
     const laci_axis_set *axis_set = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);
-    good = axis_set && describe_lifted_map(r, maps[i], axis_set, i ? &other : first) &&
-           (!i || is_same_lifted_map(first, &other)) &&
+    good = axis_set && describe_extended_map(r, maps[i], axis_set, i ? &other : first) &&
+           (!i || is_same_extended_map(first, &other)) &&
            is_map_in_range(maps[i],
                            laci_port_value_shape(r, maps[i]->in_port)->dims[maps[i]->in_axis]);
     is_mapped[maps[i]->in_port] = true;
@@ -357,10 +357,10 @@ static bool can_lift_maps(laci_resolve *r, const laci_axis_map *const *maps, int
   return good;
 }
 
-static bool resolve_lifted_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
-  lift first, other;
+static bool resolve_extended_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+  extended_map first, other;
   int64_t n = maps[0]->n_out;
-  if (!can_lift_maps(r, maps, n_maps, &first)) return false;
+  if (!can_extend_maps(r, maps, n_maps, &first)) return false;
   laci_axis_set axis_set = {0};
   for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 is not part of the index */
     if (k != first.which || n > 1) axis_set.axes[axis_set.n_axes++] = (int8_t)first.out_axis[k];
@@ -372,15 +372,15 @@ static bool resolve_lifted_maps(laci_resolve *r, const laci_axis_map *const *map
   if (axis_set.track < 0) return true;
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_set *in = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);
-    if (i) (void)describe_lifted_map(r, maps[i], in, &other);
-    link_lifted_map(r, axis_set.track, maps[i], i ? &other : &first, in->track);
+    if (i) (void)describe_extended_map(r, maps[i], in, &other);
+    link_extended_map(r, axis_set.track, maps[i], i ? &other : &first, in->track);
   }
   laci_layout_add_axis_set(r->t, laci_port_value(r, maps[0]->out_port), &axis_set);
   return true;
 }
 
-/* Freezes the output axis of a map, and output axes that share a label with the composite that it
- * reads. */
+/* Freezes the output axis of a map, and output axes that share a label with the combined axes that
+ * it reads. */
 static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
                                  const laci_axis_set *axis_set, int port, int cause) {
   laci_layout *layout = laci_port_value(r, port) >= 0 ? laci_port_layout(r, port) : NULL;
@@ -407,15 +407,16 @@ typedef struct map_walk {
                                  already, one bit each */
 } map_walk;
 
-/* Freezes all axes of maps that read a composite and cannot be lifted. */
+/* Freezes all axes that the maps read and write: no channel may move along them. For maps that read
+ * combined axes (heads x size) and cannot be extended to all of these. */
 static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
   int cause = laci_node_freeze_cause(r);
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_map *map = w->same[i];
     const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
     if (axis_set) laci_track_freeze(r->t, axis_set->track, cause);
-    /* If a scalar index removed the mapped axis, the remaining axes of the composite are not
-     * uniform either. Done once for all maps that read the composite. */
+    /* If a scalar index removed the mapped axis, the remaining combined axes are not uniform
+     * either. Done once for all maps that read the same combined axes. */
     int id = axis_set ? laci_port_layout(r, map->in_port)->set[map->in_axis] : -1;
     bool again = axis_set && (w->frozen[map->in_port] >> id & 1);
     if (axis_set) w->frozen[map->in_port] |= (uint16_t)(1 << id);
@@ -479,7 +480,7 @@ static void map_walk_clear(map_walk *w) {
 static void resolve_maps_of_axis(laci_resolve *r, map_walk *w, int i) {
   const laci_axis_map *map = &r->c->maps[i];
   int n_same = 0;
-  bool composite = false;
+  bool is_combined = false;
   for (int j = i; j >= 0; j = map->out_axis == -1 ? -1 : w->next[j]) {
     const laci_axis_map *other = &r->c->maps[j];
     if (other->out_axis != map->out_axis) continue;
@@ -487,10 +488,10 @@ static void resolve_maps_of_axis(laci_resolve *r, map_walk *w, int i) {
     if (other->n_out != map->n_out) continue;
     w->same[n_same++] = other;
     const laci_axis_set *axis_set = laci_port_axis_set(r, other->in_port, other->in_axis);
-    composite |= axis_set && axis_set->n_axes > 1;
+    is_combined |= axis_set && axis_set->n_axes > 1;
   }
-  if (!composite) resolve_simple_maps(r, w->same, n_same);
-  else if (!resolve_lifted_maps(r, w->same, n_same)) freeze_maps(r, w, n_same);
+  if (!is_combined) resolve_simple_maps(r, w->same, n_same);
+  else if (!resolve_extended_maps(r, w->same, n_same)) freeze_maps(r, w, n_same);
 }
 
 void laci_resolve_axis_maps(laci_resolve *r) {

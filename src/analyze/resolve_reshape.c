@@ -5,7 +5,7 @@
  * A segment with one axis on each side passes through. In other segments one axis set, the carrier,
  * is followed: its positions are linked to those of the new axes, and the index along all other
  * axes of the segment is the copy number (a channel of C x H x W becomes H * W copies). Segments
- * that share a composite axis set are treated as one. */
+ * that share one set of combined axes (heads x size) are treated as one. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -92,7 +92,7 @@ static int find_segment_of_input_axis(const reshape *c, int in_axis) {
   return -1;
 }
 
-/* Joins segments whose input axes belong to one composite axis set: c->joined. */
+/* Joins segments whose input axes are combined axes (heads x size): c->joined. */
 static void join_segments_that_share_axis_sets(reshape *c) {
   for (int b = 0; b < c->in->n_axis_sets; b++) {
     const laci_axis_set *axis_set = &c->in->axis_sets[b];
