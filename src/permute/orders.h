@@ -77,8 +77,8 @@ typedef struct laci_order_walk {
 LAC_MUST_CHECK lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
                                                const laci_value_orders *orders, lac_error *err);
 void laci_order_walk_clear(laci_order_walk *walk);
-/** Sets sources[i], 0 <= i < n, to the old offset of run first + i, in elements. Any thread may
- * call it. */
+/** Lists n runs of adjacent elements, from run number `first` on: sets sources[i] to the offset of
+ * run first + i in the old tensor, in elements. Any thread may call it. */
 void laci_order_walk_list_offsets(const laci_order_walk *walk, int64_t first, int64_t n,
                                   int64_t *sources);
 

@@ -18,11 +18,10 @@ typedef struct field {
                               columns */
   int n_copies;
   const laci_slice **copies;
-  int32_t *copy_at, *place_at; /* [columns] for each column of the weight: the copy of the class's
-                                  channels that it belongs to, and its place among these; -1: it
-                                  belongs to none */
-  bool mixes_copies;           /* true: a block contains places of two copies of the class's
-                                  channels */
+  int32_t *copy_at, *place_at; /* [columns] a weight may read the channels several times (copies).
+                                  For each column: the number of its copy, and its place in that
+                                  copy; -1: the column is in no copy */
+  bool mixes_copies;           /* true: one N:M block contains columns of two copies */
 } field;
 
 /* A stack: slices (search.h) whose blocks contain the same channels, so that their rows can be
