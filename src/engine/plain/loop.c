@@ -70,7 +70,7 @@ static lac_status read_integer_operand(laci_plain *run, const laci_node *node, i
   return LAC_OK;
 }
 
-/* ---- Which bodies are taken ---- */
+/* ---- Which branches and loop bodies run ---- */
 
 static bool is_branch_taken(const laci_plain *run, const laci_body *body) {
   const laci_node *end = &run->graph->nodes[body->end];

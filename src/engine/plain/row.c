@@ -90,7 +90,9 @@ static lac_status plan_memory(plan *p, laci_budget *budget, lac_error *err) {
 
 /* ---- Steps ---- */
 
-static int value_or_none(const int *values, int n, int at) { return at < n ? values[at] : -1; }
+static int get_value_or_minus_one(const int *values, int n, int at) {
+  return at < n ? values[at] : -1;
+}
 
 static int64_t bytes_of_value(const plan *p, int value) {
   if (value < 0) return 0;
@@ -111,9 +113,9 @@ static laci_engine_step describe_step(const void *self, size_t at) {
                            .what = node->type,
                            .kernel = LACI_ENGINE_EXACT,
                            .plain = true};
-  int x = value_or_none(node->inputs, node->n_inputs, 0),
-      w = value_or_none(node->inputs, node->n_inputs, 1);
-  int y = value_or_none(node->outputs, node->n_outputs, 0);
+  int x = get_value_or_minus_one(node->inputs, node->n_inputs, 0),
+      w = get_value_or_minus_one(node->inputs, node->n_inputs, 1);
+  int y = get_value_or_minus_one(node->outputs, node->n_outputs, 0);
   if (x >= 0 && w >= 0 && y >= 0) {
     step.flops =
         laci_engine_node_flops(node, &p->types[x].shape, &p->types[w].shape, &p->types[y].shape);
@@ -138,7 +140,7 @@ static size_t write_plan_text(const plan *p, char *to, size_t capacity) {
   size_t used = laci_engine_format_text(to, capacity, "step  %-28s %-26s node\n", "what", "result");
   for (int n = 0; n < p->own.graph.n_nodes; n++) {
     const laci_node *node = &p->own.graph.nodes[n];
-    int y = value_or_none(node->outputs, node->n_outputs, 0);
+    int y = get_value_or_minus_one(node->outputs, node->n_outputs, 0);
     if (y >= 0) laci_shape_text(&p->types[y].shape, shape, sizeof shape);
     used += laci_engine_format_text(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n",
                                     n, node->type, y >= 0 ? shape : "", node->name);
@@ -328,7 +330,7 @@ static lac_status run_engine(void *self, const void *const *in, void *const *out
   return st;
 }
 
-/* ---- Node by node ---- */
+/* ---- Running node by node, for laci_stepper ---- */
 
 static lac_status create_stepper(const laci_graph *graph, const laci_stepper_options *options,
                                  void **self, lac_error *err) {

@@ -14,7 +14,7 @@ static lac_status load_from_memory(const laci_graph *graph, int stored, laci_buf
   return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
 }
 
-/* ---- What is held ---- */
+/* ---- Values in memory ---- */
 
 static uint64_t buffer_bytes(const laci_buf *buf) {
   return buf && (buf->f || buf->i) ? laci_count_bytes_saturated(buf->count, sizeof *buf->f) : 0;
