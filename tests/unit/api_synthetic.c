@@ -341,10 +341,10 @@ static void larger_networks_get_fewer_images(void **state) {
       read_model("input x 1x64x112x112\nstored w 512x64x3x3\ny = Conv(x, w)\noutput y\n");
   lac_model *huge =
       read_model("input x 1x64x512x512\nstored w 1024x64x3x3\ny = Conv(x, w)\noutput y\n");
-  assert_int_equal(laci_synthetic_enough_images(small->graph), 512);
-  assert_int_equal(laci_synthetic_enough_images(large->graph),
+  assert_int_equal(laci_synthetic_choose_image_count(small->graph), 512);
+  assert_int_equal(laci_synthetic_choose_image_count(large->graph),
                    112); /* 4e11 / (110 * 110 * 512 * 576) */
-  assert_int_equal(laci_synthetic_enough_images(huge->graph), 32);
+  assert_int_equal(laci_synthetic_choose_image_count(huge->graph), 32);
   lac_model_destroy(small);
   lac_model_destroy(large);
   lac_model_destroy(huge);
@@ -475,7 +475,7 @@ static void inputs_next_to_token_ids_are_told_apart(void **state) {
   lac_model *model = read_model(reads_any);
   lac_error err = {0};
   laci_drawn_input inputs[4];
-  assert_true(laci_synthetic_takes_ids(model->graph));
+  assert_true(laci_synthetic_network_reads_ids(model->graph));
   if (laci_synthetic_describe_id_inputs(model->graph, inputs, &err)) fail_msg("%s", err.text);
   const laci_drawn_kind kinds[] = {LACI_DRAWN_IDS, LACI_DRAWN_SAME, LACI_DRAWN_SAME,
                                    LACI_DRAWN_POSITIONS};
@@ -497,7 +497,7 @@ static void one_of_n_values_is_a_table_too(void **state) {
       "stored n 1x1x9 i32 = 0 1 2 3 4 5 6 7 8\nq = Equal(r, n)\n"
       "c = Cast(q) to=1\noutput c\n");
   laci_drawn_input input;
-  assert_true(laci_synthetic_takes_ids(model->graph));
+  assert_true(laci_synthetic_network_reads_ids(model->graph));
   assert_int_equal(laci_synthetic_describe_id_inputs(model->graph, &input, NULL), LAC_OK);
   assert_int_equal(input.below, 9);
   assert_int_equal(input.shape.dims[1], 7);

@@ -27,7 +27,8 @@ static void close_outer_reader(void *context) {
   laci_free(from);
 }
 
-/** Opens the part of a reader, which it owns on success. */
+/** Opens the bytes [offset, offset + size_bytes) of `outer` as a reader of their own. On success,
+ * closing the new reader also closes `outer`. */
 static lac_status open_reader_part(laci_reader *outer, size_t offset, size_t size_bytes,
                                    laci_reader **reader, lac_error *err) {
   const laci_file_id *id = laci_reader_id(outer);

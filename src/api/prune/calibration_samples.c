@@ -53,7 +53,7 @@ static void copy_size_and_scale(const laci_samples *like, laci_preprocessing *sc
 
 /* Finds out which synthetic images the network takes. Draws how->n images. If how->n is 0, draws
  * fitted ones (images fitted to the network's statistics) or, if these are not possible,
- * laci_synthetic_enough_images. The caller clears *made. */
+ * laci_synthetic_choose_image_count. The caller clears *made. */
 static lac_status describe_synthetic_images(const laci_calibration_data *from,
                                             const laci_samples *like, laci_samples_options *how,
                                             laci_synthetic_input *images,
@@ -75,7 +75,7 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
   if (st) return st;
   const bool open = how->n == 0;
   if (how->copies > 0) { /* a later check refuses copies of synthetic images */
-    if (open) how->n = laci_synthetic_enough_images(graph);
+    if (open) how->n = laci_synthetic_choose_image_count(graph);
     return LAC_OK;
   }
   if (open) how->n = laci_synthetic_count_fitted(graph, images);
@@ -83,7 +83,7 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
   if (st || !open || images->fitted) return st;
   laci_synthetic_images_clear(made);
   images->chosen = NULL;
-  how->n = laci_synthetic_enough_images(graph);
+  how->n = laci_synthetic_choose_image_count(graph);
   return laci_synthetic_choose_images(graph, &wanted, how->n, images, &made->chosen, err);
 }
 
@@ -142,7 +142,7 @@ static lac_status open_drawn(const laci_calibration_data *from, const laci_sampl
   laci_synthetic_input images;
   laci_synthetic_images made = {.chosen = NULL};
   laci_drawn_input *drawn = NULL;
-  lac_status st = laci_synthetic_takes_ids(from->graph)
+  lac_status st = laci_synthetic_network_reads_ids(from->graph)
                       ? describe_token_ids(from->graph, how, &drawn, err)
                       : describe_synthetic_images(from, like, how, &images, &made, err);
   for (int k = 0; drawn && like && !st && k < how->n_inputs; k++)

@@ -75,7 +75,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   if (mask && !st) st = laci_calibration_open_distill(model, options, &job, &source, err);
   st = lac_process_group_agree(options->group, st, err);
   if (!st) st = laci_timing_open(&job, options, &timing, err);
-  how.timing = laci_timing_of(timing);
+  how.timing = laci_timing_get_interface(timing);
   how.calibration = source.samples ? &source.calibration : NULL;
   if (!st) st = laci_prune_begin(job.analysis, &how, job.pool, &pruning, err);
   if (!st) st = laci_calibration_distill(&source, pruning, &how, job.pool, err);

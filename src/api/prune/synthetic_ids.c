@@ -112,7 +112,7 @@ static lac_status describe_input(const laci_graph *graph, int value, laci_drawn_
   return LAC_OK;
 }
 
-bool laci_synthetic_takes_ids(const laci_graph *graph) {
+bool laci_synthetic_network_reads_ids(const laci_graph *graph) {
   for (int k = 0; k < graph->n_inputs; k++) {
     const laci_value *v = &graph->values[graph->inputs[k]];
     if (laci_dtype_is_integer(v->type.dtype) &&
@@ -133,7 +133,8 @@ lac_status laci_synthetic_describe_id_inputs(const laci_graph *graph, laci_drawn
 
 lac_status laci_synthetic_check_network(const laci_graph *graph, int crop, lac_error *err) {
   laci_synthetic_input image;
-  if (!laci_synthetic_takes_ids(graph)) return laci_synthetic_find_layout(graph, crop, &image, err);
+  if (!laci_synthetic_network_reads_ids(graph))
+    return laci_synthetic_find_layout(graph, crop, &image, err);
   lac_status st = LAC_OK;
   for (int k = 0; k < graph->n_inputs && !st; k++) {
     laci_drawn_input ignored;
@@ -143,6 +144,6 @@ lac_status laci_synthetic_check_network(const laci_graph *graph, int crop, lac_e
 }
 
 int64_t laci_synthetic_enough_ids(const laci_graph *graph) {
-  return laci_synthetic_multiplications(graph) > 0 ? laci_synthetic_enough_images(graph)
+  return laci_synthetic_multiplications(graph) > 0 ? laci_synthetic_choose_image_count(graph)
                                                    : UNKNOWN_COST;
 }

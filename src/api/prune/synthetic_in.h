@@ -96,10 +96,10 @@ LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
 /** Returns how many synthetic images calibrate the network in about a minute on two cores. The
  * number depends on the network's multiplications for one image: 32 to 512, the same on every
  * machine. The graph's shapes must be inferred. */
-int64_t laci_synthetic_enough_images(const laci_graph *graph);
+int64_t laci_synthetic_choose_image_count(const laci_graph *graph);
 
 /** Can token ids be drawn for the network: does an input look up the rows of a stored table? */
-bool laci_synthetic_takes_ids(const laci_graph *graph);
+bool laci_synthetic_network_reads_ids(const laci_graph *graph);
 /** Describes inputs [graph->n_inputs] of a network that takes token ids: ids below the number of
  * the table's rows, positions (by the input's name), zeros where a table has a handful of rows
  * (segments), else ones (masks). Open lengths are 128. Fails LAC_BAD_SHAPE if an input is not of
@@ -107,7 +107,7 @@ bool laci_synthetic_takes_ids(const laci_graph *graph);
 LAC_MUST_CHECK lac_status laci_synthetic_describe_id_inputs(const laci_graph *graph,
                                                             laci_drawn_input *inputs,
                                                             lac_error *err);
-/** Does the same as laci_synthetic_enough_images, for samples of token ids. */
+/** Does the same as laci_synthetic_choose_image_count, for samples of token ids. */
 int64_t laci_synthetic_enough_ids(const laci_graph *graph);
 
 /** Fails LAC_BAD_SHAPE if neither images nor token ids can be drawn for the network. */

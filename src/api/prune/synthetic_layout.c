@@ -89,7 +89,7 @@ double laci_synthetic_multiplications(const laci_graph *graph) {
   return n;
 }
 
-int64_t laci_synthetic_enough_images(const laci_graph *graph) {
+int64_t laci_synthetic_choose_image_count(const laci_graph *graph) {
   const double in_a_minute = 4e11; /* multiplications of all images */
   enum { LEAST = 32, MOST = 512, UNKNOWN = 128 };
   const double n = laci_synthetic_multiplications(graph);

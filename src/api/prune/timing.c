@@ -130,6 +130,6 @@ void laci_timing_close(laci_timing *t) {
   laci_free(t);
 }
 
-const laci_prune_timing *laci_timing_of(const laci_timing *timing) {
+const laci_prune_timing *laci_timing_get_interface(const laci_timing *timing) {
   return timing ? &timing->of : NULL;
 }

@@ -24,7 +24,7 @@ LAC_MUST_CHECK lac_status laci_timing_open(const laci_job *job, const lac_option
                                            laci_timing **timing, lac_error *err);
 void laci_timing_close(laci_timing *timing); /* NULL is fine */
 /** Returns the interface through which src/prune asks for times; NULL for NULL. */
-const laci_prune_timing *laci_timing_of(const laci_timing *timing);
+const laci_prune_timing *laci_timing_get_interface(const laci_timing *timing);
 
 /** Makes eligible layers ineligible that a plan of the pruned network would run as dense, for the
  * target "lacuna-cpu". A model whose tensors are not in memory stays unchanged.
