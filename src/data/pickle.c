@@ -124,9 +124,9 @@ static lac_status push_number(machine *m, size_t n) {
   return st ? st
             : push_new_value(m, LACI_PICKLE_NUMBER, n == 4 ? (int32_t)number : (int64_t)number);
 }
-static lac_status push_pickle_number_1(machine *m) { return push_number(m, 1); }
-static lac_status push_pickle_number_2(machine *m) { return push_number(m, 2); }
-static lac_status push_pickle_number_4(machine *m) { return push_number(m, 4); }
+static lac_status push_1_byte_integer(machine *m) { return push_number(m, 1); }
+static lac_status push_2_byte_integer(machine *m) { return push_number(m, 2); }
+static lac_status push_4_byte_integer(machine *m) { return push_number(m, 4); }
 static lac_status push_pickle_none(machine *m) { return push_new_value(m, LACI_PICKLE_NONE, 0); }
 static lac_status push_pickle_true(machine *m) { return push_new_value(m, LACI_PICKLE_BOOL, 1); }
 static lac_status push_pickle_false(machine *m) { return push_new_value(m, LACI_PICKLE_BOOL, 0); }
@@ -169,8 +169,8 @@ static lac_status push_text(machine *m, size_t n_length) {
   peek_value(m)->n_bytes = length;
   return LAC_OK;
 }
-static lac_status push_pickle_text_1(machine *m) { return push_text(m, 1); }
-static lac_status push_pickle_text_4(machine *m) { return push_text(m, 4); }
+static lac_status push_text_with_1_byte_length(machine *m) { return push_text(m, 1); }
+static lac_status push_text_with_4_byte_length(machine *m) { return push_text(m, 4); }
 
 /* ---- Opcodes: collections ---- */
 
