@@ -17,8 +17,8 @@
 
 /** Adds a stored tensor and returns its memory, which belongs to the graph; NULL after a failure.
  */
-static void *add_stored(laci_arch_builder *b, const char *layer, const char *part, lac_dtype dtype,
-                        laci_shape shape, int *value) {
+static void *add_stored_tensor(laci_arch_builder *b, const char *layer, const char *part,
+                               lac_dtype dtype, laci_shape shape, int *value) {
   char name[LACI_ARCH_NAME];
   int id;
   *value = -1;
@@ -41,7 +41,8 @@ static void *add_stored(laci_arch_builder *b, const char *layer, const char *par
 static int add_filled_vector(laci_arch_builder *b, const char *layer, const char *part, int n,
                              float fill) {
   int value;
-  float *to = add_stored(b, layer, part, LAC_DTYPE_F32, laci_shape_of(1, (int64_t[]){n}), &value);
+  float *to =
+      add_stored_tensor(b, layer, part, LAC_DTYPE_F32, laci_shape_of(1, (int64_t[]){n}), &value);
   for (int k = 0; to && k < n; k++) to[k] = fill;
   return value;
 }
@@ -49,7 +50,8 @@ static int add_filled_vector(laci_arch_builder *b, const char *layer, const char
 static int add_integer_vector(laci_arch_builder *b, const char *layer, const char *part,
                               const int64_t *from, int n) {
   int value;
-  int64_t *to = add_stored(b, layer, part, LAC_DTYPE_I64, laci_shape_of(1, (int64_t[]){n}), &value);
+  int64_t *to =
+      add_stored_tensor(b, layer, part, LAC_DTYPE_I64, laci_shape_of(1, (int64_t[]){n}), &value);
   if (to) memcpy(to, from, (size_t)n * sizeof *from);
   return value;
 }
@@ -83,7 +85,7 @@ int laci_arch_add_conv(laci_arch_builder *b, const char *name, int value, laci_a
   const int64_t dims[4] = {s.out, s.in / s.groups, s.kernel, s.kernel};
   int weight;
   laci_shape shape = laci_shape_of(4, dims);
-  float *to = add_stored(b, name, "weight", LAC_DTYPE_F32, shape, &weight);
+  float *to = add_stored_tensor(b, name, "weight", LAC_DTYPE_F32, shape, &weight);
   if (to) {
     int64_t fan = (b->fan_in ? s.in / s.groups : s.out) * (int64_t)s.kernel * s.kernel;
     laci_arch_fill_normal(b->seed, b->stream++, sqrt(2 / (double)fan), to,
@@ -130,9 +132,9 @@ int laci_arch_add_linear(laci_arch_builder *b, const char *name, int value, int 
   const laci_shape shape = laci_shape_of(2, (int64_t[]){out, in});
   double bound = 1 / sqrt((double)in);
   int weight, bias;
-  float *to = add_stored(b, name, "weight", LAC_DTYPE_F32, shape, &weight);
+  float *to = add_stored_tensor(b, name, "weight", LAC_DTYPE_F32, shape, &weight);
   if (to) laci_arch_fill_uniform(b->seed, b->stream++, bound, to, (size_t)in * (size_t)out);
-  to = add_stored(b, name, "bias", LAC_DTYPE_F32, laci_shape_of(1, (int64_t[]){out}), &bias);
+  to = add_stored_tensor(b, name, "bias", LAC_DTYPE_F32, laci_shape_of(1, (int64_t[]){out}), &bias);
   if (to) laci_arch_fill_uniform(b->seed, b->stream++, bound, to, (size_t)out);
   const int inputs[3] = {value, weight, bias};
   const laci_attr transposed = {.name = "transB", .kind = LACI_ATTR_INT, .i = 1};

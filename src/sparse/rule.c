@@ -159,7 +159,7 @@ static void process_blocks(int64_t begin, int64_t end, void *context) {
   scratch_clear(&b);
 }
 
-static lac_status run_block_job(block_job *j, laci_pool *pool, lac_error *err) {
+static lac_status process_all_blocks(block_job *j, laci_pool *pool, lac_error *err) {
   const laci_weight_view *weight = j->blocks->weight;
   const int64_t n = j->blocks->n, grain = n / (8 * (int64_t)laci_pool_threads(pool));
   laci_pool_for(pool, n, grain > 0 ? grain : 1, process_blocks, j);
@@ -183,7 +183,7 @@ lac_status laci_mask_choose_by_rule(const laci_weight_view *weight, const laci_m
   if (!st) st = laci_blocks_init(&blocks, weight, block_size_of_rule(rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = rule, .read = laci_scores_read, .mask = mask};
-  return run_block_job(&j, pool, err);
+  return process_all_blocks(&j, pool, err);
 }
 
 lac_status laci_weight_has_pattern_along_rows(const laci_weight_view *weight, laci_pattern pattern,
@@ -196,7 +196,7 @@ lac_status laci_weight_has_pattern_along_rows(const laci_weight_view *weight, la
   st = laci_blocks_init(&blocks, weight, block_size_of_rule(&rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = &rule, .read = laci_zero_distances_read};
-  st = run_block_job(&j, pool, err);
+  st = process_all_blocks(&j, pool, err);
   *holds = !st && !atomic_load(&j.fails);
   return st;
 }
@@ -207,7 +207,7 @@ static lac_status check_shared_columns(const laci_weight_view *weight, const lac
   lac_status st = laci_blocks_init(&blocks, weight, block_size_of_rule(rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = rule, .read = laci_zero_distances_read};
-  st = run_block_job(&j, pool, err);
+  st = process_all_blocks(&j, pool, err);
   *holds = !st && !atomic_load(&j.fails);
   return st;
 }

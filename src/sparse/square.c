@@ -115,7 +115,7 @@ void laci_square_destroy(laci_square *s) {
   laci_free(s);
 }
 
-int laci_square_n_patterns(const laci_square *s) { return s->n_patterns; }
+int laci_square_count_patterns(const laci_square *s) { return s->n_patterns; }
 
 /* ---- Greedy ---- */
 

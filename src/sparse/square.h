@@ -30,7 +30,7 @@ void laci_square_destroy(laci_square *square); /* square may be NULL */
 
 /** Returns the number of patterns that laci_square_choose_best compares; 0: it does not use a
  * list. */
-int laci_square_n_patterns(const laci_square *square);
+int laci_square_count_patterns(const laci_square *square);
 
 /** Choose the mask of a block, [rows][columns], 1 = kept. score: [rows][columns], finite, >= 0.
  * rows and columns are at most m. */

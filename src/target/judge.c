@@ -53,8 +53,8 @@ static LAC_PRINTF(3, 4) void answer_not_stated(laci_target_answer *a, laci_targe
 
 /* ---- Checks that do not read elements ---- */
 
-static void answer_by_stance(laci_target_answer *a, laci_target_stance stance,
-                             laci_target_fault fault, const char *what) {
+static void set_answer_from_stance(laci_target_answer *a, laci_target_stance stance,
+                                   laci_target_fault fault, const char *what) {
   if (stance == LACI_TARGET_NO) refuse_layer(a, fault, "%s is not taken", what);
   else if (stance == LACI_TARGET_UNSTATED) answer_not_stated(a, fault, "%s", what);
 }
@@ -65,7 +65,7 @@ static void check_shape_by_rule(const laci_target_rule *rule, const laci_target_
   const int64_t positions = count_kernel_positions(layer);
   if (rule->least_rank && (layer->rank < rule->least_rank || layer->rank > rule->most_rank)) {
     (void)snprintf(what, sizeof what, "a weight of %d axes", layer->rank);
-    answer_by_stance(a, rule->other_rank, LACI_FAULT_RANK, what);
+    set_answer_from_stance(a, rule->other_rank, LACI_FAULT_RANK, what);
   }
   if (a->answer == LAC_TARGET_REFUSED) return;
   if (rule->most_positions && positions > rule->most_positions) {
@@ -75,7 +75,7 @@ static void check_shape_by_rule(const laci_target_rule *rule, const laci_target_
   }
   if (layer->groups > 1) {
     (void)snprintf(what, sizeof what, "a convolution of %" PRId64 " groups", layer->groups);
-    answer_by_stance(a, rule->groups, LACI_FAULT_GROUPS, what);
+    set_answer_from_stance(a, rule->groups, LACI_FAULT_GROUPS, what);
   }
   if (a->answer == LAC_TARGET_REFUSED) return;
   if (rule->unshared && layer->shared_with)
@@ -184,9 +184,9 @@ static void add_gain_to_answer(const laci_target_choice *choice, const laci_targ
 
 /* Compares the layer with all rules. mask NULL: as if it had a mask of this pattern. *best becomes
  * the answer of the rule that it comes nearest to. */
-static void answer_by_nearest_rule(const laci_target_choice *choice, const laci_target_layer *layer,
-                                   const laci_target_mask *mask, laci_pattern pattern,
-                                   laci_target_answer *best) {
+static void answer_from_nearest_rule(const laci_target_choice *choice,
+                                     const laci_target_layer *layer, const laci_target_mask *mask,
+                                     laci_pattern pattern, laci_target_answer *best) {
   const laci_target *target = choice->target;
   *best = (laci_target_answer){0};
   refuse_layer(best, LACI_FAULT_NEVER, "%s", target->never ? target->never : "");
@@ -207,19 +207,19 @@ static void answer_by_nearest_rule(const laci_target_choice *choice, const laci_
   add_gain_to_answer(choice, layer, best);
 }
 
-/* Answers for a layer as answer_by_nearest_rule does. If the layer is refused because it is stored
- * in f32, the reason also says whether it would be accepted in f16. */
+/* Answers for a layer as answer_from_nearest_rule does. If the layer is refused because it is
+ * stored in f32, the reason also says whether it would be accepted in f16. */
 static void answer_for_layer(const laci_target_choice *choice, const laci_target_layer *layer,
                              const laci_target_mask *mask, laci_pattern pattern,
                              laci_target_answer *a) {
   laci_target_choice cast = *choice;
   laci_target_answer other;
-  answer_by_nearest_rule(choice, layer, mask, pattern, a);
+  answer_from_nearest_rule(choice, layer, mask, pattern, a);
   const bool by_type = a->fault == LACI_FAULT_TYPE || a->fault == LACI_FAULT_PATTERN;
   if (a->answer != LAC_TARGET_REFUSED || !by_type || choice->as || layer->dtype != LAC_DTYPE_F32)
     return;
   cast.as = LAC_DTYPE_F16;
-  answer_by_nearest_rule(&cast, layer, mask, pattern, &other);
+  answer_from_nearest_rule(&cast, layer, mask, pattern, &other);
   const size_t n = strlen(a->reason);
   if (other.answer == LAC_TARGET_TAKEN)
     (void)snprintf(a->reason + n, LACI_TARGET_TEXT - n, "; cast to f16 it would be taken");

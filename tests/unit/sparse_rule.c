@@ -104,7 +104,7 @@ static void best_is_the_best_of_all_patterns(void **state) {
     const laci_pattern p = cases[k].p;
     laci_square *square;
     assert_int_equal(laci_square_create(p, &square, NULL), LAC_OK);
-    if (p.m <= 4) assert_int_equal(laci_square_n_patterns(square), cases[k].n_patterns);
+    if (p.m <= 4) assert_int_equal(laci_square_count_patterns(square), cases[k].n_patterns);
     for (uint64_t seed = 0; seed < (uint64_t)cases[k].n_trials; seed++) {
       double score[36];
       uint8_t kept[36];

@@ -10,11 +10,13 @@
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"
 
-/** The state of a reduction after some of its elements; most operators need only a. */
+/** What a reduction has computed of the elements so far, such as their sum in a. Only a few
+ * operators use b, too. */
 typedef struct laci_reduce_state {
   double a, b;
 } laci_reduce_state;
 
+/** A reduction, defined by its start, its step for each element, and the function at the end. */
 typedef struct laci_reducer {
   laci_reduce_state start;
   void (*step)(laci_reduce_state *state, double x);
