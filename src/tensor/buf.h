@@ -56,7 +56,7 @@ __extension__ typedef __int128 laci_wide;
 
 /** Sets *low and *high to the smallest and the largest element of an integer type, as they are
  * stored in laci_buf.i (where the largest of u64 is -1); for bool, 0 and 1. */
-void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high);
+void laci_int_get_range(lac_dtype dtype, int64_t *low, int64_t *high);
 
 /** Converts x to an integer type. Numbers outside its range wrap around; for bool, the result is x
  * != 0. */

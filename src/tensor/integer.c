@@ -6,7 +6,7 @@
 #include "base/to_int.h"
 #include "tensor/buf.h"
 
-void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high) {
+void laci_int_get_range(lac_dtype dtype, int64_t *low, int64_t *high) {
   *low = 0;
   switch (dtype) {
     case LAC_DTYPE_BOOL: *high = 1; break;
@@ -48,7 +48,7 @@ laci_wide laci_int_to_wide(lac_dtype dtype, int64_t element) {
 
 int64_t laci_int_from_wide(lac_dtype dtype, laci_wide x) {
   int64_t low, high;
-  laci_int_range(dtype, &low, &high);
+  laci_int_get_range(dtype, &low, &high);
   if (x < laci_int_to_wide(dtype, low)) return low;
   return x > laci_int_to_wide(dtype, high) ? high : (int64_t)x;
 }
@@ -64,7 +64,7 @@ int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b) {
 
 int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero) {
   int64_t low, high;
-  laci_int_range(dtype, &low, &high);
+  laci_int_get_range(dtype, &low, &high);
   const double y = rintf(quotient) + zero;
   return laci_clamp_to_int64(!(y > (double)low) ? (double)low
                              : y < (double)high ? y
@@ -74,7 +74,7 @@ int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero) {
 int64_t laci_int_truncate(lac_dtype dtype, double x) {
   if (dtype == LAC_DTYPE_U64) return (int64_t)laci_clamp_to_uint64(x);
   int64_t low, high;
-  laci_int_range(dtype, &low, &high);
+  laci_int_get_range(dtype, &low, &high);
   return laci_clamp_to_range(x, low, high);
 }
 

@@ -283,7 +283,7 @@ static void draw_unconstrained(laci_buf *buf, const laci_draw *draw) {
   if (bytes && draw->kind < LACI_DRAW_ONES) { /* bytes are often images or quantized values, which
                                                  use the whole range */
     int64_t least, most;
-    laci_int_range(buf->dtype, &least, &most);
+    laci_int_get_range(buf->dtype, &least, &most);
     low = (double)least;
     high = (double)most + 1;
   } else if (buf->dtype == LAC_DTYPE_BOOL && high > 2) {

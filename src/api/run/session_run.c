@@ -182,7 +182,7 @@ static lac_status check_integer_range(const lac_array *declared, const int64_t *
                                       lac_error *err) {
   int64_t low, high;
   if (declared->dtype == LAC_DTYPE_I64 || declared->dtype == LAC_DTYPE_U64) return LAC_OK;
-  laci_int_range(declared->dtype, &low, &high);
+  laci_int_get_range(declared->dtype, &low, &high);
   for (int64_t at = 0; at < n; at++) {
     if (elements[at] >= low && elements[at] <= high) continue;
     return laci_fail(err, LAC_BAD_VALUE, "%s: element %lld is %lld, which %s does not hold",

@@ -33,7 +33,7 @@ static uint64_t compute_unsigned(uint64_t x, const void *context) {
 static lac_status eval(laci_eval *eval) {
   bounds b = {.low = laci_node_float(eval->node, "min", -INFINITY),
               .high = laci_node_float(eval->node, "max", INFINITY)};
-  laci_int_range(eval->in[0]->dtype, &b.low_integer, &b.high_integer);
+  laci_int_get_range(eval->in[0]->dtype, &b.low_integer, &b.high_integer);
   const laci_buf *low = laci_operand(eval, 1), *high = laci_operand(eval, 2);
   if ((low && low->count != 1) || (high && high->count != 1)) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "the bounds must be scalars");

@@ -16,7 +16,7 @@ static laci_wide keep_smaller_integer(laci_wide state, laci_wide x) {
 
 static lac_status eval(laci_eval *eval) {
   int64_t low, high;
-  laci_int_range(eval->in[0]->dtype, &low, &high);
+  laci_int_get_range(eval->in[0]->dtype, &low, &high);
   const laci_reducer reducer = {.start = {.a = INFINITY},
                                 .step = keep_smaller_element,
                                 .start_integer = laci_int_to_wide(eval->in[0]->dtype, high),
