@@ -310,8 +310,8 @@ static bool path_exists(const char *path) {
 
 /** Makes the model refer to the data files by second names. *wanted becomes false if there are no
  * such names, or none is needed. */
-static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wanted,
-                                        lac_error *err) {
+static lac_status use_second_names_of_data_files(laci_export *x, char **seconds, bool *wanted,
+                                                 lac_error *err) {
   lac_status st = LAC_OK;
   bool all = true;
   *wanted = false;
@@ -334,7 +334,7 @@ lac_status laci_export_commit_first_version(laci_export *x, lac_error *err) {
   size_t n = x->file->n_data_files;
   char **seconds = laci_arena_alloc(&x->arena, n, sizeof *seconds);
   if (!seconds) return laci_fail_memory(err, x->path);
-  lac_status st = refer_to_second_names(x, seconds, &wanted, err);
+  lac_status st = use_second_names_of_data_files(x, seconds, &wanted, err);
   if (!st && wanted) {
     st = laci_writer_open(x->path, &options, &model, err);
     if (!st) st = laci_export_write_message(x, model, err);

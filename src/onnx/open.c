@@ -308,7 +308,8 @@ static lac_status begin_body_import(const opening *o, const char *name, laci_sco
 }
 
 /** Adds a body to the graph, and sets *id to its index; where it ends is set later. */
-static lac_status add_body(const opening *o, int begin, int branch, int *id, lac_error *err) {
+static lac_status add_branch_or_loop_body(const opening *o, int begin, int branch, int *id,
+                                          lac_error *err) {
   laci_body body = {.outer = o->body, .begin = begin, .end = -1, .branch = branch};
   *id = laci_graph_add_body(o->im->graph, &body);
   return *id < 0 ? laci_fail_memory(err, o->node->name) : LAC_OK;
@@ -349,7 +350,7 @@ static lac_status import_if(opening *o, lac_error *err) {
   for (int at = 0; at < 2 && !st; at++) {
     laci_scope inner;
     st = begin_body_import(o, names[at], &inner, NULL, err);
-    if (!st) st = add_body(o, -1, 1 - at, &ids[at], err);
+    if (!st) st = add_branch_or_loop_body(o, -1, 1 - at, &ids[at], err);
     int *outputs = inputs + 1 + (size_t)at * n;
     if (!st)
       st = add_nodes_of_body(im, &inner, find_body(o->from, names[at]), ids[at], outputs, err);
@@ -399,7 +400,7 @@ static lac_status import_loop_or_scan(opening *o, const char *type, size_t from,
   laci_scope inner;
   lac_status st = begin_body_import(o, "body", &inner, values, err);
   if (!st) st = add_iteration_begin_node(o, type, &inner, values, &begin, err);
-  if (!st) st = add_body(o, begin, -1, &id, err);
+  if (!st) st = add_branch_or_loop_body(o, begin, -1, &id, err);
   if (!st) st = add_nodes_of_body(im, &inner, proto, id, results, err);
   laci_name_table_clear(&inner.values);
   if (st) return st;

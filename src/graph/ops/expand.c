@@ -27,7 +27,7 @@ static lac_status infer(laci_infer *infer) {
                             (long long)content->i[axis], axis);
     }
   }
-  return laci_broadcast(infer, x, &wanted, &infer->out[0].shape);
+  return laci_broadcast_shapes(infer, x, &wanted, &infer->out[0].shape);
 }
 
 static lac_status eval(laci_eval *eval) {

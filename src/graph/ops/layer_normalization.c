@@ -38,7 +38,8 @@ static lac_status infer(laci_infer *infer) {
   st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   for (int port = 1; !st && port < infer->n_in; port++) {
     laci_shape both;
-    if (laci_in_shape(infer, port)) st = laci_broadcast(infer, x, &infer->in[port]->shape, &both);
+    if (laci_in_shape(infer, port))
+      st = laci_broadcast_shapes(infer, x, &infer->in[port]->shape, &both);
     if (!st && laci_in_shape(infer, port) && !has_shape_of_broadcast(x, &both)) {
       st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "input %d does not broadcast into the data", port);

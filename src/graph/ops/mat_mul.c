@@ -54,7 +54,7 @@ static lac_status infer(laci_infer *infer) {
   laci_shape a_batch = laci_shape_of(m.a.rank - 2, m.a.dims);
   laci_shape b_batch = laci_shape_of(m.b.rank - 2, m.b.dims);
   laci_shape *y = &infer->out[0].shape;
-  st = laci_broadcast(infer, &a_batch, &b_batch, y);
+  st = laci_broadcast_shapes(infer, &a_batch, &b_batch, y);
   if (st || y->rank < 0) return st;
   if (!m.row_vanishes) y->dims[y->rank++] = m.a.dims[m.a.rank - 2];
   if (!m.col_vanishes) y->dims[y->rank++] = m.b.dims[m.b.rank - 1];

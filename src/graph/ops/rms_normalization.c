@@ -19,7 +19,7 @@ static lac_status infer(laci_infer *infer) {
   int64_t axis = laci_node_int(infer->node, "axis", -1);
   laci_shape both = *x;
   st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
-  if (!st && scale) st = laci_broadcast(infer, x, scale, &both);
+  if (!st && scale) st = laci_broadcast_shapes(infer, x, scale, &both);
   if (st) return st;
   bool same = both.rank == x->rank;
   for (int at = 0; same && at < x->rank; at++) {

@@ -12,8 +12,8 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   laci_shape *out = &infer->out[0].shape;
   infer->out[0].dtype = infer->in[1]->dtype;
-  st = laci_broadcast(infer, &infer->in[0]->shape, &infer->in[1]->shape, out);
-  return st ? st : laci_broadcast(infer, out, &infer->in[2]->shape, out);
+  st = laci_broadcast_shapes(infer, &infer->in[0]->shape, &infer->in[1]->shape, out);
+  return st ? st : laci_broadcast_shapes(infer, out, &infer->in[2]->shape, out);
 }
 
 typedef struct choice {

@@ -26,7 +26,7 @@ static lac_status infer(laci_infer *infer) {
   int64_t axis = laci_node_int(infer->node, "axis", -1);
   st = laci_check_axis(infer->node, x->rank, &axis, infer->err);
   laci_shape both = *x;
-  if (!st) st = laci_broadcast(infer, x, scale, &both);
+  if (!st) st = laci_broadcast_shapes(infer, x, scale, &both);
   if (!st && laci_shape_is_known(x) && !laci_shape_equal(x, &both))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                         "the scale does not broadcast into the data");

@@ -153,7 +153,7 @@ static lac_status run_attention(const laci_eval *eval, const widths *w, const do
                           .n_keys = mask.n_past + tokens,
                           .size = w->q / w->heads,
                           .size_v = w->v / w->heads,
-                          .bias = laci_key_mask_bias_of_score,
+                          .bias = laci_key_mask_compute_bias,
                           .context = &mask,
                           .y = eval->out[Y]->f};
   a.scale = laci_node_float(eval->node, "scale", 0);
@@ -228,7 +228,7 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
     c->why = "channels of heads are kept in a cache";
     return laci_coupling_status(c);
   }
-  if (laci_node_int(node, "do_rotary", 0)) laci_fix_query_keys(c, &q);
+  if (laci_node_int(node, "do_rotary", 0)) laci_fix_query_key_channels(c, &q);
   else laci_couple_query_keys(c, &q);
   laci_couple_attention_values(c, &v);
   return laci_coupling_status(c);

@@ -320,7 +320,7 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
                                 .size = h.size,
                                 .copies = copies};
   laci_coupling_mark_described(c, LACI_OUT(Y));
-  if (laci_node_int(node, "do_rotary", 0)) laci_fix_query_keys(c, &keys);
+  if (laci_node_int(node, "do_rotary", 0)) laci_fix_query_key_channels(c, &keys);
   else laci_couple_query_keys(c, &keys);
   laci_couple_attention_values(
       c, &(laci_query_keys){

@@ -168,7 +168,7 @@ static lac_status run_attention(const laci_eval *eval, const operands *o, double
                           .n_keys = mask.n_past + o->n_keys,
                           .size = o->size,
                           .size_v = o->size_v,
-                          .bias = laci_key_mask_bias_of_score,
+                          .bias = laci_key_mask_compute_bias,
                           .context = &mask,
                           .y = eval->out[Y]->f};
   a.scale = laci_node_float(node, "scale", 0);

@@ -92,7 +92,7 @@ static bool is_masked_out(const laci_row_attention *a, const laci_buf *mask, lac
   return p.key >= mask->i[p.batch] || (has_starts && p.key < mask->i[a->n_batch + p.batch]);
 }
 
-double laci_key_mask_bias_of_score(const laci_row_attention *attend, laci_pair_place place) {
+double laci_key_mask_compute_bias(const laci_row_attention *attend, laci_pair_place place) {
   const laci_key_mask *m = attend->context;
   double sum = 0;
   if (m->causal && place.key > m->n_past + place.query) return -INFINITY;

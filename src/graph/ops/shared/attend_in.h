@@ -57,7 +57,7 @@ typedef struct laci_key_mask {
 } laci_key_mask;
 /** Computes the bias of a score from a mask of keys: a function for laci_row_attention.bias, whose
  * context is a laci_key_mask. */
-double laci_key_mask_bias_of_score(const laci_row_attention *attend, laci_pair_place place);
+double laci_key_mask_compute_bias(const laci_row_attention *attend, laci_pair_place place);
 /** Do the shapes of mask and bias fit the sizes of `attend`? */
 bool laci_key_mask_has_fitting_shape(const laci_key_mask *mask, const laci_row_attention *attend);
 

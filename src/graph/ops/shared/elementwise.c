@@ -61,7 +61,7 @@ static void compute_part_of_float_run(const binary_job *job, const laci_walk *wa
   }
 }
 
-static void compute_float_parts(int64_t begin, int64_t end, void *context) {
+static void compute_binary_float_parts(int64_t begin, int64_t end, void *context) {
   const binary_job *job = context;
   laci_walk walk = job->walk;
   laci_walk_seek_run(&walk, begin / job->n_parts);
@@ -136,7 +136,8 @@ static lac_status compute_binary(laci_eval *eval, const laci_binary *op, const l
   bool cut = job.walk.n_runs < FEW_RUNS && job.walk.run > LONG_RUN;
   job.n_parts = cut ? (job.walk.run + LONG_RUN - 1) / LONG_RUN : 1;
   job.part = cut ? LONG_RUN : job.walk.run;
-  if (a->f) laci_eval_parallel(eval, job.walk.n_runs * job.n_parts, compute_float_parts, &job);
+  if (a->f)
+    laci_eval_parallel(eval, job.walk.n_runs * job.n_parts, compute_binary_float_parts, &job);
   else if (eval->new_symbol) compute_integers_with_symbols(eval, &job);
   else laci_eval_parallel(eval, job.walk.n_runs, compute_integer_runs, &job);
   return LAC_OK;

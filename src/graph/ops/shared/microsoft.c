@@ -128,7 +128,7 @@ lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm) {
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "a scalar has no last axis");
   int64_t n = x->rank < 1 ? -1 : x->dims[x->rank - 1];
   for (int k = 0; k < 3 && !st; k++) st = laci_check_input_sizes(infer, vectors[k], 1, &n);
-  if (!st && skip) st = laci_broadcast(infer, x, skip, &both);
+  if (!st && skip) st = laci_broadcast_shapes(infer, x, skip, &both);
   if (!st && skip && (both.rank != x->rank || !laci_shape_equal(&both, x)) &&
       laci_shape_is_known(&both) && laci_shape_is_known(x))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
@@ -254,7 +254,7 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
   if (alone) laci_coupling_add_axis_parts(c, first->port, first->axis, q->n_heads / q->copies);
 }
 
-void laci_fix_query_keys(laci_coupling *c, const laci_query_keys *q) {
+void laci_fix_query_key_channels(laci_coupling *c, const laci_query_keys *q) {
   for (int place = 0; place < q->n_places; place++) {
     const laci_channels *at = &q->places[place];
     int64_t heads = q->keys[place] ? q->n_heads / q->copies : q->n_heads;

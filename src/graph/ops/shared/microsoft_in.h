@@ -75,7 +75,7 @@ typedef struct laci_query_keys {
 
 void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q);
 /** Keeps all channels of the queries and keys in place. */
-void laci_fix_query_keys(laci_coupling *c, const laci_query_keys *q);
+void laci_fix_query_key_channels(laci_coupling *c, const laci_query_keys *q);
 /** Couples values: channel i of a head at `places` gives channel i of `copies` neighbouring heads
  * of output 0's last axis. n_heads counts the heads of the output. */
 void laci_couple_attention_values(laci_coupling *c, const laci_query_keys *v);

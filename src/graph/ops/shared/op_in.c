@@ -163,8 +163,8 @@ static bool broadcast_size(laci_infer *infer, int64_t a, int64_t b, int64_t *out
   return true;
 }
 
-lac_status laci_broadcast(laci_infer *infer, const laci_shape *a, const laci_shape *b,
-                          laci_shape *out) {
+lac_status laci_broadcast_shapes(laci_infer *infer, const laci_shape *a, const laci_shape *b,
+                                 laci_shape *out) {
   char text_a[128], text_b[128];
   laci_shape result = laci_shape_unknown();
   if (a->rank >= 0 && b->rank >= 0) {
@@ -215,7 +215,7 @@ lac_status laci_infer_broadcast_all(laci_infer *infer) {
   laci_shape shape = infer->in[0]->shape;
   for (int port = 1; port < infer->n_in; port++) {
     if (!infer->in[port]) continue;
-    st = laci_broadcast(infer, &shape, &infer->in[port]->shape, &shape);
+    st = laci_broadcast_shapes(infer, &shape, &infer->in[port]->shape, &shape);
     if (st) return st;
   }
   infer->out[0] = (laci_type){.dtype = infer->in[0]->dtype, .shape = shape};

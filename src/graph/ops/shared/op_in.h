@@ -90,8 +90,8 @@ LAC_MUST_CHECK lac_status laci_axes_to_flags(const laci_node *node, const laci_i
 
 /** Broadcasts two shapes by NumPy's rules, with symbols. An unknown rank gives an unknown rank.
  * Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
-                                         const laci_shape *b, laci_shape *out);
+LAC_MUST_CHECK lac_status laci_broadcast_shapes(laci_infer *infer, const laci_shape *a,
+                                                const laci_shape *b, laci_shape *out);
 /** Returns the product of the sizes of axes [from, to): a number where all are known, a symbol
  * where it is the only factor that is not 1, else a fresh symbol. */
 int64_t laci_multiply_sizes(laci_infer *infer, const laci_shape *shape, int from, int to);
