@@ -125,8 +125,8 @@ static bool is_stored_needed(const laci_graph *graph, int stored, const bool *sk
 }
 
 /* Copies all stored tensors that are values, one after the other, into own->bytes. */
-static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options *options,
-                               const bool *skipped, laci_budget *budget, lac_error *err) {
+static lac_status copy_stored_tensors(laci_engine_graph *own, const laci_engine_options *options,
+                                      const bool *skipped, laci_budget *budget, lac_error *err) {
   laci_graph *graph = &own->graph;
   for (int s = 0; s < graph->n_stored; s++) {
     if (is_stored_needed(graph, s, skipped))
@@ -155,7 +155,7 @@ lac_status laci_engine_graph_init(laci_engine_graph *own, const laci_graph *grap
   own->graph.stored = laci_alloc((size_t)graph->n_stored, sizeof *own->graph.stored);
   if (!own->graph.stored) return laci_fail_memory(err, "the engine");
   for (int s = 0; s < graph->n_stored; s++) own->graph.stored[s] = graph->stored[s];
-  return options->fetch ? fetch_stored(own, options, skipped, budget, err) : LAC_OK;
+  return options->fetch ? copy_stored_tensors(own, options, skipped, budget, err) : LAC_OK;
 }
 
 void laci_engine_graph_clear(laci_engine_graph *own) {

@@ -69,7 +69,7 @@ static void list_column_offers(side *s, int n, int n_leading) {
   memset(s->share, 0, (size_t)s->n_offers * sizeof *s->share);
 }
 
-static int32_t sum_of_rows(const int16_t *x) {
+static int32_t add_rows(const int16_t *x) {
   int32_t sum = 0;
   for (int r = 0; r < ROWS; r++) sum += x[r];
   return sum;
@@ -130,8 +130,8 @@ static void prepare_block_offers(side *s, const laci_exchange_block *b, size_t r
   int32_t above = 0;
   for (int r = 0; r < ROWS; r++) places[0][r] = INT16_MAX;
   sort_columns_by_row(b, row, keep + 2, own);
-  for (int k = 0; k < keep - 1; k++) above += sum_of_rows(own[k]);
-  s->kept += above + sum_of_rows(own[keep - 1]);
+  for (int k = 0; k < keep - 1; k++) above += add_rows(own[k]);
+  s->kept += above + add_rows(own[keep - 1]);
   for (int k = 0; k < s->n_offers; k++) {
     const int16_t *x = b->column[s->columns[k][0]] + row, *y = b->column[s->columns[k][1]] + row;
     if (k < s->n_single) y = nothing;

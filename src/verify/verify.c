@@ -384,7 +384,7 @@ static lac_status open_stepper(laci_round *r, laci_round_source *from, laci_prod
   if (st) return st;
   from->products = *products;
   from->anew = r->number > 0;
-  const laci_graph *graph = *products ? laci_products_graph(*products) : r->graph;
+  const laci_graph *graph = *products ? laci_products_get_graph(*products) : r->graph;
   /* exact products differ entirely if operands differ by a rounding error. So every value in
    * between must be compared and made equal, but values inside loops are not */
   const laci_stepper_options options = {.load = load_parameter,

@@ -149,8 +149,7 @@ typedef struct laci_products_options {
 
 enum {
   LACI_SLAB = 1 << 22
-}; /* maximum number of elements of a weight that products read at
-                                 once */
+}; /* maximum number of elements of a weight that products read at once */
 
 /** A slab: consecutive elements of a stored tensor, in row-major order. */
 typedef struct laci_slab {
@@ -187,7 +186,7 @@ LAC_MUST_CHECK lac_status laci_products_create(const laci_graph *graph,
 /** Does the fast engine compute this node? */
 bool laci_products_has_node(const laci_products *products, int node);
 void laci_products_destroy(laci_products *products);
-const laci_graph *laci_products_graph(const laci_products *products);
+const laci_graph *laci_products_get_graph(const laci_products *products);
 /** Do only products read stored tensor number `stored`? They read it themselves, so the run need
  * not load it. */
 bool laci_products_is_streamed(const laci_products *products, int stored);

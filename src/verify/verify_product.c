@@ -551,7 +551,9 @@ void laci_products_destroy(laci_products *products) {
   laci_free(products);
 }
 
-const laci_graph *laci_products_graph(const laci_products *products) { return &products->graph; }
+const laci_graph *laci_products_get_graph(const laci_products *products) {
+  return &products->graph;
+}
 
 bool laci_products_has_node(const laci_products *products, int node) {
   return products->products[node].owner != NULL;

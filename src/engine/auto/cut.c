@@ -24,7 +24,7 @@ static bool has_double_value(const laci_graph *graph, const laci_type *types, co
 }
 
 /* Makes a node that computes with doubles exact, since the fast engine has only f32. */
-static void make_double_node_exact(laci_auto_cut *cut, int node) {
+static void assign_double_node_to_exact_engine(laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   if (!cut->fast[node] || cut->constant[node]) return;
   if (!has_double_value(cut->graph, cut->types, n->inputs, n->n_inputs) &&
@@ -92,7 +92,7 @@ lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut, const laci_engine_o
   for (size_t at = 0; at < n && !st; at++) {
     cut->fast[at] = nodes[at] != LACI_REACH_NOT;
     cut->constant[at] = nodes[at] == LACI_REACH_CONSTANT;
-    make_double_node_exact(cut, (int)at);
+    assign_double_node_to_exact_engine(cut, (int)at);
   }
   laci_free(nodes);
   return st;
