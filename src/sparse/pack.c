@@ -292,7 +292,7 @@ static void restore_signs(const laci_packing *p, const uint32_t *signs, const in
   }
 }
 
-static void fill_weight(const laci_packing *p, uint8_t *dense) {
+static void fill_weight_with_zero_point(const laci_packing *p, uint8_t *dense) {
   if (p->fill == 0) {
     memset(dense, 0, p->dense_bytes);
     return;
@@ -306,7 +306,7 @@ lac_status laci_unpack_weight(const laci_packing *packing, const laci_packed_vie
   const laci_packing *p = packing;
   int32_t *column = laci_alloc((size_t)p->row_values + 1, sizeof *column);
   if (!column) return laci_fail_memory(err, p->name);
-  fill_weight(p, dense);
+  fill_weight_with_zero_point(p, dense);
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < p->n_rows; at++) {
     const int64_t first = at / p->inner * p->columns * p->inner + at % p->inner;

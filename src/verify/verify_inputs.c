@@ -120,9 +120,10 @@ static bool set_symbol_kinds_of_shape(const laci_graph *graph, int value, bool s
   return found;
 }
 
-/* Finds the kinds of all symbols. First the inputs determine them, then outputs of nodes without an
- * implementation, which get random content. Returns true if some input may be a recurrent state. */
-static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
+/* Finds what each symbol (an unknown size) counts: batches, pixels of images, or others. First the
+ * inputs determine that, then outputs of nodes without an implementation, which get random content.
+ * Returns true if some input may be a recurrent state. */
+static bool find_kinds_of_size_symbols(const laci_graph *graph, bool states, int64_t *kinds) {
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
   for (int i = 0; i < graph->n_inputs; i++) {
@@ -142,7 +143,7 @@ static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kin
 
 bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
   bool batches = false, others = false, large = is_large_network(graph);
-  bool has_states = find_symbol_kinds(graph, false, size_of_symbol);
+  bool has_states = find_kinds_of_size_symbols(graph, false, size_of_symbol);
   int n_batches = 1;
   for (int s = 1; s <= graph->n_symbols; s++) {
     batches = batches || size_of_symbol[s] == BATCHES;
@@ -154,7 +155,7 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
   int n_attempts = n_batches * (others ? N_SIZES : 1);
   if (attempt >= n_attempts && has_states) {
     attempt -= n_attempts;
-    (void)find_symbol_kinds(graph, true, size_of_symbol);
+    (void)find_kinds_of_size_symbols(graph, true, size_of_symbol);
   }
   if (attempt >= n_attempts) return false;
   int at = attempt / n_batches;

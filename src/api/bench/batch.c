@@ -91,10 +91,10 @@ static void share_symbol_sizes(laci_rebatch *batch, int64_t *bound) {
   }
 }
 
-/* Resolves all inputs' sizes: those given, the batch size as the first size, and equal sizes for
+/* Chooses all inputs' sizes: those given, the batch size as the first size, and equal sizes for
  * equal symbols. A first size that is still open becomes 1, and so do the others of its symbol. */
-static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *options,
-                                 lac_error *err) {
+static lac_status choose_input_sizes(laci_rebatch *batch, const lac_bench_options *options,
+                                     lac_error *err) {
   const laci_graph *graph = batch->graph;
   int64_t *bound = laci_alloc((size_t)graph->n_symbols + 1, sizeof *bound);
   if (!bound) return laci_fail_memory(err, "the inputs' shapes");
@@ -222,7 +222,7 @@ lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *option
   batch->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *batch->shapes);
   if (!batch->shapes) return laci_fail_memory(err, "the inputs' shapes");
   lac_status st = check_shapes(graph, options, err);
-  if (!st) st = resolve_inputs(batch, options, err);
+  if (!st) st = choose_input_sizes(batch, options, err);
   return st ? st : change_batch(batch, options->batch, err);
 }
 

@@ -82,7 +82,8 @@ static lac_status ask_about_all_nodes(laci_plugin_plan *p, lac_error *err) {
   return st;
 }
 
-static void pass_weight_facts(laci_plugin_plan *p, const laci_engine_options *options) {
+static void set_masks_and_patterns_of_view(laci_plugin_plan *p,
+                                           const laci_engine_options *options) {
   for (int at = 0; at < options->n_weights; at++) {
     const laci_engine_weight *weight = &options->weights[at];
     lac_graph_value *to = p->view.values[weight->value];
@@ -292,7 +293,7 @@ static lac_status make_plan(laci_plugin_plan *p, const laci_graph *graph,
   if (!st) st = laci_engine_check_inputs(&p->own.graph, p->types, err);
   if (!st) st = laci_plugin_view_init(&p->view, &p->own.graph, p->types, err);
   if (st) return st;
-  pass_weight_facts(p, options);
+  set_masks_and_patterns_of_view(p, options);
   st = ask_about_all_nodes(p, err);
   if (!st) st = plan_ports(p, options, err);
   if (!st && options->extent == LACI_EXTENT_WHOLE)
