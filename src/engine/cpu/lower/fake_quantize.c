@@ -1,50 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and DequantizeLinear together, in one pass over memory in any layout: zeros stay
  * zeros, so that padding between pixels can be included. */
+#include "engine/cpu/lower/float_pass.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/values.h"
 #include "kernel/pointwise/fake_quantize.h"
-#include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
-
-typedef struct quantize_step {
-  const laci_fake_quantized *q;
-  int64_t n;
-} quantize_step;
-
-typedef struct quantize_work {
-  const quantize_step *s;
-  const float *x;
-  float *y;
-} quantize_work;
 
 enum { GRAIN = 1 << 14 }; /* number of floats that a thread computes at a time */
 
-static void quantize_range(int64_t begin, int64_t end, void *context) {
-  const quantize_work *w = context;
-  laci_fake_quantize_variant()(w->s->q, w->x + begin, end - begin, w->y + begin);
-}
-
-static lac_status run_quantize(laci_net *net, laci_net_step *step, lac_error *err) {
-  const quantize_step *s = step->context;
-  quantize_work w = {s, laci_net_tensor_data(net, step->tensors[0]),
-                     laci_net_tensor_data(net, step->tensors[1])};
-  (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, quantize_range, &w);
-  return LAC_OK;
-}
-
-static bool can_lower_quantize(laci_net *net, const laci_fused *fused, const char **why) {
-  (void)fused;
-  *why = "values are bf16";
-  return !net->plan.bf16;
-}
-
-/** Returns the number of floats of a tensor, padding included. */
-static int64_t count_floats(const laci_net *net, int tensor) {
-  const laci_net_tensor *t = &net->tensors[tensor];
-  if (!t->native) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
-  return laci_native_count_floats(net, tensor);
+static void fake_quantize_floats(const void *q, const float *x, int64_t n, float *y) {
+  laci_fake_quantize_variant()(q, x, n, y);
 }
 
 /** Returns a tensor of the result's int8 values for the int8 layers that read it; -1: none does. */
@@ -81,17 +47,11 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
     x = laci_net_make_whole_tensor(
         net, laci_net_convert_tensor(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
-  const int y = laci_net_new_result_like(net, x, true);
-  quantize_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node],
-                                               run_quantize, 2, (int[]){x, y});
-  if (x < 0 || !s || !step) return;
-  *s = (quantize_step){fused->details, count_floats(net, x)};
-  step->what = "QuantizeLinear + DequantizeLinear";
-  step->kernel = "own";
-  step->context = s;
-  step->shown = y;
-  laci_net_bind_value(net, fused->output, y);
+  laci_net_add_float_pass(net, fused, x,
+                          &(laci_float_pass){.compute = fake_quantize_floats,
+                                             .details = fused->details,
+                                             .what = "QuantizeLinear + DequantizeLinear",
+                                             .grain = GRAIN});
 }
 
 /** Binds the result of a DequantizeLinear to the result of another one that reads the same
@@ -105,6 +65,6 @@ const laci_implementation laci_implementations_duplicate[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_quantize[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_quantize, lower_quantize},
+    {"our kernel", LACI_FUSIBLE_NOTHING, laci_can_lower_float_pass, lower_quantize},
     {.name = NULL},
 };
