@@ -44,8 +44,7 @@ lac_status laci_amx_weights_init(const laci_sparse_product *p, const float *weig
                                  laci_amx_weights *w, lac_error *err) {
   const int64_t n_groups = p->n_rows / p->rows_together;
   const int64_t int8x4_each = laci_sparse_columns_per_group(p) / INT8X4;
-  *w = (laci_amx_weights){.n_rows = p->n_rows,
-                          .row_stride = p->row_stride,
+  *w = (laci_amx_weights){.row_stride = p->row_stride,
                           .n_groups = n_groups,
                           .rows_each = p->rows_together,
                           .int8x4_each = int8x4_each,

@@ -24,7 +24,7 @@ enum {
 /** The dense weights of a product, as registers. A group is rows that read the same columns
  * (laci_sparse_product.rows_together); its rows and int8x4 are filled up with zeros. */
 typedef struct laci_amx_weights {
-  int64_t n_rows, row_stride;  /* those of the product */
+  int64_t row_stride;          /* that of the product */
   int64_t n_groups, rows_each; /* number of groups, and of rows in each group */
   int64_t int8x4_each;         /* number of int8x4 that each row of a group reads */
   int64_t n_deep;              /* number of registers of weights that hold 16 rows */

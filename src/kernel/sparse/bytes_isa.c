@@ -2,6 +2,7 @@
  * bytes.h for every instruction set. Loops over sixteen lanes are plain, so that the compiler
  * vectorizes them. */
 #include "kernel/sparse/bytes.h"
+#include "kernel/sparse/bytes_in.h"
 #include "kernel/variants.h"
 
 #include <math.h>
@@ -21,17 +22,6 @@ static inline uint32_t load_word(const float *at) {
 static inline void store_word(float *at, uint32_t word) { memcpy(at, &word, sizeof word); }
 
 /* ---- Sixteen places ---- */
-
-/* Converts x [16] to bytes, and stores each in its own int8x4 [16], `shift` bits above the lowest
- * bit. */
-static void quantize_lanes(const laci_fake_quantized *q, const float *x, int shift,
-                           uint32_t *restrict int8x4) {
-  const float scale = q->scale, low = q->low, high = q->high;
-  for (int lane = 0; lane < LANES; lane++) {
-    const float byte = laci_quantize_clip(rintf(x[lane] / scale), low, high) - low;
-    int8x4[lane] |= (uint32_t)(int32_t)byte << shift;
-  }
-}
 
 static void dequantize_lanes(const laci_fake_quantized *q, const float *int8x4, int shift,
                              float *restrict x) {
@@ -56,7 +46,7 @@ static void pack_pixel_run(const run *r, const float *floats, float *to) {
   for (int64_t at = 0; at < r->n; at += LANES) {
     uint32_t int8x4[LANES] = {0};
     for (int c = 0; c < r->n_channels; c++) {
-      quantize_lanes(r->q, floats + c * r->stride + at, BYTE * c, int8x4);
+      laci_quantize_lanes(r->q, floats + c * r->stride + at, BYTE * c, int8x4);
     }
     for (int c = r->n_channels; c < INT8X4; c++) {
       for (int lane = 0; lane < LANES; lane++) int8x4[lane] |= zero << BYTE * c;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * image_bytes.h for every instruction set. Loops over sixteen pixels are plain, so that the
  * compiler vectorizes them. */
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "kernel/sparse/bytes.h"
+#include "kernel/sparse/bytes_in.h"
 #include "kernel/sparse/image_bytes.h"
 #include "kernel/sparse/int8x4.h"
 
@@ -15,25 +16,15 @@ enum {
   STRIP = 16 * LANES, /* number of pixels that are quantized at a time */
 };
 
-/* Adds the bytes of 16 floats to their int8x4, `shift` bits above the lowest bit. */
-static inline void quantize_lanes(const laci_fake_quantized *q, const float *x, int shift,
-                                  uint32_t *restrict int8x4) {
-  const float scale = q->scale, low = q->low, high = q->high;
-  for (int lane = 0; lane < LANES; lane++) {
-    const float byte = laci_quantize_clip(rintf(x[lane] / scale), low, high) - low;
-    int8x4[lane] |= (uint32_t)(int32_t)byte << shift;
-  }
-}
-
 /* Quantizes n pixels of one channel. */
 static void quantize_pixels(const laci_fake_quantized *q, const float *x, int64_t n, int shift,
                             uint32_t *restrict int8x4) {
   float rest[LANES] = {0};
   int64_t at = 0;
-  for (; at + LANES <= n; at += LANES) quantize_lanes(q, x + at, shift, int8x4 + at);
+  for (; at + LANES <= n; at += LANES) laci_quantize_lanes(q, x + at, shift, int8x4 + at);
   if (at == n) return;
   memcpy(rest, x + at, (size_t)(n - at) * sizeof *rest);
-  quantize_lanes(q, rest, shift, int8x4 + at);
+  laci_quantize_lanes(q, rest, shift, int8x4 + at);
 }
 
 /* A strip of pixels of a row: where it begins, and how many it has. */
@@ -44,7 +35,7 @@ typedef struct strip {
 /* Quantizes a strip. image: the floats of its image. */
 static void quantize_strip(const laci_image_bytes *b, const float *image, const strip *s,
                            uint32_t *int8x4) {
-  const uint32_t zero = (uint32_t)(int32_t)-b->q->low;
+  const uint32_t zero = (uint32_t)laci_bytes_zero_point(b->q);
   memset(int8x4, 0, STRIP * sizeof *int8x4);
   for (int c = 0; c < INT8X4; c++) {
     const int64_t channel = s->int8x4 * INT8X4 + c;

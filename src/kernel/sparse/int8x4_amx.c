@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A part of a product by AMX (amx.h), and what follows its sums. */
 #include <immintrin.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "kernel/amx.h"
 #include "kernel/sparse/amx.h"
