@@ -4,6 +4,7 @@
 #ifndef TESTS_SUPPORT_ENGINE_CHECK_H
 #define TESTS_SUPPORT_ENGINE_CHECK_H
 
+#include "cpu/cpu.h"
 #include "engine/engine.h"
 #include "engine/stepper.h"
 #include "support/walk.h"
@@ -125,6 +126,13 @@ static inline void check_as(const char *text, expectation e) {
   check_plan(text, e);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
+}
+
+/** A group's setup: plans by one table of costs on all processors with AVX-512, whose figures say
+ * of some layers that they gain, and of others not. */
+static inline int choose_one_table(void **state) {
+  (void)state;
+  return laci_cpu_level_in_force() == LACI_CPU_AVX512 ? setenv("LAC_COSTS", "zen4", 1) : 0;
 }
 
 #endif

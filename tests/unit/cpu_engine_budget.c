@@ -62,16 +62,10 @@ static void others_keep_their_algorithm(void **state) {
   assert_int_equal(n, laci_cpu_level_in_force() == LACI_CPU_AVX2 ? N_BLOCKS : 0);
 }
 
-/* By one table on all processors with AVX-512: by others' figures no layer may be Winograd's. */
-static int choose_table(void **state) {
-  (void)state;
-  return laci_cpu_level_in_force() == LACI_CPU_AVX512 ? setenv("LAC_COSTS", "zen4", 1) : 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(weights_stay_below_the_limit),
       cmocka_unit_test(others_keep_their_algorithm),
   };
-  return cmocka_run_group_tests(tests, choose_table, NULL);
+  return cmocka_run_group_tests(tests, choose_one_table, NULL);
 }

@@ -178,13 +178,6 @@ static void a_plan_takes_less_memory(void **state) {
   laci_graph_destroy(graph);
 }
 
-/* By one table on all processors with AVX-512, since the figures of some gain by CSR from five rows
- * on. */
-static int choose_table(void **state) {
-  (void)state;
-  return laci_cpu_level_in_force() == LACI_CPU_AVX512 ? setenv("LAC_COSTS", "zen4", 1) : 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_of_all_kinds),
@@ -192,5 +185,5 @@ int main(void) {
       cmocka_unit_test(plans_agree_and_threads_do_not_change_a_byte),
       cmocka_unit_test(a_plan_takes_less_memory),
   };
-  return cmocka_run_group_tests(tests, choose_table, NULL);
+  return cmocka_run_group_tests(tests, choose_one_table, NULL);
 }
