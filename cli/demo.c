@@ -416,7 +416,7 @@ static void print_files(const demo *d) {
   printf("\nin %s:\n", d->out.folder);
   printf("  " IMAGES "     1437 images for training, 360 for the test\n");
   printf("  " DENSE "       the dense network\n");
-  printf("  " SPARSE "  permuted, calibrated, fine-tuned\n");
+  printf("  " SPARSE "  permuted where that gains, calibrated, fine-tuned\n");
   printf("  " DRAWING "        a drawing of its operations and of what was done to them\n");
   printf("  " CURVES "        loss and accuracy while it was trained\n");
   printf("  " TUNING_CURVES "      what pruning took and fine-tuning brought back\n");
