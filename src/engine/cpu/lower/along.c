@@ -42,7 +42,8 @@ static bool find_axis_order(laci_net *net, int tensor, laci_order *o) {
 }
 
 /** Returns the layout with the order *o for a tensor of the given shape. */
-static laci_layout *layout_in_order(laci_net *net, const laci_shape *shape, const laci_order *o) {
+static laci_layout *create_layout_in_order(laci_net *net, const laci_shape *shape,
+                                           const laci_order *o) {
   laci_layout *md = NULL;
   if (o->block > 1) {
     if (!laci_layout_create_blocks(&md, shape->dims, (int)o->block, LACI_ELEMENT_F32)) {
@@ -138,7 +139,7 @@ int laci_axis_pass_add(laci_net *net, const laci_node *node, int from, const lac
   s->grain = inner < GRAIN ? GRAIN / inner : 1;
   fill_pass_taps(net, taps, &s->pass);
   shape.dims[axis] = taps->n_out;
-  laci_layout *md = layout_in_order(net, &shape, o);
+  laci_layout *md = create_layout_in_order(net, &shape, o);
   const int to = md ? laci_net_new_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   laci_net_step *step = laci_net_step_add_code(net, node, run_resample, 2, (int[]){from, to});

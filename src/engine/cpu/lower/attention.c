@@ -83,7 +83,7 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
 
 /** Returns the value as an operand of the net's element type whose axis `along` has stride 1; it is
  * copied if need be. */
-static operand read_rows_operand(laci_net *net, int value, int along) {
+static operand read_operand_with_contiguous_axis(laci_net *net, int value, int along) {
   operand o = {.tensor = laci_net_read_value(net, value)};
   laci_element dt = laci_net_float_element(net);
   if (o.tensor < 0) return o;
@@ -182,9 +182,9 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   attend_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   int rank = laci_plan_shape(&net->plan, a->q)->rank;
   if (!s) return;
-  s->q = read_rows_operand(net, a->q, rank - 1);
-  s->k = read_rows_operand(net, a->k, rank - 2);
-  s->v = read_rows_operand(net, a->v, rank - 1);
+  s->q = read_operand_with_contiguous_axis(net, a->q, rank - 1);
+  s->k = read_operand_with_contiguous_axis(net, a->k, rank - 2);
+  s->v = read_operand_with_contiguous_axis(net, a->v, rank - 1);
   s->mask = read_mask_operand(net, a->mask, rank);
   s->y = new_output_operand(net, fused, a->places);
   if (net->plan.status) return;

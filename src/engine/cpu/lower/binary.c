@@ -59,8 +59,8 @@ typedef struct binary_plan {
 
 /** Describes the operation with its first operand in a certain layout: 0 as it is stored, 1
  * channels last, 2 row-major. */
-static binary_plan describe_in_layout(laci_net *net, const named_binary *binary, binary_plan from,
-                                      int layout, const laci_posts *attr) {
+static binary_plan describe_binary_in_layout(laci_net *net, const named_binary *binary,
+                                             binary_plan from, int layout, const laci_posts *attr) {
   laci_element dt = laci_net_float_element(net);
   if (net->plan.status || from.a < 0) return (binary_plan){-1, -1, NULL};
   laci_shape shape = net->tensors[from.a].shape;
@@ -84,7 +84,7 @@ static binary_plan describe_in_layout(laci_net *net, const named_binary *binary,
 }
 
 /** Does the tensor's memory have padding in addition to its elements? */
-static bool is_padded(const laci_net *net, int tensor) {
+static bool has_padded_memory(const laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return false;
   const laci_net_tensor *t = &net->tensors[tensor];
   size_t dense = (size_t)laci_shape_count(&t->shape) * laci_element_bytes(t->dt);
@@ -95,12 +95,12 @@ static bool is_padded(const laci_net *net, int tensor) {
  * function is fused to the operation? These are blocks that are narrower than a vector and have
  * padding, and blocks of four channels (as small groups have; then it also writes beyond the
  * end). */
-static bool is_in_narrow_blocks(const laci_net *net, int tensor) {
+static bool has_blocks_that_onednn_miscomputes(const laci_net *net, int tensor) {
   enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
   if (net->plan.status || tensor < 0) return false;
   const int64_t block = laci_layout_block_channels(net->tensors[tensor].md);
   const int64_t vector = laci_cpu_has_avx512f() ? OF_AVX512 : OF_AVX2;
-  return block > 1 && block < vector && (block <= NARROWEST || is_padded(net, tensor));
+  return block > 1 && block < vector && (block <= NARROWEST || has_padded_memory(net, tensor));
 }
 
 /** Describes the operation in the layout of the operands. Another layout is chosen if oneDNN has no
@@ -109,9 +109,10 @@ static bool is_in_narrow_blocks(const laci_net *net, int tensor) {
 static binary_plan choose_layout(laci_net *net, const named_binary *binary, binary_plan from,
                                  const laci_posts *attr, bool has_posts) {
   binary_plan p = {-1, -1, NULL};
-  for (int layout = has_posts && is_in_narrow_blocks(net, from.a); layout < 3; layout++) {
+  for (int layout = has_posts && has_blocks_that_onednn_miscomputes(net, from.a); layout < 3;
+       layout++) {
     laci_net_mark mark = laci_net_get_mark(net);
-    p = describe_in_layout(net, binary, from, layout, attr);
+    p = describe_binary_in_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
     if (quick || layout == 2 || net->plan.status) break;
     laci_primitive_destroy(p.pd);
@@ -129,7 +130,7 @@ static void add_binary_step(laci_net *net, const laci_fused *fused, const named_
   laci_posts *attr = laci_net_create_posts(net, fused, &sum);
   binary_plan p =
       choose_layout(net, binary, (binary_plan){.a = a, .b = b}, attr, fused->n_posts > 0);
-  bool apart = fused->n_posts > 0 && is_padded(net, p.a);
+  bool apart = fused->n_posts > 0 && has_padded_memory(net, p.a);
   int to = laci_net_new_result_like(net, p.a, a != b && p.a == a && !apart);
   laci_net_step_add(
       net, fused, p.pd, 3,
@@ -138,7 +139,7 @@ static void add_binary_step(laci_net *net, const laci_fused *fused, const named_
   laci_posts_destroy(attr);
 }
 
-static const named_binary *find_named_binary(const laci_node *node) {
+static const named_binary *find_binary_of_node(const laci_node *node) {
   const named_binary *binary = binaries;
   while (node->op != binary->op) binary++;
   return binary;
@@ -148,7 +149,7 @@ static const named_binary *find_named_binary(const laci_node *node) {
  * constant, since its layout determines that of the result. left, right: whether that operand has
  * the result's shape. */
 static bool needs_operand_swap(const laci_net *net, const laci_node *node, bool left, bool right) {
-  return right && find_named_binary(node)->commutes &&
+  return right && find_binary_of_node(node)->commutes &&
          (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
 }
 
@@ -187,7 +188,7 @@ void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   operands o = order_operands(net, node);
   int a = laci_net_make_whole_tensor(net, laci_net_read_value(net, o.a)),
       b = laci_net_read_value(net, o.b);
-  add_binary_step(net, fused, find_named_binary(node), a, b);
+  add_binary_step(net, fused, find_binary_of_node(node), a, b);
 }
 
 /* ---- Two operands that are both broadcast ---- */
@@ -231,7 +232,7 @@ void laci_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fused) 
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int a = laci_net_make_whole_tensor(net, broadcast_value(net, node, node->inputs[0]));
   int b = laci_net_read_value(net, node->inputs[1]);
-  add_binary_step(net, fused, find_named_binary(node), a, b);
+  add_binary_step(net, fused, find_binary_of_node(node), a, b);
 }
 
 /* ---- Channels times one factor each: squeeze and excitation ---- */

@@ -17,8 +17,8 @@ typedef struct packing {
 enum { COLUMNS = LACI_BYTE_COLUMNS };
 
 /** Reads integers [k][first + 0 to 15]; 0 where there is no column. */
-static void read_integers(const laci_integer_matrix *s, int64_t k, int64_t first,
-                          float integers[COLUMNS]) {
+static void read_integers_of_row(const laci_integer_matrix *s, int64_t k, int64_t first,
+                                 float integers[COLUMNS]) {
   const float *w = s->w + k * s->k_stride + first * s->column_stride;
   const int64_t n = s->columns - first < COLUMNS ? s->columns - first : COLUMNS;
   for (int64_t c = 0; c < COLUMNS; c++) integers[c] = c < n ? w[c * s->column_stride] : 0;
@@ -27,10 +27,11 @@ static void read_integers(const laci_integer_matrix *s, int64_t k, int64_t first
 }
 
 /** Writes the offset of each column: 0 where its integers are signed bytes. */
-static void find_offsets(const laci_integer_matrix *s, int64_t first, int32_t offsets[COLUMNS]) {
+static void find_column_offsets(const laci_integer_matrix *s, int64_t first,
+                                int32_t offsets[COLUMNS]) {
   float low[COLUMNS] = {0}, high[COLUMNS] = {0}, row[COLUMNS];
   for (int64_t k = 0; k < s->depth; k++) {
-    read_integers(s, k, first, row);
+    read_integers_of_row(s, k, first, row);
     for (int c = 0; c < COLUMNS; c++) {
       low[c] = row[c] < low[c] ? row[c] : low[c];
       high[c] = row[c] > high[c] ? row[c] : high[c];
@@ -42,15 +43,15 @@ static void find_offsets(const laci_integer_matrix *s, int64_t first, int32_t of
   }
 }
 
-static void pack_block(const packing *p, int64_t block) {
+static void pack_column_block(const packing *p, int64_t block) {
   const laci_integer_matrix *s = p->source;
   const int64_t first = block * COLUMNS;
   int8_t *to = p->w + block * laci_byte_block_bytes(s->depth);
   int32_t *sums = p->sums + first, *offsets = p->offsets + first;
   float row[COLUMNS];
-  find_offsets(s, first, offsets);
+  find_column_offsets(s, first, offsets);
   for (int64_t k = 0; k < s->depth; k++) {
-    read_integers(s, k, first, row);
+    read_integers_of_row(s, k, first, row);
     for (int c = 0; c < COLUMNS; c++) {
       const int32_t byte = (int32_t)row[c] - offsets[c];
       to[laci_byte_index(k, c)] = (int8_t)byte;
@@ -59,8 +60,8 @@ static void pack_block(const packing *p, int64_t block) {
   }
 }
 
-static void pack_blocks(int64_t begin, int64_t end, void *context) {
-  for (int64_t block = begin; block < end; block++) pack_block(context, block);
+static void pack_column_blocks(int64_t begin, int64_t end, void *context) {
+  for (int64_t block = begin; block < end; block++) pack_column_block(context, block);
 }
 
 static float element_or_one(const float *list, int64_t n, int64_t at) {
@@ -76,7 +77,7 @@ static void fill_scales(const laci_integer_matrix *s, float *scale, float *bias)
   }
 }
 
-static bool has_offsets(const int32_t *offsets, int64_t n) {
+static bool has_nonzero_offset(const int32_t *offsets, int64_t n) {
   for (int64_t at = 0; at < n; at++) {
     if (offsets[at] != 0) return true;
   }
@@ -97,14 +98,14 @@ int laci_net_store_byte_matrix(laci_net *net, const laci_integer_matrix *source,
                .sums = (int32_t *)(void *)(scale + 2 * n),
                .offsets = (int32_t *)(void *)(scale + 3 * n)};
   fill_scales(source, scale, scale + n);
-  laci_pool_for(net->pool, laci_byte_blocks(source->columns), 1, pack_blocks, &p);
-  *matrix =
-      (laci_byte_matrix){.depth = source->depth,
-                         .columns = source->columns,
-                         .w = memory,
-                         .sums = p.sums,
-                         .offsets = has_offsets(p.offsets, source->columns) ? p.offsets : NULL,
-                         .scale = scale,
-                         .bias = scale + n};
+  laci_pool_for(net->pool, laci_byte_blocks(source->columns), 1, pack_column_blocks, &p);
+  *matrix = (laci_byte_matrix){
+      .depth = source->depth,
+      .columns = source->columns,
+      .w = memory,
+      .sums = p.sums,
+      .offsets = has_nonzero_offset(p.offsets, source->columns) ? p.offsets : NULL,
+      .scale = scale,
+      .bias = scale + n};
   return tensor;
 }

@@ -28,7 +28,7 @@ typedef struct channelwise_work {
   float *y;
 } channelwise_work;
 
-static void apply_prelu_to_runs(int64_t begin, int64_t end, void *context) {
+static void apply_prelu_to_channels(int64_t begin, int64_t end, void *context) {
   const channelwise_work *w = context;
   const int64_t n = w->c->inner;
   for (int64_t run = begin; run < end; run++) {
@@ -53,7 +53,7 @@ static double sum_deviations(const float *x, int64_t n, double minus, bool squar
   return sum;
 }
 
-static void normalize_runs(int64_t begin, int64_t end, void *context) {
+static void normalize_channels(int64_t begin, int64_t end, void *context) {
   const channelwise_work *w = context;
   const int64_t n = w->c->inner;
   for (int64_t run = begin; run < end; run++) {
@@ -68,7 +68,7 @@ static void normalize_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_channelwise(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status compute_all_channels(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 1 << 14 }; /* number of floats that a thread computes at a time */
   const channelwise *c = step->context;
   channelwise_work w = {.c = c,
@@ -78,7 +78,7 @@ static lac_status run_channelwise(laci_net *net, laci_net_step *step, lac_error 
   if (c->normalizes) w.second = laci_net_tensor_data(net, step->tensors[3]);
   (void)err;
   laci_pool_for(net->pool, c->n_runs, c->inner < GRAIN ? GRAIN / c->inner : 1,
-                c->normalizes ? normalize_runs : apply_prelu_to_runs, &w);
+                c->normalizes ? normalize_channels : apply_prelu_to_channels, &w);
   return LAC_OK;
 }
 
@@ -96,8 +96,8 @@ static void add_channelwise_step(laci_net *net, const laci_fused *fused, const c
   channelwise *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
   if (net->plan.status) return;
   *c = *how;
-  laci_net_step *step = laci_net_step_add_code(net, node, run_channelwise, how->normalizes ? 4 : 3,
-                                               (int[]){from, to, first, second});
+  laci_net_step *step = laci_net_step_add_code(
+      net, node, compute_all_channels, how->normalizes ? 4 : 3, (int[]){from, to, first, second});
   if (!step) return;
   step->context = c;
   step->kernel = "own";

@@ -34,7 +34,7 @@ typedef struct work {
   const laci_net_step *step;
 } work;
 
-static void copy_chunks(int64_t begin, int64_t end, void *context) {
+static void copy_contiguous_runs(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const runs *r = w->step->context;
   char *to = laci_net_tensor_data(w->net, w->step->tensors[r->n]);
@@ -48,11 +48,11 @@ static void copy_chunks(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_copy(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_concat_by_copying(laci_net *net, laci_net_step *step, lac_error *err) {
   const runs *r = step->context;
   work w = {.net = net, .step = step};
   (void)err;
-  laci_pool_for(net->pool, r->n_images * r->n * CHUNKS, CHUNKS, copy_chunks, &w);
+  laci_pool_for(net->pool, r->n_images * r->n * CHUNKS, CHUNKS, copy_contiguous_runs, &w);
   return LAC_OK;
 }
 
@@ -155,7 +155,7 @@ static int find_native_block_channels(laci_net *net, laci_layout *md, const laci
   return together;
 }
 
-static int find_part_block_channels(laci_net *net, int tensor) {
+static int find_input_block_channels(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return 0;
   const laci_net_tensor t = net->tensors[tensor];
   if (t.native)
@@ -164,7 +164,7 @@ static int find_part_block_channels(laci_net *net, int tensor) {
 }
 
 /** Does some reader read the value in a native layout (of our own kernels)? */
-static bool is_read_as_native(const laci_net *net, int value) {
+static bool is_read_in_native_layout(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
     const int written = net->plan.fused[v->readers[at]].output;
@@ -181,7 +181,7 @@ typedef struct join_plan {
                    some part cannot have that layout */
 } join_plan;
 
-static int find_part_tensor(const laci_net *net, const laci_node *node, int at) {
+static int tensor_of_input(const laci_net *net, const laci_node *node, int at) {
   return net->plan.values[node->inputs[at]].tensor;
 }
 
@@ -194,8 +194,8 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
     return find_native_block_channels(net, laci_native_onednn_layout_of_shape(net, shape), shape);
   }
   for (int at = 0; at < node->n_inputs; at++) {
-    const int part = find_part_tensor(net, node, at),
-              together = find_part_block_channels(net, part);
+    const int part = tensor_of_input(net, node, at),
+              together = find_input_block_channels(net, part);
     if (part < 0 || !net->tensors[part].native) return together;
     if (at == 0) from_native = together;
   }
@@ -204,20 +204,20 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
 
 /** Decides how the result of node n is stored. The inputs may be reordered if they come from native
  * layouts, if the result is read in one, or if it extends that of another Concat. */
-static join_plan plan_concat_storage(laci_net *net, int n) {
+static join_plan plan_result_storage(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join_plan j = {.there = 0};
   j.waiting = find_concat_to_extend(net, n, &j.there);
-  const bool to_native = is_read_as_native(net, node->outputs[0]);
+  const bool to_native = is_read_in_native_layout(net, node->outputs[0]);
   const bool reorders = j.waiting >= 0 || to_native;
-  j.together = j.waiting >= 0 ? find_part_block_channels(net, j.waiting)
+  j.together = j.waiting >= 0 ? find_input_block_channels(net, j.waiting)
                               : choose_block_channels(net, node, to_native);
   for (int at = j.there; at < node->n_inputs && j.together > 0; at++) {
-    const int part = find_part_tensor(net, node, at);
+    const int part = tensor_of_input(net, node, at);
     const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[at]);
     const bool fits = part >= 0 && shape->rank == 4 && shape->dims[1] % j.together == 0;
     const bool same_layout = fits && (reorders || net->tensors[part].native ||
-                                      find_part_block_channels(net, part) == j.together);
+                                      find_input_block_channels(net, part) == j.together);
     if (!same_layout) j.together = 0;
   }
   return j;
@@ -265,7 +265,7 @@ static void add_copy_step(laci_net *net, const laci_fused *fused, const int *par
     offset += r->bytes[at];
   }
   tensors[n] = to;
-  laci_net_step *step = laci_net_step_add_code(net, node, run_copy, n + 1, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_concat_by_copying, n + 1, tensors);
   if (!step) return;
   step->what = j->waiting >= 0 ? "Concat, new parts" : "Concat";
   step->context = r;
@@ -299,27 +299,27 @@ static void add_concat_step(laci_net *net, const laci_fused *fused, int axis, co
   laci_net_bind_value(net, fused->output, to);
 }
 
-static bool has_float_parts(const laci_net *net, const laci_fused *fused) {
+static bool has_float_inputs(const laci_net *net, const laci_fused *fused) {
   return laci_plan_is_float(&net->plan, fused->output) &&
          laci_plan_shape(&net->plan, fused->output)->rank >= 1;
 }
 
-static bool can_lower_join_by_copying(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_concat_by_copying(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "parts in different layouts";
-  if (!has_float_parts(net, fused) || concat_axis(net, node) != 1) return false;
-  return plan_concat_storage(net, fused->node).together > 0;
+  if (!has_float_inputs(net, fused) || concat_axis(net, node) != 1) return false;
+  return plan_result_storage(net, fused->node).together > 0;
 }
 
-static bool can_lower_join_by_onednn(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_concat_by_onednn(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = has_float_parts(net, fused) ? "more inputs than oneDNN joins" : "integers";
-  return has_float_parts(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
+  *why = has_float_inputs(net, fused) ? "more inputs than oneDNN joins" : "integers";
+  return has_float_inputs(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
 }
 
 /** Returns the tensors of the inputs [first, n_inputs). A tensor that is a part of another one is
  * copied first. NULL after a failure. */
-static int *read_part_tensors(laci_net *net, const laci_node *node, int first) {
+static int *read_input_tensors(laci_net *net, const laci_node *node, int first) {
   int *parts = laci_plan_alloc(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {
     parts[at] = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[at]));
@@ -327,10 +327,10 @@ static int *read_part_tensors(laci_net *net, const laci_node *node, int first) {
   return net->plan.status ? NULL : parts;
 }
 
-static void lower_by_copying(laci_net *net, const laci_fused *fused) {
+static void lower_concat_by_copying(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const join_plan j = plan_concat_storage(net, fused->node);
-  int *parts = read_part_tensors(net, node, j.there);
+  const join_plan j = plan_result_storage(net, fused->node);
+  int *parts = read_input_tensors(net, node, j.there);
   for (int at = j.there; at < node->n_inputs && parts; at++) {
     laci_layout *md =
         make_block_layout(net, laci_plan_shape(&net->plan, node->inputs[at]), j.together);
@@ -340,14 +340,14 @@ static void lower_by_copying(laci_net *net, const laci_fused *fused) {
   if (parts && !net->plan.status) add_copy_step(net, fused, parts, &j);
 }
 
-static void lower_by_onednn(laci_net *net, const laci_fused *fused) {
+static void lower_concat_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int *parts = read_part_tensors(net, node, 0);
+  int *parts = read_input_tensors(net, node, 0);
   if (parts) add_concat_step(net, fused, (int)concat_axis(net, node), parts);
 }
 
 const laci_implementation laci_implementations_concat[] = {
-    {"runs of bytes", LACI_FUSIBLE_NOTHING, can_lower_join_by_copying, lower_by_copying},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_join_by_onednn, lower_by_onednn},
+    {"runs of bytes", LACI_FUSIBLE_NOTHING, can_lower_concat_by_copying, lower_concat_by_copying},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_concat_by_onednn, lower_concat_by_onednn},
     {.name = NULL},
 };

@@ -56,28 +56,30 @@ typedef struct steps_work {
   laci_dynamic_scale scale;
 } steps_work;
 
-static int64_t end_of_part(const steps_work *w, int64_t part) {
+static int64_t end_of_element_range(const steps_work *w, int64_t part) {
   const int64_t end = (part + 1) * w->part;
   return end < w->s->n ? end : w->s->n;
 }
 
-static void find_extremes_of_parts(int64_t begin, int64_t end, void *context) {
+static void find_extremes_of_ranges(int64_t begin, int64_t end, void *context) {
   steps_work *w = context;
   for (int64_t part = begin; part < end; part++) {
     const int64_t first = part * w->part;
-    w->extremes[part] = laci_find_extremes_variant()(w->x + first, end_of_part(w, part) - first);
+    w->extremes[part] =
+        laci_find_extremes_variant()(w->x + first, end_of_element_range(w, part) - first);
   }
 }
 
-static void write_floats_of_parts(int64_t begin, int64_t end, void *context) {
+static void quantize_ranges_to_floats(int64_t begin, int64_t end, void *context) {
   const steps_work *w = context;
   for (int64_t part = begin; part < end; part++) {
     const int64_t first = part * w->part;
-    laci_write_steps_variant()(w->scale, w->x + first, end_of_part(w, part) - first, w->y + first);
+    laci_write_steps_variant()(w->scale, w->x + first, end_of_element_range(w, part) - first,
+                               w->y + first);
   }
 }
 
-static void write_bytes_of_rows(int64_t begin, int64_t end, void *context) {
+static void quantize_rows_to_bytes(int64_t begin, int64_t end, void *context) {
   const steps_work *w = context;
   const int64_t depth = w->s->depth, stride = w->bytes.stride;
   for (int64_t row = begin; row < end; row++) {
@@ -96,18 +98,18 @@ static lac_status run_dynamic_steps(laci_net *net, laci_net_step *step, lac_erro
                   .part = n_parts ? laci_ceil_div(s->n, n_parts) : 1};
   laci_extremes all = {0, 0};
   (void)err;
-  laci_pool_for(net->pool, n_parts, 1, find_extremes_of_parts, &w);
+  laci_pool_for(net->pool, n_parts, 1, find_extremes_of_ranges, &w);
   for (int64_t part = 0; part < n_parts; part++) all = laci_extremes_join(all, w.extremes[part]);
   w.scale = laci_dynamic_scale_from_extremes(all);
   *(float *)laci_net_tensor_data(net, step->tensors[1]) = w.scale.scale;
   if (s->bytes) {
     w.bytes = laci_dynamic_bytes_at(laci_net_tensor_data(net, step->tensors[2]), s->rows, s->depth);
     *w.bytes.scale = w.scale;
-    laci_pool_for(net->pool, s->rows, laci_ceil_div(GRAIN, s->depth), write_bytes_of_rows, &w);
+    laci_pool_for(net->pool, s->rows, laci_ceil_div(GRAIN, s->depth), quantize_rows_to_bytes, &w);
   }
   if (s->floats) { /* last, since they may have the memory of x */
     w.y = laci_net_tensor_data(net, step->tensors[3]);
-    laci_pool_for(net->pool, n_parts, 1, write_floats_of_parts, &w);
+    laci_pool_for(net->pool, n_parts, 1, quantize_ranges_to_floats, &w);
   }
   return LAC_OK;
 }
@@ -132,7 +134,7 @@ static int count_byte_readers(const laci_cpu_plan *plan, int value) {
   return n;
 }
 
-static steps_step describe_steps(const laci_net *net, const laci_node *node) {
+static steps_step describe_dynamic_steps(const laci_net *net, const laci_node *node) {
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
   const int n_readers = count_byte_readers(&net->plan, node->outputs[0]);
   steps_step s = {.n = laci_shape_count(shape), .bytes = n_readers > 0};
@@ -142,7 +144,7 @@ static steps_step describe_steps(const laci_net *net, const laci_node *node) {
   return s;
 }
 
-static int new_bytes(laci_net *net, const laci_shape *shape, const steps_step *s) {
+static int create_bytes_tensor(laci_net *net, const laci_shape *shape, const steps_step *s) {
   const size_t size = laci_dynamic_bytes_size(s->rows, s->depth);
   return laci_net_tensor_new(net, shape, LACI_ELEMENT_BYTE, NULL,
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, size));
@@ -158,9 +160,9 @@ static void lower_dynamic_steps(laci_net *net, const laci_fused *fused) {
                                         laci_net_buffer_new(net, LACI_PLACE_ARENA, sizeof(float)));
   steps_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
-  *s = describe_steps(net, node);
+  *s = describe_dynamic_steps(net, node);
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
-  const int bytes = s->bytes ? new_bytes(net, shape, s) : -1;
+  const int bytes = s->bytes ? create_bytes_tensor(net, shape, s) : -1;
   const int floats = s->floats ? laci_net_new_result_like(net, x, true) : -1;
   laci_net_step *step =
       laci_net_step_add_code(net, node, run_dynamic_steps, 4, (int[]){x, scale, bytes, floats});

@@ -14,13 +14,13 @@ static void fake_quantize_floats(const void *q, const float *x, int64_t n, float
 }
 
 /** Returns a tensor of the result's int8 values for the int8 layers that read it; -1: none does. */
-static int read_int8_result(laci_net *net, const laci_fused *fused) {
+static int find_int8_result(laci_net *net, const laci_fused *fused) {
   return laci_native_read_as_int8(net, fused->reads[0], fused->output, fused->details);
 }
 
 /** Is a table of floats the only reader of the value? It gives the same results for numbers before
  * they are quantized (kernel/pointwise/table.h). */
-static bool is_read_by_table_alone(const laci_net *net, int value) {
+static bool is_read_only_by_table(const laci_net *net, int value) {
   const laci_cpu_plan *plan = &net->plan;
   int readers[2];
   if (laci_plan_count_uses(plan, value) != 1 || laci_plan_find_readers(plan, value, readers) < 1)
@@ -35,10 +35,10 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
   /* the layer before it has written the int8 values already */
   const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);
   if (are_there || laci_native_has_int8_reader(net, fused->output)) {
-    laci_net_bind_value(net, fused->output, are_there ? x : read_int8_result(net, fused));
+    laci_net_bind_value(net, fused->output, are_there ? x : find_int8_result(net, fused));
     return;
   }
-  if (is_read_by_table_alone(net, fused->output)) {
+  if (is_read_only_by_table(net, fused->output)) {
     laci_net_bind_value(net, fused->output, x);
     return;
   }

@@ -17,17 +17,17 @@ typedef struct pass_work {
   float *y;
 } pass_work;
 
-static void compute_range(int64_t begin, int64_t end, void *context) {
+static void compute_element_range(int64_t begin, int64_t end, void *context) {
   const pass_work *w = context;
   w->pass->compute(w->pass->details, w->x + begin, end - begin, w->y + begin);
 }
 
-static lac_status run_pass(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_float_pass(laci_net *net, laci_net_step *step, lac_error *err) {
   const pass_step *s = step->context;
   pass_work w = {&s->pass, laci_net_tensor_data(net, step->tensors[0]),
                  laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
-  laci_pool_for(net->pool, s->n, s->pass.grain, compute_range, &w);
+  laci_pool_for(net->pool, s->n, s->pass.grain, compute_element_range, &w);
   return LAC_OK;
 }
 
@@ -47,8 +47,8 @@ void laci_net_add_float_pass(laci_net *net, const laci_fused *fused, int x,
                              const laci_float_pass *pass) {
   const int y = laci_net_new_result_like(net, x, true);
   pass_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  laci_net_step *step =
-      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_pass, 2, (int[]){x, y});
+  laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node],
+                                               run_float_pass, 2, (int[]){x, y});
   if (x < 0 || !s || !step) return;
   *s = (pass_step){*pass, laci_net_count_floats(net, x)};
   step->what = pass->what;

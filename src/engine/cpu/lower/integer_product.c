@@ -43,20 +43,20 @@ static void apply_functions(const product_work *w, const laci_byte_part *part) {
 }
 
 /** Returns the first row of a chunk; the last chunk has the rows that are left, too. */
-static int64_t first_row_of_chunk(const product_step *s, int64_t chunk) {
+static int64_t first_row_of_row_chunk(const product_step *s, int64_t chunk) {
   const int64_t n_units = s->rows / UNIT;
   return chunk == s->n_chunks ? s->rows : n_units * chunk / s->n_chunks * UNIT;
 }
 
-static void multiply_parts(int64_t begin, int64_t end, void *context) {
+static void multiply_row_and_column_ranges(int64_t begin, int64_t end, void *context) {
   const product_work *w = context;
   const product_step *s = w->s;
   for (int64_t at = begin, next; at < end; at = next) {
     const int64_t chunk = at / s->n_strips, chunk_end = (chunk + 1) * s->n_strips;
     next = end < chunk_end ? end : chunk_end;
     const int64_t block_end = (next - chunk * s->n_strips) * STRIP;
-    const laci_byte_part part = {.row = first_row_of_chunk(s, chunk),
-                                 .row_end = first_row_of_chunk(s, chunk + 1),
+    const laci_byte_part part = {.row = first_row_of_row_chunk(s, chunk),
+                                 .row_end = first_row_of_row_chunk(s, chunk + 1),
                                  .block = at % s->n_strips * STRIP,
                                  .block_end = block_end < s->blocks ? block_end : s->blocks};
     s->multiply(&w->product, &part);
@@ -80,7 +80,7 @@ static lac_status run_integer_product(laci_net *net, laci_net_step *step, lac_er
   (void)err;
   const int64_t n = s->n_strips * s->n_chunks;
   laci_pool_for(net->pool, n, laci_ceil_div(n, (int64_t)PARTS_EACH * net->n_threads),
-                multiply_parts, &w);
+                multiply_row_and_column_ranges, &w);
   return LAC_OK;
 }
 
@@ -98,19 +98,19 @@ static int64_t count_elements_or_none(const laci_net *net, int value) {
   return value < 0 ? 0 : laci_shape_count(laci_plan_shape(&net->plan, value));
 }
 
-static const float *read_list(laci_net *net, int value) {
+static const float *read_constant_or_none(laci_net *net, int value) {
   return value < 0 ? NULL : laci_plan_constant_floats(&net->plan, value);
 }
 
-static int store_matrix(laci_net *net, const laci_fused *fused, laci_byte_matrix *matrix) {
+static int store_packed_matrix(laci_net *net, const laci_fused *fused, laci_byte_matrix *matrix) {
   const laci_integer_product *p = fused->details;
   const laci_integer_matrix source = {.depth = p->depth,
                                       .columns = p->columns,
                                       .w = laci_plan_constant_floats(&net->plan, p->weight),
                                       .k_stride = p->columns,
                                       .column_stride = 1,
-                                      .unit = read_list(net, p->unit),
-                                      .scale = read_list(net, p->scale),
+                                      .unit = read_constant_or_none(net, p->unit),
+                                      .scale = read_constant_or_none(net, p->scale),
                                       .n_units = count_elements_or_none(net, p->unit),
                                       .n_scales = count_elements_or_none(net, p->scale),
                                       .factor = fused->scale,
@@ -121,7 +121,8 @@ static int store_matrix(laci_net *net, const laci_fused *fused, laci_byte_matrix
 
 /** Chooses the parts: as many chunks of rows as x needs to stay in the cache, and as threads
  * need. */
-static void choose_parts(const laci_net *net, const laci_integer_product *p, product_step *s) {
+static void choose_work_division(const laci_net *net, const laci_integer_product *p,
+                                 product_step *s) {
   const int64_t most = p->rows / UNIT > 1 ? p->rows / UNIT : 1;
   const int64_t by_cache = laci_ceil_div(p->rows * laci_byte_row_stride(p->depth), CHUNK_BYTES);
   s->rows = p->rows;
@@ -133,7 +134,7 @@ static void choose_parts(const laci_net *net, const laci_integer_product *p, pro
 }
 
 /** Returns how many of the posts, all of which are functions, the step computes. */
-static int choose_functions(const laci_fused *fused, product_step *s) {
+static int choose_fused_functions(const laci_fused *fused, product_step *s) {
   while (s->n_functions < fused->n_posts &&
          laci_lower_to_pointwise(&fused->posts[s->n_functions].function,
                                  &s->functions[s->n_functions]))
@@ -154,16 +155,16 @@ static void lower_integer_product(laci_net *net, const laci_fused *fused) {
   product_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
   const int x = laci_net_find_dynamic_bytes(net, p->x);
-  const int matrix = store_matrix(net, fused, &s->matrix);
+  const int matrix = store_packed_matrix(net, fused, &s->matrix);
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   int y = md ? laci_net_new_result(net, shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[p->node],
                                                run_integer_product, 3, (int[]){x, matrix, y});
   if (net->plan.status || !step) return;
-  choose_parts(net, p, s);
+  choose_work_division(net, p, s);
   s->multiply = laci_multiply_bytes_fastest(p->rows, &step->kernel);
-  const int n_functions = choose_functions(fused, s);
+  const int n_functions = choose_fused_functions(fused, s);
   step->what = describe_product(net, fused, n_functions);
   step->context = s;
   step->shown = y;

@@ -137,7 +137,7 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 /** In a careful plan, which keeps NaN and infinity, may the operator be lowered as in any other
  * plan? It may if it only moves data. Products may not: a sum of floats may overflow in between,
  * and become infinite with the other sign. */
-static bool can_keep_nonfinite(const laci_node *node) {
+static bool is_lowered_in_careful_plan(const laci_node *node) {
   static const laci_op *const shown[] = {&laci_op_concat,  &laci_op_reshape,   &laci_op_flatten,
                                          &laci_op_squeeze, &laci_op_unsqueeze, &laci_op_transpose,
                                          &laci_op_identity};
@@ -150,7 +150,7 @@ static bool can_keep_nonfinite(const laci_node *node) {
 static const laci_implementation *find_implementations(const laci_net *net,
                                                        const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  if (net->plan.careful && !can_keep_nonfinite(node)) return NULL;
+  if (net->plan.careful && !is_lowered_in_careful_plan(node)) return NULL;
   if (fused->pattern) return of_patterns[fused->pattern];
   if (!laci_plan_has_elements(&net->plan, node)) return NULL;
   for (size_t at = 0; at < sizeof of_operators / sizeof *of_operators; at++) {
@@ -161,7 +161,7 @@ static const laci_implementation *find_implementations(const laci_net *net,
 
 /** Returns the flags (laci_fusible) that an implementation must have for all that is fused to the
  * node. */
-static int find_needed_fusions(const laci_fused *fused) {
+static int find_needed_fusible_flags(const laci_fused *fused) {
   int needs = fused->scale ? LACI_FUSIBLE_SCALE : 0;
   for (int at = 0; at < fused->n_posts; at++) {
     needs |= fused->posts[at].value >= 0 ? LACI_FUSIBLE_SUM : LACI_FUSIBLE_FUNCTIONS;
@@ -169,7 +169,7 @@ static int find_needed_fusions(const laci_fused *fused) {
   return needs;
 }
 
-static bool can_fuse_all(const laci_implementation *implementation, int needs) {
+static bool can_fuse_needed(const laci_implementation *implementation, int needs) {
   int fusible = implementation->fusible;
   if (fusible & LACI_FUSIBLE_RELU) fusible |= LACI_FUSIBLE_FUNCTIONS;
   return (needs & ~fusible) == 0;
@@ -180,9 +180,9 @@ static bool can_fuse_all(const laci_implementation *implementation, int needs) {
 static const laci_implementation *find_supporting_implementation(
     laci_net *net, const laci_fused *fused, const laci_implementation *implementation,
     const char **why) {
-  int needs = find_needed_fusions(fused);
+  int needs = find_needed_fusible_flags(fused);
   for (; implementation && implementation->name; implementation++) {
-    if (!can_fuse_all(implementation, needs)) continue;
+    if (!can_fuse_needed(implementation, needs)) continue;
     if (!implementation->supports || implementation->supports(net, fused, why)) break;
   }
   return implementation;
@@ -212,7 +212,8 @@ static void mark_inputs_read(laci_net *net, const laci_fused *fused) {
 
 /** Tries the implementations of the node's list in order; false: all declined, and no step was
  * added. */
-static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
+static bool lower_by_first_implementation(laci_net *net, const laci_fused *fused,
+                                          const char **why) {
   const laci_implementation *implementation =
       find_supporting_implementation(net, fused, find_implementations(net, fused), why);
   for (; implementation && implementation->name && !net->plan.status;
@@ -232,7 +233,7 @@ static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **w
 static const char *reason_for_plain_operator(const laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (find_implementations(net, fused)) return NULL;
-  if (net->plan.careful && !can_keep_nonfinite(node))
+  if (net->plan.careful && !is_lowered_in_careful_plan(node))
     return "it keeps NaN and infinity, which fast kernels may lose";
   if (!fused->pattern && !laci_plan_has_elements(&net->plan, node)) return "it has no elements";
   return "no fast kernel computes this operator";
@@ -255,7 +256,7 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
   const char *why = "no implementation takes all that was fused";
   if (!laci_net_has_memory(net)) return;
   net->plan.err = &failure;
-  bool done = lower_by_list(net, fused, &why);
+  bool done = lower_by_first_implementation(net, fused, &why);
   net->plan.err = err;
   if (net->plan.status) {
     (void)laci_fail(err, net->plan.status, "%s (%s): %s", node->name, node->type, failure.text);

@@ -60,7 +60,7 @@ DEFINE_ROW(row_choose_floats, float,
            INTEGER(0) ? ((const float *)from[1])[i * steps[1]]
                       : ((const float *)from[2])[i * steps[2]])
 
-static lac_status run_row_function(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status apply_function_to_rows(laci_net *net, laci_net_step *step, lac_error *err) {
   const rows *r = step->context;
   int last = r->rank - 1;
   int64_t index[LACI_MAX_RANK] = {0}, steps[MOST_OPERANDS] = {0};
@@ -90,7 +90,7 @@ static lac_status run_row_function(laci_net *net, laci_net_step *step, lac_error
 
 /* ---- Steps ---- */
 
-static int read_as_dense(laci_net *net, int value) {
+static int read_row_major_tensor(laci_net *net, int value) {
   int tensor = laci_net_read_value(net, value);
   return laci_plan_is_float(&net->plan, value)
              ? laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32)
@@ -109,7 +109,8 @@ static void set_broadcast_strides(const laci_shape *x, int rank, int64_t strides
 
 /** Adds a step that computes the fused node's output, row by row, from the node's first n
  * inputs. */
-static void add_rows_step(laci_net *net, const laci_fused *fused, row_function *row, int n) {
+static void add_row_function_step(laci_net *net, const laci_fused *fused, row_function *row,
+                                  int n) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
@@ -119,7 +120,7 @@ static void add_rows_step(laci_net *net, const laci_fused *fused, row_function *
   *r = (rows){.row = row, .n_operands = n, .rank = y->rank > 0 ? y->rank : 1, .sizes = {1}};
   for (int axis = 0; axis < y->rank; axis++) r->sizes[axis] = y->dims[axis];
   for (int k = 0; k < n; k++) {
-    tensors[k] = read_as_dense(net, node->inputs[k]);
+    tensors[k] = read_row_major_tensor(net, node->inputs[k]);
     set_broadcast_strides(laci_plan_shape(&net->plan, node->inputs[k]), r->rank, r->strides[k]);
     r->elements[k] =
         laci_plan_is_float(&net->plan, node->inputs[k]) ? sizeof(float) : sizeof(int64_t);
@@ -130,7 +131,7 @@ static void add_rows_step(laci_net *net, const laci_fused *fused, row_function *
       laci_net_tensor_new(net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
                           is_float ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL,
                           laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  laci_net_step *step = laci_net_step_add_code(net, node, run_row_function, n + 1, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, apply_function_to_rows, n + 1, tensors);
   if (!step) return;
   step->context = r;
   step->kernel = "rows";
@@ -176,7 +177,7 @@ static bool can_lower_logic(laci_net *net, const laci_fused *fused, const char *
 
 static void lower_logic(laci_net *net, const laci_fused *fused) {
   const logic *l = find_logic_operation(&net->plan.graph->nodes[fused->node]);
-  add_rows_step(net, fused, l->row, l->n);
+  add_row_function_step(net, fused, l->row, l->n);
 }
 
 /* ---- Where, and copies ---- */
@@ -192,12 +193,12 @@ static bool can_lower_where(laci_net *net, const laci_fused *fused, const char *
 
 static void lower_where(laci_net *net, const laci_fused *fused) {
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
-  add_rows_step(net, fused, is_float ? row_choose_floats : row_choose_integers, 3);
+  add_row_function_step(net, fused, is_float ? row_choose_floats : row_choose_integers, 3);
 }
 
 static void lower_expand(laci_net *net, const laci_fused *fused) {
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
-  add_rows_step(net, fused, is_float ? row_copy_floats : row_copy_integers, 1);
+  add_row_function_step(net, fused, is_float ? row_copy_floats : row_copy_integers, 1);
 }
 
 /* ---- Casts ---- */
@@ -251,7 +252,7 @@ static bool can_lower_rounding_cast(laci_net *net, const laci_fused *fused, cons
 static void lower_rounding_cast(laci_net *net, const laci_fused *fused) {
   lac_dtype to =
       rounding_type(type_before_cast(net, fused), net->plan.values[fused->output].type.dtype);
-  add_rows_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
+  add_row_function_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
 }
 
 static bool can_lower_cast(laci_net *net, const laci_fused *fused, const char **why) {
@@ -263,7 +264,7 @@ static bool can_lower_cast(laci_net *net, const laci_fused *fused, const char **
 
 static void lower_cast(laci_net *net, const laci_fused *fused) {
   bool truth = net->plan.values[fused->output].type.dtype == LAC_DTYPE_BOOL;
-  add_rows_step(net, fused, truth ? row_truth : row_number, 1);
+  add_row_function_step(net, fused, truth ? row_truth : row_number, 1);
 }
 
 /* ---- The lists ---- */

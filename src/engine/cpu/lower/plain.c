@@ -88,7 +88,7 @@ static void bind_operand_buffer(laci_net *net, operand *o, bool read) {
   for (int64_t at = 0; read && at < o->buf.count; at++) o->buf.f[at] = (double)from[at];
 }
 
-static void zero_result(operand *o) {
+static void fill_result_with_zeros(operand *o) {
   size_t bytes = (size_t)o->buf.count * sizeof(double);
   memset(o->buf.f ? (void *)o->buf.f : (void *)o->buf.i, 0, bytes);
 }
@@ -99,12 +99,12 @@ static void convert_result(laci_net *net, const operand *o) {
   for (int64_t at = 0; at < o->buf.count; at++) to[at] = (float)o->buf.f[at];
 }
 
-static void run_parallel(void *pool, int64_t n, laci_range_body *body, void *context) {
+static void run_loop_in_pool(void *pool, int64_t n, laci_range_body *body, void *context) {
   int64_t grain = n / (8 * (int64_t)laci_pool_threads(pool));
   laci_pool_for(pool, n, grain > 1 ? grain : 1, body, context);
 }
 
-static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_operator_evaluation(laci_net *net, laci_net_step *step, lac_error *err) {
   plain *p = step->context;
   const laci_node *node = p->node;
   for (int at = 0; at < node->n_inputs; at++) {
@@ -113,14 +113,14 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
   for (int at = 0; at < node->n_outputs; at++) {
     if (!p->out_bufs[at]) continue;
     bind_operand_buffer(net, &p->out[at], false);
-    zero_result(&p->out[at]);
+    fill_result_with_zeros(&p->out[at]);
   }
   laci_eval eval = {.node = node,
                     .n_in = node->n_inputs,
                     .n_out = node->n_outputs,
                     .in = p->in_bufs,
                     .out = p->out_bufs,
-                    .parallel = run_parallel,
+                    .parallel = run_loop_in_pool,
                     .pool = net->pool,
                     .err = err};
   lac_status st = node->op->eval(&eval);
@@ -147,7 +147,7 @@ static void add_plain_step(laci_net *net, plain *p) {
     tensors[at++] = there ? p->out[i].tensor : -1;
     tensors[at++] = there ? p->out[i].doubles : -1;
   }
-  laci_net_step *step = laci_net_step_add_code(net, node, run_plain, n, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_operator_evaluation, n, tensors);
   if (!step) return;
   step->kernel = LACI_ENGINE_EXACT;
   step->plain = true;

@@ -36,7 +36,7 @@ typedef struct packing {
   float *strips;
 } packing;
 
-static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) {
+static bool pack_weight_slice(void *context, int64_t first, int64_t n, const float *x) {
   const packing *p = context;
   laci_recurrent_pack_rows(p->step, p->depth, first / p->depth, n / p->depth, x, p->strips);
   return true;
@@ -64,14 +64,14 @@ static void prepare_weight_strips(laci_net *net, const laci_node *node, int port
       .strides = {m->depth, 1},
       .factor = 1};
   packing p = {s, m->depth, laci_net_tensor_data(net, m->strips)};
-  laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
+  laci_net_visit_weight_slices(net, &weight, pack_weight_slice, &p);
 }
 
 /* ---- Operands ---- */
 
 /** Returns the tensor of the node's input `port`, row-major, of f32 or integers; -1: the input is
  * absent. */
-static int read_operand(laci_net *net, const laci_node *node, int port) {
+static int read_operand_tensor(laci_net *net, const laci_node *node, int port) {
   if (!laci_plan_has_input(node, port)) return -1;
   const int tensor = laci_net_read_value(net, node->inputs[port]);
   return port == LACI_RECURRENT_LENGTHS ? tensor
@@ -111,17 +111,17 @@ static void assign_scratch_areas(laci_recurrent_step *s) {
   }
 }
 
-static void prepare_step(laci_net *net, const laci_node *node, laci_recurrent_step *s) {
+static void prepare_recurrent_step(laci_net *net, const laci_node *node, laci_recurrent_step *s) {
   s->blocks = laci_strips_count(s->node.hidden);
   s->width = s->blocks * LACI_STRIP;
   s->multiply = laci_multiply_strips_variant();
   s->apply = laci_pointwise_apply_variant();
-  s->x = read_operand(net, node, LACI_RECURRENT_X);
-  s->bias = read_operand(net, node, LACI_RECURRENT_BIAS);
-  s->lengths = read_operand(net, node, LACI_RECURRENT_LENGTHS);
-  s->initial_h = read_operand(net, node, LACI_RECURRENT_INITIAL_H);
-  s->initial_c = read_operand(net, node, LACI_RECURRENT_INITIAL_C);
-  s->peephole = read_operand(net, node, LACI_RECURRENT_PEEPHOLE);
+  s->x = read_operand_tensor(net, node, LACI_RECURRENT_X);
+  s->bias = read_operand_tensor(net, node, LACI_RECURRENT_BIAS);
+  s->lengths = read_operand_tensor(net, node, LACI_RECURRENT_LENGTHS);
+  s->initial_h = read_operand_tensor(net, node, LACI_RECURRENT_INITIAL_H);
+  s->initial_c = read_operand_tensor(net, node, LACI_RECURRENT_INITIAL_C);
+  s->peephole = read_operand_tensor(net, node, LACI_RECURRENT_PEEPHOLE);
   prepare_weight_strips(net, node, LACI_RECURRENT_W, s, &s->w);
   prepare_weight_strips(net, node, LACI_RECURRENT_R, s, &s->r);
   for (int at = 0; at < 3; at++) s->results[at] = new_result_tensor(net, node, at);
@@ -133,7 +133,7 @@ static void lower_recurrent(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_recurrent_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !laci_plan_read_recurrent(&net->plan, node, &s->node, NULL)) return;
-  prepare_step(net, node, s);
+  prepare_recurrent_step(net, node, s);
   if (net->plan.status) return;
   const int tensors[] = {s->scratch,   s->x,          s->bias,       s->lengths,   s->initial_h,
                          s->initial_c, s->peephole,   s->w.strips,   s->w.rows,    s->r.strips,

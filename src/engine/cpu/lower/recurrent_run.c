@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs the step of an LSTM, GRU or RNN (recurrent.h).
  *
- * A lane is some sequences of one direction that advance together. A team is lanes that take their
- * time steps in turn with each other. Work is divided by one of two methods:
+ * A sub-batch is some sequences of one direction that advance together. A team is sub-batches that
+ * take their time steps in turn with each other. Work is divided by one of two methods:
  *
- *   a team for each thread   the lanes are independent and never wait for each other
+ *   a team for each thread   the sub-batches are independent and never wait for each other
  *   one team for all         too few sequences: the threads divide the hidden units of a time step,
  *                            and wait for each other at its end
  *
@@ -33,24 +33,25 @@ typedef struct run {
   const laci_recurrent_step *s;
   const float *x, *w, *r;
   float *scratch, *y;
-  const int64_t *lengths;   /* [batch] number of time steps of each sequence; NULL: all have
-                               `length` */
-  int64_t n_groups, length; /* n_groups: number of groups of sequences in each direction, each of
-                               which is the lane of a team */
-  bool alike;               /* all sequences have `length` time steps */
+  const int64_t *lengths; /* [batch] number of time steps of each sequence; NULL: all have
+                             `length` */
+  int64_t n_sub_batches_each,
+      length; /* n_groups: number of groups of sequences in each direction, each of which is the
+                 sub-batch of a team */
+  bool alike; /* all sequences have `length` time steps */
   atomic_bool interrupted;
 } run;
 
-typedef struct lane {
+typedef struct sub_batch {
   int64_t direction, first, n, length; /* the sequences [first, first + n) of one direction, with
                                           `length` time steps */
-} lane;
+} sub_batch;
 
 typedef struct team {
   run *run;
   laci_crew *crew; /* the threads that divide the loops of this team; NULL: one thread */
-  lane lanes[2];
-  int n_lanes;
+  sub_batch sub_batches[2];
+  int n_sub_batches;
   int64_t step, begin, end; /* step: the current time step; [begin, end): the chunk of steps that it
                                is in */
   int phase;                /* phase of the time step: 0, or 1 for the second one of a GRU */
@@ -128,41 +129,44 @@ static void finish_gru_row(const laci_recurrent_step *s, const units *u, float *
 
 /* ---- A time step ---- */
 
-/** Addresses of a lane's rows (one for each sequence) at time t: gates and states. */
+/** Addresses of a sub-batch's rows (one for each sequence) at time t: gates and states. */
 typedef struct rows {
   int64_t t;
   float *gates, *before, *h, *c, *extra; /* address of the first row; from there, rows are n_gates *
                                             width floats apart (gates), or width */
 } rows;
 
-static int64_t gate_row_size(const laci_recurrent_step *s) { return s->node.n_gates * s->width; }
+static int64_t floats_per_gate_row(const laci_recurrent_step *s) {
+  return s->node.n_gates * s->width;
+}
 
-static bool is_backward_lane(const laci_recurrent_step *s, const lane *l) {
+static bool is_backward(const laci_recurrent_step *s, const sub_batch *l) {
   return l->direction == 1 || s->node.backward;
 }
 
-/** Returns the earliest point in time of the lane's chunk of steps. */
-static int64_t chunk_start_time(const team *t, const lane *l) {
-  return is_backward_lane(t->run->s, l) ? l->length - t->end : t->begin;
+/** Returns the earliest point in time of the sub-batch's chunk of steps. */
+static int64_t earliest_time_of_chunk(const team *t, const sub_batch *l) {
+  return is_backward(t->run->s, l) ? l->length - t->end : t->begin;
 }
 
-static rows find_lane_rows(const team *t, const lane *l) {
+static rows rows_of_sub_batch(const team *t, const sub_batch *l) {
   const laci_recurrent_step *s = t->run->s;
   float *scratch = t->run->scratch;
   const int64_t sequence = l->direction * s->node.batch + l->first, state = sequence * s->width;
-  rows r = {.t = is_backward_lane(s, l) ? l->length - 1 - t->step : t->step,
+  rows r = {.t = is_backward(s, l) ? l->length - 1 - t->step : t->step,
             .before = scratch + s->offsets.h[t->step & 1] + state,
             .h = scratch + s->offsets.h[1 - (t->step & 1)] + state,
             .c = scratch + s->offsets.c + state,
             .extra = scratch + s->offsets.extra + state};
-  r.gates = scratch + s->offsets.gates +
-            (sequence * s->chunk + (r.t - chunk_start_time(t, l)) * l->n) * gate_row_size(s);
+  r.gates =
+      scratch + s->offsets.gates +
+      (sequence * s->chunk + (r.t - earliest_time_of_chunk(t, l)) * l->n) * floats_per_gate_row(s);
   return r;
 }
 
 /** Adds the products of the weights r and the state x to gates [gates[0], gates[1]), for these
  * hidden units. */
-static void add_state_products(const team *t, const lane *l, const units *u, const float *x,
+static void add_state_products(const team *t, const sub_batch *l, const units *u, const float *x,
                                const int gates[2], float *to) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t matrix = l->direction * s->node.n_gates, strip = s->r.depth * LACI_STRIP;
@@ -180,8 +184,8 @@ static void add_state_products(const team *t, const lane *l, const units *u, con
         .start = y,
         .y = y,
         .x_row = s->width,
-        .start_row = gate_row_size(s),
-        .y_row = gate_row_size(s)};
+        .start_row = floats_per_gate_row(s),
+        .y_row = floats_per_gate_row(s)};
     s->multiply(&p);
     if (whole) break;
   }
@@ -190,7 +194,7 @@ static void add_state_products(const team *t, const lane *l, const units *u, con
 /** Multiplies the state by the weights r of a GRU's hidden gate with linear_before_reset. The
  * product goes to `extra`, since the reset gate multiplies it before the input's product is
  * added. */
-static void multiply_hidden_gate(const team *t, const lane *l, const units *u, const rows *r) {
+static void multiply_hidden_gate(const team *t, const sub_batch *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t gate = l->direction * s->node.n_gates + 2;
   const laci_strip_product p = {
@@ -206,8 +210,9 @@ static void multiply_hidden_gate(const team *t, const lane *l, const units *u, c
   s->multiply(&p);
 }
 
-/** Writes the new states of the lane's sequences, for these hidden units, to the output y. */
-static void copy_states_to_output(const team *t, const lane *l, const units *u, const rows *r) {
+/** Writes the new states of the sub-batch's sequences, for these hidden units, to the output y. */
+static void copy_states_to_output(const team *t, const sub_batch *l, const units *u,
+                                  const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
   const int64_t end = u->end < node->hidden ? u->end : node->hidden;
@@ -221,7 +226,7 @@ static void copy_states_to_output(const team *t, const lane *l, const units *u, 
   }
 }
 
-static void advance_gru_units(const team *t, const lane *l, const units *u, const rows *r) {
+static void advance_gru_units(const team *t, const sub_batch *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const bool linear = s->node.linear_before;
   if (t->phase == 0) {
@@ -231,16 +236,16 @@ static void advance_gru_units(const team *t, const lane *l, const units *u, cons
     add_state_products(t, l, u, r->extra, (const int[]){2, 3}, r->gates);
   }
   for (int64_t at = 0; at < l->n; at++) {
-    float *x = r->gates + at * gate_row_size(s) + u->begin;
+    float *x = r->gates + at * floats_per_gate_row(s) + u->begin;
     const int64_t state = at * s->width + u->begin;
     if (t->phase == 0) apply_gru_reset_gate(s, u, x, r->before + state, r->extra + state);
     if (t->phase == 1 || linear) finish_gru_row(s, u, x, r->before + state, r->h + state);
   }
 }
 
-static void advance_units(const team *t, const lane *l, const units *u) {
+static void advance_hidden_units(const team *t, const sub_batch *l, const units *u) {
   const laci_recurrent_step *s = t->run->s;
-  const rows r = find_lane_rows(t, l);
+  const rows r = rows_of_sub_batch(t, l);
   if (s->node.kind == LACI_RECURRENT_GRU) {
     advance_gru_units(t, l, u, &r);
     if (t->phase == 0 && !s->node.linear_before) return;
@@ -248,7 +253,7 @@ static void advance_units(const team *t, const lane *l, const units *u) {
     add_state_products(t, l, u, r.before, (const int[]){0, s->node.n_gates}, r.gates);
   }
   for (int64_t at = 0; at < l->n && s->node.kind != LACI_RECURRENT_GRU; at++) {
-    float *x = r.gates + at * gate_row_size(s) + u->begin;
+    float *x = r.gates + at * floats_per_gate_row(s) + u->begin;
     const int64_t state = at * s->width + u->begin;
     if (s->node.kind == LACI_RECURRENT_LSTM) {
       advance_lstm_row(s, u, x, r.c + state, r.h + state, r.extra + state);
@@ -260,11 +265,11 @@ static void advance_units(const team *t, const lane *l, const units *u) {
   copy_states_to_output(t, l, u, &r);
 }
 
-/** Returns those hidden units of the lane that are in blocks [block_begin, block_end), which are
- * numbered through all lanes of the team. */
-static units units_in_lane(const team *t, int lane_index, int64_t block_begin, int64_t block_end) {
+/** Returns those hidden units of the sub-batch that are in blocks [block_begin, block_end), which
+ * are numbered through all sub-batches of the team. */
+static units units_of_sub_batch(const team *t, int index, int64_t block_begin, int64_t block_end) {
   const laci_recurrent_step *s = t->run->s;
-  const int64_t direction = t->lanes[lane_index].direction, first = lane_index * s->blocks;
+  const int64_t direction = t->sub_batches[index].direction, first = index * s->blocks;
   const float *peephole = t->run->scratch + s->offsets.peephole + direction * 3 * s->width;
   block_begin = block_begin > first ? block_begin - first : 0;
   block_end = block_end < first + s->blocks ? block_end - first : s->blocks;
@@ -275,12 +280,12 @@ static units units_in_lane(const team *t, int lane_index, int64_t block_begin, i
                  .functions = s->node.functions[direction]};
 }
 
-static void advance_part_of_units(int part, int n, void *context) {
+static void advance_units_of_thread(int part, int n, void *context) {
   const team *t = context;
-  const int64_t blocks = t->n_lanes * t->run->s->blocks;
-  for (int at = 0; at < t->n_lanes; at++) {
-    const units u = units_in_lane(t, at, part * blocks / n, (part + 1) * blocks / n);
-    if (u.begin < u.end) advance_units(t, &t->lanes[at], &u);
+  const int64_t blocks = t->n_sub_batches * t->run->s->blocks;
+  for (int at = 0; at < t->n_sub_batches; at++) {
+    const units u = units_of_sub_batch(t, at, part * blocks / n, (part + 1) * blocks / n);
+    if (u.begin < u.end) advance_hidden_units(t, &t->sub_batches[at], &u);
   }
 }
 
@@ -288,10 +293,10 @@ static void advance_part_of_units(int part, int n, void *context) {
 
 /** Multiplies the chunk's inputs by the strips [first, last) of the weights w; the products are
  * stored in the gates. */
-static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t last) {
+static void multiply_inputs(const team *t, const sub_batch *l, int64_t first, int64_t last) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
-  const int64_t row = gate_row_size(s), n = t->end - t->begin,
+  const int64_t row = floats_per_gate_row(s), n = t->end - t->begin,
                 sequence = l->direction * node->batch;
   const int64_t later = (node->batch_first ? 1 : node->batch) * node->inputs;
   const int64_t next = (node->batch_first ? node->time : 1) * node->inputs;
@@ -306,7 +311,7 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
                                               : l->n,
                           .strips = t->run->w + strip * node->inputs * LACI_STRIP,
                           .start = t->run->scratch + s->offsets.start + strip * LACI_STRIP,
-                          .x = t->run->x + chunk_start_time(t, l) * later + l->first * next,
+                          .x = t->run->x + earliest_time_of_chunk(t, l) * later + l->first * next,
                           .y = t->run->scratch + s->offsets.gates +
                                (sequence + l->first) * s->chunk * row + first * LACI_STRIP,
                           .x_row = by_time ? later : next,
@@ -319,39 +324,40 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
   }
 }
 
-static void multiply_part_of_inputs(int part, int n, void *context) {
+static void multiply_inputs_of_thread(int part, int n, void *context) {
   const team *t = context;
   const int64_t strips = t->run->s->node.n_gates * t->run->s->blocks;
-  for (int at = 0; at < t->n_lanes; at++) {
+  for (int at = 0; at < t->n_sub_batches; at++) {
     const int64_t first = part * strips / n, last = (part + 1) * strips / n;
-    if (first < last) multiply_inputs(t, &t->lanes[at], first, last);
+    if (first < last) multiply_inputs(t, &t->sub_batches[at], first, last);
   }
 }
 
-/** Runs the loop `body` over all lanes of a team. It is divided among threads if its
+/** Runs the loop `body` over all sub-batches of a team. It is divided among threads if its
  * multiplications (work) are at least `least`. */
-static void run_loop_over_lanes(team *t, laci_crew_body *body, int64_t work, int64_t least) {
+static void run_team_loop(team *t, laci_crew_body *body, int64_t work, int64_t least) {
   if (t->crew && work >= least) laci_crew_for(t->crew, body, t);
   else body(0, 1, t);
 }
 
-/** Runs all time steps of a team's lanes, which all have the same number of steps. */
+/** Runs all time steps of a team's sub-batches, which all have the same number of steps. */
 static void run_team(team *t) {
   const laci_recurrent_step *s = t->run->s;
   const laci_recurrent_node *node = &s->node;
   const bool twice = node->kind == LACI_RECURRENT_GRU && !node->linear_before;
-  const int64_t length = t->lanes[0].length, gates = t->n_lanes * t->lanes[0].n * gate_row_size(s);
+  const int64_t length = t->sub_batches[0].length,
+                gates = t->n_sub_batches * t->sub_batches[0].n * floats_per_gate_row(s);
   for (t->begin = 0; t->begin < length; t->begin = t->end) {
     if (laci_engine_is_interrupted(t->run->net->watch)) {
       atomic_store_explicit(&t->run->interrupted, true, memory_order_relaxed);
       return;
     }
     t->end = t->begin + s->chunk < length ? t->begin + s->chunk : length;
-    run_loop_over_lanes(t, multiply_part_of_inputs, (t->end - t->begin) * gates * node->inputs,
-                        SHARED_INPUTS);
+    run_team_loop(t, multiply_inputs_of_thread, (t->end - t->begin) * gates * node->inputs,
+                  SHARED_INPUTS);
     for (t->step = t->begin; t->step < t->end; t->step++) {
       for (t->phase = 0; t->phase < 1 + twice; t->phase++) {
-        run_loop_over_lanes(t, advance_part_of_units, gates * node->hidden, SHARED_STEP);
+        run_team_loop(t, advance_units_of_thread, gates * node->hidden, SHARED_STEP);
       }
     }
   }
@@ -367,7 +373,7 @@ static void copy_padded_row(const laci_recurrent_step *s, float *to, const float
   memset(to + (from ? n : 0), 0, (all - (from ? n : 0)) * sizeof *to);
 }
 
-static const float *operand_data(const laci_net *net, int tensor) {
+static const float *data_of_operand(const laci_net *net, int tensor) {
   return tensor < 0 ? NULL : laci_net_tensor_data(net, tensor);
 }
 
@@ -377,7 +383,7 @@ static const float *operand_data(const laci_net *net, int tensor) {
 static void set_biases(run *now) {
   const laci_recurrent_step *s = now->s;
   const laci_recurrent_node *node = &s->node;
-  const float *bias = operand_data(now->net, s->bias);
+  const float *bias = data_of_operand(now->net, s->bias);
   const int64_t hidden = node->hidden, of_r = node->n_gates * hidden;
   for (int64_t at = 0; at < node->directions * node->n_gates; at++) {
     const int64_t d = at / node->n_gates, gate = at % node->n_gates;
@@ -389,7 +395,7 @@ static void set_biases(run *now) {
       copy_padded_row(s, now->scratch + s->offsets.inner + d * s->width, from ? from + of_r : NULL);
     for (int64_t k = 0; from && !inside && k < hidden; k++) to[k] += from[of_r + k];
   }
-  const float *peephole = operand_data(now->net, s->peephole);
+  const float *peephole = data_of_operand(now->net, s->peephole);
   for (int64_t at = 0; peephole && at < 3 * node->directions; at++) {
     copy_padded_row(s, now->scratch + s->offsets.peephole + at * s->width, peephole + at * hidden);
   }
@@ -402,9 +408,10 @@ static int64_t state_offset(const laci_recurrent_node *node, int64_t direction, 
          node->hidden;
 }
 
-static void load_initial_states(const run *now, const lane *l) {
+static void load_initial_states(const run *now, const sub_batch *l) {
   const laci_recurrent_step *s = now->s;
-  const float *h = operand_data(now->net, s->initial_h), *c = operand_data(now->net, s->initial_c);
+  const float *h = data_of_operand(now->net, s->initial_h),
+              *c = data_of_operand(now->net, s->initial_c);
   for (int64_t b = l->first; b < l->first + l->n; b++) {
     const int64_t from = state_offset(&s->node, l->direction, b);
     const int64_t to = (l->direction * s->node.batch + b) * s->width;
@@ -414,7 +421,7 @@ static void load_initial_states(const run *now, const lane *l) {
   }
 }
 
-static void store_final_states(const run *now, const lane *l) {
+static void store_final_states(const run *now, const sub_batch *l) {
   const laci_recurrent_step *s = now->s;
   const int64_t areas[2] = {s->offsets.h[l->length & 1], s->offsets.c};
   for (int at = 0; at < 2; at++) {
@@ -434,42 +441,42 @@ static int64_t sequence_length(const run *now, int64_t sequence) {
   return n < 0 ? 0 : n < time ? n : time;
 }
 
-/** Runs the teams [begin, end), each of which has one lane: a group of sequences in one
+/** Runs the teams [begin, end), each of which has one sub-batch: a group of sequences in one
  * direction. */
-static void run_single_lane_teams(int64_t begin, int64_t end, void *context) {
+static void run_single_teams(int64_t begin, int64_t end, void *context) {
   run *now = context;
-  const int64_t n = now->n_groups, batch = now->s->node.batch;
+  const int64_t n = now->n_sub_batches_each, batch = now->s->node.batch;
   for (int64_t at = begin; at < end; at++) {
-    lane l = {.direction = at / n, .first = at % n * batch / n};
+    sub_batch l = {.direction = at / n, .first = at % n * batch / n};
     l.n = (at % n + 1) * batch / n - l.first;
     l.length = sequence_length(now, l.first);
-    team t = {.run = now, .lanes = {l}, .n_lanes = 1};
+    team t = {.run = now, .sub_batches = {l}, .n_sub_batches = 1};
     load_initial_states(now, &l);
     run_team(&t);
     store_final_states(now, &l);
   }
 }
 
-/** Runs all sequences as one team, whose lanes are the directions. */
-static void run_all_as_one_team(laci_crew *crew, void *context) {
+/** Runs all sequences as one team, whose sub-batches are the directions. */
+static void run_shared_team(laci_crew *crew, void *context) {
   run *now = context;
   const laci_recurrent_node *node = &now->s->node;
-  team t = {.run = now, .crew = crew, .n_lanes = (int)node->directions};
-  for (int at = 0; at < t.n_lanes; at++) {
-    t.lanes[at] = (lane){.direction = at, .n = node->batch, .length = now->length};
-    load_initial_states(now, &t.lanes[at]);
+  team t = {.run = now, .crew = crew, .n_sub_batches = (int)node->directions};
+  for (int at = 0; at < t.n_sub_batches; at++) {
+    t.sub_batches[at] = (sub_batch){.direction = at, .n = node->batch, .length = now->length};
+    load_initial_states(now, &t.sub_batches[at]);
   }
   run_team(&t);
-  for (int at = 0; at < t.n_lanes; at++) store_final_states(now, &t.lanes[at]);
+  for (int at = 0; at < t.n_sub_batches; at++) store_final_states(now, &t.sub_batches[at]);
 }
 
-static const float *strips_data(const laci_recurrent_step *s, laci_net *net,
-                                const laci_recurrent_matrix *m) {
+static const float *pack_strips_if_computed(const laci_recurrent_step *s, laci_net *net,
+                                            const laci_recurrent_matrix *m) {
   float *strips = laci_net_tensor_data(net, m->strips);
   if (m->rows < 0) return strips;
   const int64_t matrices = s->node.directions * s->node.n_gates;
   memset(strips, 0, (size_t)(matrices * s->width * m->depth) * sizeof *strips);
-  laci_recurrent_pack_rows(s, m->depth, 0, matrices * s->node.hidden, operand_data(net, m->rows),
+  laci_recurrent_pack_rows(s, m->depth, 0, matrices * s->node.hidden, data_of_operand(net, m->rows),
                            strips);
   return strips;
 }
@@ -478,12 +485,13 @@ static void run_recurrent_node(run *now) {
   const laci_recurrent_node *node = &now->s->node;
   const int64_t threads = laci_pool_threads(now->net->pool);
   const int64_t wanted = (threads + node->directions - 1) / node->directions;
-  const int64_t work = node->batch * gate_row_size(now->s) * node->hidden;
-  now->n_groups = !now->alike ? node->batch : wanted < node->batch ? wanted : node->batch;
-  if (now->alike && work >= SHARED_STEP && node->directions * now->n_groups < threads) {
-    laci_crew_run_leader(now->net->pool, run_all_as_one_team, now);
+  const int64_t work = node->batch * floats_per_gate_row(now->s) * node->hidden;
+  now->n_sub_batches_each = !now->alike ? node->batch : wanted < node->batch ? wanted : node->batch;
+  if (now->alike && work >= SHARED_STEP && node->directions * now->n_sub_batches_each < threads) {
+    laci_crew_run_leader(now->net->pool, run_shared_team, now);
   } else {
-    laci_pool_for(now->net->pool, node->directions * now->n_groups, 1, run_single_lane_teams, now);
+    laci_pool_for(now->net->pool, node->directions * now->n_sub_batches_each, 1, run_single_teams,
+                  now);
   }
 }
 
@@ -492,9 +500,9 @@ lac_status laci_recurrent_run(laci_net *net, laci_net_step *step, lac_error *err
   const laci_recurrent_node *node = &s->node;
   run now = {.net = net,
              .s = s,
-             .x = operand_data(net, s->x),
-             .w = strips_data(s, net, &s->w),
-             .r = strips_data(s, net, &s->r),
+             .x = data_of_operand(net, s->x),
+             .w = pack_strips_if_computed(s, net, &s->w),
+             .r = pack_strips_if_computed(s, net, &s->r),
              .scratch = laci_net_tensor_data(net, s->scratch),
              .y = s->results[0] < 0 ? NULL : laci_net_tensor_data(net, s->results[0]),
              .lengths = s->lengths < 0 ? NULL : laci_net_tensor_data(net, s->lengths),

@@ -176,7 +176,7 @@ static void reduce_rows_to_extremes(const extremes *e, const float *x, int64_t n
   }
 }
 
-static void reduce_parts_to_extremes(int64_t begin, int64_t end, void *context) {
+static void reduce_row_ranges_to_extremes(int64_t begin, int64_t end, void *context) {
   const extremes_work *w = context;
   const extremes *e = w->e;
   for (int64_t at = begin; at < end; at++) {
@@ -195,7 +195,7 @@ static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *er
                      .y = laci_net_tensor_data(net, step->tensors[1])};
   if (e->n_parts > 1) w.parts = laci_net_tensor_data(net, step->tensors[2]);
   (void)err;
-  laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_parts_to_extremes, &w);
+  laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_row_ranges_to_extremes, &w);
   for (int64_t o = 0; o < e->outer && e->n_parts > 1; o++) {
     reduce_rows_to_extremes(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
   }

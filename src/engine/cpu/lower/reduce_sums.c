@@ -31,14 +31,15 @@ typedef struct sums_work {
 } sums_work;
 
 /** Sets sum [columns] to the sums of n rows, which are `stride` floats apart. */
-static void sum_columns(const float *x, int64_t n, int64_t stride, int64_t columns, double *sum) {
+static void sum_rows_by_column(const float *x, int64_t n, int64_t stride, int64_t columns,
+                               double *sum) {
   for (int64_t k = 0; k < columns; k++) sum[k] = 0;
   for (int64_t row = 0; row < n; row++, x += stride) {
     for (int64_t k = 0; k < columns; k++) sum[k] += (double)x[k];
   }
 }
 
-static void sum_parts(int64_t begin, int64_t end, void *context) {
+static void sum_row_ranges(int64_t begin, int64_t end, void *context) {
   const sums_work *w = context;
   const sums *s = w->s;
   for (int64_t at = begin; at < end; at++) {
@@ -48,14 +49,14 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
     const int64_t rows = s->n - part * PART < PART ? s->n - part * PART : PART;
     double own[COLUMNS];
     double *to = w->parts ? w->parts + (outer * s->n_parts + part) * s->inner + column : own;
-    sum_columns(w->x + (outer * s->n + part * PART) * s->inner + column, rows, s->inner, columns,
-                to);
+    sum_rows_by_column(w->x + (outer * s->n + part * PART) * s->inner + column, rows, s->inner,
+                       columns, to);
     float *y = w->y + outer * s->inner + column;
     for (int64_t k = 0; !w->parts && k < columns; k++) y[k] = (float)(own[k] * s->factor);
   }
 }
 
-static void add_part_sums(const sums_work *w) {
+static void add_sums_of_row_ranges(const sums_work *w) {
   const sums *s = w->s;
   for (int64_t at = 0; at < s->outer * s->inner; at++) {
     const double *part = w->parts + at / s->inner * s->n_parts * s->inner + at % s->inner;
@@ -65,7 +66,7 @@ static void add_part_sums(const sums_work *w) {
   }
 }
 
-static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_sum_reduction(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 1 << 14 }; /* number of floats that a thread computes at a time */
   const sums *s = step->context;
   sums_work w = {.s = s,
@@ -76,8 +77,8 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   const int64_t each = (s->n < PART ? s->n : PART) * columns;
   (void)err;
   laci_pool_for(net->pool, s->outer * s->n_parts * s->n_blocks, each < GRAIN ? GRAIN / each : 1,
-                sum_parts, &w);
-  if (w.parts) add_part_sums(&w);
+                sum_row_ranges, &w);
+  if (w.parts) add_sums_of_row_ranges(&w);
   return LAC_OK;
 }
 
@@ -120,8 +121,8 @@ void laci_lower_reduce_sums(laci_net *net, const laci_fused *fused) {
   const bool parts = s->n_parts > 1;
   const int64_t bytes = s->outer * s->n_parts * s->inner * (int64_t)sizeof(double);
   const int scratch = parts ? laci_net_scratch_new(net, (size_t)bytes) : -1;
-  laci_net_step *step =
-      laci_net_step_add_code(net, node, run_sums, parts ? 3 : 2, (int[]){from, to, scratch});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_sum_reduction, parts ? 3 : 2,
+                                               (int[]){from, to, scratch});
   if (!step) return;
   if (parts) laci_net_step_mark_scratch(step, 2);
   step->context = s;

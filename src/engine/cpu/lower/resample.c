@@ -65,7 +65,7 @@ static bool can_lower_resample(laci_net *net, const laci_fused *fused, const cha
 /* ---- Lowering ---- */
 
 /** Returns the axis to resample next: of those left, the one that grows least; -1: none is left. */
-static int find_next_axis(const laci_resample_taps *taps, const laci_shape *x) {
+static int choose_next_axis(const laci_resample_taps *taps, const laci_shape *x) {
   int next = -1;
   double least = 0;
   for (int axis = 0; axis < x->rank; axis++) {
@@ -93,7 +93,8 @@ static void lower_resample(laci_net *net, const laci_fused *fused) {
   if (st) laci_plan_fail(&net->plan, st, "%s", err.text);
   int at = laci_net_read_value(net, node->inputs[0]);
   at = laci_axis_pass_read_tensor(net, at, taps[1].n_out > 0, &o);
-  for (int axis = find_next_axis(taps, &x); axis >= 0 && at >= 0; axis = find_next_axis(taps, &x)) {
+  for (int axis = choose_next_axis(taps, &x); axis >= 0 && at >= 0;
+       axis = choose_next_axis(taps, &x)) {
     at = laci_axis_pass_add(net, node, at, &o, axis, &taps[axis]);
     laci_resample_clear_taps(&taps[axis]);
   }

@@ -32,18 +32,18 @@ typedef struct part_work {
 /* ---- Strides ---- */
 
 /** Returns the five-axis shape of [n, c, h, w] in blocks: [n, c / 16, h, w, 16]. */
-static laci_shape shape_in_blocks(const laci_shape *s) {
+static laci_shape shape_in_channel_blocks(const laci_shape *s) {
   return laci_shape_of(5, (int64_t[]){s->dims[0], s->dims[1] / LACI_NET_BLOCK, s->dims[2],
                                       s->dims[3], LACI_NET_BLOCK});
 }
 
 /** Describes, in *p, the part of x with the shape y that starts and steps select. blocks: x is in
  * blocks of 16 channels. */
-static void describe_slice_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
-                                const int64_t *steps, bool blocks, part *p) {
-  laci_shape whole = blocks ? shape_in_blocks(x) : *x;
+static void describe_selected_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
+                                   const int64_t *steps, bool blocks, part *p) {
+  laci_shape whole = blocks ? shape_in_channel_blocks(x) : *x;
   int64_t stride = 1;
-  p->shape = blocks ? shape_in_blocks(y) : *y;
+  p->shape = blocks ? shape_in_channel_blocks(y) : *y;
   p->first = 0;
   for (int axis = whole.rank - 1; axis >= 0; axis--) {
     bool inner = blocks && axis == 4; /* the axis inside a block, along which channels have step
@@ -57,7 +57,8 @@ static void describe_slice_part(const laci_shape *x, const laci_shape *y, const 
 }
 
 /** Does the slice select whole blocks of channels? */
-static bool has_whole_blocks(const laci_shape *y, const int64_t *starts, const int64_t *steps) {
+static bool selects_whole_channel_blocks(const laci_shape *y, const int64_t *starts,
+                                         const int64_t *steps) {
   return y->rank == 4 && y->dims[1] % LACI_NET_BLOCK == 0 && starts[1] % LACI_NET_BLOCK == 0 &&
          steps[1] == 1;
 }
@@ -235,9 +236,10 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
   slice_start c;
   if (!p || from < 0 || !read_slice_start(net, node, &c)) return;
   laci_element dt = net->tensors[from].dt;
-  bool blocks = laci_net_is_in_blocks(net, from) && has_whole_blocks(y, c.starts, c.steps);
+  bool blocks =
+      laci_net_is_in_blocks(net, from) && selects_whole_channel_blocks(y, c.starts, c.steps);
   if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
-  describe_slice_part(x, y, c.starts, c.steps, blocks, p);
+  describe_selected_part(x, y, c.starts, c.steps, blocks, p);
   p->element = element_bytes(dt);
   add_slice_step(net, fused, run_slice, p, from, new_result_tensor(net, y, dt, blocks));
 }
@@ -265,7 +267,7 @@ static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
   part *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
   if (!p) return;
   bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
-                has_whole_blocks(y, starts, steps);
+                selects_whole_channel_blocks(y, starts, steps);
   laci_layout *layout =
       blocks ? laci_net_blocks_layout(net, y, dt) : laci_net_dense_layout(net, y, dt);
   int from =
@@ -273,7 +275,7 @@ static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
              : -1;
   int to = new_result_tensor(net, x, dt, blocks);
   laci_layout_destroy(layout);
-  describe_slice_part(x, y, starts, steps, blocks, p);
+  describe_selected_part(x, y, starts, steps, blocks, p);
   p->element = element_bytes(dt);
   p->whole = (size_t)laci_shape_count(x) * p->element;
   add_slice_step(net, fused, run_slice_grad, p, from, to);

@@ -114,8 +114,8 @@ static error_step *read_operands(laci_net *net, const laci_node *node, int first
   return s->parts ? s : NULL;
 }
 
-static void complete_error_step(laci_net *net, const laci_fused *fused, laci_net_step *step,
-                                error_step *s) {
+static void set_error_step_report(laci_net *net, const laci_fused *fused, laci_net_step *step,
+                                  error_step *s) {
   if (!step) return;
   step->kernel = "own";
   step->context = s;
@@ -132,8 +132,8 @@ static void lower_error(laci_net *net, const laci_fused *fused) {
   if (!md) return;
   tensors[2] = laci_net_new_result(net, y, LACI_ELEMENT_F32, md);
   laci_layout_destroy(md);
-  complete_error_step(net, fused, laci_net_step_add_code(net, node, run_squared_error, 3, tensors),
-                      s);
+  set_error_step_report(net, fused,
+                        laci_net_step_add_code(net, node, run_squared_error, 3, tensors), s);
 }
 
 static void lower_error_gradient(laci_net *net, const laci_fused *fused) {
@@ -144,8 +144,8 @@ static void lower_error_gradient(laci_net *net, const laci_fused *fused) {
   tensors[2] =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   tensors[3] = laci_net_new_result_like(net, tensors[1], tensors[1] != tensors[0]);
-  complete_error_step(net, fused, laci_net_step_add_code(net, node, run_error_gradient, 4, tensors),
-                      s);
+  set_error_step_report(net, fused,
+                        laci_net_step_add_code(net, node, run_error_gradient, 4, tensors), s);
 }
 
 const laci_implementation laci_implementations_squared_error[] = {

@@ -26,7 +26,7 @@ typedef struct strided_work {
 } strided_work;
 
 /** Copies the last two of the six axes, for the indices [begin, end) of the first four. */
-static void copy_last_axes(int64_t begin, int64_t end, void *context) {
+static void copy_last_two_axes(int64_t begin, int64_t end, void *context) {
   const strided_work *w = context;
   const int64_t *dims = w->s->dims, *strides = w->s->strides;
   for (int64_t at = begin; at < end; at++) {
@@ -43,7 +43,7 @@ static void copy_last_axes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_strided(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_strided_copy(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 1 << 13 }; /* number of elements that a thread copies at a time */
   const strided *s = step->context;
   strided_work w = {.s = s,
@@ -52,7 +52,7 @@ static lac_status run_strided(laci_net *net, laci_net_step *step, lac_error *err
   const int64_t each = s->dims[4] * s->dims[5];
   (void)err;
   laci_pool_for(net->pool, s->dims[0] * s->dims[1] * s->dims[2] * s->dims[3],
-                each < GRAIN ? GRAIN / each : 1, copy_last_axes, &w);
+                each < GRAIN ? GRAIN / each : 1, copy_last_two_axes, &w);
   return LAC_OK;
 }
 
@@ -94,7 +94,7 @@ static void lower_depth_and_space(laci_net *net, const laci_fused *fused) {
   const int to = md ? laci_net_new_result(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   strided *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  laci_net_step *step = laci_net_step_add_code(net, node, run_strided, 2, (int[]){from, to});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_strided_copy, 2, (int[]){from, to});
   if (!s || !step) return;
   describe_depth_and_space(node, &x, &y, s);
   step->context = s;

@@ -15,7 +15,7 @@ static void look_up_floats(const void *table, const float *x, int64_t n, float *
 
 /** Returns the operand as a tensor of floats without gaps. If zeros do not stay zeros, it is one
  * without padding. */
-static int read_operand(laci_net *net, int value, const laci_byte_table *table) {
+static int read_operand_without_gaps(laci_net *net, int value, const laci_byte_table *table) {
   int x = laci_native_read_as_floats(net, laci_net_value_tensor(net, value));
   const bool keeps_zeros = table->values[(int)-table->from.low] == 0;
   if (x < 0) return -1;
@@ -27,7 +27,7 @@ static int read_operand(laci_net *net, int value, const laci_byte_table *table) 
 
 static void lower_table(laci_net *net, const laci_fused *fused) {
   const laci_table_pattern *pattern = fused->details;
-  const int x = read_operand(net, fused->reads[0], &pattern->table);
+  const int x = read_operand_without_gaps(net, fused->reads[0], &pattern->table);
   laci_net_add_float_pass(net, fused, x,
                           &(laci_float_pass){.compute = look_up_floats,
                                              .details = &pattern->table,

@@ -98,7 +98,7 @@ static void choose_slice_axis(slices *s) {
   if (s->step > n) s->step = n;
 }
 
-static void scale_by_number(float factor, float *x, int64_t n) {
+static void multiply_by_number(float factor, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
@@ -113,7 +113,7 @@ static void scale_channel(float factor, float channel, float *x, int64_t n) {
 
 /** Scales the weight's elements [first, first + n), which are in x. */
 static void scale_elements(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
-  if (!w->scale && w->factor != 1) scale_by_number(w->factor, x, n);
+  if (!w->scale && w->factor != 1) multiply_by_number(w->factor, x, n);
   if (!w->scale) return;
   /* `some`: number of elements that share a factor, or that are one row of factors */
   for (int64_t at = 0, some; at < n; at += some) {
@@ -131,7 +131,7 @@ typedef struct scaling {
   float *x;
 } scaling;
 
-static void scale_range(int64_t begin, int64_t end, void *context) {
+static void scale_element_range(int64_t begin, int64_t end, void *context) {
   const scaling *s = context;
   scale_elements(s->weight, s->first + begin, end - begin, s->x + begin);
 }
@@ -145,13 +145,13 @@ static bool read_scaled_elements(laci_net *net, const laci_net_weight *w, int64_
   lac_status st = laci_plan_read_floats(&net->plan, w->value, first, n, to, &why);
   if (st)
     laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[w->value].name, why.text);
-  else laci_pool_for(net->pool, n, SCALED, scale_range, &s);
+  else laci_pool_for(net->pool, n, SCALED, scale_element_range, &s);
   return st == LAC_OK;
 }
 
 /** Reorders a slice into its part of the weight; false: the layout cannot be filled in parts. */
-static bool reorder_slice(void *context, int64_t first_element, int64_t n_elements,
-                          const float *x) {
+static bool reorder_weight_slice(void *context, int64_t first_element, int64_t n_elements,
+                                 const float *x) {
   const slices *s = context;
   laci_net *net = s->net;
   const int64_t first = first_element / s->each, n = n_elements / s->each;
@@ -177,8 +177,8 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
 
 /** Reads a weight, `step` elements at a time, and calls `visit` for them; false if `visit` returned
  * false. */
-static bool visit_slices(laci_net *net, const laci_net_weight *w, int64_t step,
-                         laci_net_slice *visit, void *context) {
+static bool visit_slices_of_length(laci_net *net, const laci_net_weight *w, int64_t step,
+                                   laci_net_slice *visit, void *context) {
   const int64_t n = laci_shape_count(&w->shape);
   bool good = true;
   float *buffer = laci_alloc((size_t)(step < n ? step : n), sizeof *buffer);
@@ -197,7 +197,7 @@ void laci_net_visit_weight_slices(laci_net *net, const laci_net_weight *weight,
   slices s = {.weight = weight};
   if (net->plan.status) return;
   choose_slice_axis(&s);
-  (void)visit_slices(net, weight, s.step * s.each, visit, context);
+  (void)visit_slices_of_length(net, weight, s.step * s.each, visit, context);
 }
 
 bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, float *to) {
@@ -206,7 +206,7 @@ bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, f
 }
 
 static bool fill_reordered_weight(laci_net *net, slices *s) {
-  return visit_slices(net, s->weight, s->step * s->each, reorder_slice, s);
+  return visit_slices_of_length(net, s->weight, s->step * s->each, reorder_weight_slice, s);
 }
 
 int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,

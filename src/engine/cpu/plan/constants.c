@@ -58,7 +58,7 @@ static lac_status fetch_elements(const laci_cpu_plan *plan, const laci_stored *s
   return LAC_OK;
 }
 
-static const laci_stored *find_stored(const laci_cpu_plan *plan, int value) {
+static const laci_stored *stored_tensor_of_value(const laci_cpu_plan *plan, int value) {
   return &plan->graph->stored[plan->graph->values[value].stored];
 }
 
@@ -66,7 +66,7 @@ lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t f
                                  float *to, lac_error *err) {
   enum { RUN = 2048 };
   const laci_constant *c = plan->values[value].constant;
-  const laci_stored *stored = c->f ? NULL : find_stored(plan, value);
+  const laci_stored *stored = c->f ? NULL : stored_tensor_of_value(plan, value);
   if (c->f) memcpy(to, c->f + first, (size_t)n * sizeof *to);
   if (c->f) return LAC_OK;
   if (stored->dtype == LAC_DTYPE_F32) return fetch_elements(plan, stored, first, n, to, err);
@@ -106,7 +106,7 @@ const float *laci_plan_constant_floats(laci_cpu_plan *plan, int value) {
 
 static lac_status copy_stored_tensor(const laci_cpu_plan *plan, int value, laci_buf **buf,
                                      lac_error *err) {
-  const laci_stored *stored = find_stored(plan, value);
+  const laci_stored *stored = stored_tensor_of_value(plan, value);
   if (!plan->fetch || stored->owned) {
     return laci_buf_from_bytes(&plan->values[value].type, stored->bytes, stored->size_bytes, buf,
                                err);
@@ -260,7 +260,7 @@ static lac_status fix_input_shapes(laci_cpu_plan *plan, const laci_input_shape *
 
 /* ---- Nodes ---- */
 
-static int64_t unknown_size(laci_infer *infer) {
+static int64_t return_unknown_size(laci_infer *infer) {
   (void)infer;
   return -1;
 }
@@ -412,7 +412,7 @@ static lac_status read_bytes_as_floats(const laci_cpu_plan *plan, int value, int
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < n && !st; at += RUN) {
     const int64_t some = n - at < RUN ? n - at : RUN;
-    st = fetch_elements(plan, find_stored(plan, value), at, some, run, err);
+    st = fetch_elements(plan, stored_tensor_of_value(plan, value), at, some, run, err);
     for (int64_t i = 0; i < some && !st; i++)
       to[at + i] = is_signed ? (float)(int8_t)run[i] : (float)run[i];
   }
@@ -465,7 +465,7 @@ static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
                       .in = l.in,
                       .known = l.known,
                       .out = l.out,
-                      .new_symbol = unknown_size,
+                      .new_symbol = return_unknown_size,
                       .err = err};
   st = node->op->infer(&infer);
   if (!st) st = set_output_types(plan, node, &l, err);
@@ -553,8 +553,8 @@ static void set_known_types(laci_cpu_plan *plan, const laci_node *node, const la
 
 /** Returns why the node is not run. found: the reason that inference gave; "": an operand is not
  * known. NULL: no memory. */
-static const char *describe_refusal(const laci_cpu_plan *plan, const laci_node *node,
-                                    const char *found, laci_arena *memory) {
+static const char *explain_why_node_is_not_run(const laci_cpu_plan *plan, const laci_node *node,
+                                               const char *found, laci_arena *memory) {
   char text[256];
   if (found[0]) return laci_arena_text(memory, found);
   if (node->body || node->n_captures > 0)
@@ -569,8 +569,8 @@ static const char *describe_refusal(const laci_cpu_plan *plan, const laci_node *
   return laci_arena_text(memory, "a type is not known");
 }
 
-static lac_status set_node_reach(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
-                                 lac_error *err) {
+static lac_status record_if_node_runs(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
+                                      lac_error *err) {
   const laci_node *node = &plan->graph->nodes[id];
   lac_error why = {0};
   lac_status st = try_to_infer_node(plan, id, &why);
@@ -582,7 +582,7 @@ static lac_status set_node_reach(laci_cpu_plan *plan, int id, laci_engine_reache
                                                       : LACI_REACH_RUNS;
   if (st) set_known_types(plan, node, reached->types);
   if (st && reached->reasons) {
-    reached->reasons[id] = describe_refusal(plan, node, why.text, reached->memory);
+    reached->reasons[id] = explain_why_node_is_not_run(plan, node, why.text, reached->memory);
     if (!reached->reasons[id]) return laci_fail_memory(err, "a reason");
   }
   if (st && reached->first < 0 && why.text[0]) {
@@ -597,7 +597,8 @@ lac_status laci_plan_infer_runnable(laci_cpu_plan *plan, const laci_input_shape 
   lac_status st = init_values(plan, err);
   reached->first = -1;
   if (!st) st = fix_input_shapes(plan, fixed, n_fixed, err);
-  for (int n = 0; n < plan->graph->n_nodes && !st; n++) st = set_node_reach(plan, n, reached, err);
+  for (int n = 0; n < plan->graph->n_nodes && !st; n++)
+    st = record_if_node_runs(plan, n, reached, err);
   for (int v = 0; v < plan->graph->n_values && !st; v++) reached->types[v] = plan->values[v].type;
   return st;
 }

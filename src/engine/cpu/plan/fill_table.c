@@ -20,7 +20,7 @@ typedef struct values_of_nodes {
 } values_of_nodes;
 
 /** Returns the elements of a value: a result, or the operand of the table. */
-static const float *find_elements(const values_of_nodes *v, int value) {
+static const float *find_value_elements(const values_of_nodes *v, int value) {
   for (int at = 0; at < v->nodes->n; at++) {
     if (v->nodes->list[at]->output == value) return v->of[at];
   }
@@ -38,7 +38,7 @@ static laci_buf *create_operand(const values_of_nodes *v, int value) {
     if (buf) buf->shape = scalar;
     return buf;
   }
-  const float *from = find_elements(v, value);
+  const float *from = find_value_elements(v, value);
   if (laci_buf_create(LAC_DTYPE_F32, &list, &buf, NULL)) return NULL;
   for (int at = 0; at < LACI_N_BYTES; at++) buf->f[at] = (double)from[at];
   return buf;
@@ -70,13 +70,13 @@ static bool evaluate_node(const values_of_nodes *v, const laci_node *node, float
 
 static bool evaluate_fused(const values_of_nodes *v, const laci_fused *fused, float *to) {
   if (!fused->pattern) return evaluate_node(v, &v->plan->graph->nodes[fused->node], to);
-  const float *from = find_elements(v, fused->reads[0]);
+  const float *from = find_value_elements(v, fused->reads[0]);
   if (fused->pattern == LACI_PATTERN_DUPLICATE) memcpy(to, from, sizeof v->source);
   else laci_fake_quantize_scalar(fused->details, from, LACI_N_BYTES, to);
   return true;
 }
 
-static void set_results(laci_table_pattern *table, const float *results) {
+static void set_table_results(laci_table_pattern *table, const float *results) {
   const laci_fake_quantized *to = table->to;
   table->table.from = *table->from;
   memcpy(table->table.values, results, sizeof table->table.values);
@@ -99,7 +99,7 @@ bool laci_plan_fill_table(laci_cpu_plan *plan, const laci_table_nodes *nodes,
   for (int at = 0; at < nodes->n && done; at++) {
     done = evaluate_fused(&v, nodes->list[at], v.of[at]);
   }
-  if (done) set_results(table, v.of[nodes->n - 1]);
+  if (done) set_table_results(table, v.of[nodes->n - 1]);
   laci_free(v.of);
   return done;
 }

@@ -82,7 +82,7 @@ static bool has_no_nan(bound_search *w, int value) {
 }
 
 /** Returns the fused node of the value if it only selects elements of its operands; else NULL. */
-static const laci_fused *find_picking_node(bound_search *w, int value) {
+static const laci_fused *find_selecting_node(bound_search *w, int value) {
   const int producer = w->plan->graph->values[value].producer;
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
   const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
@@ -95,7 +95,7 @@ static const laci_fused *find_picking_node(bound_search *w, int value) {
  * NaN. */
 static void add_nan_checks(bound_search *w, int value, int depth) {
   if (has_no_nan(w, value)) return;
-  const laci_fused *fused = depth < DEEPEST ? find_picking_node(w, value) : NULL;
+  const laci_fused *fused = depth < DEEPEST ? find_selecting_node(w, value) : NULL;
   const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
   bool sure = fused != NULL;
   for (int at = 0; at < n; at++) {
@@ -114,7 +114,7 @@ static void add_nan_checks(bound_search *w, int value, int depth) {
 
 /** May the node, which only selects elements of its operands, have operands without a known bound?
  * True if none of them holds a NaN. */
-static bool has_operands_without_nan(bound_search *w, const laci_fused *fused) {
+static bool has_only_operands_without_nan(bound_search *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
@@ -175,7 +175,7 @@ static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
   if (loses) {
     if (core.selects_elements && fused->output >= 0 && fused->n_posts == 0 &&
-        has_operands_without_nan(w, fused)) {
+        has_only_operands_without_nan(w, fused)) {
       w->numbers[fused->output] = true;
       loses = false;
     } else {
@@ -199,7 +199,7 @@ static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
 }
 
 /** Is it a network for training? Then the training loop checks the loss. */
-static bool has_gradients(const laci_cpu_plan *plan) {
+static bool is_training_network(const laci_cpu_plan *plan) {
   for (int n = 0; n < plan->graph->n_nodes; n++) {
     const laci_node *node = &plan->graph->nodes[n];
     if (plan->computed[n] && strcmp(node->domain, "lacuna") == 0) return true;
@@ -215,7 +215,7 @@ void laci_plan_find_values_to_check(laci_cpu_plan *plan) {
   plan->checked = laci_plan_alloc(plan, n + 1, sizeof *plan->checked);
   if (!w.bounds || !w.numbers) laci_plan_fail_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
-  plan->reports_nan = !has_gradients(plan);
+  plan->reports_nan = !is_training_network(plan);
   const int n_scheduled = plan->reports_nan ? plan->n_scheduled : 0;
   for (int t = 0; t < n_scheduled && !plan->status; t++) {
     bound_or_check_node(&w, &plan->fused[plan->schedule[t].fused]);

@@ -31,7 +31,7 @@ typedef struct row_sums {
 /** Returns the larger number, or NaN if one is NaN. */
 static double larger_or_nan(double a, double b) { return a >= b || isnan(a) ? a : b; }
 
-static void finish_row_block(row_sums *s) {
+static void take_largest_row_sum(row_sums *s) {
   const laci_finite_rows *rows = s->rows;
   for (int64_t at = 0; at < rows->inner; at++) {
     const double scale =
@@ -58,7 +58,7 @@ static void add_row_elements(row_sums *s, const float *x, int64_t n) {
     }
     at += some;
     s->left -= some;
-    if (s->left == 0) finish_row_block(s);
+    if (s->left == 0) take_largest_row_sum(s);
   }
 }
 
@@ -404,8 +404,8 @@ static double cast_bound(const laci_cpu_plan *plan, const laci_node *node, doubl
   return x;
 }
 
-static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
-                         bound_rule how) {
+static double bound_by_rule(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused,
+                            bound_rule how) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   const double x = laci_finite_operand_bound(plan, bounds, node->inputs[0]);
   const laci_shape *s = laci_plan_shape(plan, node->inputs[0]);
@@ -525,7 +525,7 @@ laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *boun
   }
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
     if (node->op != rows[at].op) continue;
-    const double bound = core_bound(plan, bounds, fused, rows[at].rule);
+    const double bound = bound_by_rule(plan, bounds, fused, rows[at].rule);
     return (laci_finite_core){bound, rows[at].loses_nonfinite, rows[at].propagates_nonfinite,
                               rows[at].selects_elements && numbers};
   }

@@ -65,7 +65,7 @@ void laci_plan_find_computed_nodes(laci_cpu_plan *plan) {
 /* ---- Patterns ---- */
 
 /** Fuses the match's nodes into its last one; returns the fused node. */
-static laci_fused *fuse_match(laci_cpu_plan *plan, const laci_match *match) {
+static laci_fused *fuse_matched_nodes(laci_cpu_plan *plan, const laci_match *match) {
   for (int at = 0; at < match->n_nodes; at++) {
     plan->fused[match->nodes[at]].output = -1;
     plan->joined[match->nodes[at]] = match->last;
@@ -83,7 +83,7 @@ static void fuse_patterns_at_node(laci_cpu_plan *plan, int node) {
     match.fused.node = match.fused.tail = match.last;
     match.fused.output = plan->fused[match.last].output;
     if (plan->ask(plan->lowering, &match.fused) < 0) continue;
-    laci_fused *fused = fuse_match(plan, &match);
+    laci_fused *fused = fuse_matched_nodes(plan, &match);
     if (patterns[at].finish) patterns[at].finish(plan, fused);
     return;
   }

@@ -20,7 +20,8 @@ typedef struct found_nodes {
 
 /** If value = number * x and has no other reader, multiplies *scale by the number and returns x.
  * Otherwise returns value. */
-static int skip_scale(laci_cpu_plan *plan, int value, float *scale, found_nodes *between) {
+static int skip_multiplication_by_number(laci_cpu_plan *plan, int value, float *scale,
+                                         found_nodes *between) {
   int producer = laci_plan_producer(plan, value), input;
   laci_function f[2];
   if (producer < 0 || laci_plan_count_uses(plan, value) != 1 || between->n == MOST_NODES)
@@ -63,7 +64,7 @@ static bool match_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern
     for (int side = 0; side < 2 && product < 0; side++) {
       found_nodes tried = *between;
       float scale = 1;
-      x = skip_scale(plan, add->inputs[side], &scale, &tried);
+      x = skip_multiplication_by_number(plan, add->inputs[side], &scale, &tried);
       a->mask = add->inputs[!side];
       product = can_broadcast_mask(plan, a->mask, shape) ? find_producing_matmul(plan, x) : -1;
       if (product < 0) continue;
@@ -72,14 +73,16 @@ static bool match_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern
       between->nodes[between->n++] = producer;
     }
   } else {
-    x = skip_scale(plan, scores, &a->scale, between);
+    x = skip_multiplication_by_number(plan, scores, &a->scale, between);
     product = find_producing_matmul(plan, x);
   }
   if (product < 0 || between->n + 3 > MOST_NODES) return false;
   if (!laci_shape_equal(laci_plan_shape(plan, x), shape)) return false;
   between->nodes[between->n++] = product;
-  a->q = skip_scale(plan, plan->graph->nodes[product].inputs[0], &a->scale, between);
-  a->k = skip_scale(plan, plan->graph->nodes[product].inputs[1], &a->scale, between);
+  a->q = skip_multiplication_by_number(plan, plan->graph->nodes[product].inputs[0], &a->scale,
+                                       between);
+  a->k = skip_multiplication_by_number(plan, plan->graph->nodes[product].inputs[1], &a->scale,
+                                       between);
   return true;
 }
 
@@ -111,7 +114,7 @@ static int skip_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a,
 }
 
 /** Are all three operands computed values with the same leading axes? */
-static bool has_matching_operands(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
+static bool has_same_leading_axes(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
   const laci_shape *q = laci_plan_shape(plan, a->q), *k = laci_plan_shape(plan, a->k);
   const laci_shape *v = laci_plan_shape(plan, a->v);
   int rank = q->rank;
@@ -165,7 +168,7 @@ bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
   if (a.product < 0 || plan->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
   if (plan->graph->nodes[a.product].inputs[0] != weights) return false;
   a.v = plan->graph->nodes[a.product].inputs[1];
-  if (!has_matching_operands(plan, &a)) return false;
+  if (!has_same_leading_axes(plan, &a)) return false;
   kept = laci_plan_alloc(plan, 1, sizeof *kept);
   if (!kept) return false;
   *kept = a;

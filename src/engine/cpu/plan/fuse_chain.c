@@ -123,7 +123,7 @@ static bool fuse_channel_scale(laci_cpu_plan *plan, laci_fused *fused, const lac
   bool whole = a.scale && a.shift, fits = whole && axis >= 0;
   if (!whole)
     laci_plan_fail_no_memory(plan); /* the plan fails, since an unfused sum would be rounded
-                                            differently */
+                                       differently */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
            laci_plan_read_norm_scales(plan, next, fused->channels, a.scale, a.shift);
@@ -279,7 +279,8 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
 }
 
 /** Is the node's only function this one, of that input? */
-static bool is_function_of(laci_cpu_plan *plan, int node, int value, laci_function wanted) {
+static bool is_only_function_of_value(laci_cpu_plan *plan, int node, int value,
+                                      laci_function wanted) {
   laci_function f[2];
   int input;
   return laci_find_node_functions(plan, &plan->graph->nodes[node], &input, f) == 1 &&
@@ -314,12 +315,12 @@ bool laci_fuse_hard_swish(laci_cpu_plan *plan, laci_fused *fused) {
     at[step + 1] = next[0];
   }
   const laci_node *third = &plan->graph->nodes[at[2]], *fourth = &plan->graph->nodes[at[3]];
-  const bool before = is_function_of(plan, at[2], y[1], sixth) &&
+  const bool before = is_only_function_of_value(plan, at[2], y[1], sixth) &&
                       is_product_of(fourth, fused->output, y[2]) && readers[1] == at[3];
   const bool after = is_product_of(third, fused->output, y[1]) && readers[1] == at[2] &&
-                     is_function_of(plan, at[3], y[2], sixth);
-  if (!is_function_of(plan, at[0], fused->output, plus_3) ||
-      !is_function_of(plan, at[1], y[0], clip) || (!before && !after)) {
+                     is_only_function_of_value(plan, at[3], y[2], sixth);
+  if (!is_only_function_of_value(plan, at[0], fused->output, plus_3) ||
+      !is_only_function_of_value(plan, at[1], y[0], clip) || (!before && !after)) {
     return false;
   }
   if (!append_functions(fused, 1, &hard_swish)) return false;

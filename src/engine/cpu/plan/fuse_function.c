@@ -5,7 +5,7 @@
 #include "engine/cpu/plan/plan.h"
 
 /** Returns the first operand that is not constant; -1: none. */
-static int find_operand(const laci_cpu_plan *plan, const laci_node *node) {
+static int find_computed_operand(const laci_cpu_plan *plan, const laci_node *node) {
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_plan_is_constant(plan, node->inputs[at]))
       return node->inputs[at];
@@ -15,7 +15,7 @@ static int find_operand(const laci_cpu_plan *plan, const laci_node *node) {
 
 bool laci_fuse_lone_function(laci_cpu_plan *plan, int node) {
   static laci_chain_rule *const rules[] = {laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_swish};
-  const int x = find_operand(plan, &plan->graph->nodes[node]);
+  const int x = find_computed_operand(plan, &plan->graph->nodes[node]);
   int readers[2];
   if (plan->fused[node].pattern) return false;
   if (x < 0 || laci_plan_find_readers(plan, x, readers) != 2 || readers[0] != node) return false;

@@ -21,27 +21,27 @@ static bool is_constant_of_bytes(const laci_cpu_plan *plan, int value) {
   return laci_plan_is_constant(plan, value) && (dtype == LAC_DTYPE_U8 || dtype == LAC_DTYPE_I8);
 }
 
-static const laci_node *find_producer(const laci_cpu_plan *plan, int value) {
+static const laci_node *find_node_of_value(const laci_cpu_plan *plan, int value) {
   const int producer = value < 0 ? -1 : plan->graph->values[value].producer;
   return producer < 0 ? NULL : &plan->graph->nodes[producer];
 }
 
 /** Is the value bytes as floats? */
 static bool is_cast_of_bytes(const laci_cpu_plan *plan, int value) {
-  const laci_node *node = find_producer(plan, value);
+  const laci_node *node = find_node_of_value(plan, value);
   return node && node->op == &laci_op_cast && is_constant_of_bytes(plan, node->inputs[0]);
 }
 
 /** Is the value bytes as floats, with or without a zero point of bytes subtracted? */
-static bool is_integers(const laci_cpu_plan *plan, int value) {
-  const laci_node *node = find_producer(plan, value);
+static bool holds_integers(const laci_cpu_plan *plan, int value) {
+  const laci_node *node = find_node_of_value(plan, value);
   if (node && node->op == &laci_op_sub)
     return is_cast_of_bytes(plan, node->inputs[0]) && is_cast_of_bytes(plan, node->inputs[1]);
   return is_cast_of_bytes(plan, value);
 }
 
 /** Are all scales numbers by which a product with an integer of 9 bits can be divided again? */
-static bool are_divisors(const float *scales, int64_t n) {
+static bool are_safe_divisors(const float *scales, int64_t n) {
   const float most = FLT_MAX / (1 << 9);
   for (int64_t at = 0; at < n; at++) {
     const float magnitude = fabsf(scales[at]);
@@ -61,7 +61,7 @@ static bool is_along_columns(const laci_cpu_plan *plan, int value, int64_t colum
 /** Finds the scales of integers that a DequantizeLinear made floats; -1: the value is no such
  * floats. */
 static int find_weight_unit(laci_cpu_plan *plan, int value, int64_t columns) {
-  const laci_node *node = find_producer(plan, value);
+  const laci_node *node = find_node_of_value(plan, value);
   if (!node || node->op != &laci_op_dequantize_linear) return -1;
   if (!is_constant_of_bytes(plan, node->inputs[0])) return -1;
   if (laci_node_int(node, "block_size", 0) != 0) return -1;
@@ -71,14 +71,14 @@ static int find_weight_unit(laci_cpu_plan *plan, int value, int64_t columns) {
   const int64_t axis = laci_node_int(node, "axis", 1);
   if (n > 1 && axis != 1 && axis != -1) return -1;
   const float *scales = laci_plan_constant_floats(plan, scale);
-  return scales && are_divisors(scales, n) ? scale : -1;
+  return scales && are_safe_divisors(scales, n) ? scale : -1;
 }
 
 /* ---- The nodes ---- */
 
 /** Returns the node that computes the value, if it has this operator, is not fused, and only one
  * node reads the value; else -1. */
-static int find_only_producer(const laci_cpu_plan *plan, int value, const laci_op *op) {
+static int find_fusible_producer(const laci_cpu_plan *plan, int value, const laci_op *op) {
   if (laci_plan_is_constant(plan, value) || laci_plan_count_uses(plan, value) != 1) return -1;
   const int node = laci_plan_producer(plan, value);
   return node >= 0 && plan->graph->nodes[node].op == op ? node : -1;
@@ -86,7 +86,7 @@ static int find_only_producer(const laci_cpu_plan *plan, int value, const laci_o
 
 /** Returns the DynamicSteps whose output number `port` is the value; NULL: none. */
 static const laci_node *find_dynamic_steps(const laci_cpu_plan *plan, int value, int port) {
-  const laci_node *node = find_producer(plan, value);
+  const laci_node *node = find_node_of_value(plan, value);
   const bool is = node && node->op == &laci_op_dynamic_steps && node->n_outputs == 2 &&
                   node->outputs[port] == value;
   return is ? node : NULL;
@@ -107,15 +107,15 @@ static bool is_product_of_integers(laci_cpu_plan *plan, const laci_node *node,
   p->columns = w->dims[1];
   p->rows = laci_shape_count(laci_plan_shape(plan, p->x)) / p->depth;
   p->unit = find_weight_unit(plan, p->weight, p->columns);
-  return p->unit >= 0 || is_integers(plan, p->weight);
+  return p->unit >= 0 || holds_integers(plan, p->weight);
 }
 
 /** Finds the product that the value is, itself or through an Identity; false: it is none. */
 static bool match_product(laci_cpu_plan *plan, int value, laci_integer_product *p,
                           laci_match *match) {
-  const int identity = find_only_producer(plan, value, &laci_op_identity);
+  const int identity = find_fusible_producer(plan, value, &laci_op_identity);
   if (identity >= 0) value = plan->graph->nodes[identity].inputs[0];
-  const int product = find_only_producer(plan, value, &laci_op_mat_mul);
+  const int product = find_fusible_producer(plan, value, &laci_op_mat_mul);
   if (product < 0 || !is_product_of_integers(plan, &plan->graph->nodes[product], p)) return false;
   p->node = match->nodes[match->n_nodes++] = product;
   if (identity >= 0) match->nodes[match->n_nodes++] = identity;
@@ -127,7 +127,7 @@ static bool match_scale(laci_cpu_plan *plan, int value, laci_integer_product *p,
                         laci_match *match) {
   p->scale = -1;
   if (value == p->x_scale) return true;
-  const int mul = find_only_producer(plan, value, &laci_op_mul);
+  const int mul = find_fusible_producer(plan, value, &laci_op_mul);
   if (mul < 0) return false;
   const laci_node *node = &plan->graph->nodes[mul];
   const bool left = node->inputs[0] == p->x_scale;

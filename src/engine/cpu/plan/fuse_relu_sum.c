@@ -17,7 +17,7 @@ static bool is_relu_of_norm(const laci_cpu_plan *plan, int y) {
   return node && node->op == &laci_op_batch_norm_train;
 }
 
-static bool has_same_floats(const laci_cpu_plan *plan, int value, int like) {
+static bool are_floats_of_same_shape(const laci_cpu_plan *plan, int value, int like) {
   return laci_plan_is_float(plan, value) && !laci_plan_is_constant(plan, value) &&
          laci_shape_equal(laci_plan_shape(plan, value), laci_plan_shape(plan, like));
 }
@@ -31,7 +31,7 @@ bool laci_find_relu_sum(laci_cpu_plan *plan, int relu_grad, laci_match *match) {
   const laci_node *add = &plan->graph->nodes[sum];
   const int reads[] = {add->inputs[0], add->inputs[1], node->inputs[1]};
   for (int at = 0; at < 3; at++) {
-    if (!has_same_floats(plan, reads[at], node->outputs[0])) return false;
+    if (!are_floats_of_same_shape(plan, reads[at], node->outputs[0])) return false;
   }
   if (laci_plan_shape(plan, reads[2])->rank == 0 || is_relu_of_norm(plan, reads[2])) return false;
   match->n_nodes = 1;

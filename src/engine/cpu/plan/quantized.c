@@ -5,7 +5,7 @@
 #include "graph/ops.h"
 
 /** Are all results of the node elements of its first input, or zeros? */
-static bool picks_elements(const laci_cpu_plan *plan, const laci_node *node) {
+static bool selects_input_elements(const laci_cpu_plan *plan, const laci_node *node) {
   if (node->op == &laci_op_max_pool) return !laci_plan_window_may_be_all_padding(plan, node);
   if (node->op == &laci_op_relu || node->op == &laci_op_depth_to_space ||
       node->op == &laci_op_space_to_depth)
@@ -30,20 +30,22 @@ int laci_plan_skip_duplicates(const laci_cpu_plan *plan, int value) {
   return value;
 }
 
-static const laci_fake_quantized *find_at_depth(const laci_cpu_plan *plan, int value, int depth);
+static const laci_fake_quantized *find_quantization_of_value(const laci_cpu_plan *plan, int value,
+                                                             int depth);
 
 /** Returns the quantization that all inputs of a Concat have in common; NULL: there is none. */
-static const laci_fake_quantized *find_common(const laci_cpu_plan *plan, const laci_node *concat,
-                                              int depth) {
-  const laci_fake_quantized *first = find_at_depth(plan, concat->inputs[0], depth);
+static const laci_fake_quantized *find_common_quantization(const laci_cpu_plan *plan,
+                                                           const laci_node *concat, int depth) {
+  const laci_fake_quantized *first = find_quantization_of_value(plan, concat->inputs[0], depth);
   for (int at = 1; at < concat->n_inputs && first; at++) {
-    const laci_fake_quantized *other = find_at_depth(plan, concat->inputs[at], depth);
+    const laci_fake_quantized *other = find_quantization_of_value(plan, concat->inputs[at], depth);
     if (!other || !laci_plan_has_same_units(first, other)) first = NULL;
   }
   return first;
 }
 
-static const laci_fake_quantized *find_at_depth(const laci_cpu_plan *plan, int value, int depth) {
+static const laci_fake_quantized *find_quantization_of_value(const laci_cpu_plan *plan, int value,
+                                                             int depth) {
   for (; depth > 0; depth--) {
     const laci_fused *fused = find_producing_fused(plan, value);
     if (!fused) return NULL;
@@ -52,8 +54,9 @@ static const laci_fake_quantized *find_at_depth(const laci_cpu_plan *plan, int v
     if (fused->pattern == LACI_PATTERN_TABLE)
       return ((const laci_table_pattern *)fused->details)->to;
     const bool duplicate = fused->pattern == LACI_PATTERN_DUPLICATE;
-    if (!fused->pattern && node->op == &laci_op_concat) return find_common(plan, node, depth - 1);
-    if (!duplicate && (fused->pattern || !picks_elements(plan, node))) return NULL;
+    if (!fused->pattern && node->op == &laci_op_concat)
+      return find_common_quantization(plan, node, depth - 1);
+    if (!duplicate && (fused->pattern || !selects_input_elements(plan, node))) return NULL;
     value = duplicate ? fused->reads[0] : node->inputs[0];
   }
   return NULL;
@@ -61,5 +64,5 @@ static const laci_fake_quantized *find_at_depth(const laci_cpu_plan *plan, int v
 
 const laci_fake_quantized *laci_plan_quantization_of(const laci_cpu_plan *plan, int value) {
   enum { DEPTH = 16 };
-  return find_at_depth(plan, value, DEPTH);
+  return find_quantization_of_value(plan, value, DEPTH);
 }

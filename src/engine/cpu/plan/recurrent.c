@@ -46,7 +46,8 @@ static bool has_element_count(const laci_cpu_plan *plan, const laci_node *node, 
 }
 
 /** Do all operands have the elements that the operator reads? */
-static bool read_sizes(const laci_cpu_plan *plan, const laci_node *node, laci_recurrent_node *r) {
+static bool read_operand_sizes(const laci_cpu_plan *plan, const laci_node *node,
+                               laci_recurrent_node *r) {
   if (node->n_inputs <= LACI_RECURRENT_R) return false;
   for (int port = LACI_RECURRENT_X; port <= LACI_RECURRENT_R; port++) {
     if (node->inputs[port] < 0 || !laci_plan_is_float(plan, node->inputs[port]) ||
@@ -79,7 +80,7 @@ bool laci_plan_read_recurrent(const laci_cpu_plan *plan, const laci_node *node,
   *why = "no recurrent operator";
   if (!read_operator_kind(node, r)) return false;
   *why = "operands of other sizes or types";
-  if (!laci_plan_has_elements(plan, node) || !read_sizes(plan, node, r)) return false;
+  if (!laci_plan_has_elements(plan, node) || !read_operand_sizes(plan, node, r)) return false;
   *why = "other activations than Sigmoid and Tanh";
   if (!read_gate_functions(node, r)) return false;
   r->backward = strcmp(laci_node_text(node, "direction", "forward"), "reverse") == 0;

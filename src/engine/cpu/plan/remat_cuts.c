@@ -126,7 +126,7 @@ static void drop_neighbouring_cuts(planner *p) {
 }
 
 /** Makes the list of cuts, from before the first forward step to after the last one. */
-static lac_status list_all_cuts(planner *p, lac_error *err) {
+static lac_status list_possible_cuts(planner *p, lac_error *err) {
   int *alive = laci_alloc((size_t)p->r->plan->graph->n_values + 1, sizeof *alive);
   if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
@@ -142,7 +142,7 @@ static lac_status list_all_cuts(planner *p, lac_error *err) {
 
 /** Returns the bytes of values that cross cut j and are computed after cut i; with `needed`, only
  * of those that gradients read. */
-static int64_t crossing_bytes(const planner *p, int i, int j, bool needed) {
+static int64_t bytes_crossing_cut(const planner *p, int i, int j, bool needed) {
   const cut *c = &p->cuts[j];
   int64_t sum = 0;
   for (int at = 0; at < c->n; at++) {
@@ -169,8 +169,8 @@ static void compute_segment_memory(planner *p) {
           if (r->bytes[value] > largest) largest = r->bytes[value];
         }
       }
-      p->added[i * p->n_cuts + j] = crossing_bytes(p, i, j, false);
-      p->inside[i * p->n_cuts + j] = needed - crossing_bytes(p, i, j, true) + 2 * largest;
+      p->added[i * p->n_cuts + j] = bytes_crossing_cut(p, i, j, false);
+      p->inside[i * p->n_cuts + j] = needed - bytes_crossing_cut(p, i, j, true) + 2 * largest;
     }
   }
 }
@@ -213,7 +213,7 @@ static void mark_recomputed(laci_remat *r) {
 }
 
 /** Sets r->keep and r->recomputed for n cuts: indices in p->cuts, in descending order. */
-static void apply_cuts(planner *p, const int *cuts, int n) {
+static void mark_kept_and_recomputed(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;
   for (int v = 0; v < r->plan->graph->n_values; v++)
@@ -258,7 +258,7 @@ typedef struct trial {
 } trial;
 
 /** Tries the cuts of every limit; the best ones are left in p->best. */
-static lac_status try_limits(planner *p, trial *t, lac_error *err) {
+static lac_status try_memory_limits(planner *p, trial *t, lac_error *err) {
   int *cuts = laci_alloc((size_t)p->n_cuts, sizeof *cuts);
   double limit = (double)p->inside[p->n_cuts - 1];
   int64_t before = -1;
@@ -268,11 +268,10 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
     int n = 0;
     limit -= limit / STEP;
     if (p->kept[p->n_cuts - 1] == before)
-      continue; /* the limit gives the same cuts as the one
-                                                       before */
+      continue; /* the limit gives the same cuts as the one before */
     before = p->kept[p->n_cuts - 1];
     for (int at = p->from[p->n_cuts - 1]; at > 0; at = p->from[at]) cuts[n++] = at;
-    apply_cuts(p, cuts, n);
+    mark_kept_and_recomputed(p, cuts, n);
     int64_t peak = laci_remat_peak_bytes(p->r),
             rank = t->most < 0 ? peak : recomputation_work(p->r);
     if (peak < 0) st = laci_fail_memory(err, "what is computed once more");
@@ -287,24 +286,24 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
 
 static lac_status choose_cuts_by_peak(planner *p, bool *gains, lac_error *err) {
   trial peak = {-1, -1}, work = {.least = -1};
-  apply_cuts(p, NULL, 0);
+  mark_kept_and_recomputed(p, NULL, 0);
   int64_t all = laci_remat_peak_bytes(p->r);
   if (all < 0) return laci_fail_memory(err, "what is computed once more");
-  lac_status st = try_limits(p, &peak, err);
+  lac_status st = try_memory_limits(p, &peak, err);
   *gains = !st && peak.least >= 0 && all - peak.least > all / LEAST_GAIN;
   if (!*gains) return st;
   int64_t near = peak.least + peak.least / NEAR_BEST, gain = all - all / LEAST_GAIN - 1;
   work.most = near < gain ? near : gain;
-  st = try_limits(p, &work, err);
-  if (!st) apply_cuts(p, p->best, p->n_best);
+  st = try_memory_limits(p, &work, err);
+  if (!st) mark_kept_and_recomputed(p, p->best, p->n_best);
   return st;
 }
 
 /* ---- The whole */
 
-static lac_status search_cuts(planner *p, bool *gains, lac_error *err) {
+static lac_status search_best_cuts(planner *p, bool *gains, lac_error *err) {
   mark_always_kept(p);
-  lac_status st = list_all_cuts(p, err);
+  lac_status st = list_possible_cuts(p, err);
   if (st) return st;
   size_t n = (size_t)p->n_cuts;
   p->added = laci_alloc(n * n, sizeof *p->added);
@@ -324,7 +323,7 @@ lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err) {
       .always_kept = laci_alloc((size_t)r->plan->graph->n_values + 1, sizeof *p.always_kept),
       .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
   *gains = false;
-  lac_status st = p.always_kept && p.cuts ? search_cuts(&p, gains, err)
+  lac_status st = p.always_kept && p.cuts ? search_best_cuts(&p, gains, err)
                                           : laci_fail_memory(err, "what is computed once more");
   for (int at = 0; at < p.n_cuts; at++) laci_free(p.cuts[at].values);
   laci_free(p.always_kept);

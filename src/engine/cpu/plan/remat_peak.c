@@ -71,38 +71,38 @@ typedef struct peak_search {
                     order; -1: none, or freed */
 } peak_search;
 
-static const laci_remat_step *step_of_order(const peak_search *w, int at) {
+static const laci_remat_step *step_at_place(const peak_search *w, int at) {
   int step = w->order[at];
   return &w->r->steps[step < 0 ? ~step : step];
 }
 
 /** Returns a value that a step reads, as an index of last_use; -1: it takes no memory. */
-static int read_value_id(const peak_search *w, int at, int i) {
+static int copy_index_of_read(const peak_search *w, int at, int i) {
   const laci_remat *r = w->r;
-  int value = step_of_order(w, at)->reads[i];
+  int value = step_at_place(w, at)->reads[i];
   bool first_time = w->order[at] >= 0 && w->order[at] < r->n_forward;
   if (r->bytes[value] == 0) return -1;
   bool again = !first_time && laci_remat_is_recomputed(r, value);
   return again ? r->plan->graph->n_values + value : value;
 }
 
-static int written_value_id(const peak_search *w, int at, int i) {
-  int value = step_of_order(w, at)->writes[i];
+static int copy_index_of_write(const peak_search *w, int at, int i) {
+  int value = step_at_place(w, at)->writes[i];
   return w->order[at] < 0 ? w->r->plan->graph->n_values + value : value;
 }
 
 static void find_last_uses(peak_search *w) {
   for (int at = 0; at < w->n_order; at++) {
-    const laci_remat_step *step = step_of_order(w, at);
-    for (int i = 0; i < step->n_writes; i++) w->last_use[written_value_id(w, at, i)] = at;
+    const laci_remat_step *step = step_at_place(w, at);
+    for (int i = 0; i < step->n_writes; i++) w->last_use[copy_index_of_write(w, at, i)] = at;
     for (int i = 0; i < step->n_reads; i++) {
-      int read = read_value_id(w, at, i);
+      int read = copy_index_of_read(w, at, i);
       if (read >= 0) w->last_use[read] = at;
     }
   }
 }
 
-static int64_t bytes_of_copy(const peak_search *w, int id) {
+static int64_t bytes_of_copy_index(const peak_search *w, int id) {
   int n_values = w->r->plan->graph->n_values;
   return w->r->bytes[id < n_values ? id : id - n_values];
 }
@@ -124,7 +124,7 @@ static bool needs_whole_operands(const laci_op *op) {
  * result? */
 static bool may_overwrite_summand(const peak_search *w, int at, int value) {
   const laci_cpu_plan *plan = w->r->plan;
-  const laci_fused *fused = &plan->fused[step_of_order(w, at)->fused];
+  const laci_fused *fused = &plan->fused[step_at_place(w, at)->fused];
   for (int post = 0; post < fused->n_posts; post++)
     if (fused->posts[post].value == value) return true;
   return !needs_whole_operands(plan->graph->nodes[fused->node].op);
@@ -133,26 +133,27 @@ static bool may_overwrite_summand(const peak_search *w, int at, int value) {
 static int64_t release_after_last_use(peak_search *w, int id, int at) {
   if (id < 0 || w->last_use[id] != at) return 0;
   w->last_use[id] = -1;
-  return bytes_of_copy(w, id);
+  return bytes_of_copy_index(w, id);
 }
 
 static int64_t find_peak_bytes(peak_search *w) {
   int64_t live = 0, peak = 0;
   for (int at = 0; at < w->n_order; at++) {
-    const laci_remat_step *step = step_of_order(w, at);
-    int64_t first = step->n_writes > 0 ? bytes_of_copy(w, written_value_id(w, at, 0)) : 0,
+    const laci_remat_step *step = step_at_place(w, at);
+    int64_t first = step->n_writes > 0 ? bytes_of_copy_index(w, copy_index_of_write(w, at, 0)) : 0,
             saved = 0;
-    for (int i = 0; i < step->n_writes; i++) live += bytes_of_copy(w, written_value_id(w, at, i));
+    for (int i = 0; i < step->n_writes; i++)
+      live += bytes_of_copy_index(w, copy_index_of_write(w, at, i));
     for (int i = 0; i < step->n_reads; i++) {
-      int read = read_value_id(w, at, i);
-      bool dies = read >= 0 && w->last_use[read] == at && bytes_of_copy(w, read) == first;
+      int read = copy_index_of_read(w, at, i);
+      bool dies = read >= 0 && w->last_use[read] == at && bytes_of_copy_index(w, read) == first;
       if (dies && may_overwrite_summand(w, at, step->reads[i])) saved = first;
     }
     if (live - saved > peak) peak = live - saved;
     for (int i = 0; i < step->n_reads; i++)
-      live -= release_after_last_use(w, read_value_id(w, at, i), at);
+      live -= release_after_last_use(w, copy_index_of_read(w, at, i), at);
     for (int i = 0; i < step->n_writes; i++)
-      live -= release_after_last_use(w, written_value_id(w, at, i), at);
+      live -= release_after_last_use(w, copy_index_of_write(w, at, i), at);
   }
   return peak;
 }

@@ -28,7 +28,7 @@ static bool has_same_window(const laci_node *a, const laci_node *b) {
   return laci_node_int(a, "ceil_mode", 0) == laci_node_int(b, "ceil_mode", 0);
 }
 
-static bool is_pool(const laci_node *node) {
+static bool is_pool_with_workspace(const laci_node *node) {
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   return node->op == &laci_op_max_pool && strcmp(automatic, "NOTSET") == 0;
 }
@@ -37,7 +37,8 @@ static int find_forward_pool(const laci_cpu_plan *plan, const laci_node *grad) {
   const laci_value *x = &plan->graph->values[grad->inputs[1]];
   for (int at = 0; at < x->n_readers; at++) {
     const laci_node *node = &plan->graph->nodes[x->readers[at]];
-    if (plan->computed[x->readers[at]] && is_pool(node) && has_same_window(node, grad)) {
+    if (plan->computed[x->readers[at]] && is_pool_with_workspace(node) &&
+        has_same_window(node, grad)) {
       return x->readers[at];
     }
   }

@@ -17,7 +17,7 @@ typedef struct pool_work {
   float *y;
 } pool_work;
 
-static void pool_range(int64_t begin, int64_t end, void *context) {
+static void pool_item_range(int64_t begin, int64_t end, void *context) {
   const pool_work *w = context;
   laci_average_pool_variant()(w->pool, w->x, w->y, begin, end);
 }
@@ -28,7 +28,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   const int64_t n_items = laci_average_pool_n_items(w.pool);
   const int64_t grain = laci_native_grain(n_items, w.pool->n_image_blocks * w.pool->in.n_floats);
   laci_native_fill_result_border(net, step, w.y);
-  laci_pool_for(net->pool, n_items, grain, pool_range, &w);
+  laci_pool_for(net->pool, n_items, grain, pool_item_range, &w);
 }
 
 static void prepare_pool_step(laci_net *net, laci_native_layer_step *step) {
@@ -51,14 +51,15 @@ static void prepare_pool_step(laci_net *net, laci_native_layer_step *step) {
   step->kernel = "int8 average";
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   *why = "it is no average pool of int8";
   return layer->kind == LACI_NATIVE_POOL && layer->int8 && layer->int8->averages;
 }
 
 /** Estimates the time: a result costs what one of a sum does, and a term a quarter of that. */
-static double estimate_cost(const laci_net *net, const laci_native_layer *layer) {
+static double estimate_layer_cost(const laci_net *net, const laci_native_layer *layer) {
   const double each = 0.25;
   const laci_sparse_window *g = &layer->window;
   const double light = laci_cost_figures_of(net, layer)->light;
@@ -68,7 +69,7 @@ static double estimate_cost(const laci_net *net, const laci_native_layer *layer)
 const laci_algorithm laci_algorithm_average_pool = {.name = "average_pool",
                                                     .timed_as = "sparse",
                                                     .kind = LACI_NATIVE_POOL,
-                                                    .can = can_compute,
-                                                    .cost = estimate_cost,
+                                                    .can = can_compute_layer,
+                                                    .cost = estimate_layer_cost,
                                                     .make = prepare_pool_step,
                                                     .run = run_layer};

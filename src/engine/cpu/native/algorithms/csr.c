@@ -47,7 +47,7 @@ typedef struct work {
 
 /** Computes the work items [begin, end). Each is one chunk of rows for one strip of tiles; the
  * strips of a chunk follow each other. */
-static void compute_strips(int64_t begin, int64_t end, void *context) {
+static void multiply_tile_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_convolution *convolution = &w->kernel->convolution;
   for (int64_t at = begin; at < end; at++) {
@@ -62,7 +62,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.kernel = step->state, .o = laci_native_layer_step_operands(net, step)};
   w.n_strips = laci_csr_n_strips(w.kernel->convolution.n_tiles);
   laci_native_fill_result_border(net, step, w.o.y);
-  laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, compute_strips, &w);
+  laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, multiply_tile_strips, &w);
 }
 
 /* ---- The record ---- */
@@ -78,7 +78,7 @@ static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
 
-static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
+static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {
   const double each = 8;
   (void)net;
   return laci_cost_n_weights(layer) * layer->kept * each;
@@ -86,7 +86,8 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
 
 /** Can CSR compute the layer? Not if its rows can be grouped, since CSR was not the fastest for any
  * of 26 such layers (bench/notes/sparse-kernels.md). */
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   *why = laci_native_may_group_rows(layer) ? "its rows can be grouped"
                                            : "its weights change, are no floats, or have few zeros";
   return !layer->is_dense && laci_native_has_constant_floats(net, layer) &&
@@ -97,8 +98,8 @@ const laci_algorithm laci_algorithm_csr = {.name = "csr",
                                            .timed_as = "lists",
                                            .kind = LACI_NATIVE_PRODUCT,
                                            .skips_zeros = true,
-                                           .can = can_compute,
+                                           .can = can_compute_layer,
                                            .cost = csr_cost,
-                                           .bytes = weight_bytes,
+                                           .bytes = bytes_of_weights,
                                            .make = prepare_csr_step,
                                            .run = run_layer};

@@ -66,18 +66,19 @@ static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   return fmax(products * small, matrix_traffic_cost(c, layer)) + weight_traffic_cost(c, layer);
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net, (void)layer, (void)why;
   return true;
 }
 
-static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
+static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {
   (void)net;
   return laci_cost_n_weights(layer) * sizeof(float);
 }
 
 const laci_algorithm laci_algorithm_dense = {.name = "dense",
                                              .timed_as = "dense",
-                                             .can = can_compute,
+                                             .can = can_compute_layer,
                                              .cost = dense_cost,
-                                             .bytes = weight_bytes};
+                                             .bytes = bytes_of_weights};

@@ -22,27 +22,28 @@ typedef struct work {
                                 and all channels (over_parts), are divided */
 } work;
 
-static int64_t chunk_end(int64_t begin, int64_t n, int64_t most) {
+static int64_t end_of_range(int64_t begin, int64_t n, int64_t most) {
   return begin + n < most ? begin + n : most;
 }
 
-static void compute_item_range(int64_t begin, int64_t end, void *context) {
+static void convolve_item_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_depthwise *d = w->kernel;
   for (int64_t at = begin; at < end; at++) {
     const int64_t image_block = at / w->over_parts / w->parts * d->tiles_per_block;
     const int64_t tile = at / w->over_parts % w->parts * w->tiles;
     const int64_t channel = at % w->over_parts * w->channels;
-    const laci_sparse_part part = {
-        d->tiles, image_block + tile, image_block + chunk_end(tile, w->tiles, d->tiles_per_block),
-        channel, chunk_end(channel, w->channels, d->window.channels_out)};
+    const laci_sparse_part part = {d->tiles, image_block + tile,
+                                   image_block + end_of_range(tile, w->tiles, d->tiles_per_block),
+                                   channel,
+                                   end_of_range(channel, w->channels, d->window.channels_out)};
     laci_depthwise_multiply_variant()(d, &w->o, &part);
   }
 }
 
 /* Writes zeros to those places of the result's memory that are no pixels. In PC16P the tiles cover
  * all memory of an image, except for a last block of 16 pixels that may be beyond all pixels. */
-static void zero_border(laci_net *net, const laci_native_layer_step *s, float *y) {
+static void zero_result_border(laci_net *net, const laci_native_layer_step *s, float *y) {
   const laci_depthwise *d = s->state;
   if (d->out.format != LACI_FORMAT_PC16P) {
     laci_native_fill_result_border(net, s, y);
@@ -66,13 +67,13 @@ static void run_layer(laci_net *net, const laci_native_layer_step *s) {
   w.o.weight = laci_net_tensor_data(net, s->weights);
   w.parts = laci_ceil_div(d->tiles_per_block, w.tiles);
   w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
-  zero_border(net, s, w.o.y);
-  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, compute_item_range, &w);
+  zero_result_border(net, s, w.o.y);
+  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, convolve_item_range, &w);
 }
 
 /** Makes the kernel and its tiles, in the plan's memory. Returns NULL after a failure, or if the
  * algorithm declines the layer. */
-static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer) {
+static laci_depthwise *make_depthwise_kernel(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layouts layouts = {
       .in = laci_native_input_layout(net, layer),
       .out = laci_native_output_layout(net, layer),
@@ -95,13 +96,14 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
 static void prepare_depthwise_step(laci_net *net, laci_native_layer_step *step) {
   const laci_sparse_window *g = &step->layer->window;
   const laci_shape *y = laci_plan_shape(&net->plan, step->layer->output);
-  step->state = make_kernel(net, step->layer);
+  step->state = make_depthwise_kernel(net, step->layer);
   if (step->state) step->weights = laci_native_store_dense_weights(net, step->layer);
   step->kernel = laci_native_compiled_kernel_name(net, "depthwise", g);
   step->flops = 2 * laci_shape_count(y) * g->kernel_h * g->kernel_w;
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   *why = "several channels make a result, or it is of int8";
   return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense && !layer->int8;
@@ -117,7 +119,7 @@ static double depthwise_cost(const laci_net *net, const laci_native_layer *layer
 const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",
                                                  .timed_as = "sparse",
                                                  .kind = LACI_NATIVE_DEPTHWISE,
-                                                 .can = can_compute,
+                                                 .can = can_compute_layer,
                                                  .cost = depthwise_cost,
                                                  .make = prepare_depthwise_step,
                                                  .run = run_layer};

@@ -17,7 +17,7 @@ typedef struct work {
   laci_sparse_operands o;
 } work;
 
-static void compute_item_range(int64_t begin, int64_t end, void *context) {
+static void convolve_item_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   laci_depthwise_int8x4_variant()(w->kernel, &w->o, begin, end);
 }
@@ -27,8 +27,8 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {step->state, laci_native_layer_step_operands(net, step)};
   const int64_t n = laci_depthwise_int8x4_n_items(w.kernel);
   laci_native_fill_result_border(net, step, w.o.y);
-  laci_pool_for(net->pool, n, laci_ceil_div(n, (int64_t)net->n_threads * PARTS), compute_item_range,
-                &w);
+  laci_pool_for(net->pool, n, laci_ceil_div(n, (int64_t)net->n_threads * PARTS),
+                convolve_item_range, &w);
 }
 
 /** Returns the weights as the kernel reads them, in the plan's memory. NULL after a failure, which
@@ -50,7 +50,7 @@ static const int8_t *pack_weights(laci_net *net, const laci_native_layer *layer)
   return packed;
 }
 
-static void prepare_step(laci_net *net, laci_native_layer_step *step) {
+static void prepare_depthwise_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_sparse_layout in = laci_native_input_layout(net, layer);
   laci_depthwise_int8x4 *kernel = laci_plan_alloc(&net->plan, 1, sizeof *kernel);
@@ -66,7 +66,8 @@ static void prepare_step(laci_net *net, laci_native_layer_step *step) {
   step->flops = laci_native_flops(net, layer);
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   *why = "it is no depthwise convolution of int8";
   return layer->kind == LACI_NATIVE_DEPTHWISE && layer->int8;
@@ -74,7 +75,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 
 /** Estimates the time. A table may lack the figure. It was 0.3 to 0.6 for large images, and 0.2 for
  * small ones, on a Xeon with VNNI. */
-static double estimate_cost(const laci_net *net, const laci_native_layer *layer) {
+static double estimate_layer_cost(const laci_net *net, const laci_native_layer *layer) {
   const double usual_share = 0.4;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool images = laci_native_has_image_lanes(layer->n_images);
@@ -86,7 +87,7 @@ static double estimate_cost(const laci_net *net, const laci_native_layer *layer)
 const laci_algorithm laci_algorithm_depthwise_int8 = {.name = "depthwise_int8",
                                                       .timed_as = "sparse",
                                                       .kind = LACI_NATIVE_DEPTHWISE,
-                                                      .can = can_compute,
-                                                      .cost = estimate_cost,
-                                                      .make = prepare_step,
+                                                      .can = can_compute_layer,
+                                                      .cost = estimate_layer_cost,
+                                                      .make = prepare_depthwise_step,
                                                       .run = run_layer};

@@ -27,7 +27,7 @@ typedef struct work {
   int64_t row_parts;
 } work;
 
-static void compute_item_range(int64_t begin, int64_t end, void *context) {
+static void multiply_items_by_reference(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_convolution *convolution = &w->kernel->convolution;
   for (int64_t at = begin; at < end; at++) {
@@ -43,22 +43,22 @@ static void compute_item_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_border_range(int64_t begin, int64_t end, void *context) {
+static void zero_border_of_items(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
 }
 
 /** Writes zeros to all memory of the result that no kernel writes. */
-static void zero_border(laci_net *net, const laci_native_layer_step *s, work *w) {
+static void zero_result_border(laci_net *net, const laci_native_layer_step *s, work *w) {
   const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
-    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_border_range, w);
+    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_border_of_items, w);
   } else {
     laci_native_fill_result_border(net, s, w->o.y);
   }
 }
 
-static void run_kernel(laci_net *net, const laci_native_layer_step *s, work *w) {
+static void run_product_kernel(laci_net *net, const laci_native_layer_step *s, work *w) {
   const laci_sparse_convolution *convolution = &w->kernel->convolution;
   w->o.weight = convolution->kept.weight;
   w->row_parts = laci_ceil_div(convolution->product.n_rows, ROWS);
@@ -67,14 +67,15 @@ static void run_kernel(laci_net *net, const laci_native_layer_step *s, work *w) 
                          net->pool, laci_net_tensor_data(net, s->scratch));
   } else {
     laci_pool_for(net->pool, laci_ceil_div(convolution->n_tiles, TILES) * w->row_parts, 1,
-                  compute_item_range, w);
+                  multiply_items_by_reference, w);
   }
 }
 
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.o = laci_native_layer_step_operands(net, step)};
-  zero_border(net, step, &w);
-  for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next) run_kernel(net, step, &w);
+  zero_result_border(net, step, &w);
+  for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next)
+    run_product_kernel(net, step, &w);
 }
 
 /* ---- Planning ---- */
@@ -142,13 +143,14 @@ static double estimate_code_bytes(const laci_net *net, const laci_native_layer *
   return isa == LACI_JIT_AVX2 ? avx2 : others;
 }
 
-static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
+static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {
   return laci_cost_n_weights(layer) * layer->kept * estimate_code_bytes(net, layer);
 }
 
 /** Can generated code compute the layer? If no code can be generated, other algorithms (CSR,
  * grouped rows) compute constant floats. */
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   const bool code = laci_native_code_isa(net, layer) != LACI_JIT_NONE;
   *why = "it is no product, has few zeros, or no code can be generated";
   return layer->kind == LACI_NATIVE_PRODUCT && !layer->is_dense &&
@@ -160,9 +162,9 @@ const laci_algorithm laci_algorithm_generated = {.name = "generated",
                                                  .kind = LACI_NATIVE_PRODUCT,
                                                  .generates = true,
                                                  .skips_zeros = true,
-                                                 .can = can_compute,
+                                                 .can = can_compute_layer,
                                                  .is_unpadded = laci_native_code_can_read_unpadded,
                                                  .cost = generated_cost,
-                                                 .bytes = weight_bytes,
+                                                 .bytes = bytes_of_weights,
                                                  .make = prepare_generated_step,
                                                  .run = run_layer};

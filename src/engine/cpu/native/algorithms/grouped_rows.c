@@ -54,7 +54,7 @@ typedef struct work {
 
 /** Computes the work items [begin, end). Each is one chunk of rows for one strip of tiles; the
  * strips of a chunk follow each other. */
-static void compute_strips(int64_t begin, int64_t end, void *context) {
+static void multiply_tile_strips(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_tile *tiles = w->kernel->convolution.tiles;
   for (int64_t at = begin; at < end; at++) {
@@ -71,7 +71,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   w.n_units = laci_grouped_rows_n_units(convolution->tiles, convolution->n_tiles);
   w.n_strips = laci_grouped_rows_n_strips(w.n_units);
   laci_native_fill_result_border(net, step, w.o.y);
-  laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, compute_strips, &w);
+  laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, multiply_tile_strips, &w);
 }
 
 /* ---- The record ---- */
@@ -104,13 +104,14 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
   return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);
 }
 
-static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
+static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {
   const double each = 5.4;
   (void)net;
   return laci_cost_n_weights(layer) * layer->kept * each;
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   *why = "its weights change, are no floats, or do not keep half of each row";
   return !layer->is_dense && laci_native_has_constant_floats(net, layer) &&
          laci_native_may_group_rows(layer);
@@ -120,8 +121,8 @@ const laci_algorithm laci_algorithm_grouped_rows = {.name = "grouped_rows",
                                                     .timed_as = "lists",
                                                     .kind = LACI_NATIVE_PRODUCT,
                                                     .skips_zeros = true,
-                                                    .can = can_compute,
+                                                    .can = can_compute_layer,
                                                     .cost = grouped_rows_cost,
-                                                    .bytes = weight_bytes,
+                                                    .bytes = bytes_of_weights,
                                                     .make = prepare_grouped_rows_step,
                                                     .run = run_layer};

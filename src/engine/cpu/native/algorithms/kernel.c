@@ -14,7 +14,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/train/train.h"
 
-static laci_native_kernel *new_kernel(laci_net *net) {
+static laci_native_kernel *append_kernel(laci_net *net) {
   laci_native_net *native = net->native;
   laci_native_kernel *kernel = laci_plan_alloc(&net->plan, 1, sizeof *kernel);
   if (!kernel) return NULL;
@@ -29,9 +29,10 @@ static laci_native_kernel *new_kernel(laci_net *net) {
 
 /** Makes the layer's sparse product: from the nonzero weights, or from the mask if the weight
  * changes (training). */
-static lac_status make_product_form(laci_net *net, const laci_native_layer *layer,
-                                    const laci_sparse_window *g, const laci_sparse_layouts *layouts,
-                                    laci_native_kernel *kernel, lac_error *err) {
+static lac_status make_sparse_product(laci_net *net, const laci_native_layer *layer,
+                                      const laci_sparse_window *g,
+                                      const laci_sparse_layouts *layouts,
+                                      laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_kept_weights kept = {.row_begin = NULL};
   lac_status st = LAC_NO_MEMORY;
   if (layer->mask) {
@@ -59,13 +60,13 @@ static void shift_tiles_to_output(const laci_net *net, const laci_native_layer *
   for (int64_t at = 0; at < convolution->n_tiles; at++) convolution->tiles[at].out += further;
 }
 
-static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *layer, int phase,
-                                       laci_native_finish *finish) {
+static laci_native_kernel *make_phase_kernel(laci_net *net, const laci_native_layer *layer,
+                                             int phase, laci_native_finish *finish) {
   const laci_sparse_layout in = laci_native_input_layout(net, layer);
   const laci_sparse_layouts layouts = {.in = in,
                                        .out = laci_native_output_layout(net, layer),
                                        .n_images = laci_native_image_blocks(&in, layer->n_images)};
-  laci_native_kernel *kernel = new_kernel(net);
+  laci_native_kernel *kernel = append_kernel(net);
   laci_sparse_window g = layer->mask ? laci_native_phase_window(layer, phase) : layer->window;
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
@@ -76,7 +77,7 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
   }
   if (kernel) {
     kernel->phase = phase;
-    st = make_product_form(net, layer, &g, &layouts, kernel, &why);
+    st = make_sparse_product(net, layer, &g, &layouts, kernel, &why);
   }
   if (!st) shift_tiles_to_output(net, layer, phase, &kernel->convolution);
   if (!st && layer->mask && !laci_native_prepare_gradient(net, layer, kernel))
@@ -89,14 +90,15 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
 
 /** Returns the kernel of a layer. A layer whose weight changes keeps its kernel from an earlier
  * planning of the net; otherwise it is made. */
-static const laci_native_kernel *reuse_or_make_kernel(laci_net *net, const laci_native_layer *layer,
-                                                      laci_native_finish *finish) {
+static const laci_native_kernel *reuse_or_make_phase_kernel(laci_net *net,
+                                                            const laci_native_layer *layer,
+                                                            laci_native_finish *finish) {
   laci_native_layer *own = &net->native->layers[layer - net->native->layers];
   if (layer->kernel) return layer->kernel;
-  if (!layer->mask) return make_kernel(net, layer, 0, finish);
-  laci_native_kernel *first = make_kernel(net, layer, 0, finish), *kernel = first;
+  if (!layer->mask) return make_phase_kernel(net, layer, 0, finish);
+  laci_native_kernel *first = make_phase_kernel(net, layer, 0, finish), *kernel = first;
   for (int phase = 1; phase < layer->n_phases && kernel; phase++) {
-    kernel->next = make_kernel(net, layer, phase, finish);
+    kernel->next = make_phase_kernel(net, layer, phase, finish);
     kernel = kernel->next;
   }
   own->kernel = kernel ? first : NULL;
@@ -105,7 +107,7 @@ static const laci_native_kernel *reuse_or_make_kernel(laci_net *net, const laci_
 
 void laci_native_make_layer_kernels(laci_net *net, laci_native_layer_step *step,
                                     laci_native_finish *finish) {
-  step->state = (void *)(uintptr_t)reuse_or_make_kernel(net, step->layer, finish);
+  step->state = (void *)(uintptr_t)reuse_or_make_phase_kernel(net, step->layer, finish);
   step->flops = laci_native_flops(net, step->layer);
 }
 

@@ -81,8 +81,8 @@ static void merge_taps_of_row(const merging *m, int64_t row, const float *values
   m->n[row] = k - begin;
 }
 
-static lac_status read_and_merge_rows(const merging *m, int64_t first, int64_t n,
-                                      packed_rows *rows) {
+static lac_status read_and_merge_few_rows(const merging *m, int64_t first, int64_t n,
+                                          packed_rows *rows) {
   const laci_packing *p = m->known->packing;
   lac_status st = read_packed_rows(m, first, n, rows);
   for (int64_t row = 0; row < n && !st; row++) {
@@ -96,10 +96,10 @@ static lac_status read_and_merge_rows(const merging *m, int64_t first, int64_t n
   return st;
 }
 
-static void merge_row_range(int64_t begin, int64_t end, void *context) {
+static void read_and_merge_row_range(int64_t begin, int64_t end, void *context) {
   merging *m = context;
   packed_rows rows;
-  const lac_status st = read_and_merge_rows(m, begin, end - begin, &rows);
+  const lac_status st = read_and_merge_few_rows(m, begin, end - begin, &rows);
   free_packed_rows(&rows);
   if (st) atomic_store(&m->failed, (int)st);
 }
@@ -120,8 +120,8 @@ static void close_gaps_between_rows(const merging *m, int64_t n_rows) {
 
 /** Are the packed rows those of the layer's product, in f32, with only zeros left out? They are not
  * if the matrix was packed for another layer, which reads it transposed. */
-static bool is_packing_of_layer(const laci_net *net, const laci_native_layer *layer,
-                                const laci_engine_weight *known) {
+static bool are_packed_rows_of_layer(const laci_net *net, const laci_native_layer *layer,
+                                     const laci_engine_weight *known) {
   const laci_sparse_window *g = &layer->window;
   const laci_packing *p = known ? known->packing : NULL;
   if (!p || !known->rows || p->dtype != LAC_DTYPE_F32 || p->fill != 0) return false;
@@ -136,7 +136,7 @@ bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *lay
   enum { GRAIN = 1 << 14 }; /* number of elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
   const laci_engine_weight *known = laci_net_find_weight_facts(net, weight->value);
-  if (!is_packing_of_layer(net, layer, known)) return false;
+  if (!are_packed_rows_of_layer(net, layer, known)) return false;
   const int64_t rows = g->channels_out, taps = g->kernel_h * g->kernel_w;
   const int64_t each = taps * known->packing->row_values;
   const size_t n = (size_t)(rows * each);
@@ -152,7 +152,7 @@ bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *lay
                                  .column = laci_alloc(n, sizeof *kept->column),
                                  .weight = laci_alloc(n, sizeof *kept->weight)};
   if (m.n && kept->row_begin && kept->column && kept->weight) {
-    laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, merge_row_range, &m);
+    laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, read_and_merge_row_range, &m);
   } else {
     m.failed = LAC_NO_MEMORY;
   }

@@ -14,7 +14,7 @@ typedef struct pool_work {
   float *y;
 } pool_work;
 
-static void pool_range(int64_t begin, int64_t end, void *context) {
+static void pool_item_range(int64_t begin, int64_t end, void *context) {
   const pool_work *w = context;
   laci_max_pool_variant()(w->pool, w->x, w->y, begin, end);
 }
@@ -23,7 +23,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   pool_work w = {step->state, laci_net_tensor_data(net, step->tensors.x),
                  laci_net_tensor_data(net, step->tensors.y)};
   laci_native_fill_result_border(net, step, w.y);
-  laci_pool_for(net->pool, laci_max_pool_n_items(w.pool), 1, pool_range, &w);
+  laci_pool_for(net->pool, laci_max_pool_n_items(w.pool), 1, pool_item_range, &w);
 }
 
 static void prepare_pool_step(laci_net *net, laci_native_layer_step *step) {
@@ -37,7 +37,8 @@ static void prepare_pool_step(laci_net *net, laci_native_layer_step *step) {
   step->kernel = layer->int8 ? "int8 pool" : "native pool";
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   const bool averages = layer->int8 && layer->int8->averages;
   *why = "it is no MaxPool";
@@ -47,7 +48,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 const laci_algorithm laci_algorithm_pool = {.name = "pool",
                                             .timed_as = "sparse",
                                             .kind = LACI_NATIVE_POOL,
-                                            .can = can_compute,
+                                            .can = can_compute_layer,
                                             .cost = laci_cost_of_memory_bound,
                                             .make = prepare_pool_step,
                                             .run = run_layer};

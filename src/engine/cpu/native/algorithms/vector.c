@@ -75,7 +75,7 @@ typedef struct packing {
   bool counted;
 } packing;
 
-static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) {
+static bool pack_weight_slice(void *context, int64_t first, int64_t n, const float *x) {
   packing *p = context;
   const laci_right_operand *r = p->r;
   laci_sparse_rows_part part = {.weight = x};
@@ -97,8 +97,8 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
 
 /** Packs the matrix and stores it as a weight: the offsets of its chunks, then their bytes. Returns
  * the weight's index; -1 after a failure. */
-static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
-                       laci_sparse_rows *rows) {
+static int pack_weight_matrix(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
+                              laci_sparse_rows *rows) {
   const laci_net_weight weight = laci_right_operand_weight(net, fused, r);
   packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth, .pairs = true}};
   const size_t n = (size_t)laci_sparse_rows_n_chunks(&p.rows) + 1;
@@ -107,7 +107,7 @@ static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_
   int tensor = -1;
   if (!chunk_at) laci_plan_fail_no_memory(&net->plan);
   p.rows.chunk_at = chunk_at;
-  laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
+  laci_net_visit_weight_slices(net, &weight, pack_weight_slice, &p);
   if (!net->plan.status) {
     const size_t bytes = laci_sparse_rows_set_chunk_offsets(&p.rows);
     tensor = laci_net_weight_new(net, head + bytes, weight.value);
@@ -118,7 +118,7 @@ static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_
     p.rows.bytes = memory + head;
     p.counted = true;
     memcpy(p.rows.chunk_at, chunk_at, n * sizeof *chunk_at);
-    laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
+    laci_net_visit_weight_slices(net, &weight, pack_weight_slice, &p);
   }
   laci_free(chunk_at);
   *rows = p.rows;
@@ -137,7 +137,7 @@ typedef struct work {
   laci_sparse_vectors v;
 } work;
 
-static void multiply_row_parts(int64_t begin, int64_t end, void *context) {
+static void multiply_row_ranges(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   laci_sparse_rows_multiply_variant()(w->rows, &w->v, begin, end);
 }
@@ -158,7 +158,7 @@ static lac_status run_sparse_product(laci_net *net, laci_net_step *step, lac_err
                   .bias = biased ? laci_net_tensor_data(net, step->tensors[2]) : NULL}};
   (void)err;
   laci_pool_for(net->pool, places, laci_ceil_div(places, (int64_t)PARTS * net->n_threads),
-                multiply_row_parts, &w);
+                multiply_row_ranges, &w);
   return LAC_OK;
 }
 
@@ -171,7 +171,7 @@ static int add_product_step(laci_net *net, const laci_fused *fused, const laci_r
   if (!s) return -1;
   const int x = laci_product_read_matrix(net, node->inputs[0], r->rows, r->depth, false);
   const int bias = laci_right_operand_bias(net, fused, r),
-            matrix = pack_matrix(net, fused, r, &s->rows);
+            matrix = pack_weight_matrix(net, fused, r, &s->rows);
   laci_layout *md = laci_net_dense_layout(net, &flat, LACI_ELEMENT_F32);
   const int to = md ? laci_net_new_result(net, &flat, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);

@@ -46,7 +46,7 @@ typedef struct transposition {
 
 /** Transposes the columns [begin, end), in blocks, so that each cache line is used for several
  * columns while it is in the cache. */
-static void transpose_range(int64_t begin, int64_t end, void *context) {
+static void transpose_column_range(int64_t begin, int64_t end, void *context) {
   enum { WIDE = 8, DEEP = 256 };
   const transposition *t = context;
   for (int64_t deep = 0; deep < t->depth; deep += DEEP) {
@@ -67,13 +67,13 @@ static const float *transpose_weight(laci_net *net, const float *from,
   enum { COLUMNS = 64 };
   float *to = reserve_scratch(net, &net->native->transposed, r->columns * r->depth);
   transposition t = {from, to, r->columns, r->depth};
-  if (to) laci_pool_for(net->pool, r->columns, COLUMNS, transpose_range, &t);
+  if (to) laci_pool_for(net->pool, r->columns, COLUMNS, transpose_column_range, &t);
   return to;
 }
 
 /* ---- The kept weights ---- */
 
-static laci_net_weight describe_weight(const laci_net *net, const laci_native_layer *layer) {
+static laci_net_weight describe_layer_weight(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
   if (!layer->rows) return laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
@@ -83,8 +83,8 @@ static laci_net_weight describe_weight(const laci_net *net, const laci_native_la
 
 /** Reads all weights of the layer, [channels_out][inputs of a result], into scratch memory and
  * returns them. NULL after a failure. */
-static const float *read_weight(laci_net *net, const laci_native_layer *layer,
-                                const laci_net_weight *weight) {
+static const float *read_all_weights(laci_net *net, const laci_native_layer *layer,
+                                     const laci_net_weight *weight) {
   float *floats = reserve_scratch(net, &net->native->dense, laci_shape_count(&weight->shape));
   if (!floats || !laci_net_read_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
@@ -101,7 +101,7 @@ typedef struct kept_search {
   laci_sparse_kept_weights *kept;
 } kept_search;
 
-static void count_kept_range(int64_t begin, int64_t end, void *context) {
+static void count_kept_in_rows(int64_t begin, int64_t end, void *context) {
   const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
     const float *x = l->dense + row * l->n_dense;
@@ -114,7 +114,7 @@ static void count_kept_range(int64_t begin, int64_t end, void *context) {
 /** Writes the kept weights of the rows [begin, end) and their columns. No branch tests a weight,
  * since it could not be predicted: every weight is written, and overwritten by the next one if it
  * is zero. */
-static void write_kept_range(int64_t begin, int64_t end, void *context) {
+static void write_kept_of_rows(int64_t begin, int64_t end, void *context) {
   const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
     const float *x = l->dense + row * l->n_dense;
@@ -135,7 +135,7 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
   const laci_sparse_window *g = &layer->window;
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
-  const float *dense = read_weight(net, layer, weight);
+  const float *dense = read_all_weights(net, layer, weight);
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   kept_search l = {dense,  dense_at,         laci_sparse_dense_row_length(g),
                    length, rows / g->groups, kept};
@@ -143,12 +143,12 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
                                          laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
   if (dense && dense_at && kept->row_begin) {
     laci_sparse_order_columns(g, dense_at);
-    laci_pool_for(net->pool, rows, grain, count_kept_range, &l);
+    laci_pool_for(net->pool, rows, grain, count_kept_in_rows, &l);
     for (int64_t row = 0; row < rows; row++) kept->row_begin[row + 1] += kept->row_begin[row];
     kept->column = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->column);
     kept->weight = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->weight);
   }
-  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, write_kept_range, &l);
+  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, write_kept_of_rows, &l);
   else laci_plan_fail_no_memory(&net->plan);
   if (net->native->dense.n > MOST_HELD) laci_native_clear_scratch(net->native);
   laci_free(dense_at);
@@ -158,7 +158,7 @@ static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
                                    laci_sparse_kept_weights *kept) {
   enum { EACH = 64 }; /* maximum bytes of memory for an element while code is generated for it */
-  const laci_net_weight weight = describe_weight(net, layer);
+  const laci_net_weight weight = describe_layer_weight(net, layer);
   const uint64_t bytes = laci_count_bytes_saturated(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept_weights){.row_begin = NULL};
   if (!laci_plan_check_budget(&net->plan, bytes, weight.value)) return false;
@@ -167,13 +167,13 @@ bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer
 }
 
 const float *laci_native_read_dense_weights(laci_net *net, const laci_native_layer *layer) {
-  const laci_net_weight weight = describe_weight(net, layer);
-  return read_weight(net, layer, &weight);
+  const laci_net_weight weight = describe_layer_weight(net, layer);
+  return read_all_weights(net, layer, &weight);
 }
 
 int laci_native_store_dense_weights(laci_net *net, const laci_native_layer *layer) {
-  const laci_net_weight weight = describe_weight(net, layer);
-  const float *dense = read_weight(net, layer, &weight);
+  const laci_net_weight weight = describe_layer_weight(net, layer);
+  const float *dense = read_all_weights(net, layer, &weight);
   return dense ? laci_net_weight_from_floats(net, dense, laci_shape_count(&weight.shape)) : -1;
 }
 

@@ -37,7 +37,7 @@ typedef struct work {
   float *points, *sums;
 } work;
 
-static laci_winograd4_block make_block(const winograd_state *s, int64_t at) {
+static laci_winograd4_block make_block_of_tiles(const winograd_state *s, int64_t at) {
   return laci_winograd4_block_of_units(&s->w, at * s->w.n_units / s->n_blocks,
                                        (at + 1) * s->w.n_units / s->n_blocks);
 }
@@ -52,7 +52,7 @@ static void compute_blocks_separately(int64_t begin, int64_t end, void *context)
     float *points = w->points + share * (s->n_points + s->n_sums), *sums = points + s->n_points;
     const int64_t last = (share + 1) * s->n_blocks / s->shares;
     for (int64_t at = share * s->n_blocks / s->shares; at < last; at++) {
-      const laci_winograd4_block b = make_block(s, at);
+      const laci_winograd4_block b = make_block_of_tiles(s, at);
       w->kernel.transform(&s->w, &b, w->o.x, (int64_t[]){0, s->w.sources}, points);
       w->kernel.multiply(&s->w, &b, w->weights, points, (int64_t[]){0, s->w.points}, sums);
       w->kernel.finish(&s->w, &b, sums, (int64_t[]){0, g->channels_out}, &w->o);
@@ -82,7 +82,7 @@ static void compute_blocks_together(laci_net *net, work *w) {
   const laci_sparse_window *g = &w->s->w.window;
   w->sums = w->points + w->s->n_points;
   for (int64_t at = 0; at < w->s->n_blocks; at++) {
-    w->block = make_block(w->s, at);
+    w->block = make_block_of_tiles(w->s, at);
     laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_input_range, w);
     laci_pool_for(net->pool, w->s->w.points, 1, multiply_point_range, w);
     laci_pool_for(net->pool, g->channels_out, CHANNELS, transform_output_range, w);
@@ -129,7 +129,7 @@ static int make_transformed_weights(laci_net *net, const laci_native_layer *laye
 
 /** Makes the kernel's tiles, in the plan's memory. Returns false after a failure, or if the
  * algorithm declines the layer. */
-static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
+static bool make_result_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
   const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
   const laci_sparse_layouts layouts = {.in = laci_native_input_layout(net, layer),
                                        .out = laci_native_output_layout(net, layer),
@@ -170,7 +170,7 @@ static void prepare_winograd_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  if (!s || !make_tiles(net, layer, &s->w)) return;
+  if (!s || !make_result_tiles(net, layer, &s->w)) return;
   divide_work_among_threads(net, layer, s);
   step->state = s;
   step->weights = make_transformed_weights(net, layer, &s->w);
@@ -202,12 +202,13 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
 }
 
-static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
+static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {
   (void)net;
   return (double)laci_winograd4_weight_bytes(&layer->window);
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   *why = "its window, its type, or the memory that there is";
   return laci_native_has_constant_floats(net, layer) && !layer->rows &&
          !(net->native && net->native->tight) && laci_winograd4_can_compute(&layer->window);
@@ -235,10 +236,10 @@ const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
                                                 .timed_as = "winograd",
                                                 .kind = LACI_NATIVE_PRODUCT,
                                                 .transforms = true,
-                                                .can = can_compute,
+                                                .can = can_compute_layer,
                                                 .gains_without_zeros = can_gain_without_zeros,
                                                 .is_unpadded = can_read_unpadded,
                                                 .cost = winograd4_cost,
-                                                .bytes = weight_bytes,
+                                                .bytes = bytes_of_weights,
                                                 .make = prepare_winograd_step,
                                                 .run = run_layer};

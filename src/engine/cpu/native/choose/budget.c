@@ -13,8 +13,8 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static double bytes_by_algorithm(const laci_net *net, const laci_native_layer *layer,
-                                 laci_algorithm_id id) {
+static double weight_bytes_by_algorithm(const laci_net *net, const laci_native_layer *layer,
+                                        laci_algorithm_id id) {
   const laci_algorithm *algorithm = laci_algorithm_by_id(id);
   return algorithm->bytes ? algorithm->bytes(net, layer) : 0;
 }
@@ -22,11 +22,11 @@ static double bytes_by_algorithm(const laci_net *net, const laci_native_layer *l
 /* Returns the bytes of the layer's weights in dense kernels, where oneDNN may use Winograd's
  * algorithm. For one image with few pixels or channels its tiles have 2 x 2 results and 16 points;
  * otherwise 36 points. */
-static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
+static double weight_bytes_of_dense_kernel(const laci_net *net, const laci_native_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
   if (layer->rows || !laci_conv_is_winograd_faster(net, layer->fused)) {
-    return bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
+    return weight_bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
   }
   const double transformed = (double)laci_winograd4_weight_bytes(g);
   const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
@@ -64,8 +64,8 @@ static double gain_per_byte(const laci_net *net, const laci_native_costs *costs,
   const laci_algorithm_id other = cheapest_without_transform(layer, costs, at);
   if (!laci_algorithm_by_id(layer->algorithm)->transforms) return INFINITY;
   const double cost = costs->of[other][at];
-  const double more =
-      bytes_by_algorithm(net, layer, layer->algorithm) - bytes_by_algorithm(net, layer, other);
+  const double more = weight_bytes_by_algorithm(net, layer, layer->algorithm) -
+                      weight_bytes_by_algorithm(net, layer, other);
   if (!isfinite(cost) || more <= 0) return INFINITY;
   return (cost - costs->chosen[at]) / more;
 }
@@ -92,18 +92,19 @@ static double use_algorithm_without_transform(laci_net *net, laci_native_costs *
   const double much = 1.5;
   laci_native_layer *layer = &net->native->layers[at];
   double *of_dense = &costs->of[LACI_ALGORITHM_dense][at];
-  const double before = bytes_by_algorithm(net, layer, layer->algorithm);
+  const double before = weight_bytes_by_algorithm(net, layer, layer->algorithm);
   layer->algorithm = cheapest_without_transform(layer, costs, at);
   costs->chosen[at] = costs->of[layer->algorithm][at];
-  const double bytes = bytes_by_algorithm(net, layer, layer->algorithm);
-  if (dense_bytes(net, layer) > much * bytes) *of_dense = fmax(*of_dense, costs->chosen[at]);
+  const double bytes = weight_bytes_by_algorithm(net, layer, layer->algorithm);
+  if (weight_bytes_of_dense_kernel(net, layer) > much * bytes)
+    *of_dense = fmax(*of_dense, costs->chosen[at]);
   return before - bytes;
 }
 
 /* Returns the cost of a layer by dense kernels between native layers, with reorders on both
  * sides. */
-static double dense_cost_between(const laci_native_costs *costs, const laci_native_layer *layer,
-                                 int at) {
+static double dense_cost_with_reorders(const laci_native_costs *costs,
+                                       const laci_native_layer *layer, int at) {
   const laci_sparse_window *g = &layer->window;
   const double in = (double)(g->channels_in * g->h * g->w);
   const double out = (double)(g->channels_out * g->out_h * g->out_w);
@@ -118,11 +119,11 @@ void laci_native_reduce_weight_memory(laci_net *net, laci_native_costs *costs) {
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (layer->kind != LACI_NATIVE_PRODUCT) continue; /* other kinds have few or no weights */
-    const double by_dense = dense_bytes(net, layer);
-    const bool gains = costs->chosen[at] < dense_cost_between(costs, layer, at);
-    const double raw = bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
+    const double by_dense = weight_bytes_of_dense_kernel(net, layer);
+    const bool gains = costs->chosen[at] < dense_cost_with_reorders(costs, layer, at);
+    const double raw = weight_bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
     dense += by_dense - raw;
-    bytes += (gains ? bytes_by_algorithm(net, layer, layer->algorithm) : by_dense) - raw;
+    bytes += (gains ? weight_bytes_by_algorithm(net, layer, layer->algorithm) : by_dense) - raw;
   }
   const double most = fmax(dense, times * all);
   for (int at = 0; bytes > most && (at = find_layer_of_least_gain(net, costs)) >= 0;) {

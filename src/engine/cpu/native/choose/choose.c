@@ -76,7 +76,7 @@ static double reorder_cost(const choice *c, int value) {
   return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
 
-static double total_cost(choice *c) {
+static double compute_total_cost(choice *c) {
   const laci_native_net *native = c->net->native;
   double sum = 0;
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
@@ -108,11 +108,11 @@ static void toggle_layer(laci_native_net *native, int layer) {
 
 /** Toggles two layers (chosen or not), or one if both are the same. Keeps the change if the total
  * cost is then below *best, which it lowers. Returns whether it was. */
-static bool try_toggle(choice *c, int first, int second, double *best) {
+static bool toggle_layers_if_better(choice *c, int first, int second, double *best) {
   laci_native_net *native = c->net->native;
   toggle_layer(native, first);
   if (second != first) toggle_layer(native, second);
-  const double sum = total_cost(c);
+  const double sum = compute_total_cost(c);
   if (sum < *best) {
     *best = sum;
     return true;
@@ -125,12 +125,12 @@ static bool try_toggle(choice *c, int first, int second, double *best) {
 /** Toggles layers until no toggling lowers the total cost; returns that cost. */
 static double toggle_while_better(choice *c) {
   const laci_native_net *native = c->net->native;
-  double best = total_cost(c);
+  double best = compute_total_cost(c);
   for (bool better = true; better;) {
     better = false;
     for (int at = 0; at < native->n_layers; at++) {
       for (int to = at; to <= at + NEIGHBOURS && to < native->n_layers; to++) {
-        better = try_toggle(c, at, to, &best) || better;
+        better = toggle_layers_if_better(c, at, to, &best) || better;
       }
     }
   }
@@ -154,14 +154,14 @@ static void choose_layers_of_known_cost(choice *c) {
 static void choose_best_layers(choice *c) {
   laci_native_net *native = c->net->native;
   set_all_chosen(native, false);
-  const double without = total_cost(c);
+  const double without = compute_total_cost(c);
   const double from_none = toggle_while_better(c);
   choose_layers_of_known_cost(c);
   if (toggle_while_better(c) > from_none) {
     set_all_chosen(native, false);
     (void)toggle_while_better(c);
   }
-  if (total_cost(c) > without - c->costs.least_gain) set_all_chosen(native, false);
+  if (compute_total_cost(c) > without - c->costs.least_gain) set_all_chosen(native, false);
 }
 
 /* ---- The whole choice ---- */
@@ -173,7 +173,7 @@ static bool may_use_native_layers(const laci_net *net) {
 }
 
 /** Does a QuantizeLinear and DequantizeLinear compute the value, in a step or in a layer? */
-static bool is_result_of_pair(const laci_cpu_plan *plan, int value) {
+static bool is_quantized_and_dequantized(const laci_cpu_plan *plan, int value) {
   const int node = plan->graph->values[value].producer;
   return node >= 0 && plan->computed[node] && plan->fused[node].output == value &&
          plan->fused[node].pattern == LACI_PATTERN_QUANTIZE;
@@ -181,7 +181,7 @@ static bool is_result_of_pair(const laci_cpu_plan *plan, int value) {
 
 /** Finds the sizes of all values, and which of them are results of normalizations or
  * quantizations. */
-static void find_sizes_and_norms(choice *c) {
+static void find_value_sizes_and_producers(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_native_net *native = c->net->native;
   for (int at = 0; at < plan->n_scheduled; at++) {
@@ -197,7 +197,7 @@ static void find_sizes_and_norms(choice *c) {
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
       c->values[values[v]].images = laci_native_has_image_lanes(layer->n_images);
-      c->values[values[v]].quantized = is_result_of_pair(plan, values[v]);
+      c->values[values[v]].quantized = is_quantized_and_dequantized(plan, values[v]);
     }
   }
 }
@@ -246,7 +246,7 @@ static void choose_faster_layers(laci_net *net) {
   if (!c.values || !laci_native_find_costs(net, &c.costs)) return;
   laci_native_reduce_weight_memory(net, &c.costs);
   avoid_needless_phases(net->native);
-  find_sizes_and_norms(&c);
+  find_value_sizes_and_producers(&c);
   find_stored_values(&c);
   choose_best_layers(&c);
   store_predicted_costs(&c);

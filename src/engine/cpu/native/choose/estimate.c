@@ -7,8 +7,8 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static double cost_by_algorithm(const laci_net *net, const laci_native_layer *layer,
-                                laci_algorithm_id id) {
+static double estimate_cost_by_algorithm(const laci_net *net, const laci_native_layer *layer,
+                                         laci_algorithm_id id) {
   return laci_native_can_compute(net, layer, id) ? laci_algorithm_by_id(id)->cost(net, layer)
                                                  : INFINITY;
 }
@@ -25,7 +25,7 @@ void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs) {
   costs->least_gain = c->least_gain;
   for (int at = 0; at < native->n_layers; at++) {
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-      costs->of[id][at] = cost_by_algorithm(net, &native->layers[at], id);
+      costs->of[id][at] = estimate_cost_by_algorithm(net, &native->layers[at], id);
     }
   }
 }

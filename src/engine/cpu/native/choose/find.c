@@ -12,7 +12,8 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static bool find_window(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+static bool find_convolution_window(const laci_net *net, const laci_fused *fused,
+                                    laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
@@ -26,7 +27,7 @@ static bool find_window(const laci_net *net, const laci_fused *fused, laci_nativ
   return true;
 }
 
-static laci_native_reading choose_reading(const laci_native_layer *layer) {
+static laci_native_reading choose_input_reading(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
   if (!strides || layer->kind != LACI_NATIVE_PRODUCT ||
@@ -58,13 +59,13 @@ static bool is_float_product_of_few_rows(const laci_net *net, const laci_native_
 
 /** Returns the value that is the layer's result. If the node's value is quantized and dequantized,
  * and has no other reader, that is the value after this; otherwise it is the value itself. */
-static int skip_quantization(const laci_cpu_plan *plan, int value) {
+static int find_result_after_quantization(const laci_cpu_plan *plan, int value) {
   const laci_fused *after = laci_native_quantization_after(plan, value);
   for (; after; after = laci_native_quantization_after(plan, value)) value = after->output;
   return laci_native_canonical_value(plan, value);
 }
 
-static const laci_cost_figures *find_float_figures(const laci_net *net) {
+static const laci_cost_figures *cost_figures_of_floats(const laci_net *net) {
   return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
 }
 
@@ -78,7 +79,7 @@ static bool may_find_slower_layers(const laci_net *net) {
  * kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
-  const bool known = find_float_figures(net)->by_gemm > 0 || net->timings;
+  const bool known = cost_figures_of_floats(net)->by_gemm > 0 || net->timings;
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
@@ -89,14 +90,14 @@ bool laci_native_describe_product(laci_net *net, const laci_fused *fused,
   if (fused->pattern || node->n_inputs < 2 || node->inputs[1] < 0) return false;
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   *layer = (laci_native_layer){.fused = fused, .input = node->inputs[0], .kept = 1};
-  if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
+  if (!(conv ? find_convolution_window(net, fused, layer) : find_product_window(net, fused, layer)))
     return false;
   if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
   return !is_float_product_of_few_rows(net, layer);
 }
 
-static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
-                       laci_native_layer *layer) {
+static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool bytes,
+                                laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
   const char *why;
@@ -108,7 +109,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   if (bytes && laci_native_find_int8_max_pool(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_average_pool(net, fused, layer)) return true;
   if (laci_native_find_max_pool(net, fused, layer)) {
-    layer->output = skip_quantization(&net->plan, fused->output);
+    layer->output = find_result_after_quantization(&net->plan, fused->output);
     return true;
   }
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
@@ -116,13 +117,13 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   if (conv && !laci_can_lower_conv_constant(net, fused, &why)) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .input = laci_native_canonical_value(&net->plan, node->inputs[0]),
-                               .output = skip_quantization(&net->plan, fused->output)};
+                               .output = find_result_after_quantization(&net->plan, fused->output)};
   if (!laci_native_set_post_functions(net, layer)) return false;
-  if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
+  if (!(conv ? find_convolution_window(net, fused, layer) : find_product_window(net, fused, layer)))
     return false;
   if (net->plan.bf16 && !laci_native_can_compute_bf16(net, layer)) return false;
   if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
-  layer->reading = choose_reading(layer);
+  layer->reading = choose_input_reading(layer);
   if (!laci_native_padding_is_small(layer)) return false;
   if (layer->kind == LACI_NATIVE_DEPTHWISE) {
     layer->kept = 1;
@@ -132,14 +133,14 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   layer->kept = laci_net_nonzero_share(net, node->inputs[1]);
   if (bytes) laci_native_make_int8_if_possible(net, layer);
   if (is_float_product_of_few_rows(net, layer)) return false;
-  layer->is_dense = layer->kept * 100 > find_float_figures(net)->most_kept && !layer->int8 &&
+  layer->is_dense = layer->kept * 100 > cost_figures_of_floats(net)->most_kept && !layer->int8 &&
                     !may_find_slower_layers(net) && !has_narrow_groups(net, &layer->window);
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }
 
 /** Is each of the layer's values of one kind for all layers? A value must not be a matrix of rows
  * to one layer and images of a convolution to another. */
-static bool has_consistent_kinds(uint8_t *kinds, const laci_native_layer *layer) {
+static bool are_values_of_one_kind(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   const int values[] = {layer->input, layer->output, layer->residual};
   for (int at = 0; at < 3; at++) {
@@ -174,9 +175,9 @@ void laci_native_find_layers(laci_net *net) {
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];
     if (scheduled->recomputed ||
-        !find_layer(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
+        !find_weighted_layer(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
       continue;
-    if (!has_consistent_kinds(kinds, &layers[n])) continue;
+    if (!are_values_of_one_kind(kinds, &layers[n])) continue;
     layers[n].algorithm = laci_algorithm_default_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
     n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;

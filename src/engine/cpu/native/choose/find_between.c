@@ -14,7 +14,7 @@
 
 /** Returns the value from which `value` was computed, element by element or row by row; -1: another
  * kind of node computed it. */
-static int find_origin(const laci_cpu_plan *plan, int value) {
+static int find_elementwise_source(const laci_cpu_plan *plan, int value) {
   static const laci_op *const elementwise[] = {&laci_op_add, &laci_op_sub, &laci_op_mul,
                                                &laci_op_div};
   const int rows = laci_native_find_same_rows(plan, value);
@@ -33,8 +33,8 @@ static int find_origin(const laci_cpu_plan *plan, int value) {
 
 /** Is the value a matrix to the layers that write or read it? It is, if it was computed from a
  * product, and no image of a convolution. */
-static bool is_matrix(const laci_cpu_plan *plan, int value) {
-  for (int from = value; from >= 0; from = find_origin(plan, from)) value = from;
+static bool is_matrix_of_rows(const laci_cpu_plan *plan, int value) {
+  for (int from = value; from >= 0; from = find_elementwise_source(plan, from)) value = from;
   const int node = plan->graph->values[value].producer;
   const laci_op *op = node < 0 ? NULL : plan->graph->nodes[node].op;
   return op == &laci_op_gemm || op == &laci_op_mat_mul || op == &laci_op_layer_normalization ||
@@ -59,7 +59,7 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   if (node->op != &laci_op_add || !after || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const laci_fake_quantized *in[2];
-  const bool rows = shape->rank < 4 && is_matrix(plan, fused->output);
+  const bool rows = shape->rank < 4 && is_matrix_of_rows(plan, fused->output);
   if (rows ? shape->rank < 2 : shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
     in[at] = laci_plan_quantization_of(plan, node->inputs[at]);
@@ -128,7 +128,7 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
   const laci_table_pattern *table = fused->details;
   if (fused->pattern != LACI_PATTERN_TABLE || !table->to || plan->bf16) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
-  const bool rows = is_matrix(plan, fused->reads[0]);
+  const bool rows = is_matrix_of_rows(plan, fused->reads[0]);
   if (rows ? shape->rank < 2 : shape->rank != 3 && shape->rank != 4) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .rows = rows,
@@ -198,7 +198,7 @@ bool laci_native_find_int8_shift(laci_net *net, const laci_fused *fused, laci_na
   const laci_fake_quantized *from = laci_plan_quantization_of(plan, x);
   const laci_fused *after = laci_native_quantization_after(plan, fused->output);
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
-  if (!from || !after || !is_matrix(plan, x) || shape->rank < 2) return false;
+  if (!from || !after || !is_matrix_of_rows(plan, x) || shape->rank < 2) return false;
   const int64_t last = shape->dims[shape->rank - 1];
   if (!laci_shape_equal(laci_plan_shape(plan, x), shape) ||
       !laci_plan_is_vector_of_last_axis(plan, node->inputs[constant], last))

@@ -13,7 +13,7 @@
 
 /* ---- This processor ---- */
 
-static void add_word(char *text, size_t size, const char *word) {
+static void append_word_to_list(char *text, size_t size, const char *word) {
   const size_t used = strlen(text);
   (void)snprintf(text + used, size - used, "%s%s", used ? " " : "", word);
 }
@@ -22,11 +22,12 @@ laci_cost_processor laci_costs_this_processor(void) {
   laci_cost_processor p = {.date = ""};
   const laci_jit_isa isa = laci_jit_isa_in_force();
   laci_cpu_read_vendor(p.vendor, sizeof p.vendor, &p.family);
-  add_word(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
+  append_word_to_list(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
   if (laci_jit_isa_for_int8(isa) != LACI_JIT_NONE)
-    add_word(p.instructions, sizeof p.instructions, "vnni");
-  if (laci_cpu_has_avx512bf16()) add_word(p.instructions, sizeof p.instructions, "bf16");
-  if (laci_cpu_has_bf16_tiles()) add_word(p.instructions, sizeof p.instructions, "tiles");
+    append_word_to_list(p.instructions, sizeof p.instructions, "vnni");
+  if (laci_cpu_has_avx512bf16()) append_word_to_list(p.instructions, sizeof p.instructions, "bf16");
+  if (laci_cpu_has_bf16_tiles())
+    append_word_to_list(p.instructions, sizeof p.instructions, "tiles");
   return p;
 }
 

@@ -71,7 +71,7 @@ static bool parse_number(const char *text, double *value) {
 
 /** Returns the figure of the section and name in the parsed line, and its index in the list; NULL:
  * there is no such figure. */
-static const laci_figure *find_figure(const parsed_line *c, int *place) {
+static const laci_figure *find_figure_of_line(const parsed_line *c, int *place) {
   const laci_figure *figure;
   for (*place = 0; (figure = laci_figure_at(*place)); (*place)++) {
     const bool section = strcmp(figure->section_name, c->fields[0]) == 0;
@@ -83,7 +83,7 @@ static const laci_figure *find_figure(const parsed_line *c, int *place) {
 static lac_status parse_figure(table_parser *r, const char *line, const parsed_line *c) {
   int place;
   double value;
-  const laci_figure *figure = c->n == 4 ? find_figure(c, &place) : NULL;
+  const laci_figure *figure = c->n == 4 ? find_figure_of_line(c, &place) : NULL;
   if (!figure) {
     return fail_parsing(
         r, line, "LAC_COST(section, name, value, \"text\") with a figure's section and name");
@@ -127,7 +127,7 @@ static lac_status parse_line(table_parser *r, const char *line) {
 
 /** Checks that the section f32 is present, and that every section with a figure has all its
  * figures. */
-static lac_status check_no_figure_missing(const table_parser *r) {
+static lac_status check_all_figures_present(const table_parser *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;
   for (int at = 0; (figure = laci_figure_at(at)); at++) begun[figure->section] |= r->seen[at];
@@ -166,7 +166,7 @@ static lac_status parse_text(table_parser *r, char *text) {
     st = parse_line(r, text);
     text += n + !last;
   }
-  return st ? st : check_no_figure_missing(r);
+  return st ? st : check_all_figures_present(r);
 }
 
 lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_error *err) {
@@ -182,7 +182,7 @@ lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_er
 /* ---- Writing ---- */
 
 /** Writes the shortest text that is read back as the same number. */
-static void write_number(double value, char *text, size_t size) {
+static void write_shortest_number(double value, char *text, size_t size) {
   enum { DIGITS = 17 };
   for (int digits = 3; digits <= DIGITS; digits++) {
     (void)snprintf(text, size, "%.*g", digits, value);
@@ -208,7 +208,7 @@ char *laci_cost_table_text(const laci_cost_table *table, const char *head) {
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     char number[32];
     if (!laci_cost_table_has_section(table, figure->section)) continue;
-    write_number(laci_figure_get_value(table, figure), number, sizeof number);
+    write_shortest_number(laci_figure_get_value(table, figure), number, sizeof number);
     WRITE("%sLAC_COST(%s, %s, %s, \"%s\")\n", figure->section == section ? "" : "\n",
           figure->section_name, figure->name, number, figure->text);
     section = figure->section;

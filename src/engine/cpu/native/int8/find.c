@@ -49,7 +49,7 @@ int laci_native_canonical_value(const laci_cpu_plan *plan, int value) {
 /* ---- Weights ---- */
 
 /** Are all elements of an integer constant equal to `wanted`? */
-static bool are_all_equal(laci_cpu_plan *plan, int value, int64_t wanted) {
+static bool is_constant_filled_with(laci_cpu_plan *plan, int value, int64_t wanted) {
   laci_buf *zeros = laci_plan_copy_constant(plan, value);
   bool all = zeros && zeros->i;
   for (int64_t at = 0; all && at < zeros->count; at++) all = zeros->i[at] == wanted;
@@ -81,7 +81,8 @@ static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *laye
   if (int8->n_scales != 1 && (int8->n_scales != n_rows || axis != transposed)) return false;
   const bool has_zeros = laci_plan_has_input(from, 2);
   if (unsigned_bytes && !has_zeros) return false;
-  if (has_zeros && !are_all_equal(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
+  if (has_zeros && !is_constant_filled_with(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0))
+    return false;
   int8->weight_scale = laci_plan_constant_floats(plan, from->inputs[1]);
   return int8->weight_scale != NULL;
 }

@@ -21,7 +21,7 @@ typedef struct shift_work {
   float *y;
 } shift_work;
 
-static void shift_range(int64_t begin, int64_t end, void *context) {
+static void add_constants_to_items(int64_t begin, int64_t end, void *context) {
   const shift_work *w = context;
   laci_bytes_variant()->shift(&w->s->form, &w->s->shift, w->x, w->y, begin, end);
 }
@@ -29,13 +29,13 @@ static void shift_range(int64_t begin, int64_t end, void *context) {
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   shift_work w = {step->state, laci_net_tensor_data(net, step->tensors.x),
                   laci_net_tensor_data(net, step->tensors.y)};
-  laci_pool_for(net->pool, laci_bytes_n_items(&w.s->form), 1, shift_range, &w);
+  laci_pool_for(net->pool, laci_bytes_n_items(&w.s->form), 1, add_constants_to_items, &w);
   laci_native_fill_result_border(net, step, w.y); /* padding is zeros, to which nothing is added */
 }
 
 /** Returns the constants that are added, with zeros for the rest of the last int8x4; NULL: no
  * memory. */
-static const float *copy_constants(laci_net *net, const laci_native_layer *layer) {
+static const float *copy_column_constants(laci_net *net, const laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   const int value = node->inputs[laci_plan_is_constant(&net->plan, node->inputs[1]) ? 1 : 0];
   const int64_t n = layer->window.channels_in;
@@ -49,7 +49,7 @@ static void prepare_shift_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_native_layout in = laci_native_layout_of_value(net, layer->input, layer->int8->x);
   shift_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  const float *constants = copy_constants(net, layer);
+  const float *constants = copy_column_constants(net, layer);
   if (!s || !constants) return;
   *s = (shift_state){
       .form = {.floats = in.as_floats,
@@ -62,7 +62,8 @@ static void prepare_shift_step(laci_net *net, laci_native_layer_step *step) {
   step->kernel = "int8 shift";
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   *why = "it is no sum of an int8 matrix and constants";
   return layer->kind == LACI_NATIVE_SHIFT && !layer->is_dense;
@@ -71,7 +72,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 const laci_algorithm laci_algorithm_shift = {.name = "shift",
                                              .timed_as = "sparse",
                                              .kind = LACI_NATIVE_SHIFT,
-                                             .can = can_compute,
+                                             .can = can_compute_layer,
                                              .cost = laci_cost_of_memory_bound,
                                              .make = prepare_shift_step,
                                              .run = run_layer};

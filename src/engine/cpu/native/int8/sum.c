@@ -15,7 +15,7 @@ typedef struct sum_work {
 
 enum { GRAIN = 1 << 14 }; /* number of groups of four bytes that a thread adds at a time */
 
-static void add_int8_range(int64_t begin, int64_t end, void *context) {
+static void add_int8_element_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
   laci_bytes_variant()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
 }
@@ -27,7 +27,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
                 .a = laci_net_tensor_data(net, t->x),
                 .b = laci_net_tensor_data(net, t->residual),
                 .y = laci_net_tensor_data(net, t->y)};
-  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_int8_range, &w);
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_int8_element_range, &w);
 }
 
 static void prepare_sum_step(laci_net *net, laci_native_layer_step *step) {
@@ -45,7 +45,8 @@ static void prepare_sum_step(laci_net *net, laci_native_layer_step *step) {
   step->kernel = "int8 sum";
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   *why = "it is no sum of int8";
   return layer->kind == LACI_NATIVE_SUM && !layer->is_dense;
@@ -54,7 +55,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 const laci_algorithm laci_algorithm_sum = {.name = "sum",
                                            .timed_as = "sparse",
                                            .kind = LACI_NATIVE_SUM,
-                                           .can = can_compute,
+                                           .can = can_compute_layer,
                                            .cost = laci_cost_of_memory_bound,
                                            .make = prepare_sum_step,
                                            .run = run_layer};

@@ -16,7 +16,7 @@ typedef struct table_work {
 
 enum { GRAIN = 1 << 15 }; /* number of bytes that a thread looks up at a time */
 
-static void look_up_range(int64_t begin, int64_t end, void *context) {
+static void look_up_byte_range(int64_t begin, int64_t end, void *context) {
   const table_work *w = context;
   laci_table_look_up_bytes_variant()(w->bytes, w->x + begin, end - begin, w->y + begin);
 }
@@ -29,7 +29,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
                   .x = laci_net_tensor_data(net, t->x),
                   .y = laci_net_tensor_data(net, t->y)};
   const size_t n = net->buffers[net->tensors[t->y].buffer].bytes;
-  laci_pool_for(net->pool, (int64_t)n, GRAIN, look_up_range, &w);
+  laci_pool_for(net->pool, (int64_t)n, GRAIN, look_up_byte_range, &w);
   /* the padding of the operand is zeros, which the function may make other numbers of */
   if (table->bytes[laci_bytes_zero_point(int8->x)] != laci_bytes_zero_point(int8->y))
     laci_native_fill_result_border(net, step, (float *)(void *)w.y);
@@ -40,7 +40,8 @@ static void prepare_table_step(laci_net *net, laci_native_layer_step *step) {
   step->kernel = "int8 table";
 }
 
-static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute_layer(const laci_net *net, const laci_native_layer *layer,
+                              const char **why) {
   (void)net;
   *why = "it is no function of an int8 value";
   return layer->kind == LACI_NATIVE_TABLE && !layer->is_dense;
@@ -49,7 +50,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 const laci_algorithm laci_algorithm_table = {.name = "table",
                                              .timed_as = "sparse",
                                              .kind = LACI_NATIVE_TABLE,
-                                             .can = can_compute,
+                                             .can = can_compute_layer,
                                              .cost = laci_cost_of_memory_bound,
                                              .make = prepare_table_step,
                                              .run = run_layer};

@@ -14,7 +14,7 @@
  * usually 1. Quantizers give a channel whose weights are all but zero a tiny scale, by which its
  * bias is beyond 32 bits. In coarser units weights are rounded, which is no more than what a sum of
  * floats that large would lose. */
-static double find_unit_factor(double bias, double scale) {
+static double find_scale_factor_for_bias(double bias, double scale) {
   int exponent = 0;
   (void)frexp(bias / scale / LACI_NATIVE_MOST_SUM, &exponent);
   return exponent > 0 ? ldexp(1, exponent) : 1;
@@ -39,7 +39,8 @@ static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const i
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;
   for (int64_t row = 0; row < n_rows; row++) {
     const double fine = laci_native_sum_scale(int8, row);
-    const double factor = find_unit_factor((double)bias[row], fine), scale = fine * factor;
+    const double factor = find_scale_factor_for_bias((double)bias[row], fine),
+                 scale = fine * factor;
     const float weight_scale =
         (float)((double)int8->weight_scale[int8->n_scales == 1 ? 0 : row] * factor);
     const int64_t first = row_begin ? row_begin[row] : row * each;

@@ -183,7 +183,7 @@ static void set_layout_of_value(laci_net *net, row_table *table, int value) {
 }
 
 /** Joins matrices that have the same rows under other axes. */
-static void join_same_rows(laci_net *net) {
+static void join_matrices_of_same_rows(laci_net *net) {
   const laci_cpu_plan *plan = &net->plan;
   bool *images = laci_plan_alloc(&net->plan, (size_t)plan->graph->n_values, sizeof *images);
   if (!images) return;
@@ -196,7 +196,7 @@ static void join_same_rows(laci_net *net) {
 }
 
 /** Makes a matrix int8 if all that reads it reads it as another one that is int8. */
-static void pass_int8_to_same_rows(laci_net *net) {
+static void mark_int8_matrices_of_same_rows(laci_net *net) {
   const laci_cpu_plan *plan = &net->plan;
   laci_native_value_layout *layouts = net->native->layouts;
   for (int t = plan->n_scheduled - 1; t >= 0; t--) {
@@ -225,12 +225,12 @@ void laci_native_assign_layouts(laci_net *net) {
       join_value_layouts(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }
-  join_same_rows(net);
+  join_matrices_of_same_rows(net);
   for (int at = 0; at < table.n; at++) choose_row_stride(net, &table.list[at]);
   for (int at = 0; at < native->n_layers; at++) {
     if (native->layers[at].chosen) record_value_uses(net, &native->layers[at]);
   }
-  pass_int8_to_same_rows(net);
+  mark_int8_matrices_of_same_rows(net);
   for (int at = 0; at < native->n_layers; at++) {
     if (native->layers[at].chosen) use_chw_if_needed(net, &table, &native->layers[at]);
   }

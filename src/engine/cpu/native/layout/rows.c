@@ -8,7 +8,7 @@
 #include "graph/ops.h"
 
 /** Does the node give its operand other axes, but no element another place in row-major order? */
-static bool keeps_order(const laci_node *node, const laci_shape *x) {
+static bool keeps_row_major_order(const laci_node *node, const laci_shape *x) {
   const laci_op *op = node->op;
   if (op == &laci_op_reshape || op == &laci_op_flatten || op == &laci_op_squeeze ||
       op == &laci_op_unsqueeze)
@@ -36,7 +36,7 @@ int laci_native_find_same_rows(const laci_cpu_plan *plan, int value) {
     return -1;
   const laci_shape *x = laci_plan_shape(plan, node->inputs[0]), *y = laci_plan_shape(plan, value);
   const bool same = x->rank > 1 && y->rank > 1 && x->dims[x->rank - 1] == y->dims[y->rank - 1];
-  return same && keeps_order(node, x) ? node->inputs[0] : -1;
+  return same && keeps_row_major_order(node, x) ? node->inputs[0] : -1;
 }
 
 void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *images) {

@@ -66,7 +66,7 @@ typedef struct reorder_work {
   float *to;
 } reorder_work;
 
-static void reorder_range(int64_t begin, int64_t end, void *context) {
+static void reorder_item_range(int64_t begin, int64_t end, void *context) {
   const reorder_work *w = context;
   laci_sparse_reorder_variant()(w->r, w->from, w->to, begin, end);
 }
@@ -78,7 +78,7 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
   const laci_sparse_size *size = &s->r.size;
   const int64_t n_items = laci_sparse_reorder_n_items(&s->r);
   const int64_t n_floats = size->n_images * size->channels * size->h * size->w;
-  laci_pool_for(net->pool, n_items, laci_native_grain(n_items, n_floats), reorder_range, &w);
+  laci_pool_for(net->pool, n_items, laci_native_grain(n_items, n_floats), reorder_item_range, &w);
   if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }
@@ -187,8 +187,8 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
                              const laci_sparse_size *size, uint32_t with, float *values) {
   enum {
     GRAIN = 1 << 18
-  }; /* floats of a tensor whose padding one thread fills in less time than
-                               threads need to begin and end a loop */
+  }; /* floats of a tensor whose padding one thread fills in less time than threads need to begin
+        and end a loop */
   filling f = {layout, size, with, values};
   const int64_t n_items = laci_sparse_border_n_items(layout, size);
   const int64_t n_floats = laci_native_image_blocks(layout, size->n_images) * layout->n_floats;

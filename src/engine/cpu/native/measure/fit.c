@@ -120,8 +120,8 @@ static double largest_figure_in_tables(const laci_figure *figure) {
 
 /** Sets the figure to the value if that decreases the sum *best, which it then updates. Returns
  * whether it did. */
-static bool try_figure_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
-                             const laci_figure *figure, double value, double *best) {
+static bool set_figure_if_better(const fit *f, const laci_cost_table *first, laci_cost_table *table,
+                                 const laci_figure *figure, double value, double *best) {
   const double before = laci_figure_get_value(table, figure);
   laci_figure_set_value(table, figure, value);
   const double now = sum_of_squares(f) + distance_from_first_figures(first, table);
@@ -141,9 +141,10 @@ static bool improve_figures_by_step(const fit *f, const laci_cost_table *first,
     const double value = laci_figure_get_value(table, figure);
     if (!is_fitted_figure(figure)) continue;
     if (value == 0)
-      better |= try_figure_value(f, first, table, figure, largest_figure_in_tables(figure), best);
-    else if (try_figure_value(f, first, table, figure, value * step, best)) better = true;
-    else better |= try_figure_value(f, first, table, figure, value / step, best);
+      better |=
+          set_figure_if_better(f, first, table, figure, largest_figure_in_tables(figure), best);
+    else if (set_figure_if_better(f, first, table, figure, value * step, best)) better = true;
+    else better |= set_figure_if_better(f, first, table, figure, value / step, best);
   }
   return better;
 }

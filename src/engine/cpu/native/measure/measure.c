@@ -31,7 +31,7 @@ static const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
 
 /* ---- The networks that are timed ---- */
 
-static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *err) {
+static lac_status plan_timed_network(measuring *m, int at, int64_t batch, lac_error *err) {
   timed *t = &m->networks[m->n_networks++];
   const laci_engine_options options = {.threads = 1};
   t->first = m->all.n;
@@ -88,7 +88,7 @@ lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
                    "costs: no code is generated here, so that there is nothing to choose from");
   }
   for (int at = 0; at < laci_measured_n_networks() * N_BATCHES && !st; at++) {
-    st = add_network(&m, at / N_BATCHES, batches[at % N_BATCHES], err);
+    st = plan_timed_network(&m, at / N_BATCHES, batches[at % N_BATCHES], err);
   }
   if (!st) st = time_all_networks(&m, err);
   if (!st) st = laci_measured_write_table(&m.all, m.n_networks * ROUNDS, text, err);

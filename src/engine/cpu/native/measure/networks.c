@@ -102,7 +102,7 @@ static void prune_2_of_4(uint64_t stream, float *weight, const int64_t dims[3]) 
 
 /** Adds a weight, pruned along `axis` unless it is dense; returns the index of its value; -1: no
  * memory. */
-static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
+static int append_weight(building *b, laci_shape shape, int axis, bool dense) {
   char name[NAME];
   int id;
   (void)snprintf(name, sizeof name, "w%d", b->n);
@@ -133,8 +133,8 @@ static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
 
 /** Adds a node with one result, which becomes the current value. weight: index of the value that is
  * its weight; -1: it has none. */
-static lac_status add_node(building *b, const char *type, int weight, const laci_attr *attrs,
-                           int n_attrs) {
+static lac_status append_node(building *b, const char *type, int weight, const laci_attr *attrs,
+                              int n_attrs) {
   char name[NAME];
   int id;
   (void)snprintf(name, sizeof name, "v%d", b->n++);
@@ -154,12 +154,13 @@ static lac_status add_node(building *b, const char *type, int weight, const laci
   return laci_graph_add_node(b->graph, &node, &id, b->err);
 }
 
-static lac_status add_product(building *b, const layer *l) {
-  const int weight = add_weight(b, laci_shape_of(2, (int64_t[]){b->channels, l->out}), 0, l->dense);
-  return weight < 0 ? LAC_NO_MEMORY : add_node(b, "MatMul", weight, NULL, 0);
+static lac_status append_product(building *b, const layer *l) {
+  const int weight =
+      append_weight(b, laci_shape_of(2, (int64_t[]){b->channels, l->out}), 0, l->dense);
+  return weight < 0 ? LAC_NO_MEMORY : append_node(b, "MatMul", weight, NULL, 0);
 }
 
-static lac_status add_window_layer(building *b, const layer *l) {
+static lac_status append_window_layer(building *b, const layer *l) {
   enum { POOL_SIDE = 3, N_ATTRS = 4 };
   const bool pool = l->kernel == POOL;
   const int64_t side = pool ? POOL_SIDE : l->kernel, pad = side / 2;
@@ -168,17 +169,17 @@ static lac_status add_window_layer(building *b, const layer *l) {
   const laci_attr attrs[N_ATTRS] = {
       laci_attr_ints("kernel_shape", 2, window), laci_attr_ints("strides", 2, strides),
       laci_attr_ints("pads", 4, pads), laci_attr_int("group", l->groups)};
-  if (pool) return add_node(b, "MaxPool", -1, attrs, N_ATTRS - 1);
+  if (pool) return append_node(b, "MaxPool", -1, attrs, N_ATTRS - 1);
   const laci_shape shape =
       laci_shape_of(4, (int64_t[]){l->out, b->channels / l->groups, side, side});
-  const int weight = add_weight(b, shape, 1, l->dense);
-  return weight < 0 ? LAC_NO_MEMORY : add_node(b, "Conv", weight, attrs, N_ATTRS);
+  const int weight = append_weight(b, shape, 1, l->dense);
+  return weight < 0 ? LAC_NO_MEMORY : append_node(b, "Conv", weight, attrs, N_ATTRS);
 }
 
-static lac_status add_layer(building *b, const layer *l) {
-  lac_status st = l->kernel == PRODUCT ? add_product(b, l) : add_window_layer(b, l);
+static lac_status append_layer(building *b, const layer *l) {
+  lac_status st = l->kernel == PRODUCT ? append_product(b, l) : append_window_layer(b, l);
   if (l->kernel != POOL) b->channels = l->out;
-  return st || l->kernel == POOL ? st : add_node(b, "Relu", -1, NULL, 0);
+  return st || l->kernel == POOL ? st : append_node(b, "Relu", -1, NULL, 0);
 }
 
 static lac_status build_network(const network *from, int64_t batch, building *b) {
@@ -191,7 +192,7 @@ static lac_status build_network(const network *from, int64_t batch, building *b)
   b->value = laci_graph_find_value(b->graph, "x");
   b->channels = n;
   for (const layer *l = from->layers; !st && l < from->layers + MOST_LAYERS && l->stride; l++) {
-    st = add_layer(b, l);
+    st = append_layer(b, l);
   }
   if (!st) st = laci_graph_add_output(b->graph, b->graph->values[b->value].name, b->err);
   if (!st) st = laci_graph_finish(b->graph, b->err);

@@ -48,7 +48,7 @@ static int64_t count_tile_floats(const laci_weight_gradient *g) {
 }
 
 /** Computes item i: a tile for a part of the batch. */
-static void sum_gradient_tile(const weight_work *w, int64_t i, void *scratch) {
+static void sum_gradient_of_tile(const weight_work *w, int64_t i, void *scratch) {
   const weight_step *s = w->s;
   int64_t tile = i % (s->k_tiles * s->c_tiles), part = i / (s->k_tiles * s->c_tiles);
   int64_t k = tile / s->c_tiles * s->k_tile, c = tile % s->c_tiles * s->c_tile;
@@ -72,7 +72,7 @@ static void compute_thread_tiles(int64_t begin, int64_t end, void *context) {
   for (int64_t share = begin; share < end; share++) {
     void *scratch = w->scratch + (size_t)share * s->scratch_bytes;
     int64_t last = (share + 1) * items / s->shares;
-    for (int64_t i = share * items / s->shares; i < last; i++) sum_gradient_tile(w, i, scratch);
+    for (int64_t i = share * items / s->shares; i < last; i++) sum_gradient_of_tile(w, i, scratch);
   }
 }
 
@@ -141,12 +141,12 @@ static bool describe_gradient(const laci_net *net, const laci_shape *x, const la
 
 /** Does the busiest thread have at most IMBALANCE_PERCENT percent more than an equal share of the
  * items? */
-static bool is_balanced(int64_t items, int64_t n_threads) {
+static bool is_work_balanced(int64_t items, int64_t n_threads) {
   int64_t most = (items + n_threads - 1) / n_threads;
   return most * n_threads * 100 <= items * (100 + IMBALANCE_PERCENT);
 }
 
-static void divide_work(weight_step *s, int n_threads) {
+static void divide_gradient_into_tiles(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
   int64_t n_sums = laci_weight_gradient_n_sums(g),
           most_blocks = MOST_MATRICES / n_sums > 1 ? MOST_MATRICES / n_sums : 1;
@@ -156,7 +156,8 @@ static void divide_work(weight_step *s, int n_threads) {
   s->c_tiles = (g->c_blocks + s->c_tile - 1) / s->c_tile;
   int64_t tiles = s->k_tiles * s->c_tiles;
   s->parts = 1;
-  while (s->parts < s->n && s->parts < n_threads && !is_balanced(tiles * s->parts, n_threads)) {
+  while (s->parts < s->n && s->parts < n_threads &&
+         !is_work_balanced(tiles * s->parts, n_threads)) {
     s->parts++;
   }
   s->shares = laci_min(n_threads, tiles * s->parts);
@@ -173,7 +174,7 @@ static bool plan_gradient_step(const laci_net *net, const laci_fused *fused, wei
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
               x->rank >= 3 && laci_conv_read_window(node, x, dy, weight->dims + 2, &window) &&
               describe_gradient(net, x, dy, weight, &window, &s->g);
-  if (fits) divide_work(s, net->n_threads);
+  if (fits) divide_gradient_into_tiles(s, net->n_threads);
   return fits;
 }
 

@@ -103,7 +103,7 @@ static bool describe_convolution(const laci_net *net, const laci_shape *x, const
   return g->c_blocks >= LEAST_BLOCKS && g->k_blocks >= LEAST_BLOCKS;
 }
 
-static bool divide_into_bands(winograd_step *s, int n_threads) {
+static bool divide_images_into_bands(winograd_step *s, int n_threads) {
   if (laci_winograd_scratch_bytes(&s->g, 1, 1) == 0) return false; /* too large for bands */
   laci_winograd_choose_band(&s->g, &s->rows, &s->images);
   s->images = laci_min(s->images, (s->n + n_threads - 1) / n_threads);
@@ -138,7 +138,7 @@ static bool plan_winograd_step(const laci_net *net, const laci_fused *fused, win
          read_forward_window(net, fused, &window) &&
          describe_convolution(net, x, laci_plan_shape(&net->plan, fused->output), &window,
                               s->gradient, &s->g) &&
-         divide_into_bands(s, net->n_threads);
+         divide_images_into_bands(s, net->n_threads);
 }
 
 bool laci_can_lower_conv_winograd(laci_net *net, const laci_fused *fused, const char **why) {

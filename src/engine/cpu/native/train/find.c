@@ -174,7 +174,7 @@ void laci_native_choose_trained_layers(laci_net *net) {
 /* ---- The pattern ---- */
 
 /** Returns the tap of the weight that a tap of the window uses. */
-static int64_t weight_tap(const laci_native_layer *layer, int phase, int64_t tap) {
+static int64_t weight_tap_of_window_tap(const laci_native_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   if (!layer->transposed) return tap;
   if (layer->n_phases == 1) return g->kernel_h * g->kernel_w - 1 - tap;
@@ -184,12 +184,12 @@ static int64_t weight_tap(const laci_native_layer *layer, int phase, int64_t tap
 
 /** Returns the index, in the weight tensor, of the element for a row, an input channel of its group
  * and a tap. */
-static int64_t weight_index(const laci_native_layer *layer, int phase, int64_t row, int64_t channel,
-                            int64_t tap) {
+static int64_t weight_index_of_tap(const laci_native_layer *layer, int phase, int64_t row,
+                                   int64_t channel, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   const int64_t taps = layer->n_phases > 1 ? THREE * THREE : g->kernel_h * g->kernel_w;
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
-  const int64_t at = weight_tap(layer, phase, tap);
+  const int64_t at = weight_tap_of_window_tap(layer, phase, tap);
   if (!layer->transposed) return (row * in + channel) * taps + at;
   return ((row / out * in + channel) * out + row % out) * taps + at;
 }
@@ -205,7 +205,7 @@ uint8_t *laci_native_transpose_mask(laci_net *net, const laci_native_layer *laye
   for (int64_t row = 0; row < g.channels_out; row++) {
     for (int64_t channel = 0; channel < in; channel++) {
       for (int64_t tap = 0; tap < taps; tap++) {
-        *to++ = layer->mask[weight_index(layer, phase, row, channel, tap)];
+        *to++ = layer->mask[weight_index_of_tap(layer, phase, row, channel, tap)];
       }
     }
   }
@@ -223,7 +223,7 @@ int32_t *laci_native_find_weight_indices(laci_net *net, const laci_native_layer 
     const int64_t first = row / p->rows_together * convolution->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
       const int32_t at = convolution->dense_at[p->column[k] - first];
-      places[k] = (int32_t)weight_index(layer, phase, row, at / taps, at % taps);
+      places[k] = (int32_t)weight_index_of_tap(layer, phase, row, at / taps, at % taps);
     }
   }
   return places;

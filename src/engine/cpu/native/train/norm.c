@@ -90,7 +90,7 @@ static int64_t count_items_per_tile(const norm_step *s) {
 }
 
 /** Returns work item i; each tile has n_chunks items. */
-static norm_item find_norm_item(const norm_step *s, int64_t i, int64_t n_chunks) {
+static norm_item norm_item_of_index(const norm_step *s, int64_t i, int64_t n_chunks) {
   const int64_t places = s->size.channels, tile_at = i / n_chunks;
   const int64_t most = n_chunks > 1 ? layout_channels_per_item(s) : places;
   const int64_t place = i % n_chunks * most;
@@ -106,18 +106,18 @@ static norm_item find_norm_item(const norm_step *s, int64_t i, int64_t n_chunks)
                      .image_block = tile_at / s->n_tiles};
 }
 
-static int64_t item_offset(const laci_sparse_layout *l, const norm_item *item) {
+static int64_t offset_of_item(const laci_sparse_layout *l, const norm_item *item) {
   return item->image_block * l->n_floats + laci_sparse_offset(l, item->place, item->row, 0);
 }
 
 static laci_norm_source norm_source_of_item(const norm_work *w, int which,
                                             const laci_sparse_layout *l, const norm_item *item) {
-  return (laci_norm_source){tensor_data(w, which) + item_offset(l, item), l->row_stride};
+  return (laci_norm_source){tensor_data(w, which) + offset_of_item(l, item), l->row_stride};
 }
 
 static laci_norm_target norm_target_of_item(const norm_work *w, const norm_item *item) {
   const laci_sparse_layout *l = &w->s->to;
-  return (laci_norm_target){tensor_data(w, TO) + item_offset(l, item), l->row_stride};
+  return (laci_norm_target){tensor_data(w, TO) + offset_of_item(l, item), l->row_stride};
 }
 
 /* ---- Forward ---- */
@@ -125,7 +125,7 @@ static laci_norm_target norm_target_of_item(const norm_work *w, const norm_item 
 static void find_tile_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = find_norm_item(w->s, i, count_items_per_tile(w->s));
+    const norm_item item = norm_item_of_index(w->s, i, count_items_per_tile(w->s));
     const int64_t at = item.tile_at * count_channels(w->s) + item.channel;
     w->s->kernel->moments(&item.tile, norm_source_of_item(w, X, &w->s->x, &item), w->tiles[0] + at,
                           w->tiles[1] + at);
@@ -142,7 +142,7 @@ static double values_per_channel(const norm_step *s) {
 }
 
 /** Combines the tiles' means and variances into those of the channels. */
-static void combine_moments(int64_t begin, int64_t end, void *context) {
+static void combine_moments_of_tiles(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
   const int64_t channels = count_channels(s);
@@ -162,7 +162,7 @@ static void combine_moments(int64_t begin, int64_t end, void *context) {
 }
 
 /** Computes vectors[0]: scale / sqrt(variance + epsilon). */
-static void find_scales(norm_work *w) {
+static void compute_scales(norm_work *w) {
   for (int64_t c = 0; c < count_channels(w->s); c++) {
     const double deviation = sqrt((double)tensor_data(w, VAR)[c] + w->s->epsilon);
     w->vectors[0][c] = (float)((double)tensor_data(w, SCALE)[c] / deviation);
@@ -176,10 +176,10 @@ static laci_norm_scales scales_of_item(const norm_work *w, const norm_item *item
                             .relu = w->s->relu};
 }
 
-static void normalize_range(int64_t begin, int64_t end, void *context) {
+static void normalize_item_range(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = find_norm_item(w->s, i, 1);
+    const norm_item item = norm_item_of_index(w->s, i, 1);
     const laci_norm_scales scales = scales_of_item(w, &item);
     w->s->kernel->apply(&item.tile, &scales, norm_source_of_item(w, X, &w->s->x, &item),
                         norm_target_of_item(w, &item));
@@ -192,11 +192,11 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   if (!s->given) {
     laci_pool_for(net->pool, count_tiles(s) * count_items_per_tile(s), 1, find_tile_moments, &w);
-    laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_moments, &w);
+    laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_moments_of_tiles, &w);
   }
-  find_scales(&w);
+  compute_scales(&w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
-  laci_pool_for(net->pool, count_tiles(s), 1, normalize_range, &w);
+  laci_pool_for(net->pool, count_tiles(s), 1, normalize_item_range, &w);
   return LAC_OK;
 }
 
@@ -205,7 +205,7 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
 static void find_tile_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = find_norm_item(w->s, i, count_items_per_tile(w->s));
+    const norm_item item = norm_item_of_index(w->s, i, count_items_per_tile(w->s));
     const int64_t at = item.tile_at * count_channels(w->s) + item.channel;
     const laci_norm_scales scales = scales_of_item(w, &item);
     w->s->kernel->sums(&item.tile, &scales, norm_source_of_item(w, X, &w->s->x, &item),
@@ -216,7 +216,7 @@ static void find_tile_sums(int64_t begin, int64_t end, void *context) {
 
 /** Computes the gradients of scale and shift. vectors[1] and vectors[2] get the two terms that are
  * subtracted in the gradient of x. */
-static void combine_sums(int64_t begin, int64_t end, void *context) {
+static void combine_gradient_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
   const double n = values_per_channel(s);
@@ -237,7 +237,7 @@ static void combine_sums(int64_t begin, int64_t end, void *context) {
 static void norm_gradient_range(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = find_norm_item(w->s, i, 1);
+    const norm_item item = norm_item_of_index(w->s, i, 1);
     const laci_norm_scales scales = scales_of_item(w, &item);
     const laci_norm_slopes off = {w->vectors[1] + item.channel, w->vectors[2] + item.channel};
     w->s->kernel->gradient(&item.tile, &scales, &off, norm_source_of_item(w, X, &w->s->x, &item),
@@ -250,9 +250,9 @@ static lac_status run_norm_gradient(laci_net *net, laci_net_step *step, lac_erro
   const norm_step *s = step->context;
   norm_work w = bind_norm_work(net, s);
   (void)err;
-  find_scales(&w);
+  compute_scales(&w);
   laci_pool_for(net->pool, count_tiles(s) * count_items_per_tile(s), 1, find_tile_sums, &w);
-  laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_sums, &w);
+  laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_gradient_sums, &w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
   laci_pool_for(net->pool, count_tiles(s), 1, norm_gradient_range, &w);
   return LAC_OK;

@@ -106,7 +106,7 @@ typedef struct gradient_work {
   float *dw;
 } gradient_work;
 
-static void sum_gradient_parts(int64_t begin, int64_t end, void *context) {
+static void sum_gradient_of_items(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   const laci_sparse_gradient *g = &w->s->of->g;
   for (int64_t part = begin; part < end; part++) {
@@ -117,12 +117,12 @@ static void sum_gradient_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_gradient_range(int64_t begin, int64_t end, void *context) {
+static void zero_gradient_elements(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   memset(w->dw + begin, 0, (size_t)(end - begin) * sizeof *w->dw);
 }
 
-static void scatter_sum_range(int64_t begin, int64_t end, void *context) {
+static void scatter_kept_gradients(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   for (int64_t k = begin; k < end; k++) w->dw[w->s->of->places[k]] = w->slopes.gradient[k];
 }
@@ -137,9 +137,9 @@ static lac_status run_weight_gradient(laci_net *net, laci_net_step *step, lac_er
                                 .scratch = laci_net_tensor_data(net, s->scratch)},
                      .dw = laci_net_tensor_data(net, s->dw)};
   (void)err;
-  laci_pool_for(net->pool, s->n_parts, 1, sum_gradient_parts, &w);
-  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_gradient_range, &w);
-  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, scatter_sum_range, &w);
+  laci_pool_for(net->pool, s->n_parts, 1, sum_gradient_of_items, &w);
+  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_gradient_elements, &w);
+  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, scatter_kept_gradients, &w);
   return LAC_OK;
 }
 
